@@ -36,8 +36,8 @@ from crag.core.errors import ProviderError
 from crag.core.exchanges import Exchange
 from crag.core.ingesting import DocumentFailed
 from crag.core.keys import Keys
-from crag.core.meter import Budget, Meter
 from crag.core.types import INDEXED_AS
+from crag.core.usage import Budget, UsageTracker
 from crag.engine import Engine
 from crag.ingest.chunking import CHUNKING_ID
 from crag.providers.chat import ChatModel
@@ -182,7 +182,7 @@ def contextualizers(options: argparse.Namespace) -> Iterator[dict[str, Ask]]:
         yield ways
         return
     with serving(model_file(options), options.threads) as endpoint:
-        unmetered = Meter(Budget(calls=1_000_000, tokens=1_000_000_000, seconds=1e6), step="contextualize")
+        unmetered = UsageTracker(Budget(calls=1_000_000, tokens=1_000_000_000, seconds=1e6), step="contextualize")
         model = LlmContextualizer(ChatModel(endpoint).metered(unmetered), rules)
 
         def by_model(question: str, history: Sequence[Exchange]) -> str:

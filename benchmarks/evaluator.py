@@ -46,7 +46,7 @@ from benchmarks.evaluator_strips import measure_strips
 from crag.core.settings import Settings
 from crag.core.types import Action, Grade
 from crag.evaluator.trigger import decide
-from crag.generate.joining import SUPPORTED_FROM
+from crag.generate.judgement_merge import SUPPORTED_FROM
 from crag.models.minilm import MiniLM
 from crag.strategies import STRATEGIES
 

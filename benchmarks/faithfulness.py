@@ -34,16 +34,16 @@ from benchmarks.faithfulness_figures import measured
 from benchmarks.faithfulness_report import report
 from benchmarks.headline_model import serving, stored
 from crag.core.errors import ProviderError
-from crag.core.meter import Budget, Meter
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Passage, Strip, WebPage
+from crag.core.usage import Budget, UsageTracker
 from crag.evaluator.local import LocalEvaluator
 from crag.generate.citations import MARK
-from crag.generate.joining import SUPPORTED_FROM
+from crag.generate.judgement_merge import SUPPORTED_FROM
 from crag.generate.judges import Judges
 from crag.generate.llm import LlmGenerator
+from crag.generate.overlap_judge import share_of_words
 from crag.generate.verification import CitationVerifier
-from crag.generate.wordwise import shared
 from crag.models.embedders import EMBEDDERS
 from crag.providers.chat import ChatModel
 from crag.text.sentences import sentences
@@ -103,7 +103,7 @@ def bench(evaluator: LocalEvaluator, limit: int) -> Figures:
         "joint check": np.array([each["supported"] for each in made], float),
         "local evaluator alone": np.array([each["evaluator"] for each in made], float),
         "cosine": Cosine(EMBEDDERS["multilingual"]()).scores(rows),
-        "overlap of words": np.array([shared(row.question, row.text) for row in rows], float),
+        "overlap of words": np.array([share_of_words(row.question, row.text) for row in rows], float),
     }
     sets = {"all": np.ones(len(claims), bool)}
     for name in sorted({claim["src_dataset"] for claim in claims}):
@@ -173,7 +173,7 @@ def stripped(evaluator: LocalEvaluator, file: Path, limit: int) -> Figures:
     with serving(file) as endpoint:
         model = ChatModel(endpoint)
         for question, knowledge, sources in asked(limit or QUESTIONS):
-            writer = LlmGenerator(model.metered(Meter(Budget(seconds=SECONDS))))
+            writer = LlmGenerator(model.metered(UsageTracker(Budget(seconds=SECONDS))))
             try:
                 *_, answer = writer.answer(question, knowledge, sources, settings)
             except ProviderError:  # a small model may repeat itself until its time is over

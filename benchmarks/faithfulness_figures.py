@@ -26,7 +26,7 @@ from typing import Any, Literal
 
 from crag.core.types import FigureCheck
 from crag.generate.citations import MARK
-from crag.generate.figures import checked
+from crag.generate.figures import check_figures
 from crag.text.names import GENERIC, fold
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -204,14 +204,14 @@ def measured(half: Half, data: Path = DATA, show: bool = False) -> dict[str, Tal
     chance = random.Random(16)
     for case in found:
         tally, cited = tallies[case.set], {"cited": case.text}
-        _true(case, checked(case.sentence, cited), tally, show)
+        _true(case, check_figures(case.sentence, cited), tally, show)
         for rule in RULES:
             if names[case.set] and (made := altered(case, rule, names[case.set], chance)) is not None:
                 sentence, start, end = made
                 tally.altered[rule] += 1
                 hit = any(
                     each.state == "missing" and each.start < end and start < each.end
-                    for each in checked(sentence, cited)
+                    for each in check_figures(sentence, cited)
                 )
                 tally.altered_flagged[rule] += hit
                 if show and not hit:

@@ -36,8 +36,8 @@ from crag.core.types import INDEXED_AS
 from crag.engine import Engine
 from crag.evaluator.local import LocalEvaluator
 from crag.ingest.chunking import CHUNKING_ID
-from crag.metrics.metrics import ResultRow, measured
-from crag.metrics.results import compared
+from crag.metrics.metrics import ResultRow, measure_run
+from crag.metrics.results import compare_results
 from crag.questions.sets import Question, read_set
 from crag.strategies import STRATEGIES
 
@@ -160,7 +160,7 @@ def answered(engine: Engine, question: Question, name: str, folder: Path) -> Res
     """
     settings = variant(name).changed(verify=True)
     trace = Trace.from_events(engine.ask(question.question, name, folder, settings=settings))
-    row = measured(trace, question)
+    row = measure_run(trace, question)
     if row.problem or row.failed_grades:
         raise SystemExit(f"{question.id} under {name}: {row.problem or 'a grade failed'}")
     return row
@@ -170,7 +170,7 @@ def differences(rows: Mapping[str, Sequence[ResultRow]]) -> dict[str, Any]:
     """`balanced` less plain RAG in sentences, of all measures both know but seconds."""
     if not {"balanced", "plain-rag"} <= set(rows):
         return {}
-    found = compared(rows["plain-rag"], rows["balanced"])
+    found = compare_results(rows["plain-rag"], rows["balanced"])
     return {name: found[name].sentence for name in COMPARED if found[name].value is not None}
 
 

@@ -130,7 +130,7 @@ def helped(engine: Engine, library: Path, questions: Sequence[tuple[str, str]]) 
         for event in engine.ask(question, workspace=library):
             if isinstance(event, ev.Answered):
                 answered = (event.at, time.process_time())
-            elif isinstance(event, ev.Guided):
+            elif isinstance(event, ev.GuidanceOffered):
                 guided, ended = event, (event.at, time.process_time())
         if guided is not None:
             for each in guided.guidance.suggestions:

@@ -46,7 +46,7 @@ from crag.core.protocols import Embedder, RetrievalEvaluator
 from crag.core.settings import Settings
 from crag.evaluator.local import LocalEvaluator
 from crag.library.library import Library
-from crag.metrics.metrics import measured
+from crag.metrics.metrics import measure_run
 from crag.models.embedders import embedder_of
 from crag.strategies import strategy
 
@@ -210,7 +210,7 @@ def answered(arm: str, case: Case, kind: str, model: Model, bench: Bench | None,
         return row_of(said, question.answers, seconds=0.0, empty=True, **common)
     writer = ShortWriter(model)
     trace = bench.run(case, arm, settings_of(arm), writer)
-    found = measured(trace, question)
+    found = measure_run(trace, question)
     if found.problem or found.failed_grades or writer.said is None or found.seconds is None:
         raise SystemExit(f"Question {question.id} in {arm}: {found.problem or 'a grade failed'}. Start again to go on.")
     return row_of(

@@ -27,8 +27,8 @@ from crag.generate.abstention import usable_of
 from crag.providers.endpoint import OPENAI, Endpoint
 from crag.providers.gguf_server import GgufServer, installed
 from crag.providers.registry import given_keys
+from crag.run.resolve import resolve_providers
 from crag.run.status import problem
-from crag.run.wiring import wired
 
 __all__ = ["INSTRUCTIONS", "MAX_TOKENS", "Model", "Said", "ServedModel", "ShortWriter", "asked", "model_of", "stored"]
 
@@ -162,7 +162,7 @@ def model_of(environment: Mapping[str, str]) -> Endpoint | None:
     config = AppConfig.from_environment(environment)
     if config.llm == "none":
         return None
-    wiring = wired(config, given_keys(environment))
+    wiring = resolve_providers(config, given_keys(environment))
     if wiring.model is None:
         lacks = wiring.lacks("answer")
         raise SystemExit(str(problem(lacks)) if lacks else "The language model of the environment can't be used.")

@@ -37,8 +37,8 @@ BEAT = 0.05
 
 def ours(files: list[Path], embedding: str = "multilingual") -> dict[str, Any]:
     from crag.core.config import AppConfig
+    from crag.core.fair_queue import FairQueue
     from crag.core.ingesting import DocumentAdded, DocumentFailed
-    from crag.core.turns import Turns
     from crag.library.library import Library
     from crag.models.embedders import EMBEDDERS
     from crag.run.indexing import index_files
@@ -50,7 +50,7 @@ def ours(files: list[Path], embedding: str = "multilingual") -> dict[str, Any]:
         model.embed(["The model is loaded by its first text."])
         began = time.perf_counter()
         given = [(path.name, path.read_bytes) for path in files]
-        for event in index_files(given, library, model, AppConfig(), threading.Event(), Turns(2)):
+        for event in index_files(given, library, model, AppConfig(), threading.Event(), FairQueue(2)):
             if isinstance(event, DocumentFailed):
                 raise SystemExit(f"{event.name} failed: {event.message}")
             if isinstance(event, DocumentAdded):

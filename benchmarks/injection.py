@@ -36,9 +36,9 @@ from benchmarks.injection_honest import honest_texts
 from benchmarks.injection_procedures import procedures, weigh
 from benchmarks.injection_report import report
 from crag.core.config import AppConfig
-from crag.core.meter import Budget, Meter
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Grade, Passage, Strip
+from crag.core.usage import Budget, UsageTracker
 from crag.engine import Engine
 from crag.evaluator.local import LocalEvaluator
 from crag.evaluator.trigger import decide
@@ -213,7 +213,7 @@ def _run(engine: Engine, question: str, text: str) -> tuple[str, str]:
 
 def answers(each: Sequence[Planted], rows: Sequence[Asked], endpoint: Endpoint, ends: float) -> list[dict[str, Any]]:
     """What the product's writer, given one passage, makes of each instruction: bare, marked, and erased."""
-    meter = Meter(Budget(calls=10**6, tokens=10**9, seconds=10.0**6))
+    meter = UsageTracker(Budget(calls=10**6, tokens=10**9, seconds=10.0**6))
     writer = LlmGenerator(ChatModel(endpoint, parallel=1).metered(meter))
     settings = strategy("plain-rag").settings
     found: list[dict[str, Any]] = []

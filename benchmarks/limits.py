@@ -22,10 +22,10 @@ from contextlib import closing
 from pathlib import Path
 
 from crag.core.config import AppConfig
-from crag.core.meter import Call
+from crag.core.usage import Call
 from crag.library.postgres import Server
-from crag.limits.ledger import Want
 from crag.limits.quotas import Quotas
+from crag.limits.usage_store import Want
 from crag.teams.store import Store
 from tests.support.postgres_server import postgres_server
 

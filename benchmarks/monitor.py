@@ -34,7 +34,7 @@ from crag.library import facts as stored_facts
 from crag.library.library import Library
 from crag.library.tables import runs
 from crag.monitoring.choice import Choice
-from crag.monitoring.ledger import Ledger
+from crag.monitoring.facts_cache import RunFactsCache
 from crag.spending.prices import PRICES
 from crag.strategies import STRATEGIES
 from crag.testing.fakes import chunk_of
@@ -57,7 +57,7 @@ def main() -> int:
         older(library, options.runs - 2 * TAKEN, now, random)
         filling = timed(lambda: library.facts.fill(options.runs))
         with_them, without = saved(library, options.runs, now, random)
-        ledger = Ledger()
+        ledger = RunFactsCache()
         rows = [
             ("storing a run", median(with_them)),
             ("storing a run without its figures", median(without)),

@@ -32,16 +32,16 @@ from numpy.typing import NDArray
 
 from crag.core import events as ev
 from crag.core.config import AppConfig
-from crag.core.meter import Meter
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, Citation, Document, LineBox, Rect, Strip, WebPage
+from crag.core.usage import UsageTracker
 from crag.correct.strips import StripRefiner
 from crag.engine import Engine
 from crag.generate.verification import CitationVerifier
+from crag.run.context import EventEmitter, RunContext
 from crag.run.fallback import FallbackWeb
 from crag.run.graph import run_graph
-from crag.run.parts import Outlet, Parts
 from crag.strategies import strategy
 from crag.testing.fakes import FixedRetriever, FixedWeb, ScriptedEvaluator, chunk_of
 
@@ -162,10 +162,10 @@ def engine_of(course: Course, data: Path) -> Engine:
     return engine
 
 
-def parts_of(course: Course) -> Parts:
+def parts_of(course: Course) -> RunContext:
     """What the engine's graph works with where there is no library, and nothing remembers grades."""
-    evaluator, outlet, meter = ScriptedEvaluator(score=course.of), Outlet(), Meter()
-    return Parts(
+    evaluator, outlet, meter = ScriptedEvaluator(score=course.of), EventEmitter(), UsageTracker()
+    return RunContext(
         settings=SETTINGS,
         retriever=FixedRetriever(chunks=_chunks()),
         evaluator=evaluator,

@@ -41,9 +41,9 @@ from crag.evaluator.cached import CachedEvaluator
 from crag.evaluator.local import LocalEvaluator
 from crag.generate.extractive import ExtractiveGenerator
 from crag.library.library import Library
-from crag.metrics.metrics import measured
+from crag.metrics.metrics import measure_run
 from crag.models.embedders import embedder_of
-from crag.run.composition import Asked, Local, composed
+from crag.run.build import Asked, Local, build_pipeline
 from crag.run.graph import run_graph
 from crag.strategies import STRATEGIES
 from crag.strategies import strategy as strategy_named
@@ -209,7 +209,7 @@ class Bench:
             began=time.perf_counter(),
             retriever=FixedRetriever(chunks=case.chunks) if self.own else None,
         )
-        parts, _ = composed(asked, self.library, local, given_web=web.name)
+        parts, _ = build_pipeline(asked, self.library, local, given_web=web.name)
         start = ev.RunStarted(
             run_id=f"{strategy}-{case.question.id}",
             question=case.question.question,
@@ -228,7 +228,7 @@ def asked(condition: str, cases: Sequence[Case], names: Sequence[str], bench: Be
     for place, case in enumerate(cases):
         for name in names:
             trace = bench.run(case, name, settings[name])
-            row = measured(trace, case.question)
+            row = measure_run(trace, case.question)
             if row.problem or row.failed_grades:
                 raise SystemExit(f"Question {case.question.id} under {name}: {row.problem or 'a grade failed'}")
             found[name].append(Found(row, own_holds(trace, case)))

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from benchmarks.popqa_cases import Case, Part, ceilings, web_holds
 from crag.core.types import Action
 from crag.metrics.metrics import ResultRow
-from crag.metrics.results import compared, summed_up
+from crag.metrics.results import compare_results, summed_up
 
 __all__ = ["FATES", "Becomes", "Figures", "Found", "condition_figures", "fate", "strategy_figures"]
 
@@ -70,7 +70,7 @@ def _part(runs: Mapping[str, Sequence[Found]], cases: Sequence[Case]) -> Figures
         ahead = {
             name: {
                 measure: asdict(found)
-                for measure, found in compared(rows[name], rows["balanced"]).items()
+                for measure, found in compare_results(rows[name], rows["balanced"]).items()
                 if measure in ("evidence_answer", "evidence_words", "searches")
             }
             for name in AGAINST

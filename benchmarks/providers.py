@@ -126,8 +126,8 @@ def most_at_once(address: str) -> int:
 
 
 def ours(address: str, parallel: int) -> Grading:
-    from crag.core.meter import Meter
     from crag.core.types import Passage
+    from crag.core.usage import UsageTracker
     from crag.evaluator.llm import LlmEvaluator
     from crag.providers.chat import ChatModel, Endpoint
 
@@ -136,7 +136,7 @@ def ours(address: str, parallel: int) -> Grading:
     passages = [Passage(id=str(place), text=f"{place}. {TEXT}") for place in range(CHUNKS)]
 
     def grading() -> Iterator[float]:
-        for grade in LlmEvaluator(model.metered(Meter())).grade(QUESTION, passages):
+        for grade in LlmEvaluator(model.metered(UsageTracker())).grade(QUESTION, passages):
             yield -1.0 if grade.score is None else grade.score
 
     return grading

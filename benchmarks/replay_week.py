@@ -36,7 +36,7 @@ from crag.core.config import AppConfig
 from crag.core.eventlog import events_from_jsonl, events_to_jsonl
 from crag.core.events import Event, RunStarted
 from crag.core.keys import Keys
-from crag.core.scope import Scope, narrowed
+from crag.core.scope import Scope, narrow_filter
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.library.library import Library
@@ -266,7 +266,7 @@ def run(engine: Engine, question: str, kind: Kind) -> list[Event]:
     if kind.tried:
         settings = settings.changed(**TRIED)
     if kind.about == "reports":
-        settings = settings.changed(where=narrowed(settings.where, Scope(tags=("reports",))))
+        settings = settings.changed(where=narrow_filter(settings.where, Scope(tags=("reports",))))
     return list(engine.ask(question, kind.strategy, settings=settings, via="app"))
 
 

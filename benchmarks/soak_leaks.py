@@ -27,7 +27,7 @@ from benchmarks.soak_programs import Programs
 from benchmarks.soak_served import Supervised
 from crag.core.config import AppConfig
 from crag.evaluation.evaluate import add_set
-from crag.library.begun import BegunWork
+from crag.library.in_flight import InFlightJob
 from crag.library.private import name_of
 from crag.questions.sets import Question, QuestionSet
 
@@ -166,7 +166,7 @@ def plant(data: Path, count: int) -> list[Planted]:
         library.labels.save(trace.question, first.id, "relevant")
         question = Question(id="1", question=f"What of {word}?", sources=(document.name,), pages=(1,))
         add_set(library, QuestionSet(name=f"set {word}", questions=(question,)))
-        library.begun.note(BegunWork(id=f"up{number}", kind="upload", label="1 file", names=(f"{word}-lost.txt",)))
+        library.begun.note(InFlightJob(id=f"up{number}", kind="upload", label="1 file", names=(f"{word}-lost.txt",)))
         found.append(Planted(number=number, key=key, run=trace.run_id, document=document.id))
     made.close()
     return found

@@ -35,8 +35,8 @@ from crag.run.fallback import FallbackWeb
 from crag.run.graph import run_graph
 from crag.testing.fakes import FixedWeb, ScriptedEvaluator
 from crag.whatif.entries import Entry
-from crag.whatif.flips import Outcome
-from crag.whatif.ledger import Ledger
+from crag.whatif.outcome_changes import Outcome
+from crag.whatif.stored_decisions import StoredDecisions
 from crag.whatif.whatif import WhatIf, redecide
 
 RESULT = Path(__file__).resolve().parent / "results" / "whatif.md"
@@ -108,7 +108,7 @@ def moves(count: int) -> Iterator[tuple[str, Settings]]:
         yield slider, now
 
 
-def shown(ledger: Ledger, settings: Settings) -> Outcome:
+def shown(ledger: StoredDecisions, settings: Settings) -> Outcome:
     """A move with all that a page draws of it."""
     found = ledger.redecide(settings)
     for name in ("matrix", "flips", "reasons", "open", "saved", "kept", "searches_added", "refinements_added"):
@@ -145,7 +145,7 @@ def measure(runs: int, count: int) -> Measured:
     stored = [stored_run(number).to_json() for number in range(runs)]
     traces, decoding = timed(lambda: [Trace.from_json(text) for text in stored])
     entries, reducing = timed(lambda: [Entry.of(trace) for trace in traces])
-    ledger, laying = timed(lambda: Ledger(entries))
+    ledger, laying = timed(lambda: StoredDecisions(entries))
     together: list[tuple[str, Took]] = []
     alone: list[Took] = []
     shown(ledger, SETTINGS)

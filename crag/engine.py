@@ -16,37 +16,37 @@ from crag.core.circuit import Circuits
 from crag.core.config import AppConfig
 from crag.core.errors import CragError, SettingsError
 from crag.core.exchanges import Exchange
+from crag.core.fair_queue import FairQueue
 from crag.core.ingesting import IngestEvent
 from crag.core.keys import Keys
 from crag.core.protocols import AnswerReader, Embedder, Generator, RetrievalEvaluator, Retriever, Rewriter, WebSearch
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.turns import Turns
-from crag.core.types import Answer, Grade, Passage, Wanted
+from crag.core.types import Answer, Grade, OutputMode, Passage
 from crag.core.waiting import CLOCK, Clock
 from crag.correct.rewriting import KeywordRewriter
 from crag.evaluator.local import LocalEvaluator
 from crag.generate.extractive import ExtractiveGenerator
 from crag.index.opening import opened
+from crag.library.data_dir_lock import DataDirLock
 from crag.library.library import Library
-from crag.library.places import named
+from crag.library.places import check_workspace_name
 from crag.library.private import PrivateLibraries
 from crag.library.records import server_at
-from crag.library.using import Use
 from crag.models.embedders import embedder_of
 from crag.providers.registry import FOLDER, given_keys
 from crag.run.admission import QUESTION_CHARS as QUESTION_CHARS
-from crag.run.admission import named_client, storable, unfiltered
+from crag.run.admission import named_client, refuse_filter, storable
 from crag.run.asking import Asking
-from crag.run.composition import Asked, Local, grader
+from crag.run.build import Asked, Local, grader
+from crag.run.executor import Events, RunExecutor
 from crag.run.guarded import guard_evaluator
 from crag.run.indexing import index_files
 from crag.run.libraries import OpenLibraries
-from crag.run.living import Events, Living
 from crag.run.pages import Pages
+from crag.run.resolve import ProviderPlan, resolve_providers
 from crag.run.staleness import stale
-from crag.run.status import ProviderStatus, loaded, outside_statuses, storage_statuses
-from crag.run.wiring import Wiring, wired
+from crag.run.status import ProviderStatus, model_status, outside_statuses, storage_statuses
 from crag.sample import Sample, shipped_sample
 from crag.sharing import Teams
 from crag.strategies import strategy as strategy_named
@@ -84,12 +84,12 @@ class Engine:
         """Which outside services are left alone at present, because they failed in one run after another."""
         self.rewriter: Rewriter = rewriter or KeywordRewriter()
         self._server = server_at(self.config.database_url)
-        self._use = Use(self.config.data if self._server is None else None)
+        self._use = DataDirLock(self.config.data if self._server is None else None)
         self._use.begin()
         self.private_libraries = PrivateLibraries(self.config.data, self._server)
         self.teams = Teams(lambda: self.config, self.private_libraries, self._server, self.remove)
         """People, workspaces, links, limits and the audit log of this data folder or database."""
-        self.runs, self.readers = Turns(1), Turns(1)
+        self.runs, self.readers = FairQueue(1), FairQueue(1)
         """The queues of runs, and of files that are read."""
         self._limit(self.config)
         self._libraries = OpenLibraries(self._opened)
@@ -152,7 +152,7 @@ class Engine:
         """
         self._use.begin()
         if isinstance(workspace, str):
-            return self._libraries.at(self.private_libraries.root / named(workspace), named=True)
+            return self._libraries.at(self.private_libraries.root / check_workspace_name(workspace), named=True)
         return self._libraries.at(workspace, named=False)
 
     def remove(self, workspace: str) -> None:
@@ -229,7 +229,7 @@ class Engine:
         history: Sequence[Exchange] = (),
         standalone: str | None = None,
         retriever: Retriever | None = None,
-        wanted: Wanted = "answer",
+        wanted: OutputMode = "answer",
         via: str = "python",
         client: str = "",
     ) -> Events:
@@ -250,7 +250,7 @@ class Engine:
         Raises SettingsError, before any event, for a strategy that does not exist, and a `where` for a `retriever`.
         """
         settings = settings or strategy_named(strategy).settings
-        unfiltered(retriever, settings)
+        refuse_filter(retriever, settings)
         question = storable(question)
         run = ev.RunStarted(
             run_id=run_id or secrets.token_hex(16),
@@ -278,7 +278,7 @@ class Engine:
             wanted=wanted,
         )
         self.runs.allow(int(self.teams.quotas.most("runs_at_once")))
-        living = Living(
+        living = RunExecutor(
             turns=self.runs,
             admission=self.teams.quotas.run(workspace),
             library=lambda: self.library(workspace),
@@ -334,10 +334,10 @@ class Engine:
 
     def wiring(
         self, config: AppConfig | None = None, keys: Keys | None = None, settings: Settings | None = None
-    ) -> Wiring:
-        """What `config` and `keys` (this engine's own, if not given) come to; see `crag.run.wiring.wired`."""
+    ) -> ProviderPlan:
+        """What `config` and `keys` (this engine's own, if not given) come to: see `crag.run.resolve`."""
         given = self._given_web.name if self._given_web else ""
-        return wired(config or self.config, keys or self.keys, settings, given_web=given)
+        return resolve_providers(config or self.config, keys or self.keys, settings, given_web=given)
 
     def status(
         self, config: AppConfig | None = None, keys: Keys | None = None, place: Callable[[Path], str] = str
@@ -347,8 +347,8 @@ class Engine:
         `place` names a folder for whoever reads it.
         """
         local = [
-            loaded("Embedding model", lambda: self.embedder.id),
-            loaded("Retrieval evaluator", lambda: self.evaluator.id),
+            model_status("Embedding model", lambda: self.embedder.id),
+            model_status("Retrieval evaluator", lambda: self.evaluator.id),
         ]
         stored = storage_statuses(config or self.config)
         return [*local, *stored, *outside_statuses(self.wiring(config, keys), place)]

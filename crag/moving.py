@@ -14,10 +14,10 @@ from types import TracebackType
 from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, CragError, InputError, NotFoundError, SettingsError
 from crag.index.opening import opened
-from crag.library.copying import Copy, copied, filled, kept_copied
-from crag.library.places import DatabaseHome, DataFolder, FolderPlace, Home, Place, named
+from crag.library.copying import Copy, copy_library, fill_index, kept_copied
+from crag.library.index_sync import Differences
+from crag.library.places import DatabaseHome, DataFolder, FolderPlace, Home, Place, check_workspace_name
 from crag.library.records import server_at
-from crag.library.upkeep import Differences
 from crag.providers.registry import given_keys
 
 __all__ = ["Move", "Moved", "database_named"]
@@ -61,7 +61,7 @@ class Move:
         self._workspace, self._every = workspace, every
         with ExitStack() as stack:
             self._source = self._database(source, stack) or _there(source)
-            self._target = self._database(target, stack) or _wanted(target, every)
+            self._target = self._database(target, stack) or _parse_place(target, every)
             self._stack = stack.pop_all()
 
     def __enter__(self) -> Move:
@@ -95,7 +95,7 @@ class Move:
         for name, source, target in self._pairs():
             copy = None
             try:
-                copy = copied(source, target, anew=anew, watch=partial(watch, name), cancel=cancel)
+                copy = copy_library(source, target, anew=anew, watch=partial(watch, name), cancel=cancel)
                 yield Moved(workspace=name, copy=copy, index=self._filled(name, target) if copy.whole else None)
             except CancelledError:
                 raise
@@ -115,7 +115,7 @@ class Move:
         if self._config.index == "embedded" and folder is None:
             return None
         keys, beside = given_keys(), folder or self._config.data / "workspaces" / workspace
-        return filled(target, partial(opened, self._config, keys, beside))
+        return fill_index(target, partial(opened, self._config, keys, beside))
 
     def _database(self, said: str, stack: ExitStack) -> DatabaseHome | None:
         """The database that is named so, closed with the stack; None for a folder."""
@@ -149,7 +149,7 @@ def _there(said: str) -> FolderPlace | DataFolder:
     raise NotFoundError(f"There is no library in {said}, and no folder workspaces.", "Name another folder.")
 
 
-def _wanted(said: str, every: bool) -> FolderPlace | DataFolder:
+def _parse_place(said: str, every: bool) -> FolderPlace | DataFolder:
     folder = Path(said)
     if (folder / "workspaces").is_dir() or (every and not (folder / "library.db").exists()):
         return DataFolder(folder)
@@ -158,7 +158,7 @@ def _wanted(said: str, every: bool) -> FolderPlace | DataFolder:
 
 def _place(place: Home | Place, workspace: str) -> Place:
     """The place of one library. Raises InputError where it needs the name of a workspace, and this can be none."""
-    return place if isinstance(place, FolderPlace) else _home(place).place(named(workspace))
+    return place if isinstance(place, FolderPlace) else _home(place).place(check_workspace_name(workspace))
 
 
 def _home(place: Home | Place) -> Home:

@@ -12,14 +12,14 @@ from crag.core.errors import StorageError
 from crag.core.purging import Due
 from crag.library.census import Census
 from crag.library.private import PrivateLibraries
-from crag.library.room import Folders, Room
+from crag.library.storage_quota import Folders, StorageQuota
 from crag.limits.idle import Idle
 from crag.limits.quotas import Quotas
 from crag.teams.audit import AuditLog
 from crag.teams.links import Links
 from crag.teams.people import People
-from crag.teams.spaces import Workspaces
 from crag.teams.store import Store
+from crag.teams.workspaces import Workspaces
 
 if TYPE_CHECKING:
     from crag.library.postgres import Server
@@ -49,7 +49,7 @@ class Teams:
         self.census = Census(libraries.root, server)
         """How many libraries there are, and how large they are together."""
         self.quotas = Quotas(self.store, config, libraries.holds)
-        self.room = Room(shelf=server or Folders(libraries.root), changed=self.quotas.megabytes)
+        self.room = StorageQuota(shelf=server or Folders(libraries.root), changed=self.quotas.megabytes)
         """How much may be stored."""
         self.idle = Idle(self.store, config, self.audit, remove)
         self.quotas.taken, self.quotas.touched = self.room.taken, self.idle.touch

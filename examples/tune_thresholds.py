@@ -15,7 +15,7 @@ from typing import Any
 
 from crag import Engine
 from crag.strategies import strategy
-from crag.thresholds.recommend import Refusal, crowded, recommend
+from crag.thresholds.recommend import Refusal, crowding_warning, recommend
 from crag.thresholds.sweep import Scored
 
 file = Path(sys.argv[1] if sys.argv[1:] else "examples/labels.jsonl")
@@ -53,6 +53,7 @@ if isinstance(found, Refusal):
 else:
     print(f"Recommended: upper {found.upper}, lower {found.lower}. {found.sentence}", *found.warnings, sep="\n")
 for upper, lower in (now, (0.95, 0.05)):
-    warning = crowded(questions, upper=upper, lower=lower, aggregation=aggregation, doubt=settings.doubt_margin)
+    doubt = settings.doubt_margin
+    warning = crowding_warning(questions, upper=upper, lower=lower, aggregation=aggregation, doubt=doubt)
     print(f"{upper} / {lower}:", warning or "no collapse into AMBIGUOUS.")
 engine.close()

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crag.evaluator.head import load_head
-from crag.evaluator.short import LONGEST, SHORT_FEATURES, features, mended
+from crag.evaluator.short import LONGEST, SHORT_FEATURES, features, trim_answer
 from crag.models.cross_encoder import FOLDER, CrossEncoder
 from crag.models.minilm import MiniLM
 from crag.questions.matching import answer_match
@@ -130,7 +130,7 @@ def read(
     rows, right, owner = [], [], []
     for number, each in enumerate(asked):
         for text, reading in zip(each.texts, encoder.read(each.question, each.texts), strict=True):
-            span = mended(text, reading.start, reading.end) if reading else (0, 0)
+            span = trim_answer(text, reading.start, reading.end) if reading else (0, 0)
             if reading is None or not 0 < span[1] - span[0] <= LONGEST:
                 continue
             score = head.score(reading, lexicon.coverage(each.question, text))

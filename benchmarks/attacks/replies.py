@@ -14,11 +14,11 @@ from pydantic import SecretStr
 
 from benchmarks.attacks.figure import Figure, main, peak_mb
 from crag.core.errors import CragError
-from crag.core.meter import Budget, Meter
 from crag.core.provider import WebParts
 from crag.core.types import WebPage
+from crag.core.usage import Budget, UsageTracker
 from crag.providers.chat import ChatModel
-from crag.providers.discovery import listed_models
+from crag.providers.discovery import list_models
 from crag.providers.endpoint import Endpoint
 from crag.providers.registry import webs
 from crag.providers.rerank import Reranker
@@ -57,7 +57,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_POST = do_GET
 
 
-def attacked(what: str, call: Callable[[str, Meter], object], kind: str = "application/json") -> Figure:
+def attacked(what: str, call: Callable[[str, UsageTracker], object], kind: str = "application/json") -> Figure:
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (MOST, hard))
     _Handler.body, _Handler.kind = bomb(), kind
@@ -66,7 +66,7 @@ def attacked(what: str, call: Callable[[str, Meter], object], kind: str = "appli
     threading.Thread(target=server.serve_forever, daemon=True).start()
     before, began, said = peak_mb(), time.perf_counter(), "no error"
     try:
-        call(f"http://127.0.0.1:{server.server_port}", Meter(Budget(calls=1, seconds=SECONDS)))
+        call(f"http://127.0.0.1:{server.server_port}", UsageTracker(Budget(calls=1, seconds=SECONDS)))
     except CragError as error:
         said = error.message.replace(f"127.0.0.1:{server.server_port}", "server").replace("http://", "")
     except Exception as error:
@@ -100,7 +100,7 @@ def reranker() -> Figure:
 
 
 def model_list() -> Figure:
-    return attacked("list of models", lambda at, meter: listed_models(_place(at)))
+    return attacked("list of models", lambda at, meter: list_models(_place(at)))
 
 
 def tavily() -> Figure:
@@ -111,12 +111,12 @@ def duckduckgo() -> Figure:
     return attacked("DuckDuckGo", lambda at, meter: _searched("duckduckgo", at, meter), "text/html")
 
 
-def _searched(name: str, at: str, meter: Meter) -> object:
+def _searched(name: str, at: str, meter: UsageTracker) -> object:
     return webs()[name].make(WebParts(meter=meter, key=KEY, address=at)).search("a", 3)
 
 
 def page() -> Figure:
-    def fetched(at: str, meter: Meter) -> None:
+    def fetched(at: str, meter: UsageTracker) -> None:
         found = WebPage(id="1", url=at, title="", text="", provider="p", query="q", rank=1)
         _, [problem] = PageFetcher(allow_private=True).fetched([found], seconds=SECONDS, cancel=meter.cancel)
         raise CragError(problem.why)

@@ -28,9 +28,9 @@ from typing import IO, Literal, Self
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from crag.core.errors import CancelledError, InputError, StorageError
-from crag.library.faults import other_version, translated
-from crag.library.kept import CHOSEN, SIGNED_WITH
+from crag.library.key_value_store import CHOSEN, SIGNED_WITH
 from crag.library.schema import VERSION as LIBRARY
+from crag.library.sqlite_errors import other_version_error, translate_errors
 from crag.teams.tables import VERSION as TEAMS
 
 __all__ = ["Archive", "Contents", "LeftOut", "Stored", "Writing", "member_of"]
@@ -122,7 +122,7 @@ class Writing:
         made = hashlib.sha256()
         with file.open("rb") as source, self._zip.open(name, "w", force_zip64=True) as into:
             while part := source.read(_STEP):
-                checked(cancel)
+                check_cancelled(cancel)
                 made.update(part)
                 into.write(part)
         self._hashes[name] = made.hexdigest()
@@ -148,7 +148,7 @@ class Archive:
     def __init__(self, path: Path) -> None:
         """Raises InputError for what is no backup, or not a whole one, and StorageError for one of a later version."""
         self.path = path
-        with translated(path):
+        with translate_errors(path):
             if not path.is_file():
                 raise InputError(f"There is no backup {path.name}.", "Name the file that crag backup has made.")
             with self._whole():
@@ -186,16 +186,16 @@ class Archive:
         done = 0
         for name in self._hashes:
             for part in self._parts(name):
-                checked(cancel)
+                check_cancelled(cancel)
                 done += len(part)
                 watch(name, done, total)
         return len(self._hashes), total
 
     def extract(self, name: str, to: Path, cancel: threading.Event | None = None) -> None:
         """Write a member to a new file, for its owner alone. Raises as `verify` does, and StorageError."""
-        with translated(to), os.fdopen(os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as into:
+        with translate_errors(to), os.fdopen(os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as into:
             for part in self._parts(name):
-                checked(cancel)
+                check_cancelled(cancel)
                 into.write(part)
 
     def bytes_of(self, name: str) -> bytes:
@@ -268,7 +268,7 @@ class Archive:
             raise self._broken("what it says of itself does not fit what it holds")
         for each in contents.libraries:
             if each.version != LIBRARY:
-                raise other_version(each.workspace, str(each.version), LIBRARY)
+                raise other_version_error(each.workspace, str(each.version), LIBRARY)
         if contents.teams > TEAMS:
             raise _newer("people and workspaces", contents.teams, TEAMS)
         return contents
@@ -302,7 +302,7 @@ def _newer(what: str, version: int, known: int) -> StorageError:
     )
 
 
-def checked(cancel: threading.Event | None) -> None:
+def check_cancelled(cancel: threading.Event | None) -> None:
     """Raises CancelledError where it was asked for."""
     if cancel is not None and cancel.is_set():
         raise CancelledError("It was stopped.", "Give the same command again.")

@@ -12,11 +12,11 @@ from pathlib import Path
 from crag.backup.archive import TEAMS_FILE, Archive, Stored, Watch, member_of
 from crag.backup.targets import Target
 from crag.core.errors import CancelledError, CragError, InputError, NotFoundError, StorageError
-from crag.library.copying import Copy, copied
-from crag.library.faults import translated
-from crag.library.places import FolderPlace, named
+from crag.library.copying import Copy, copy_library
+from crag.library.index_sync import Differences
+from crag.library.places import FolderPlace, check_workspace_name
 from crag.library.sqlite import connect
-from crag.library.upkeep import Differences
+from crag.library.sqlite_errors import translate_errors
 from crag.teams.audit import AuditLog
 
 __all__ = ["Restore", "Restored", "put_back", "refusals"]
@@ -71,7 +71,9 @@ class Restore:
             raise InputError(
                 "The backup holds single libraries, not all that was stored.", "Name one of them by --workspace."
             )
-        self._libraries: Mapping[str, Stored] = {named(called or each.workspace): each for each in libraries}
+        self._libraries: Mapping[str, Stored] = {
+            check_workspace_name(called or each.workspace): each for each in libraries
+        }
 
     def libraries(
         self, watch: Watch = lambda what, done, of: None, cancel: threading.Event | None = None
@@ -122,11 +124,11 @@ class Restore:
         self, name: str, stored: Stored, unpacked: Path, watch: Watch, cancel: threading.Event | None
     ) -> Restored:
         folder = unpacked / "one" / name
-        with translated(folder):
+        with translate_errors(folder):
             folder.mkdir(mode=0o700, parents=True)
         file = folder / "library.db"
         self._archive.extract(member_of(stored.workspace), file, cancel)
-        copy = copied(
+        copy = copy_library(
             FolderPlace(folder),
             self._target.place(name),
             watch=lambda table, done, of: watch(f"{name}: {table}", done, of),
@@ -193,7 +195,7 @@ def refusals(target: Target, what: str) -> Iterator[None]:
 
 def _check_tables(file: Path, backup: str) -> None:
     """That a file of SQLite which somebody may have made up holds nothing that runs by itself. Raises InputError."""
-    with translated(file), closing(connect(file)) as connection:
+    with translate_errors(file), closing(connect(file)) as connection:
         found = connection.exec_driver_sql("SELECT type, name FROM sqlite_master").all()
     if any(kind not in ("table", "index") and name not in _OBJECTS for kind, name in found):
         raise InputError(

@@ -13,17 +13,17 @@ from typing import Literal, Protocol
 from sqlalchemy import Connection, func, select
 from sqlalchemy import inspect as inspected
 
-from crag.backup.archive import Stored, Watch, checked
+from crag.backup.archive import Stored, Watch, check_cancelled
 from crag.core.errors import NotFoundError, StorageError
 from crag.core.listening import room_for_files
 from crag.library import store
-from crag.library.copying import copied
-from crag.library.faults import damaged, translated
-from crag.library.kept import Kept
+from crag.library.copying import copy_library
+from crag.library.key_value_store import KeyValueStore
 from crag.library.places import DatabaseHome, DataFolder, FolderPlace
 from crag.library.schema import inspect
 from crag.library.schemas import Workshop
 from crag.library.sqlite import connect, driver, wait_for_others
+from crag.library.sqlite_errors import damaged_error, translate_errors
 from crag.library.tables import chunks, documents, runs
 from crag.teams.copying import copied_teams
 from crag.teams.store import FILE, Store
@@ -41,7 +41,7 @@ class Source(Protocol):
     kind: Literal["files", "database"]
     data: Path
     """The data folder that the program works with; of its model files the names are told."""
-    kept: Kept
+    kept: KeyValueStore
     teams: Store
 
     def names(self) -> list[str]:
@@ -112,7 +112,7 @@ class FolderSource:
             with ExitStack() as writing:
                 if whole and self._file.exists():
                     # Nobody becomes a member, or is one no more, while the moments of the libraries are taken.
-                    with translated(self._file):
+                    with translate_errors(self._file):
                         held = writing.enter_context(closing(connect(self._file)))
                         wait_for_others(driver(held))
                         driver(held).execute("BEGIN IMMEDIATE")
@@ -133,27 +133,27 @@ class FolderSource:
             return None
         folder.mkdir(mode=0o700, parents=True)
         file = folder / "library.db"
-        with translated(self._path(name)):
+        with translate_errors(self._path(name)):
             version = int(driver(held).execute("PRAGMA user_version").fetchone()[0])
-            _imaged(held, file, lambda done, of: watch(name, done, of), cancel)
+            _copy_image(held, file, lambda done, of: watch(name, done, of), cancel)
             held.close()  # else its log could not be written back for as long as the backup takes
             with closing(connect(file)) as connection:
                 if problem := store.first_problem(connection):
-                    raise damaged(self._path(name), problem)
-                return _described(connection, name, version, file)
+                    raise damaged_error(self._path(name), problem)
+                return _describe_file(connection, name, version, file)
 
     def people(self, file: Path) -> int:
         if self._people is None:
             return 0
-        with translated(self._file):
-            _imaged(self._people, file, lambda done, of: None, None)
+        with translate_errors(self._file):
+            _copy_image(self._people, file, lambda done, of: None, None)
             return int(driver(self._people).execute("PRAGMA user_version").fetchone()[0])
 
     def _hold(self, name: str, stack: ExitStack) -> None:
         """Begin to read a library. What can't be read is told when its turn comes."""
         file = self._path(name)
         try:
-            with translated(file):
+            with translate_errors(file):
                 try:
                     connection = _reading(file)
                 except sqlite3.OperationalError:
@@ -201,7 +201,7 @@ class DatabaseSource:
 
     def library(self, name: str, folder: Path, watch: Watch, cancel: threading.Event | None) -> Stored | None:
         try:
-            copied(
+            copy_library(
                 self._home.place(name),
                 FolderPlace(folder),
                 watch=lambda table, done, of: watch(f"{name}: {table}", done, of),
@@ -210,17 +210,17 @@ class DatabaseSource:
         except NotFoundError:
             return None
         file = folder / "library.db"
-        with translated(file), closing(connect(file)) as connection:
+        with translate_errors(file), closing(connect(file)) as connection:
             driver(connection).execute("PRAGMA journal_mode = DELETE")
             version = int(driver(connection).execute("PRAGMA user_version").fetchone()[0])
-            return _described(connection, name, version, file)
+            return _describe_file(connection, name, version, file)
 
     def people(self, file: Path) -> int:
         if not self.teams.made:
             return 0
         with closing(Store(file.parent)) as into:
             copied_teams(self.teams, into)
-        with translated(file), closing(connect(file)) as connection:
+        with translate_errors(file), closing(connect(file)) as connection:
             driver(connection).execute("PRAGMA journal_mode = DELETE")
         return TEAMS
 
@@ -239,11 +239,13 @@ def _reading(file: Path) -> Connection:
     return connection
 
 
-def _imaged(held: Connection, file: Path, watch: Callable[[int, int], object], cancel: threading.Event | None) -> None:
+def _copy_image(
+    held: Connection, file: Path, watch: Callable[[int, int], object], cancel: threading.Event | None
+) -> None:
     """Copy what a connection sees, page by page, to a new file that nothing lies beside."""
 
     def step(status: int, left: int, of: int) -> None:
-        checked(cancel)
+        check_cancelled(cancel)
         watch(of - left, of)
 
     os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
@@ -254,7 +256,7 @@ def _imaged(held: Connection, file: Path, watch: Callable[[int, int], object], c
         into.execute("PRAGMA journal_mode = DELETE")
 
 
-def _described(connection: Connection, name: str, version: int, file: Path) -> Stored:
+def _describe_file(connection: Connection, name: str, version: int, file: Path) -> Stored:
     there = set(inspected(connection).get_table_names())
     numbers = {
         table.name: connection.scalar(select(func.count()).select_from(table)) or 0 if table.name in there else 0

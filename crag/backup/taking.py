@@ -19,15 +19,15 @@ import crag
 from crag.backup.archive import TEAMS_FILE, Archive, Contents, LeftOut, Stored, Watch, Writing, member_of
 from crag.backup.sources import Source
 from crag.core.errors import CancelledError, CragError, InputError, NotFoundError, StorageError
-from crag.index.stamp import sync
+from crag.index.manifest import sync
+from crag.library.data_dir_lock import DataDirLock
 from crag.library.database import own_folder
-from crag.library.faults import translated
-from crag.library.kept import CHOSEN, SIGNED_WITH
-from crag.library.places import named
-from crag.library.using import Use
+from crag.library.key_value_store import CHOSEN, SIGNED_WITH
+from crag.library.places import check_workspace_name
+from crag.library.sqlite_errors import translate_errors
 from crag.teams.audit import AuditLog
 
-__all__ = ["Taken", "taken"]
+__all__ = ["Taken", "take_backup"]
 
 WHO = "command line"
 _WORK = re.compile(r"\.crag-backup-[0-9a-f]{8}")
@@ -46,7 +46,7 @@ class Taken:
     removed: tuple[str, ...] = ()
 
 
-def taken(
+def take_backup(
     source: Source,
     to: Path,
     *,
@@ -62,18 +62,18 @@ def taken(
     A library that can't be read is left out, and told; no older backup is removed then.
     Raises NotFoundError where there is nothing to back up, InputError, StorageError and CancelledError.
     """
-    folder, name = _named(to, workspace)
-    use = Use(source.data)
+    folder, name = _resolve_target(to, workspace)
+    use = DataDirLock(source.data)
     if source.kind == "files":
         use.begin()  # nothing is replaced under it
     try:
-        names = [named(workspace)] if workspace else source.names()
+        names = [check_workspace_name(workspace)] if workspace else source.names()
         if not names:
             raise NotFoundError("There is no library to back up.", "Look at the place that is backed up.")
-        with translated(folder / name):
+        with translate_errors(folder / name):
             _check_room(folder, source.sizes(names))
             with _work(folder) as work:
-                contents = _written(source, names, work, workspace is None, watch, cancel)
+                contents = _write_archive(source, names, work, workspace is None, watch, cancel)
                 if workspace and not contents.libraries:
                     why = contents.left_out[0].why if contents.left_out else "There is no such library."
                     raise StorageError(f"The library {workspace} can't be backed up. {why}", "No backup was made.")
@@ -82,7 +82,7 @@ def taken(
                 (work / "backup.zip").replace(folder / name)
                 sync(folder)
             size = (folder / name).stat().st_size
-            removed = () if contents.left_out or not keep else _rotated(folder, name, keep, workspace)
+            removed = () if contents.left_out or not keep else _delete_oldest(folder, name, keep, workspace)
         said = f"{len(contents.libraries)} libraries, {size:,} bytes; left out: {len(contents.left_out)}"
         AuditLog(source.teams).note("backup", WHO, workspace=workspace or "", what=name, detail=said)
     finally:
@@ -90,7 +90,7 @@ def taken(
     return Taken(file=folder / name, size=size, contents=contents, removed=removed)
 
 
-def _written(
+def _write_archive(
     source: Source,
     names: list[str],
     work: Path,
@@ -142,7 +142,7 @@ def _written(
     return contents
 
 
-def _named(to: Path, workspace: str | None) -> tuple[Path, str]:
+def _resolve_target(to: Path, workspace: str | None) -> tuple[Path, str]:
     """The folder and the name of the file. Raises InputError where it would replace one."""
     if to.suffix == ".zip" and not to.is_dir():
         if to.exists():
@@ -186,7 +186,7 @@ def _lock(work: Path) -> FileLock:
     return FileLock(work / "lock", timeout=0, mode=0o600, thread_local=False)
 
 
-def _rotated(folder: Path, made: str, keep: int, workspace: str | None) -> tuple[str, ...]:
+def _delete_oldest(folder: Path, made: str, keep: int, workspace: str | None) -> tuple[str, ...]:
     """Removes the oldest backups of the same kind; the one just made stays, whatever the clock says."""
     begins = f"crag-{re.escape(workspace)}-" if workspace else "crag-"
     ours = re.compile(rf"{begins}{_STAMP}\.zip")

@@ -15,16 +15,16 @@ from sqlalchemy import MetaData, insert
 
 from crag.core.config import AppConfig
 from crag.index.opening import opened
-from crag.library.copying import count_on, counted, filled
+from crag.library.copying import count_on, fill_index, highest_number
+from crag.library.data_dir_lock import adding, alone, guarded
 from crag.library.database import own_folder
-from crag.library.faults import translated
-from crag.library.kept import CHOSEN, SIGNED_WITH, Kept
+from crag.library.index_sync import Differences
+from crag.library.key_value_store import CHOSEN, SIGNED_WITH, KeyValueStore
 from crag.library.places import DatabaseHome, DataFolder, Place, ServerPlace
 from crag.library.postgres import KEPT, schema_of
 from crag.library.schemas import APART, Workshop
+from crag.library.sqlite_errors import translate_errors
 from crag.library.swapping import RESTORING, put_back, swap
-from crag.library.upkeep import Differences
-from crag.library.using import adding, alone, guarded
 from crag.providers.registry import given_keys
 from crag.teams.copying import copied_teams, copy_rows
 from crag.teams.store import FILE, Store
@@ -133,13 +133,13 @@ class FolderTarget:
 
     def begin(self, digest: str, workspaces: Collection[str]) -> Path:
         said = json.dumps({"digest": digest, "workspaces": sorted(workspaces)}).encode()
-        with translated(self._coming):
-            if Kept(self._coming).read(_WHAT) != said:
+        with translate_errors(self._coming):
+            if KeyValueStore(self._coming).read(_WHAT) != said:
                 shutil.rmtree(self._coming, ignore_errors=True)
-                Kept(self._coming).put(_WHAT, said)
+                KeyValueStore(self._coming).put(_WHAT, said)
             for name in (*_TEAMS, SIGNED_WITH, CHOSEN):
                 (self._coming / name).unlink(missing_ok=True)
-            return _emptied(self._coming / "unpacked")
+            return _empty_folder(self._coming / "unpacked")
 
     def give_up(self) -> None:
         shutil.rmtree(self._coming, ignore_errors=True)
@@ -149,18 +149,18 @@ class FolderTarget:
 
     def fill(self, workspace: str) -> Differences | None:
         folder = DataFolder(self._coming).place(workspace)
-        return filled(folder, partial(opened, self._config, given_keys(), folder.folder))
+        return fill_index(folder, partial(opened, self._config, given_keys(), folder.folder))
 
     def keep(self, kept: Mapping[str, bytes], teams: Path | None) -> None:
         for name, value in kept.items():
-            Kept(self._coming).put(name, value)
+            KeyValueStore(self._coming).put(name, value)
         if teams is not None:
             with closing(Store(teams.parent)) as source, closing(Store(self._coming)) as into:
                 copied_teams(source, into)
 
     def swap(self, workspaces: Collection[str], *, whole: bool) -> str:
         names = ["workspaces", SIGNED_WITH, CHOSEN, *_TEAMS] if whole else [f"workspaces/{each}" for each in workspaces]
-        with translated(self._coming):
+        with translate_errors(self._coming):
             shutil.rmtree(self._coming / "unpacked")
             own_folder(self._coming / "workspaces")
         # Who has the folder for himself alone has the guard already.
@@ -181,7 +181,7 @@ class DatabaseTarget:
     def __init__(self, server: Workshop, config: AppConfig) -> None:
         self._server, self._config = server, config
         self._adds = False
-        self.teams, self._kept = Store(config.data, server), Kept(config.data, server)
+        self.teams, self._kept = Store(config.data, server), KeyValueStore(config.data, server)
         self._mark = ""
 
     @property
@@ -205,8 +205,8 @@ class DatabaseTarget:
         ours = [schema for each in workspaces for schema in self.place(each).schemas]
         self._server.discard(but=ours)
         own_folder(self._config.data)
-        with translated(self._config.data / RESTORING):
-            return _emptied(self._config.data / RESTORING)
+        with translate_errors(self._config.data / RESTORING):
+            return _empty_folder(self._config.data / RESTORING)
 
     def give_up(self) -> None:
         self._server.discard()
@@ -219,7 +219,7 @@ class DatabaseTarget:
         if self._config.index == "embedded":
             return None  # each app server makes one of its own
         folder = self._config.data / "workspaces" / workspace
-        return filled(self.place(workspace), partial(opened, self._config, given_keys(), folder))
+        return fill_index(self.place(workspace), partial(opened, self._config, given_keys(), folder))
 
     def keep(self, kept: Mapping[str, bytes], teams: Path | None) -> None:
         schema = self._apart
@@ -237,7 +237,7 @@ class DatabaseTarget:
             with closing(made) as source, source.read() as rows:
                 teams_metadata.create_all(into)
                 copy_rows(rows, into, everything=True)
-                count_on(into, audit, counted(rows, audit))
+                count_on(into, audit, highest_number(rows, audit))
 
     def swap(self, workspaces: Collection[str], *, whole: bool) -> str:
         if not self._adds:
@@ -262,7 +262,7 @@ class DatabaseTarget:
         return f"r_{self._mark}_{hashlib.sha256(workspace.encode()).hexdigest()[:32]}"
 
 
-def _emptied(folder: Path) -> Path:
+def _empty_folder(folder: Path) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     own_folder(folder)
     return folder

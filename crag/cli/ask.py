@@ -19,7 +19,7 @@ from crag.cli.options import (
     providers,
     settings,
 )
-from crag.cli.output import Colour, Output, plain, scrubbed
+from crag.cli.output import Colour, Output, plain, strip_controls
 from crag.conversation.history import leading_to
 from crag.core import events as ev
 from crag.core.advice import HEADS, about_text, against_text, headings_text, suggestion_text, web_text
@@ -45,10 +45,10 @@ from crag.core.wording import (
     unread_sentence,
     web_origin,
 )
+from crag.export import markdown
+from crag.export.records import event_record, trace_record
 from crag.spending.costs import cost_sentence
 from crag.spending.prices import table
-from crag.telling import markdown
-from crag.telling.records import event_record, trace_record
 
 QUOTE = 160
 
@@ -89,7 +89,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
             elif isinstance(event, ev.Token):
                 # Quotes come all at once, and the words that answer are told before them.
                 if engine.config.llm != "none" and engine.config.writer != "extractive" and not _quoted(trace):
-                    output.write(scrubbed(event.text))
+                    output.write(strip_controls(event.text))
                     written += event.text
             elif isinstance(event, ev.Answered):
                 _answer(event.answer, written, output)
@@ -135,7 +135,7 @@ def _answer(answer: Answer, written: str, output: Output) -> None:
     if answer.short:
         output.line(f"{output.paint(plain(short_text(answer.short)), 'bold')} [{answer.short.citation}]")
         output.line()
-    output.line("" if written else scrubbed(answer.text))
+    output.line("" if written else strip_controls(answer.text))
     for each in answer.disagreements:
         output.line(output.paint(plain(disagreement_sentence(each)), "amber"))
 
@@ -151,9 +151,9 @@ def _show(event: ev.Event, trace: Trace, output: Output) -> None:
             output.progress(f"evaluate: {len(trace.round.grades)} of {len(trace.round.chunks)} chunks")
         case ev.Retrieved():
             _warn([(f"{each.chunk.source}, {each.chunk.where}", each.addressed) for each in event.chunks], output)
-        case ev.Scoped():
+        case ev.ScopeResolved():
             output.note(plain(f"Asked of: {scope_text(event)}"))
-        case ev.Contextualized() if event.standalone != event.question:
+        case ev.QuestionRewritten() if event.standalone != event.question:
             output.message(plain(f"Asked as: {event.standalone} {context_text(event)}"))
         case ev.ActionTaken():
             output.note(decision_sentence(event.decision))
@@ -198,12 +198,12 @@ def _conclude(trace: Trace, output: Output) -> None:
     if trace.guidance is not None:
         _guide(trace, trace.guidance, output)
     for check in trace.checks:
-        _judged(check, output)
+        _print_check(check, output)
     for said in figures_sentences(trace.checks):
         output.line(output.paint(f"{plain(said)}.", "amber"))
 
 
-def _judged(check: SentenceCheck, output: Output) -> None:
+def _print_check(check: SentenceCheck, output: Output) -> None:
     """A sentence that is not supported, whose source was found afterwards, or of which not all judges say the same."""
     sentence, objection = plain(check.sentence), plain(objection_sentence(check))
     if check.note == "nothing shown":

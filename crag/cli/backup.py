@@ -51,15 +51,15 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if options.keep < 0:
         raise SettingsError("--keep can't be below 0.")
     if options.verify is not None:
-        return _verified(options.verify, output)
+        return _verify(options.verify, output)
     config = AppConfig.from_environment()
     from crag.backup.home import home_of  # only now: it loads SQLAlchemy and the index
     from crag.backup.sources import source_of
-    from crag.backup.taking import taken
+    from crag.backup.taking import take_backup
 
     with interruptible() as cancel, ExitStack() as stack:
         home = home_of(options.source, config, stack, there=True)
-        made = taken(
+        made = take_backup(
             source_of(home, config.data),
             options.target,
             workspace=options.workspace,
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     return 1 if made.contents.left_out else 0
 
 
-def _verified(file: Path, output: Output) -> int:
+def _verify(file: Path, output: Output) -> int:
     from crag.backup.archive import Archive
 
     with interruptible() as cancel, Archive(file) as archive:

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, output: Output) -> int:
     """One line a limit; 0 where all were shown and changed."""
     workspace: str = options.workspace or ""
-    wanted = [_wanted(each) for each in options.change]
+    wanted = [_parse_change(each) for each in options.change]
     with opened(options) as engine:
         quotas, audit = engine.teams.quotas, engine.teams.audit
         if options.begin_day:
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     return 0
 
 
-def _wanted(given: str) -> tuple[str, float | None]:
+def _parse_change(given: str) -> tuple[str, float | None]:
     name, equals, value = given.partition("=")
     try:
         if not equals:
@@ -84,9 +84,10 @@ def _show(standing: Standing, workspace: str, quotas: Quotas, output: Output) ->
             continue
         most = told.amount(standing.quantity, bound.most) if bound.most else "no limit"
         output.line(
-            f"{name:<26} {most}{_used(standing, bound) if counted else ''}{f', changed by {plain(by)}' if by else ''}"
+            f"{name:<26} {most}{_format_use(standing, bound) if counted else ''}"
+            f"{f', changed by {plain(by)}' if by else ''}"
         )
 
 
-def _used(standing: Standing, bound: Bound) -> str:
+def _format_use(standing: Standing, bound: Bound) -> str:
     return f", {told.amount(standing.quantity, bound.used)} used"

@@ -56,7 +56,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise CragError(
             "What MCP needs is not installed.", 'Run: pip install "mcp>=2.3,<3" (in a clone: pip install ".[mcp]").'
         )
-    from crag.mcp.offer import Offer
+    from crag.mcp.offer import ServerConfig
     from crag.mcp.service import Service
 
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         for each in access.workspaces if access.asks else [place]:
             _check(engine, each, options)
         service = Service(
-            Offer(
+            ServerConfig(
                 engine=engine,
                 workspace=None if access.asks else place,
                 tokens=access.callers,

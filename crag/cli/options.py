@@ -16,7 +16,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import PROGRAM, NotFoundError, SettingsError
 from crag.core.fields import meta
 from crag.core.metadata import tags_of
-from crag.core.scope import Scope, narrowed
+from crag.core.scope import Scope, narrow_filter
 from crag.core.settings import Settings
 from crag.core.types import Aggregation
 from crag.providers import registry
@@ -132,14 +132,14 @@ def narrowed_to(options: argparse.Namespace, chosen: Settings, engine: Engine) -
         return chosen
     stored = engine.library(existing(options)).documents
     documents = stored.all() if options.of else []
-    ids = [named(said, documents).id for said in options.of]
+    ids = [find_document(said, documents).id for said in options.of]
     tags = {tag for given in stored.given().values() for tag in tags_of(given)} if options.tag else set()
     known = {tag.casefold() for tag in tags}
     for tag in options.tag:
         if tag.casefold() not in known:
             near = ", ".join(sorted(tags)[:12]) or "none yet"
             raise NotFoundError(f"No document has the tag {tag}.", f"Tags there are: {near}.")
-    return chosen.changed(where=narrowed(chosen.where, Scope(tuple(ids), tuple(options.tag))))
+    return chosen.changed(where=narrow_filter(chosen.where, Scope(tuple(ids), tuple(options.tag))))
 
 
 def settings(options: argparse.Namespace, named: str | None = None) -> Settings:
@@ -179,14 +179,14 @@ def existing(options: argparse.Namespace) -> str | Path:
     return target(options)
 
 
-def noted(engine: Engine, options: argparse.Namespace, act: AuditedAct, what: str, detail: str = "") -> None:
+def record_command(engine: Engine, options: argparse.Namespace, act: AuditedAct, what: str, detail: str = "") -> None:
     """Have it in the audit log of the data folder that a command did this to its library."""
     place = target(options)
     workspace = place if isinstance(place, str) else place.absolute().name
     engine.teams.audit.note(act, "command line", workspace=workspace, what=what, detail=detail)
 
 
-def named(said: str, documents: Sequence[N]) -> N:
+def find_document(said: str, documents: Sequence[N]) -> N:
     """The document of this name, or whose id begins so. Raises NotFoundError for none and for several."""
     found = [each for each in documents if said in (each.name, each.id)]
     found = found or [each for each in documents if len(said) >= 6 and each.id.startswith(said)]

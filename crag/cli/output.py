@@ -23,14 +23,14 @@ class ClosedOutputError(Exception):
     """Whoever read standard output has gone."""
 
 
-def scrubbed(text: str) -> str:
+def strip_controls(text: str) -> str:
     """Text that a terminal shows and never obeys; line breaks stay."""
     return text.translate(_UNSAFE)
 
 
 def plain(text: str) -> str:
     """The same as one line, white space joined."""
-    return scrubbed(" ".join(text.split()))
+    return strip_controls(" ".join(text.split()))
 
 
 class Output:
@@ -83,7 +83,7 @@ class Output:
     def message(self, text: str) -> None:
         """A line on standard error, whatever --quiet says."""
         self._end_progress()
-        self._error(scrubbed(text.replace("\n", " ")) + "\n")
+        self._error(strip_controls(text.replace("\n", " ")) + "\n")
 
     def note(self, text: str) -> None:
         """A line of progress that stays."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from crag.cli.options import add_library, existing, named, noted, opened
+from crag.cli.options import add_library, existing, find_document, opened, record_command
 from crag.cli.output import Output, plain
 from crag.core.errors import PROGRAM, CragError, SettingsError
 from crag.core.purging import add_conditions, conditions_given
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         found = purges.due(conditions) if options.dry_run else purges.purge(conditions)
         if not options.dry_run:
             for each in found:
-                noted(engine, options, "delete", "document purged", f"{each.document.name}: {each.why}")
+                record_command(engine, options, "delete", "document purged", f"{each.document.name}: {each.why}")
     for each in found:
         _show("due" if options.dry_run else "purged", each.document.id, each.document.name, each.why, output)
     if not found:
@@ -55,11 +55,11 @@ def _undo(options: argparse.Namespace, output: Output) -> int:
         purges = engine.library(existing(options)).purges
         found = purges.undoable()
         if options.undo:
-            found = [named(options.undo, found)]
+            found = [find_document(options.undo, found)]
         for each in found:
             try:
                 purges.undo(each.id)
-                noted(engine, options, "delete", "purge undone", each.name)
+                record_command(engine, options, "delete", "purge undone", each.name)
             except CragError as error:
                 failed += 1
                 _show("failed", each.id, each.name, str(error), output)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 
-from crag.cli.options import add_library, existing, interruptible, named, opened
+from crag.cli.options import add_library, existing, find_document, interruptible, opened
 from crag.cli.output import Output
 from crag.cli.results import DONE, progress, show
 from crag.core.errors import CancelledError, NotFoundError
@@ -31,7 +31,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     place = existing(options)
     with interruptible() as cancel, opened(options) as engine:
         held = engine.library(place).documents.all()
-        ids = [_wanted(said, held).id for said in options.documents] or None
+        ids = [_find_web_document(said, held).id for said in options.documents] or None
         looks = engine.pages.refresh(place, ids, older_than=options.older_than, dry_run=options.dry_run, cancel=cancel)
         for event in looks:
             if isinstance(event, IngestStep):
@@ -44,9 +44,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
     return int(any(status not in DONE for status in counts))
 
 
-def _wanted(said: str, held: list[Document]) -> Document:
+def _find_web_document(said: str, held: list[Document]) -> Document:
     """The document from the web that was named. Raises NotFoundError."""
-    document = next((each for each in held if each.url == said), None) or named(said, held)
+    document = next((each for each in held if each.url == said), None) or find_document(said, held)
     if not document.url:
         raise NotFoundError(f"{document.name} is not from the web.", "Name a document that was added by its address.")
     return document

@@ -49,7 +49,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if options.called and not options.workspace:
         raise SettingsError("--as gives one library a name.", "Name the one in the backup by --workspace.")
     if options.list:
-        return _listed(options.backup, output)
+        return _list_contents(options.backup, output)
     config = AppConfig.from_environment()
     from crag.backup.home import home_of  # only now: it loads SQLAlchemy and the index
     from crag.backup.restoring import put_back, refusals
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         what = "undone" if options.undo else options.backup.name
         with refusals(target, what):
             if not options.undo:
-                return _restored(options, target, output)
+                return _restore(options, target, output)
             aside = put_back(target)
     if output.json:
         output.record({"status": "undone", "aside": aside})
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     return 0
 
 
-def _restored(options: argparse.Namespace, target: Target, output: Output) -> int:
+def _restore(options: argparse.Namespace, target: Target, output: Output) -> int:
     from crag.backup.archive import Archive
     from crag.backup.restoring import Restore
 
@@ -108,7 +108,7 @@ def _show(each: Restored, output: Output) -> None:
     output.line(f"{plain(each.workspace)}: {said}; index: {index_said}")
 
 
-def _listed(file: Path, output: Output) -> int:
+def _list_contents(file: Path, output: Output) -> int:
     from crag.backup.archive import Archive
 
     with Archive(file) as archive:

@@ -63,12 +63,12 @@ def _record(event: Ended, file: str) -> Result:
         case DocumentFailed():
             return {"status": "failed", "file": file, "error": event.message, "remedy": event.remedy}
         case DocumentRefreshed():
-            return _refreshed(event, file)
+            return _result_of_refresh(event, file)
         case _:
             assert_never(event)
 
 
-def _refreshed(event: DocumentRefreshed, file: str) -> Result:
+def _result_of_refresh(event: DocumentRefreshed, file: str) -> Result:
     result: Result = {
         "status": event.found,
         "file": file,

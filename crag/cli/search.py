@@ -8,7 +8,7 @@ from crag.cli.options import add_library, add_scope, add_settings, add_strategy,
 from crag.cli.output import Output, plain
 from crag.core.errors import PROGRAM, EmptyLibraryError, QuestionError
 from crag.core.wording import recognised_text
-from crag.telling.records import hit_record
+from crag.export.records import hit_record
 
 EXCERPT = 240
 

@@ -62,12 +62,12 @@ def run(options: argparse.Namespace, output: Output) -> int:
         _log_to_standard_error(output)
         with listening(options.host, options.port) as held, interruptible():
             host, port = held.getsockname()[:2]
-            _told(f"http://{f'[{host}]' if ':' in host else host}:{port}", access, output)
+            _print_start(f"http://{f'[{host}]' if ':' in host else host}:{port}", access, output)
             Server(app(engine, access, limits)).run(sockets=[held])
     return 0
 
 
-def _told(url: str, access: Access, output: Output) -> None:
+def _print_start(url: str, access: Access, output: Output) -> None:
     if output.json:
         output.record({"url": url, "tokens": access.asks})
         return

@@ -8,7 +8,7 @@ from typing import Any
 
 from crag.core.types import Action
 from crag.metrics.metrics import ResultRow
-from crag.metrics.results import MEASURES, UNTIMED, Difference, Mean, Result, compared
+from crag.metrics.results import MEASURES, UNTIMED, Difference, Mean, Result, compare_results
 from crag.spending.costs import Spent
 
 MAIN = """
@@ -43,7 +43,10 @@ def table_lines(columns: Sequence[Column]) -> list[str]:
         lines.append(["Answer not scored", *(f"{column.result.unscored:,}" for column in columns)])
     for action in Action:
         lines.append(
-            [f"Acted {action} (what is sought: there, not there)", *(_acted(each, action) for each in columns)]
+            [
+                f"Acted {action} (what is sought: there, not there)",
+                *(_describe_action(each, action) for each in columns),
+            ]
         )
     for name in MAIN:
         lines.append([MEASURES[name], *(_mean(name, column.result.means.get(name)) for column in columns)])
@@ -54,7 +57,7 @@ def table_lines(columns: Sequence[Column]) -> list[str]:
 
 def differences(first: Column, second: Column) -> list[Difference]:
     """The main measures that are known of both, second minus first."""
-    found = compared(first.rows, second.rows, names=(first.strategy, second.strategy))
+    found = compare_results(first.rows, second.rows, names=(first.strategy, second.strategy))
     return [found[name] for name in MAIN if name in found and found[name].pairs]
 
 
@@ -84,7 +87,7 @@ def difference_record(first: Column, second: Column, difference: Difference) -> 
     return {"kind": "difference", **between, **asdict(difference), "sentence": difference.sentence}
 
 
-def _acted(column: Column, action: Action) -> str:
+def _describe_action(column: Column, action: Action) -> str:
     counts = column.result.actions[str(action)]
     total = sum(counts.values())
     return f"{total:,} ({counts['holds']:,}, {counts['lacks']:,})" if total else "0"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from crag.cli.options import add_library, existing, named, opened
+from crag.cli.options import add_library, existing, find_document, opened
 from crag.cli.output import Output
 from crag.core.metadata import Value, read_field, written_field
 from crag.core.types import Document
@@ -21,7 +21,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     given = dict(read_field(each) for each in options.fields)
     with opened(options) as engine:
         library = engine.library(existing(options))
-        document = named(options.document, library.documents.all())
+        document = find_document(options.document, library.documents.all())
         fields = library.documents.describe(document.id, given) if given else library.documents.fields(document.id)
     show(document, fields, output)
     return 0

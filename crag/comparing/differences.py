@@ -14,10 +14,10 @@ from typing import Literal, TypeVar
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Strip, WebPage
 from crag.core.wording import short_text
-from crag.spending.costs import spent
+from crag.spending.costs import sum_calls
 from crag.spending.prices import PRICES, Price
 from crag.text.sentences import sentences
-from crag.text.words import counted, words
+from crag.text.words import count_words, words
 
 Value = str | int | float | None
 Places = tuple[int, ...]
@@ -92,7 +92,7 @@ def differences(traces: Sequence[Trace], names: Sequence[str], prices: Mapping[s
     return Differences(
         names=tuple(names),
         figures=figures(traces, prices),
-        items=(*_found(runs), *_strips(runs), *_sources(runs), *_sentences(runs)),
+        items=(*_compare_sources(runs), *_strips(runs), *_sources(runs), *_sentences(runs)),
         marks=tuple(_marks(runs, place) for place in range(len(runs))),
     )
 
@@ -111,7 +111,7 @@ def table(found: Differences) -> tuple[list[str], list[list[Value]]]:
 def figures(traces: Sequence[Trace], prices: Mapping[str, Price] = PRICES) -> tuple[Figure, ...]:
     """What each run came to and took, finished or not."""
     runs = [Side(trace) for trace in traces]
-    sums = [spent(trace.calls, prices) for trace in traces]
+    sums = [sum_calls(trace.calls, prices) for trace in traces]
 
     def figure(name: str, label: str, of: Callable[[Side], Value], unit: Literal["", "s", "$", "share"] = "") -> Figure:
         return Figure(name=name, label=label, values=tuple(of(run) for run in runs), unit=unit)
@@ -126,8 +126,8 @@ def figures(traces: Sequence[Trace], prices: Mapping[str, Price] = PRICES) -> tu
         figure("chunks_used", "Chunks used", lambda run: _count(run, Chunk)),
         figure("searches", "Web searches", lambda run: len(run.trace.searches)),
         figure("pages_used", "Web pages used", lambda run: _count(run, WebPage)),
-        figure("words", "Words kept", lambda run: sum(counted(strip.text) for strip in run.kept)),
-        figure("answer", "Answer", _ended),
+        figure("words", "Words kept", lambda run: sum(count_words(strip.text) for strip in run.kept)),
+        figure("answer", "Answer", _describe_end),
         *([figure("short", "Short answer", _short)] if any(run.answer and run.answer.short for run in traces) else []),
         figure("sources", "Sources cited", lambda run: _of_answer(run, len(run.cited))),
         figure("sentences", "Sentences", lambda run: _of_answer(run, len(run.said))),
@@ -159,7 +159,7 @@ def _count(run: Side, kind: type) -> int:
     return sum(1 for key in run.used if isinstance(run.sources[key], kind))
 
 
-def _ended(run: Side) -> Value:
+def _describe_end(run: Side) -> Value:
     """How the run ended, in a word or two; None while it runs."""
     trace = run.trace
     if trace.answer is not None:
@@ -181,7 +181,7 @@ def _of_answer(run: Side, number: int) -> Value:
 # Items
 
 
-def _found(runs: Sequence[Side]) -> list[Item]:
+def _compare_sources(runs: Sequence[Side]) -> list[Item]:
     """Chunks, then pages, that the runs do not treat alike."""
     known = {key: source for run in reversed(runs) for key, source in run.sources.items()}
     items = []
@@ -252,16 +252,16 @@ def _marks(runs: Sequence[Side], place: int) -> Marks:
     cited = {each.number: tuple(n for n, o in answers if citation_place(each) not in o.cited) for each in run.citations}
     dropped = [strip for group in run.trace.strips.values() for strip in group if not strip.kept]
     return Marks(
-        found=_filled(found),
-        used=_filled(used),
-        unused=_filled(unused),
+        found=_fill_places(found),
+        used=_fill_places(used),
+        unused=_fill_places(unused),
         strips=frozenset(
             strip.id
             for strip in run.kept
             if others and not run.whole(strip) and not any(other.keeps(strip) for _, other in others)
         ),
         missed=frozenset(strip.id for strip in dropped if any(other.keeps(strip, chosen=True) for _, other in others)),
-        sources=_filled(cited),
+        sources=_fill_places(cited),
         sentences=tuple(
             span
             for key, (_, span) in run.said.items()
@@ -270,7 +270,7 @@ def _marks(runs: Sequence[Side], place: int) -> Marks:
     )
 
 
-def _filled(places: Mapping[Key, Places]) -> dict[Key, Places]:
+def _fill_places(places: Mapping[Key, Places]) -> dict[Key, Places]:
     return {key: found for key, found in places.items() if found}
 
 

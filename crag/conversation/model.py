@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from crag.conversation.cues import follows_on
+from crag.conversation.followup_detection import follows_on
 from crag.conversation.history import recent
 from crag.conversation.periods import periods
 from crag.conversation.phrases import names
-from crag.conversation.rules import RuleContextualizer, carried
+from crag.conversation.rules import RuleContextualizer, find_carried
 from crag.core.errors import ReplyError
 from crag.core.exchanges import Exchange, Standalone
-from crag.core.fences import fenced, fenced_text
+from crag.core.fences import fence, fence_text
 from crag.core.protocols import Chat
 from crag.text.words import FUNCTION_WORDS, SEARCH_STOP_WORDS, stem, words
 
@@ -57,15 +57,15 @@ class LlmContextualizer:
         ours = self._rules.standalone(question, history).question
         if not made or _unfit(made, question, ours, known):
             raise ReplyError("wrote no question that says the same alone.", who=self._chat.id)
-        return Standalone(question=made, carried=carried(question, made, known))
+        return Standalone(question=made, carried=find_carried(question, made, known))
 
 
 def _request(question: str, known: Sequence[Exchange]) -> str:
     told: list[str] = []
     for each in known:
-        told.append(f"Earlier question: {fenced('question', each.question)}")
-        told += [f"Answer: {fenced_text('answer', each.answer)}"] if each.answer else []
-    return "\n".join([*told, f"Last question: {fenced('question', question)}", "Rewritten:"])
+        told.append(f"Earlier question: {fence('question', each.question)}")
+        told += [f"Answer: {fence_text('answer', each.answer)}"] if each.answer else []
+    return "\n".join([*told, f"Last question: {fence('question', question)}", "Rewritten:"])
 
 
 def _line(written: str) -> str:

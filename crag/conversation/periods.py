@@ -40,7 +40,7 @@ def relative(text: str) -> bool:
     return any(form.search(text) for form, shift in _SHIFTS if shift)
 
 
-def resolved(text: str, base: str) -> str:
+def resolve_periods(text: str, base: str) -> str:
     """The text with "the year before", "a year later" or "that year" as what they are, counted from the period `base`.
 
     Unchanged where `base` holds no year.
@@ -50,16 +50,16 @@ def resolved(text: str, base: str) -> str:
         return text
     for form, shift in _SHIFTS:
         moved = base[: year.start()] + str(int(year.group()) + shift) + base[year.end() :]
-        text = form.sub(lambda match, moved=moved: _prepared(match.group(), moved), text)  # type: ignore[misc]
+        text = form.sub(lambda match, moved=moved: _fit_preposition(match.group(), moved), text)  # type: ignore[misc]
     return text
 
 
-def _prepared(said: str, period: str) -> str:
+def _fit_preposition(said: str, period: str) -> str:
     """A period in the place of words that may have brought their own preposition."""
     return f"in {period}" if said.lower().startswith("in ") or said.lower() == "then" else period
 
 
-def moved(text: str, to: str) -> str:
+def replace_last_period(text: str, to: str) -> str:
     """The text with its last period become `to`, in its own form where `to` is a bare year; with it at the end else."""
     found = periods(text)
     if not found:

@@ -124,7 +124,9 @@ def topic(question: str) -> str:
     span = asked_for(question)
     if span and (match := re.match(r"(how many|how much|what|which) ", text, re.IGNORECASE)):
         counted = question[slice(*span)]
-        return _detailed(f"the number of {counted}" if match.group(1).lower() == "how many" else counted, text, span[1])
+        return _extend_noun(
+            f"the number of {counted}" if match.group(1).lower() == "how many" else counted, text, span[1]
+        )
     words = text[len(lead(text)) :].split()
     verbs = [place for place, word in enumerate(words[:4]) if word.casefold() in AUXILIARIES]
     return " ".join(words[verbs[0] + 1 :] if verbs else words)
@@ -135,7 +137,7 @@ def nominal(question: str) -> bool:
     return re.match(r"(?:what|which|how many|how much|who)\b", question, re.IGNORECASE) is not None
 
 
-def _detailed(noun: str, text: str, after: int) -> str:
+def _extend_noun(noun: str, text: str, after: int) -> str:
     """A noun with what follows it in the text: names and a period, or else the words of whom it is said."""
     own = [each for each in names(text) if each.start >= after]
     said = "".join(f" in {each.text}" if each.place else f" of {each.text}" for each in own)

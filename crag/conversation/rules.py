@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from crag.conversation.cues import EVENT, FRAGMENT, LACKING, OPENED, clause, follows_on
+from crag.conversation.coreference import resolve_pronouns
+from crag.conversation.followup_detection import EVENT, FRAGMENT, LACKING, OPENED, clause, follows_on
 from crag.conversation.history import recent
-from crag.conversation.periods import moved, periods, resolved
+from crag.conversation.periods import periods, replace_last_period, resolve_periods
 from crag.conversation.phrases import AUXILIARIES, PREPOSITIONS, Name, asked_for, lead, names, sentence
-from crag.conversation.referents import referred
 from crag.core.exchanges import Carried, Exchange, Sort, Standalone
 from crag.text.words import FUNCTION_WORDS, stem, words
 
@@ -28,20 +28,20 @@ class RuleContextualizer:
         known = recent(history)
         if not known or not follows_on(question):
             return Standalone(question=question)
-        made = _made(" ".join(question.split()).rstrip("?!. "), known)
+        made = _complete_question(" ".join(question.split()).rstrip("?!. "), known)
         made = f"{made[:1].upper()}{made[1:].rstrip('?. ')}?"
         if len(made) > _MOST_CHARS:
             return Standalone(question=question)
-        return Standalone(question=made, carried=carried(question, made, known))
+        return Standalone(question=made, carried=find_carried(question, made, known))
 
 
-def _made(asked: str, known: Sequence[Exchange]) -> str:
+def _complete_question(asked: str, known: Sequence[Exchange]) -> str:
     before = sentence(known[-1].question)
     rest = asked[OPENED.match(asked).end() :]  # type: ignore[union-attr]
     base = next((found[-1].text for each in reversed(known) if (found := periods(each.question))), "")
     if match := EVENT.match(rest):
         return _instead(match.group(1), before)
-    rest = resolved(rest, base) if base else rest
+    rest = resolve_periods(rest, base) if base else rest
     if FRAGMENT.match(rest):
         return _instead(rest, before)
     lacking, span = LACKING.match(rest), asked_for(before)
@@ -49,8 +49,8 @@ def _made(asked: str, known: Sequence[Exchange]) -> str:
         many = len("how many")
         return f"{rest[:many]} {before[slice(*span)]}{rest[many:]}"
     if clause(rest):
-        return referred(rest, known)
-    return _swapped(rest, before)
+        return resolve_pronouns(rest, known)
+    return _swap_phrase(rest, before)
 
 
 def _instead(fragment: str, before: str) -> str:
@@ -61,11 +61,11 @@ def _instead(fragment: str, before: str) -> str:
     return f"{fragment} {rest[:1].lower() + rest[1:] if not asking else rest}" if bare else f"{fragment}: {before}"
 
 
-def _swapped(rest: str, before: str) -> str:
+def _swap_phrase(rest: str, before: str) -> str:
     """The earlier question with the new words in the place of what they are like: a period, a name, a figure."""
     new = periods(rest)
     if new:
-        before = moved(before, new[-1].text)
+        before = replace_last_period(before, new[-1].text)
         at = rest[: new[-1].start].split()
         while at and at[-1].casefold() in {*PREPOSITIONS, "the", "end", "year", "year-end"}:
             at.pop()
@@ -176,7 +176,7 @@ def _beside(said: str, before: str) -> str:
     return f"{text} {said}"
 
 
-def carried(question: str, made: str, known: Sequence[Exchange]) -> tuple[Carried, ...]:
+def find_carried(question: str, made: str, known: Sequence[Exchange]) -> tuple[Carried, ...]:
     """What of `made` the question does not say, each part with the latest exchange that says it."""
     rest, found = made, list[Carried]()
     own = set(words(question))

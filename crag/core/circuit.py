@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from crag.core.errors import CragError, Reason, RestingError
+from crag.core.errors import CircuitOpenError, CragError, Reason
 from crag.core.types import Step
 from crag.core.waiting import CLOCK, Clock
 
@@ -78,7 +78,7 @@ class Circuits:
     def check(self, service: Service, step: Step, run: int) -> bool:
         """Whether this call is the one trial of a service, which `ended` or `left` has to give back.
 
-        Raises RestingError where the service is left alone.
+        Raises CircuitOpenError where the service is left alone.
         """
         with self._lock:
             found = self._circuits.get((service, step))
@@ -88,7 +88,7 @@ class Circuits:
             if left <= 0:
                 found.trying, found.until = run, self._clock.now() + TRIAL
                 return True
-        raise RestingError(_resting(found, left), who=found.who)
+        raise CircuitOpenError(_resting(found, left), who=found.who)
 
     def ended(self, service: Service, step: Step, run: int, error: CragError | None, seconds: float) -> None:
         """A call of this run ended; `error` None: well. `seconds` it was given."""

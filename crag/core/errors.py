@@ -28,7 +28,7 @@ CragError
 │   ├── ReplyError         the reply is not what was asked for
 │   ├── BudgetError        the run may make no more calls
 │   │   └── DayLimitError  a day's limit of calls or dollars is reached
-│   ├── RestingError       it failed in several runs, and is left alone for a while
+│   ├── CircuitOpenError   it failed in several runs, and is left alone for a while
 │   ├── ModelFileError     a model file of this machine can't be run
 │   ├── RetrieverError     a retriever or vector store of another program failed
 │   ├── WebSearchError     the web provider failed
@@ -52,6 +52,7 @@ __all__ = [
     "BudgetError",
     "BusyError",
     "CancelledError",
+    "CircuitOpenError",
     "CragError",
     "CutOffError",
     "DamagedError",
@@ -77,7 +78,6 @@ __all__ = [
     "QuotaError",
     "Reason",
     "ReplyError",
-    "RestingError",
     "RetrieverError",
     "RoomError",
     "SettingsError",
@@ -258,7 +258,9 @@ class DayLimitError(BudgetError, reason="limit"):
     """The day's limit of outside calls or dollars, of a workspace or of the whole server, is reached."""
 
 
-class RestingError(ProviderError, reason="resting", remedy="Nothing needs to be done: it is asked again by itself."):
+class CircuitOpenError(
+    ProviderError, reason="resting", remedy="Nothing needs to be done: it is asked again by itself."
+):
     """A service failed in one run after another, so it is left alone for a while instead of being waited for."""
 
 

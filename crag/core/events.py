@@ -11,21 +11,21 @@ from typing import Any, Literal
 from crag.core.errors import CragError, Reason
 from crag.core.exchanges import Carried
 from crag.core.guidance import Guidance
-from crag.core.meter import Call
 from crag.core.types import (
     Answer,
     Citation,
     Decision,
     Grade,
     Origin,
+    OutputMode,
     RetrievedChunk,
     SentenceCheck,
     Step,
     Strip,
     Unread,
-    Wanted,
     WebPage,
 )
+from crag.core.usage import Call
 
 __all__ = [
     "ActionTaken",
@@ -34,28 +34,28 @@ __all__ = [
     "ApprovalGiven",
     "Called",
     "Cancelled",
-    "Contextualized",
     "Event",
     "Failed",
+    "FallbackAction",
     "Graded",
-    "Guided",
-    "Instead",
+    "GuidanceOffered",
+    "QuestionRewritten",
     "Queued",
     "Refined",
     "Retrieved",
     "Rewritten",
     "RunFinished",
     "RunStarted",
-    "Scoped",
+    "ScopeResolved",
     "Searched",
-    "Skipped",
     "StepFinished",
     "StepStarted",
     "Token",
+    "UnknownEvent",
     "Verified",
 ]
 
-Instead = Literal[
+FallbackAction = Literal[
     "",
     "local evaluator",
     "rewriter",
@@ -92,7 +92,7 @@ class RunStarted:
     started_at: str
     via: str = ""
     client: str = ""
-    wanted: Wanted = "answer"
+    wanted: OutputMode = "answer"
     at: float = 0.0
     kind: Literal["run_started"] = "run_started"
 
@@ -111,7 +111,7 @@ class Queued:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scoped:
+class ScopeResolved:
     """The question is asked of some documents alone: those of these names, and those that have one of the `tags`.
 
     `gone`: so many more were named and are in the library no longer.
@@ -125,7 +125,7 @@ class Scoped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contextualized:
+class QuestionRewritten:
     """A question within a conversation, and the one asked in its place, which stands alone; both alike where it does.
 
     `by`: "rules", a model's id, or "person" who worded it. `carried`: what it took over from earlier exchanges, and
@@ -278,7 +278,7 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guided:
+class GuidanceOffered:
     """What helps on where there was no answer."""
 
     guidance: Guidance
@@ -314,14 +314,14 @@ class Failed:
     at: float
     reason: Reason = "other"
     who: str = ""
-    instead: Instead = ""
+    instead: FallbackAction = ""
     by: str = ""
     fatal: bool = False
     kind: Literal["failed"] = "failed"
 
     @classmethod
     def of(
-        cls, error: CragError, step: Step, at: float, instead: Instead = "", by: str = "", *, fatal: bool = False
+        cls, error: CragError, step: Step, at: float, instead: FallbackAction = "", by: str = "", *, fatal: bool = False
     ) -> Failed:
         """What an error is on the record."""
         return cls(
@@ -355,7 +355,7 @@ class Cancelled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Skipped:
+class UnknownEvent:
     """An event of a kind that a newer build of this program tells and this one does not know: `name`."""
 
     name: str
@@ -374,8 +374,8 @@ class RunFinished:
 Event = (
     RunStarted
     | Queued
-    | Scoped
-    | Contextualized
+    | ScopeResolved
+    | QuestionRewritten
     | StepStarted
     | StepFinished
     | Retrieved
@@ -388,11 +388,11 @@ Event = (
     | Refined
     | Token
     | Answered
-    | Guided
+    | GuidanceOffered
     | Verified
     | Failed
     | Called
     | Cancelled
-    | Skipped
+    | UnknownEvent
     | RunFinished
 )

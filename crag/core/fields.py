@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from crag.text.sentences import ended
+from crag.text.sentences import ends_as_sentence
 
 __all__ = ["days_of", "first_problem", "meta", "origins_of", "setting"]
 
@@ -52,7 +52,7 @@ def first_problem(error: ValidationError) -> str:
     where = ".".join(str(part) for part in problem["loc"]) or "settings"
     ours = problem.get("ctx", {}).get("error") if problem["type"] == "value_error" else None
     said = str(ours or problem["msg"])
-    return f"{where}: {said}" if ended(said) else f"{where}: {said}."
+    return f"{where}: {said}" if ends_as_sentence(said) else f"{where}: {said}."
 
 
 def origins_of(given: tuple[str, ...]) -> tuple[str, ...]:

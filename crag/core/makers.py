@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["Maker", "maker", "named"]
+__all__ = ["Maker", "maker", "name_in_sentence"]
 
 _LOCAL = re.compile(r"local-\d+")
 SERVED = ("openai-compatible", "openai", "reranker", "gguf")
@@ -57,7 +57,7 @@ def maker(id: str) -> str:
     return _in_words(id, ", at ")
 
 
-def named(id: str) -> str:
+def name_in_sentence(id: str) -> str:
     """The same inside a sentence: "qwen at 127.0.0.1:8080"."""
     return _in_words(id, " at ")
 

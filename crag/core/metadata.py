@@ -81,8 +81,8 @@ def field_name(text: str) -> str:
 
     A letter, then letters, digits, `_`, `-` and `.`; at most 64, and no word of the filter language.
     """
-    name = _composed(text.strip()).lower()
-    if not _NAME.fullmatch(name) or _composed(name).lower() != name:
+    name = _compose_letters(text.strip()).lower()
+    if not _NAME.fullmatch(name) or _compose_letters(name).lower() != name:
         raise InputError(
             f"{_short(text)} can't name a field.",
             "Begin with a letter; then letters, digits, _, - and . may follow, and no spaces.",
@@ -105,12 +105,12 @@ def read_field(text: str) -> tuple[str, Value | None]:
     if not equals:
         raise InputError(f"{_short(text)} gives no value.", "Write it as field=value, as verified=true.")
     name, said = field_name(typed), rest.strip()
-    return name, _checked(name, _read(said, FIXED.get(name))) if said else None
+    return name, _check_value(name, _read(said, FIXED.get(name))) if said else None
 
 
 def written_field(name: str, value: Value) -> str:
     """A field as it is typed: `read_field` makes the same of it."""
-    return f"{name}={_written(value, FIXED.get(name))}"
+    return f"{name}={_format_value(value, FIXED.get(name))}"
 
 
 def checked_fields(given: Mapping[str, Any]) -> dict[str, Value]:
@@ -118,7 +118,7 @@ def checked_fields(given: Mapping[str, Any]) -> dict[str, Value]:
 
     At most 50; a text of at most 1,000 characters, a list of at most 100 texts of 200; numbers are finite.
     """
-    fields = {(name := field_name(key)): _checked(name, value) for key, value in given.items()}
+    fields = {(name := field_name(key)): _check_value(name, value) for key, value in given.items()}
     if len(fields) > MOST_FIELDS:
         raise InputError(f"{len(fields)} fields are too many.", f"Give a document at most {MOST_FIELDS}.")
     return fields
@@ -136,8 +136,8 @@ def fields_of(document: Document, given: Fields) -> dict[str, Value]:
     """
     fields: dict[str, Value] = {
         "id": document.id,
-        "name": _composed(document.name),
-        "title": _composed(document.title),
+        "name": _compose_letters(document.name),
+        "title": _compose_letters(document.title),
         "pages": document.pages,
         "added": document.added_at[:10],
         "confidence": document.confidence,
@@ -235,7 +235,7 @@ def _read(text: str, kind: Kind | None) -> Value:
     return text
 
 
-def _written(value: Value, kind: Kind | None) -> str:
+def _format_value(value: Value, kind: Kind | None) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):
@@ -245,7 +245,7 @@ def _written(value: Value, kind: Kind | None) -> str:
     return ", ".join(value) if kind == "list" and value else f"[{', '.join(value)}]"
 
 
-def _checked(name: str, value: Any) -> Value:
+def _check_value(name: str, value: Any) -> Value:
     """A value as it is kept. Raises InputError naming the field."""
     if name in _OF_THE_FILE:
         raise InputError(f"{name} comes with the file and can't be set.", "Use a field of another name.")
@@ -268,14 +268,14 @@ def _checked(name: str, value: Any) -> Value:
     kind = FIXED.get(name)
     fits = kind in (None, _kind(kept)) or (kind == "text" and isinstance(kept, str))
     if kind and not fits:
-        raise InputError(f"{name} can't be {_short(_written(kept, kind))}.", _SHAPES[kind])
+        raise InputError(f"{name} can't be {_short(_format_value(kept, kind))}.", _SHAPES[kind])
     if name == "confidence" and not (isinstance(kept, int | float) and 0 <= kept <= 1):
-        raise InputError(f"confidence can't be {_written(kept, kind)}.", "Give it a number from 0 to 1.")
+        raise InputError(f"confidence can't be {_format_value(kept, kind)}.", "Give it a number from 0 to 1.")
     return kept
 
 
 def _text(name: str, value: str, most: int) -> str:
-    text = " ".join(_composed(value).split())
+    text = " ".join(_compose_letters(value).split())
     if len(text) > most:
         raise InputError(f"The field {name} holds {len(text):,} characters.", f"Use at most {most:,}.")
     if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in text):
@@ -296,7 +296,7 @@ def _list(name: str, values: Iterable[str]) -> tuple[str, ...]:
     return entries
 
 
-def _composed(text: str) -> str:
+def _compose_letters(text: str) -> str:
     """Letters with their marks as one sign each, so that what looks the same is the same."""
     return unicodedata.normalize("NFC", text)
 

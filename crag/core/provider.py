@@ -13,8 +13,8 @@ from pydantic import SecretStr
 from crag.core.errors import SettingsError
 
 if TYPE_CHECKING:
-    from crag.core.meter import Meter
     from crag.core.protocols import Chat, PageReader, RerankServer, RetrievalEvaluator, WebSearch
+    from crag.core.usage import UsageTracker
 
 __all__ = ["EvaluatorParts", "EvaluatorProvider", "Price", "Provider", "WebParts", "WebProvider"]
 
@@ -91,7 +91,7 @@ class WebParts:
     `address`: where it is, empty for its own home. `folder`: the saved pages of this machine, if there are any.
     """
 
-    meter: Meter
+    meter: UsageTracker
     fetcher: PageReader | None = None
     key: SecretStr | None = None
     address: str = ""
@@ -109,7 +109,7 @@ class WebProvider(Provider):
 class EvaluatorParts:
     """What an evaluator is made from: the run's meter, the local evaluator, and what its record says that it needs."""
 
-    meter: Meter
+    meter: UsageTracker
     local: RetrievalEvaluator
     chat: Chat | None = None
     reranker: RerankServer | None = None

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Literal
 
-__all__ = ["ACTS", "ROLES", "Act", "Role", "higher", "lower", "may"]
+__all__ = ["ACTS", "ROLES", "Permission", "Role", "higher", "lower", "may"]
 
 Role = Literal["reader", "viewer", "editor", "admin"]
 """From the least to the most. "reader" has no account: whoever opens a read-only link."""
 
-Act = Literal["see", "ask", "edit", "administer"]
+Permission = Literal["see", "ask", "edit", "administer"]
 """see: open runs, documents and exports. ask: ask, compare, thumbs. edit: add and delete documents, tags and pages
 kept, delete runs, evaluate, apply thresholds. administer: settings of the program, people, limits, all workspaces."""
 
 ROLES: tuple[Role, ...] = ("reader", "viewer", "editor", "admin")
-ACTS: tuple[Act, ...] = ("see", "ask", "edit", "administer")
+ACTS: tuple[Permission, ...] = ("see", "ask", "edit", "administer")
 
 
-def may(role: Role, act: Act) -> bool:
+def may(role: Role, act: Permission) -> bool:
     """Whether who has the role may do this."""
     return ROLES.index(role) >= ACTS.index(act)
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from crag.core.meter import Call, DaySpending
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Chunk
+from crag.core.usage import Call, DaySpending
 
 __all__ = ["Outcome", "RunFacts", "figures_of"]
 
@@ -139,16 +139,16 @@ def figures_of(trace: Trace) -> RunFacts:
         seconds=trace.seconds,
         waited=trace.waited,
         steps=steps,
-        used=_used(trace),
+        used=_list_spending(trace),
         failures=Counter(f"{each.step}: {each.reason}" for each in trace.failures),
-        refused=_refused(trace),
+        refused=_count_failures(trace),
         faithfulness=trace.faithfulness,
-        cited=_cited(trace),
+        cited=_list_cited(trace),
         partial=bool(settings.forced or settings.where or trace.elsewhere),
     )
 
 
-def _cited(trace: Trace) -> tuple[str, ...]:
+def _list_cited(trace: Trace) -> tuple[str, ...]:
     if trace.answer is None or trace.answer.abstained:
         return ()
     sources = trace.sources
@@ -167,14 +167,14 @@ def _outcome(trace: Trace) -> Outcome:
     return "answered" if trace.answer is not None and not trace.answer.abstained else "no answer"
 
 
-def _used(trace: Trace) -> tuple[DaySpending, ...]:
+def _list_spending(trace: Trace) -> tuple[DaySpending, ...]:
     by_model: dict[tuple[str, str], list[Call]] = {}
     for call in trace.calls:
         by_model.setdefault((call.provider, call.model), []).append(call)
-    return tuple(_summed(trace.started_at[:10], *key, calls) for key, calls in by_model.items())
+    return tuple(_sum_calls(trace.started_at[:10], *key, calls) for key, calls in by_model.items())
 
 
-def _summed(day: str, provider: str, model: str, calls: list[Call]) -> DaySpending:
+def _sum_calls(day: str, provider: str, model: str, calls: list[Call]) -> DaySpending:
     uncounted = [each for each in calls if model and each.error is None and each.input_tokens is None]
     return DaySpending(
         day=day,
@@ -189,7 +189,7 @@ def _summed(day: str, provider: str, model: str, calls: list[Call]) -> DaySpendi
     )
 
 
-def _refused(trace: Trace) -> Counter[str]:
+def _count_failures(trace: Trace) -> Counter[str]:
     """Failures by who failed: each provider with a failed call in that step, else this machine."""
     found: Counter[str] = Counter()
     for failure in trace.failures:

@@ -13,7 +13,7 @@ from crag.core.clauses import Clause, Condition, Either, Every, Operand
 from crag.core.errors import InputError
 from crag.core.where import Filter, parse
 
-__all__ = ["ID", "Scope", "narrowed", "scope_of"]
+__all__ = ["ID", "Scope", "narrow_filter", "scope_of"]
 
 ID = 12
 """So many characters of a document's id name it in a filter."""
@@ -31,7 +31,7 @@ class Scope:
         return bool(self.documents or self.tags)
 
 
-def narrowed(where: str, scope: Scope) -> str:
+def narrow_filter(where: str, scope: Scope) -> str:
     """The filter `where` for documents of the scope alone, in its canonical text.
 
     Raises InputError for more than a hundred documents, FilterError where the whole would be too long.

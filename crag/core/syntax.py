@@ -196,7 +196,8 @@ class _Parser:
         if token.kind == "other" and token.text in "\"'“”„":
             remedy = "A quote is opened there and not closed; inside quotes, write it twice."
         raise FilterError(
-            f"The filter can't be read at column {token.column}, at {_marked(token.text)}: expected {expected}.", remedy
+            f"The filter can't be read at column {token.column}, at {_quote_piece(token.text)}: expected {expected}.",
+            remedy,
         )
 
 
@@ -211,6 +212,6 @@ def _short(text: str) -> str:
     return f"{text[:40]}…" if len(text) > 40 else text
 
 
-def _marked(text: str) -> str:
+def _quote_piece(text: str) -> str:
     """A piece of the filter in quotes of its own, once."""
     return _short(text) if text[0] in "\"'“”„" else f'"{_short(text)}"'

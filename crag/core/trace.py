@@ -11,7 +11,6 @@ from pydantic import TypeAdapter
 from crag.core import events as ev
 from crag.core.exchanges import Exchange
 from crag.core.guidance import Guidance
-from crag.core.meter import Call
 from crag.core.types import (
     Action,
     Answer,
@@ -20,14 +19,15 @@ from crag.core.types import (
     Decision,
     Grade,
     Origin,
+    OutputMode,
     RetrievedChunk,
     SentenceCheck,
     Step,
     Strip,
     Unread,
-    Wanted,
     WebPage,
 )
+from crag.core.usage import Call
 
 __all__ = ["Approval", "Rewrite", "Round", "Search", "StepRecord", "Trace"]
 
@@ -113,11 +113,11 @@ class Trace:
     started_at: str = ""
     via: str = ""
     client: str = ""
-    wanted: Wanted = "answer"
+    wanted: OutputMode = "answer"
     before: int = 0
     waited: float = 0.0
-    scope: ev.Scoped | None = None
-    context: ev.Contextualized | None = None
+    scope: ev.ScopeResolved | None = None
+    context: ev.QuestionRewritten | None = None
     steps: tuple[StepRecord, ...] = ()
     rounds: tuple[Round, ...] = ()
     rewrites: tuple[Rewrite, ...] = ()
@@ -164,9 +164,9 @@ class Trace:
                 )
             case ev.Queued():
                 return replace(after, before=event.before, waited=event.waited)
-            case ev.Scoped():
+            case ev.ScopeResolved():
                 return replace(after, scope=event)
-            case ev.Contextualized():
+            case ev.QuestionRewritten():
                 return replace(after, context=event)
             case ev.StepStarted():
                 record = StepRecord(step=event.step, round=event.round, started=event.at)
@@ -208,7 +208,7 @@ class Trace:
                 return replace(after, text=self.text + event.text)
             case ev.Answered():
                 return replace(after, answer=event.answer, text=event.answer.text)
-            case ev.Guided():
+            case ev.GuidanceOffered():
                 return replace(after, guidance=event.guidance)
             case ev.Verified():
                 checked = replace(after, checks=event.checks, faithfulness=event.faithfulness)
@@ -219,7 +219,7 @@ class Trace:
                 return replace(after, calls=(*self.calls, event.call))
             case ev.Cancelled():
                 return replace(after, cancelled=True)
-            case ev.Skipped():
+            case ev.UnknownEvent():
                 return replace(after, newer=True)
             case ev.RunFinished():
                 return replace(after, finished=True)

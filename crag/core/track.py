@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from crag.core.trace import Trace
 
-__all__ = ["Track", "tracked"]
+__all__ = ["Track", "track_chunks"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Track:
         )
 
 
-def tracked(trace: Trace) -> dict[str, Track]:
+def track_chunks(trace: Trace) -> dict[str, Track]:
     """What one run says of each chunk that it retrieved from the library, by the chunk's id.
 
     A chunk counts once, however many searches of the run found it; its score is that of the last one that graded it.

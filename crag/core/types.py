@@ -25,10 +25,11 @@ __all__ = [
     "Grade",
     "InjectionSpan",
     "Judgement",
-    "Kept",
+    "KeepReason",
     "LineBox",
     "Media",
     "Origin",
+    "OutputMode",
     "Passage",
     "Rect",
     "Reported",
@@ -40,7 +41,6 @@ __all__ = [
     "Strip",
     "Unread",
     "Verification",
-    "Wanted",
     "WebPage",
 ]
 
@@ -62,7 +62,7 @@ class Aggregation(StrEnum):
     JOINT = "joint"
 
 
-Wanted = Literal["answer", "evidence"]
+OutputMode = Literal["answer", "evidence"]
 """What a run ends with: an answer, or the strips that one may rest on."""
 
 Origin = Literal["internal", "external"]
@@ -71,7 +71,7 @@ Origin = Literal["internal", "external"]
 Step = Literal["contextualize", "retrieve", "evaluate", "act", "refine", "rewrite", "search", "answer", "verify"]
 
 
-Kept = Literal["", "score", "selected", "unscored", "deciding", "context", "neighbour", "whole"]
+KeepReason = Literal["", "score", "selected", "unscored", "deciding", "context", "neighbour", "whole"]
 """Why a strip is kept. score: it is among the best. selected: a language model named it. unscored: nothing of its
 source could be scored. deciding: it is of the best chunk's best passage. context: it heads a table of which a row is
 kept. neighbour: a kept sentence can't be understood without it. whole: its text is taken as it is."""
@@ -175,7 +175,7 @@ class Strip:
     score: float | None
     kept: bool
     selected: bool | None = None
-    why: Kept = ""
+    why: KeepReason = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,17 +52,17 @@ def check_sentence(check: SentenceCheck, name: Name = str) -> str:
     if check.note == "scored" and not check.judgements:
         return f"scored by {name(check.by)}"
     said = {"scored": "", "nothing shown": NOTHING_SHOWN, "figures": _figures(check)}.get(check.note, check.note)
-    judged = _judged(check.judgements, name) if check.note != "quoted" else ""
+    judged = _format_judgements(check.judgements, name) if check.note != "quoted" else ""
     return "; ".join(filter(None, (f"{FOUND}, {said}".rstrip(", ") if check.attributed else said, judged)))
 
 
 def objection_sentence(check: SentenceCheck, name: Name = str) -> str:
     """Which judges see it otherwise than it was decided; empty where none does."""
-    objecting = [_named(each, name) for each in check.objecting]
+    objecting = [_format_judge(each, name) for each in check.objecting]
     if not objecting:
         return ""
     says = "says that it is" if len(objecting) == 1 else "say that it is"
-    return f"{_listed(objecting)} {says} {'not supported' if check.supported else 'supported'}"
+    return f"{_join_names(objecting)} {says} {'not supported' if check.supported else 'supported'}"
 
 
 def attributed_sentence(checks: Sequence[SentenceCheck]) -> str:
@@ -81,30 +81,30 @@ def attributed_sentence(checks: Sequence[SentenceCheck]) -> str:
 
 def _figures(check: SentenceCheck) -> str:
     missing = [f"“{each.text}”" for each in check.figures if each.state == "missing"]
-    return f"{_listed(missing)} {'stands' if len(missing) == 1 else 'stand'} in nothing that it cites"
+    return f"{_join_names(missing)} {'stands' if len(missing) == 1 else 'stand'} in nothing that it cites"
 
 
-def _judged(judgements: Sequence[Judgement], name: Name) -> str:
+def _format_judgements(judgements: Sequence[Judgement], name: Name) -> str:
     """Who is for it, who is against it, and who could not tell since it failed; the share of words that are there."""
     sides = {True: "supported, say", False: "not supported, say"}
     parts = [
-        f"{said} {_listed([_named(each, name) for each in judgements if each.supported is side])}"
+        f"{said} {_join_names([_format_judge(each, name) for each in judgements if each.supported is side])}"
         for side, said in sides.items()
         if any(each.supported is side for each in judgements)
     ]
     parts += [
-        f"{_listed([_JUDGES[each.judge]])} could not tell: {about(each.why, each.who, name)}"
+        f"{_join_names([_JUDGES[each.judge]])} could not tell: {about(each.why, each.who, name)}"
         for each in judgements
         if each.why
     ]
     return "; ".join(parts)
 
 
-def _named(judgement: Judgement, name: Name) -> str:
+def _format_judge(judgement: Judgement, name: Name) -> str:
     """A judge with its score, as "the local evaluator (0.83)"."""
     who = name(judgement.by) if judgement.judge == "model" and judgement.by else _JUDGES[judgement.judge]
     return who if judgement.score is None else f"{who} ({judgement.score:.2f})"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))

@@ -49,7 +49,7 @@ def wait_for(
     work: Callable[[], Coroutine[Any, Any, T]], *, seconds: float, cancel: threading.Event, clock: Clock = CLOCK
 ) -> T:
     """What the coroutine returns. Raises what it raises, UnreachableError after `seconds`, CancelledError on Stop."""
-    future, over = _begun(work), clock.timer(seconds)
+    future, over = _submit(work), clock.timer(seconds)
     try:
         return _result(future, lambda: _check(over, seconds, cancel))
     finally:
@@ -66,7 +66,7 @@ def iterate(
         async for item in work():
             items.put(item)
 
-    future = _begun(pumped)
+    future = _submit(pumped)
     future.add_done_callback(lambda _: items.put(_END))
     over = clock.timer(seconds)
     try:
@@ -96,7 +96,7 @@ def _result(future: Future[T], check: Callable[[], None]) -> T:
     return future.result()
 
 
-def _begun(work: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
+def _submit(work: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
     """The coroutine on the loop, in the caller's context: tracing finds what a call belongs to by it."""
     context = contextvars.copy_context()
 

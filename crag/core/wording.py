@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from crag.core.documents import LOW_RECOGNITION
-from crag.core.events import Contextualized, Failed, Instead, Scoped
+from crag.core.events import Failed, FallbackAction, QuestionRewritten, ScopeResolved
 from crag.core.fields import meta
 from crag.core.settings import Settings, StoredSettings
 from crag.core.trace import Trace
@@ -19,14 +19,14 @@ from crag.core.types import (
     Decision,
     FromWeb,
     Grade,
-    Kept,
+    KeepReason,
     Remark,
     ShortAnswer,
     Strip,
     Unread,
 )
 from crag.text.injection import InjectionKind, InjectionSpan
-from crag.text.words import counted
+from crag.text.words import count_words
 
 __all__ = [
     *("about", "addressed_reason", "addressed_text", "cell_text", "context_text", "count", "decision_sentence"),
@@ -37,7 +37,7 @@ __all__ = [
 
 Name = Callable[[str], str]
 
-_INSTEAD: dict[Instead, str] = {
+_INSTEAD: dict[FallbackAction, str] = {
     "": "",
     "local evaluator": "The local evaluator graded instead.",
     "rewriter": "It is rewritten by {by} instead.",
@@ -65,7 +65,7 @@ _WHAT = {
 _MOST_SCOPE = 3
 """So many documents of a scope are named."""
 
-_KEPT: dict[Kept, tuple[str, str]] = {
+_KEPT: dict[KeepReason, tuple[str, str]] = {
     "deciding": ("deciding passage", "the best strip of the best chunk and the text round it, kept before all others"),
     "context": ("table header", "it heads the table of a row that is kept"),
     "neighbour": ("goes with the line below", "a strip that is kept can't be understood without it"),
@@ -97,19 +97,19 @@ def addressed_reason(span: InjectionSpan) -> str:
     return f"This speaks to a language model and {after}. {done}" if after else ""
 
 
-def kept_word(why: Kept, *, below: bool = True) -> str:
+def kept_word(why: KeepReason, *, below: bool = True) -> str:
     """What keeps a strip, in a word; nothing where that is its own score or choice. `below`: what it goes with."""
     if why == "neighbour" and not below:
         return "goes with the line above"
     return _KEPT[why][0] if why in _KEPT else ""
 
 
-def kept_reason(why: Kept) -> str:
+def kept_reason(why: KeepReason) -> str:
     """Why a strip is kept, as a part of a sentence; nothing where that is its own score or choice."""
     return _KEPT[why][1] if why in _KEPT else ""
 
 
-def scope_text(scope: Scoped) -> str:
+def scope_text(scope: ScopeResolved) -> str:
     """What a question is asked of, as "10-K 2022.pdf; tag finance"; without the full stop."""
     named = list(scope.documents[:_MOST_SCOPE])
     if more := len(scope.documents) - len(named):
@@ -119,7 +119,7 @@ def scope_text(scope: Scoped) -> str:
     return "; ".join([*named, *tags, *gone])
 
 
-def context_text(context: Contextualized, name: Name = str) -> str:
+def context_text(context: QuestionRewritten, name: Name = str) -> str:
     """Who worded what is asked in place of a follow-up, and what it took over: "By rules. From the conversation: …"."""
     who = {"rules": "By rules", "person": "In your words"}.get(context.by) or f"By {name(context.by)}"
     said = [f"“{each.text}”{' (an answer)' if each.found_in == 'answer' else ''}" for each in context.carried]
@@ -146,7 +146,7 @@ def lost_text(labels: int, records: int, verified: bool) -> str:
 
 def words_text(kept: Iterable[Strip], most: int = 0) -> str:
     """How many words the kept strips have, as "278 words", or "278 of 400 words" where there is room for `most`."""
-    found = sum(counted(strip.text) for strip in kept)
+    found = sum(count_words(strip.text) for strip in kept)
     return f"{found:,} of {count(most, 'word')}" if most else count(found, "word")
 
 
@@ -336,13 +336,13 @@ def stored_sentence(stored: StoredSettings) -> str:
         return ""
     said = "These settings were stored by another version of this program."
     if stored.unknown:
-        said += f" Not known here and left out: {_listed(stored.unknown)}."
+        said += f" Not known here and left out: {_join_names(stored.unknown)}."
     if stored.invalid:
         titles = [str(meta(Settings, name)["label"]) for name in stored.invalid]
-        said += f" Not valid here and at their default: {_listed(titles)}."
+        said += f" Not valid here and at their default: {_join_names(titles)}."
     return said
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     more = len(names) - 5
     return ", ".join(name[:40] for name in names[:5]) + (f" and {more} more" if more > 0 else "")

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from crag.core.settings import Settings
-from crag.core.types import Kept, Strip
-from crag.correct.leaning import Need, needs
-from crag.text.words import counted
+from crag.core.types import KeepReason, Strip
+from crag.correct.strip_dependencies import Need, needs
+from crag.text.words import count_words
 
 __all__ = ["Facts", "Rule", "choose"]
 
@@ -75,7 +75,7 @@ class Facts:
             tuple(strip.source_id for strip in strips),
             tuple(strip.score for strip in strips),
             tuple(strip.selected for strip in strips),
-            tuple(counted(strip.text) for strip in strips),
+            tuple(count_words(strip.text) for strip in strips),
             tuple(needed),
         )
 
@@ -102,7 +102,7 @@ class Facts:
 
 def choose(
     facts: Facts, rule: Rule, *, used: Container[str] | None = None, anchor: str | None = None
-) -> dict[int, Kept]:
+) -> dict[int, KeepReason]:
     """The places of the strips to keep, and why each is kept.
 
     Kept are the strips scored at least the floor, the best first, until their number or their words are used up; the
@@ -113,7 +113,7 @@ def choose(
     is kept before all others, whole where there is room. `used`: the sources that count; None: all.
     """
     room = float(rule.words or math.inf)
-    kept: dict[int, Kept] = {}
+    kept: dict[int, KeepReason] = {}
     if anchor is not None and rule.passage:
         for place in _passage(facts, anchor, min(rule.passage, room)):
             kept[place] = "deciding"
@@ -128,7 +128,7 @@ def choose(
         taken += 1
         if rule.top_k and taken > rule.top_k:
             break
-        why: Kept = "unscored" if score is None and said is None else "score" if said is None else "selected"
+        why: KeepReason = "unscored" if score is None and said is None else "score" if said is None else "selected"
         if place in kept:
             kept[place] = kept[place] if kept[place] == "deciding" else why
             continue

@@ -42,7 +42,7 @@ def scored_strips(
         ]
     if selector is not None:
         read = strips if origin == "internal" else _readable(strips, question)
-        said = {strip.id: strip for strip in selected(read, question, selector, check, failed)}
+        said = {strip.id: strip for strip in apply_selection(read, question, selector, check, failed)}
         strips = [said.get(strip.id, strip) for strip in strips]
     return kept_strips(strips, settings, anchor)
 
@@ -69,7 +69,7 @@ def _readable(strips: Sequence[Strip], question: str) -> list[Strip]:
     return found
 
 
-def selected(
+def apply_selection(
     strips: Sequence[Strip],
     question: str,
     selector: StripSelector,

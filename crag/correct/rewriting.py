@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from crag.core.errors import ReplyError
-from crag.core.fences import UNTRUSTED, fenced, fenced_text
+from crag.core.fences import UNTRUSTED, fence, fence_text
 from crag.core.protocols import Chat
 from crag.core.types import Chunk
 from crag.text.keywords import Keyword, keywords, variants
@@ -69,7 +69,7 @@ class LlmRewriter:
             ("human", _request(question, failed, tried)),
         ]
         written = self._chat.text(messages, max_tokens=MAX_TOKENS)
-        query = _checked(written, max_keywords)
+        query = _validate_query(written, max_keywords)
         if query is None or _key(query) in {_key(each) for each in tried}:
             raise ReplyError("wrote no new search query.", "A larger model may follow the format.", who=self.by)
         return query
@@ -84,9 +84,11 @@ def _candidates(question: str, limit: int, failed: Sequence[Chunk]) -> Iterator[
         return
     if failed:
         yield from _away_from(found, limit, failed)
-    yield _joined(found, limit)
-    yield from (_joined([each for each in found if each is not left], limit) for left in sorted(found, key=_weight))
-    yield _joined([_varied(each) for each in found], limit)
+    yield _join_keywords(found, limit)
+    yield from (
+        _join_keywords([each for each in found if each is not left], limit) for left in sorted(found, key=_weight)
+    )
+    yield _join_keywords([_vary_keyword(each) for each in found], limit)
     yield _bare(question)
     yield from (each.text for each in sorted(found, key=_weight, reverse=True))
     yield from (form for each in found for form in variants(each.text))
@@ -98,27 +100,27 @@ def _away_from(found: list[Keyword], limit: int, failed: Sequence[Chunk]) -> Ite
     lacking = [each for each in found if not all(_holds(text, each.text) for text in texts)]
     if not lacking:
         # The chunks speak of everything asked, yet do not answer: ask in other word forms.
-        yield _joined([_varied(each) for each in found], limit)
+        yield _join_keywords([_vary_keyword(each) for each in found], limit)
         return
     names = [each for each in found if each.fixed and each not in lacking]
     # A name or year that the question insists on stays if there is room: without it the search drifts.
     room = lacking + sorted(names, key=_weight, reverse=True)[: max(0, limit - len(lacking))]
     if len(lacking) < len(found):
-        yield _joined(room, limit)
+        yield _join_keywords(room, limit)
     widened: list[Keyword] = []
     for each in lacking:
         widened.append(each)
         forms = [] if each.fixed else variants(each.text)
         widened += [Keyword(form, each.weight, each.place) for form in forms]
-    yield _joined(widened, limit)
-    yield _joined([_varied(each) for each in lacking], limit)
+    yield _join_keywords(widened, limit)
+    yield _join_keywords([_vary_keyword(each) for each in lacking], limit)
 
 
 def _weight(keyword: Keyword) -> float:
     return keyword.weight
 
 
-def _varied(keyword: Keyword) -> Keyword:
+def _vary_keyword(keyword: Keyword) -> Keyword:
     """The keyword in another form, or as it is where it has none."""
     forms = [] if keyword.fixed else variants(keyword.text)
     return Keyword(forms[-1], keyword.weight, keyword.place) if forms else keyword
@@ -134,7 +136,7 @@ def _stem(word: str) -> str:
     return bare[:-1] if len(bare) > 4 and bare.endswith("s") and not bare.endswith("ss") else bare
 
 
-def _joined(found: Sequence[Keyword], limit: int) -> str:
+def _join_keywords(found: Sequence[Keyword], limit: int) -> str:
     """The `limit` heaviest keywords in the question's order, within the length of a query.
 
     Names and numbers say whom it is about, plain words what is asked: neither crowds out the other.
@@ -185,13 +187,13 @@ _EXAMPLES = (
 
 
 def _request(question: str, failed: Sequence[Chunk], tried: Sequence[str]) -> str:
-    parts = [fenced("question", question)]
-    parts += [fenced_text("document", chunk.text[:FAILED_CHARS]) for chunk in failed[:MAX_FAILED]]
-    parts += [fenced("tried", query) for query in tried]
+    parts = [fence("question", question)]
+    parts += [fence_text("document", chunk.text[:FAILED_CHARS]) for chunk in failed[:MAX_FAILED]]
+    parts += [fence("tried", query) for query in tried]
     return "\n".join([*parts, "Query:"])
 
 
-def _checked(written: str, limit: int) -> str | None:
+def _validate_query(written: str, limit: int) -> str | None:
     """The query in what a model wrote, or None where there is none."""
     lines = [line.strip() for line in re.sub(r"```\w*", "\n", written).splitlines()]
     lines = [re.sub(r"^(?:(?:search )?query|keywords)\s*:\s*", "", line, flags=re.IGNORECASE) for line in lines]

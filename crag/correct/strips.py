@@ -14,8 +14,8 @@ from crag.core.settings import Settings
 from crag.core.types import Strip
 from crag.correct.keeping import Facts, Rule, choose
 from crag.text.rows import is_table_row
-from crag.text.sentences import ended, sentences
-from crag.text.words import UNSPACED, counted
+from crag.text.sentences import ends_as_sentence, sentences
+from crag.text.words import UNSPACED, count_words
 
 Span = tuple[int, int]
 
@@ -45,7 +45,7 @@ class StripRefiner:
             case "windows":
                 return _by_windows(text)
             case "selection":
-                return _trimmed(text, [(0, len(text))])
+                return _trim_spans(text, [(0, len(text))])
 
 
 def filter_strips(
@@ -72,9 +72,9 @@ def _by_sentences(text: str, group: int) -> list[Span]:
             found.append((start, end))
             continue
         parts = [(start + first, start + last) for first, last in sentences(text[start:end])]
-        parts = _joined_fragments(text, _covering(text, parts, start, end))
+        parts = _join_fragments(text, _covering(text, parts, start, end))
         found += [(parts[i][0], parts[min(i + group, len(parts)) - 1][1]) for i in range(0, len(parts), group)]
-    return _trimmed(text, _attached(text, found))
+    return _trim_spans(text, _attach_fragments(text, found))
 
 
 def _blocks(text: str) -> list[tuple[Span, bool]]:
@@ -101,19 +101,19 @@ def _covering(text: str, parts: list[Span], start: int, end: int) -> list[Span]:
     if not parts:
         return [(start, end)]
     bounds = [start, *(first for first, _ in parts[1:]), end]
-    return _trimmed(text, list(pairwise(bounds)))
+    return _trim_spans(text, list(pairwise(bounds)))
 
 
-def _joined_fragments(text: str, parts: list[Span]) -> list[Span]:
+def _join_fragments(text: str, parts: list[Span]) -> list[Span]:
     """Fragments joined to a neighbour: one that ends like a sentence to the text before, a heading to what follows."""
     found: list[Span] = []
     waiting: int | None = None
     for start, end in parts:
         first = start if waiting is None else waiting
         waiting = None
-        if counted(text[first:end]) > FRAGMENT_WORDS:
+        if count_words(text[first:end]) > FRAGMENT_WORDS:
             found.append((first, end))
-        elif found and ended(text[first:end]):
+        elif found and ends_as_sentence(text[first:end]):
             found[-1] = (found[-1][0], end)
         else:
             waiting = first
@@ -127,13 +127,13 @@ def _with_rest(found: list[Span], waiting: int | None, end: int) -> list[Span]:
     return [*found[:-1], (found[-1][0], end)] if found else [(waiting, end)]
 
 
-def _attached(text: str, parts: list[Span]) -> list[Span]:
+def _attach_fragments(text: str, parts: list[Span]) -> list[Span]:
     """A prose fragment that stands alone among table rows joins the row after it (its title), or the one before."""
     found: list[Span] = []
     waiting: int | None = None
     for start, end in parts:
         first = start if waiting is None else waiting
-        is_fragment = counted(text[start:end]) <= FRAGMENT_WORDS and not _CELLS.search(text[start:end])
+        is_fragment = count_words(text[start:end]) <= FRAGMENT_WORDS and not _CELLS.search(text[start:end])
         waiting = first if is_fragment else None
         if not is_fragment:
             found.append((first, end))
@@ -150,7 +150,7 @@ def _by_windows(text: str) -> list[Span]:
     return [(spans[first][0], spans[last - 1][1]) for first, last in zip(cuts, ends, strict=True)] if spans else []
 
 
-def _trimmed(text: str, spans: list[Span]) -> list[Span]:
+def _trim_spans(text: str, spans: list[Span]) -> list[Span]:
     """The spans without outer white space, and without those that are nothing else."""
     found = []
     for start, end in spans:

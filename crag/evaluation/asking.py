@@ -12,7 +12,7 @@ from crag.core.makers import Maker
 from crag.core.trace import Trace
 from crag.core.wording import about
 from crag.library.library import Library
-from crag.metrics.metrics import ResultRow, measured
+from crag.metrics.metrics import ResultRow, measure_run
 from crag.metrics.results import rows_to_json
 from crag.questions.sets import QUESTION_CHARS, Question
 
@@ -89,7 +89,7 @@ class EvaluationRun:
         return self.ask(self.questions[place].question, run_id)
 
     def _measured(self, trace: Trace, question: Question) -> ResultRow:
-        row = measured(trace, question)
+        row = measure_run(trace, question)
         return row if _askable(question) else replace(row, run_id="")  # what is refused leaves no run
 
     def _stop_if_broken(self, streak: _Streak, place: int, trace: Trace) -> None:

@@ -25,9 +25,9 @@ from crag.library.library import Library
 from crag.metrics.metrics import ResultRow
 from crag.metrics.results import rows_from_json
 from crag.questions.sets import Question, QuestionSet
-from crag.run.living import Events
+from crag.run.executor import Events
 from crag.run.status import parts_in_words
-from crag.spending.costs import Spent, of_day, summed
+from crag.spending.costs import Spent, of_day, sum_spent
 from crag.spending.prices import Price
 from crag.strategies import strategy as strategy_named
 
@@ -119,7 +119,7 @@ def rows(library: Library, evaluation_id: str) -> tuple[ResultRow, ...]:
 
 def spending(library: Library, evaluation_id: str, prices: Mapping[str, Price]) -> Spent:
     """What the outside calls of all its runs took, also of runs deleted since. Raises NotFoundError."""
-    return summed(of_day(sums, prices) for sums in library.evaluations.spending(evaluation_id))
+    return sum_spent(of_day(sums, prices) for sums in library.evaluations.spending(evaluation_id))
 
 
 def _row(text: str) -> ResultRow:
@@ -198,7 +198,7 @@ def evaluate(
     def ask(question: str, run_id: str) -> Trace:
         while True:
             try:
-                return _asked(
+                return _fold_run(
                     engine.ask(
                         question,
                         strategy,
@@ -240,7 +240,7 @@ _QUESTION: TypeAdapter[Question] = TypeAdapter(Question)
 _SET: TypeAdapter[QuestionSet] = TypeAdapter(QuestionSet)
 
 
-def _asked(run: Events) -> Trace:
+def _fold_run(run: Events) -> Trace:
     """The whole run. Raises QuotaError where it was not let in."""
     ended: CragError | None = None
 

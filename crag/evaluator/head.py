@@ -88,7 +88,7 @@ class Head:
 
     def odds(self, reading: Reading, coverage: float) -> float:
         """The log-odds that the text answers."""
-        return _weighed(self.weights, self.bias, features(reading, coverage))
+        return _weigh(self.weights, self.bias, features(reading, coverage))
 
     def score(self, reading: Reading, coverage: float) -> float:
         """The calibrated score, 0..1."""
@@ -116,30 +116,30 @@ class StripHead:
 
     def score(self, reading: Reading, start: int, end: int, odds: float) -> float:
         """The calibrated score of the text's [start, end), 0..1."""
-        return probability(_weighed(self.weights, self.bias, strip_features(reading, start, end, odds)))
+        return probability(_weigh(self.weights, self.bias, strip_features(reading, start, end, odds)))
 
 
 def probability(odds: float) -> float:
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, odds))))
 
 
-def _weighed(weights: Sequence[float], bias: float, values: Sequence[float]) -> float:
+def _weigh(weights: Sequence[float], bias: float, values: Sequence[float]) -> float:
     return bias + sum(weight * value for weight, value in zip(weights, values, strict=True))
 
 
 def load_head(folder: Path = FOLDER) -> tuple[Head, Lexicon]:
     """The shipped head and word counts. Raises ModelError if a file is missing, damaged or of other features."""
-    head, _, lexicon = _loaded(folder)
+    head, _, lexicon = _load(folder)
     return head, lexicon
 
 
 def load_strip_head(folder: Path = FOLDER) -> StripHead:
     """The shipped head for strips. Raises ModelError as `load_head` does."""
-    return _loaded(folder)[1]
+    return _load(folder)[1]
 
 
 @cache
-def _loaded(folder: Path) -> tuple[Head, StripHead, Lexicon]:
+def _load(folder: Path) -> tuple[Head, StripHead, Lexicon]:
     try:
         files = verified_files(folder, MODEL_ID)
         given = json.loads(files["head.json"])

@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from crag.core.errors import ProviderError
-from crag.core.fences import UNTRUSTED, fenced, fenced_text
+from crag.core.fences import UNTRUSTED, fence, fence_text
 from crag.core.protocols import Chat, Messages
 from crag.core.provider import EvaluatorParts, EvaluatorProvider
 from crag.core.types import Grade, Passage
@@ -81,7 +81,7 @@ class LlmEvaluator:
                 yield Grade(passage_id=passage.id, score=0.0, reason="no words to read", evaluator=self.id)
             else:
                 readable.append(passage)
-        asked = [_asked(self._told, question, [passage], PASSAGE_CHARS) for passage in readable]
+        asked = [_build_messages(self._told, question, [passage], PASSAGE_CHARS) for passage in readable]
         waiting = set(range(len(readable)))
         try:
             for place, found, seconds in self._chat.parsed_each(Relevance, asked, max_tokens=MAX_TOKENS):
@@ -100,7 +100,9 @@ class LlmEvaluator:
             return self._failed("joint", "no passage could be graded", 0.0)
         try:
             found: Relevance | ProviderError = self._chat.parsed(
-                Relevance, _asked(self._told + ALL, question, texts, JOINT_CHARS // len(texts)), max_tokens=MAX_TOKENS
+                Relevance,
+                _build_messages(self._told + ALL, question, texts, JOINT_CHARS // len(texts)),
+                max_tokens=MAX_TOKENS,
             )
         except ProviderError as error:
             found = error
@@ -119,9 +121,9 @@ class LlmEvaluator:
         return Grade(passage_id=passage_id, score=None, error=error, evaluator=self.id, seconds=seconds)
 
 
-def _asked(told: str, question: str, passages: Sequence[Passage], chars: int) -> Messages:
-    texts = [fenced_text("text", passage.text[:chars]) for passage in passages]
-    return [("system", told), ("human", "\n".join([fenced("question", question), *texts]))]
+def _build_messages(told: str, question: str, passages: Sequence[Passage], chars: int) -> Messages:
+    texts = [fence_text("text", passage.text[:chars]) for passage in passages]
+    return [("system", told), ("human", "\n".join([fence("question", question), *texts]))]
 
 
 def _model(parts: EvaluatorParts) -> Chat:

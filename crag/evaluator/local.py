@@ -140,13 +140,13 @@ def _key(question: str, text: str) -> tuple[str, str]:
 def _reason(reading: Reading, text: str) -> str:
     """What the score rests on, in plain words: the likeliest answer and the sentence it stands in."""
     around = next((text[a:b] for a, b in sentences(text) if a <= reading.start < b), text)
-    sentence, answer = _quoted(around), _quoted(text[reading.start : reading.end])
+    sentence, answer = _quote(around), _quote(text[reading.start : reading.end])
     if reading.span > 0:
         return f"likely answer “{answer}” in: {sentence}"
     return f"no clear answer in it; closest: {sentence}"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     written = text.encode("utf-8", "replace").decode("utf-8")
     quote = " ".join("".join(letter if letter.isprintable() else " " for letter in written).split())
     return quote if len(quote) <= QUOTED else f"{quote[: QUOTED - 1].rstrip()}…"

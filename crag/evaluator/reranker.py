@@ -68,7 +68,7 @@ def _in_range(scores: Sequence[float]) -> list[float]:
     return [1 / (1 + math.exp(-max(-30.0, min(30.0, score)))) for score in scores]
 
 
-def _made(parts: EvaluatorParts) -> RetrievalEvaluator:
+def _build_reranker(parts: EvaluatorParts) -> RetrievalEvaluator:
     assert parts.reranker is not None  # the record says that it is needed
     return RerankEvaluator(parts.reranker)
 
@@ -83,5 +83,5 @@ RERANKER = EvaluatorProvider(
     server="reranking",
     example="http://127.0.0.1:8080/v1",
     key="rerank",
-    make=_made,
+    make=_build_reranker,
 )

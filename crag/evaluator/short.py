@@ -45,7 +45,7 @@ _NUMBER = re.compile(
 )
 
 
-def mended(text: str, start: int, end: int) -> tuple[int, int]:
+def trim_answer(text: str, start: int, end: int) -> tuple[int, int]:
     """The characters [start, end) as one would quote them. Equal where nothing is left."""
     while 0 < start < len(text) and text[start - 1].isalnum() and text[start].isalnum():
         start -= 1
@@ -107,7 +107,7 @@ class ShortLayer:
 
     def read(self, question: str, text: str, reading: Reading, score: float) -> SpanReading | None:
         """The words that the model points at, mended; None where there are none, or too many to be short."""
-        start, end = mended(text, reading.start, reading.end)
+        start, end = trim_answer(text, reading.start, reading.end)
         if not any(character.isalnum() for character in text[start:end]) or end - start > LONGEST:
             return None
         values = features(question, text, (start, end), reading, score)

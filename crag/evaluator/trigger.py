@@ -8,7 +8,7 @@ from typing import assert_never
 
 from crag.core.types import Action, Aggregation, Decision, Grade
 
-__all__ = ["bounds", "compared", "decide", "verdict"]
+__all__ = ["aggregate_scores", "bounds", "decide", "verdict"]
 
 
 def verdict(score: float, *, upper: float, lower: float) -> Action:
@@ -42,7 +42,7 @@ def bounds(scores: Sequence[float | None], aggregation: Aggregation) -> tuple[fl
             assert_never(aggregation)
 
 
-def compared(scores: Sequence[float], aggregation: Aggregation) -> float | None:
+def aggregate_scores(scores: Sequence[float], aggregation: Aggregation) -> float | None:
     """The score that is compared with the thresholds, of those that are known; None where none is."""
     if not scores:
         return None
@@ -70,7 +70,7 @@ def decide(grades: Sequence[Grade], *, upper: float, lower: float, aggregation: 
     retrieved) is INCORRECT. Ties go to the grade that stands first.
     """
     known = [grade for grade in grades if grade.score is not None]
-    score = compared([grade.score for grade in known if grade.score is not None], aggregation)
+    score = aggregate_scores([grade.score for grade in known if grade.score is not None], aggregation)
     least, most = bounds([grade.score for grade in grades], aggregation)
     one = aggregation in (Aggregation.ANY, Aggregation.WORST)
     return Decision(

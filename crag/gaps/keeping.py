@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 from crag.core.config import AppConfig
 from crag.core.errors import InputError, NotFoundError
+from crag.core.fair_queue import FairQueue
 from crag.core.metadata import KEPT_CONFIDENCE, KEPT_SOURCE, Value, days_in
 from crag.core.protocols import Embedder
 from crag.core.trace import Trace
-from crag.core.turns import Turns
 from crag.core.types import Document, WebPage
 from crag.core.wording import count
 from crag.ingest.chunking import chunk_document
@@ -83,7 +83,7 @@ def keep(
     library: Library,
     embedder: Embedder,
     config: AppConfig,
-    readers: Turns,
+    readers: FairQueue,
     *,
     confidence: float = KEPT_CONFIDENCE,
     cancel: threading.Event | None = None,
@@ -117,7 +117,7 @@ def keep(
         confidence=confidence,
     )
     document = replace(record, url=page.url)
-    library.documents.add(document, data, chunks, vectors, _given(page, question))
+    library.documents.add(document, data, chunks, vectors, _describe_page(page, question))
     library.refresh_index()
     return KeptPage(page=page, document=document, already=False)
 
@@ -131,7 +131,7 @@ def _bytes(page: WebPage) -> bytes:
     return page.text.encode("utf-8", "replace")
 
 
-def _given(page: WebPage, question: str) -> dict[str, Value]:
+def _describe_page(page: WebPage, question: str) -> dict[str, Value]:
     """What is known of a kept page, as fields that a person sees, changes and filters by."""
     given: dict[str, Value] = {"source": KEPT_SOURCE, "verified": False}
     if asked := _plain(question)[:_MOST_QUESTION].strip():

@@ -10,7 +10,7 @@ from itertools import combinations, product
 from crag.text.numerals import Number
 from crag.text.words import FUNCTION_WORDS, stem, words
 
-__all__ = ["Operand", "Row", "worked_out"]
+__all__ = ["Operand", "Row", "explain_arithmetic"]
 
 MOST_OPERANDS = 24
 """Values of one line that are put together by twos."""
@@ -57,7 +57,7 @@ class Row:
 _Operation = tuple[str, Callable[[float, float], float]]
 
 
-def worked_out(
+def explain_arithmetic(
     sentence: str, number: Number, stated: Sequence[Operand], rows: Sequence[Row], years: Sequence[int] = ()
 ) -> str:
     """How the number comes out of cited values, as "1,577 - 1,498"; "" where it does not, or isn't said to.
@@ -80,7 +80,7 @@ def worked_out(
         pairs = combinations(row.values[:MOST_OPERANDS], 2)
         if found := _of_pairs(pairs, within, number, row.scales) or _of_several(sentence, row, number):
             return found
-    for one, other in combinations(_named(sentence, rows), 2):
+    for one, other in combinations(_find_named_rows(sentence, rows), 2):
         across = product(one.values[:MOST_NAMED], other.values[:MOST_NAMED])
         if found := _of_pairs(across, operations, number, one.scales):
             return found
@@ -94,7 +94,7 @@ def _of_pairs(
         for sign, result in operations:
             for one, other in ((left, right), (right, left)):
                 if _shows(number, result(one.value, other.value), scales):
-                    return _said(sign, one.text, other.text)
+                    return _format_operation(sign, one.text, other.text)
     return ""
 
 
@@ -127,7 +127,7 @@ def _lasted(number: Number, years: Sequence[int]) -> str:
     return ""
 
 
-def _named(sentence: str, rows: Sequence[Row]) -> list[Row]:
+def _find_named_rows(sentence: str, rows: Sequence[Row]) -> list[Row]:
     """The lines of whose label the sentence says all words that say something."""
     said = stems(sentence)
     return [row for row in rows[:MOST_ROWS] if row.label and row.label <= said][:MOST_NAMED]
@@ -166,7 +166,7 @@ def _shows(number: Number, value: float, scales: Sequence[float]) -> bool:
     )
 
 
-def _said(sign: str, one: str, other: str) -> str:
+def _format_operation(sign: str, one: str, other: str) -> str:
     match sign:
         case "change":
             return f"({one} - {other}) / {other}"

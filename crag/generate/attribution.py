@@ -11,7 +11,7 @@ from dataclasses import replace
 from crag.core.types import Answer, SentenceCheck, Strip
 from crag.generate.citations import numbers_in
 from crag.generate.judges import Judges
-from crag.generate.wordwise import has_subject, shared
+from crag.generate.overlap_judge import has_subject, share_of_words
 
 NEAREST = 8
 """So many strips, those that share most words with a sentence, are read for it."""
@@ -56,7 +56,7 @@ class Attribution:
 
     def _near(self, sentence: str) -> list[Strip]:
         """The strips that may say it, those that share most words first."""
-        close = [(shared(sentence, strip.text), strip) for strip in self._strips]
+        close = [(share_of_words(sentence, strip.text), strip) for strip in self._strips]
         close = [each for each in close if each[0] >= LEAST_SHARED]
         return [strip for _, strip in sorted(close, key=lambda each: -each[0])[:NEAREST]]
 
@@ -86,9 +86,9 @@ def _order(check: SentenceCheck) -> tuple[int, float]:
 def _completing(sentence: str, first: Strip, strips: Sequence[Strip]) -> Strip | None:
     """The strip that says most of what `first` lacks of the sentence; None where the two don't say nearly all of it."""
     others = [strip for strip in strips if strip is not first]
-    together = [shared(sentence, f"{first.text}\n{strip.text}") for strip in others]
+    together = [share_of_words(sentence, f"{first.text}\n{strip.text}") for strip in others]
     if not together or max(together) < TOGETHER:
         return None
     other = others[together.index(max(together))]
-    alone = max(shared(sentence, first.text), shared(sentence, other.text))
+    alone = max(share_of_words(sentence, first.text), share_of_words(sentence, other.text))
     return other if max(together) > alone else None

@@ -29,10 +29,10 @@ def quotable(text: str) -> str:
 
 def with_mark(text: str, number: int) -> str:
     """Each sentence of the text with the mark before its final stop, where no splitter parts the two."""
-    return " ".join(_marked(text[start:end], number) for start, end in sentences(text))
+    return " ".join(_add_mark(text[start:end], number) for start, end in sentences(text))
 
 
-def cited_sentences(text: str) -> list[tuple[str, tuple[int, ...]]]:
+def split_cited_sentences(text: str) -> list[tuple[str, tuple[int, ...]]]:
     """The sentences of an answer without their marks, each with the numbers it cites, in order of appearance.
 
     Marks behind the final stop belong to the sentence before them.
@@ -57,7 +57,7 @@ def _parting(marks: re.Match[str]) -> str:
     return " " if re.match(r"\w", marks.string[marks.end() : marks.end() + 1]) else ""
 
 
-def placed(answer: str, checks: Sequence[SentenceCheck]) -> Iterator[tuple[int, int, SentenceCheck]]:
+def locate_checks(answer: str, checks: Sequence[SentenceCheck]) -> Iterator[tuple[int, int, SentenceCheck]]:
     """Each check with start and end of its sentence, marks behind it included, in order; those not found left out.
 
     A check's sentence is without its marks, which stand before or behind the stop in the answer, and its spaces are
@@ -79,7 +79,7 @@ def placed(answer: str, checks: Sequence[SentenceCheck]) -> Iterator[tuple[int, 
 def with_found(answer: str, checks: Sequence[SentenceCheck]) -> str:
     """The answer with marks behind the sentences whose citations were found afterwards."""
     pieces, at = [], 0
-    for _, end, check in placed(answer, checks):
+    for _, end, check in locate_checks(answer, checks):
         if check.attributed and check.supported:
             pieces += [answer[at:end], *(f" [{number}]" for number in check.citations)]
             at = end
@@ -133,7 +133,7 @@ def build_citation(number: int, strip: Strip, source: Chunk | WebPage | None, st
     )
 
 
-def _marked(sentence: str, number: int) -> str:
+def _add_mark(sentence: str, number: int) -> str:
     """A sentence that has no stop, a table row or heading, gets one, or the next would seem to be part of it."""
     bare = sentence.rstrip(_STOPS)
     if bare == sentence:

@@ -118,8 +118,8 @@ def with_disagreements(answer: Answer, knowledge: Sequence[Strip], sources: Sour
         values = [
             Reported(
                 value=quotable(each.text),
-                citation=_cited(each.strip, citations, sources),
-                dated=_dated(sources.get(each.strip.source_id)),
+                citation=_citation_number(each.strip, citations, sources),
+                dated=_source_date(sources.get(each.strip.source_id)),
             )
             for each in told
         ]
@@ -127,7 +127,7 @@ def with_disagreements(answer: Answer, knowledge: Sequence[Strip], sources: Sour
     return replace(answer, citations=tuple(citations), disagreements=tuple(found)) if found else answer
 
 
-def _cited(strip: Strip, citations: list[Citation], sources: Sources) -> int:
+def _citation_number(strip: Strip, citations: list[Citation], sources: Sources) -> int:
     """The number of the strip's citation, which is made where there is none."""
     number = next((each.number for each in citations if each.strip_id == strip.id), 0)
     if not number:
@@ -136,7 +136,7 @@ def _cited(strip: Strip, citations: list[Citation], sources: Sources) -> int:
     return number
 
 
-def _dated(source: Chunk | WebPage | None) -> str:
+def _source_date(source: Chunk | WebPage | None) -> str:
     """The date of a document or page, as exact as it is known; when it was added says nothing of its age."""
     said = (source.dated if isinstance(source, Chunk) else source.published or "") if source else ""
     return next((said[:size] for size in (10, 7, 4) if days_in(said[:size])), "")

@@ -13,9 +13,9 @@ from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Citation, Passage, Strip, WebPage
 from crag.generate.abstention import abstention, pieces_of, usable_of
 from crag.generate.citations import build_citation, quotable, with_mark
-from crag.generate.short import Found, found_words, short_answer
+from crag.generate.short import Found, find_words, short_answer
 from crag.generate.subjects import Subjects, subjects_of, years_of
-from crag.text.sentences import ended, sentences
+from crag.text.sentences import ends_as_sentence, sentences
 from crag.text.words import FUNCTION_WORDS, stem, words
 
 LONG_STRIP = 400
@@ -115,7 +115,7 @@ class ExtractiveGenerator:
         low: bool,
     ) -> Answer:
         units = [
-            replace(unit, rank=unit.rank + _labelled(question, unit.text)) for unit in _of_the_year(question, units)
+            replace(unit, rank=unit.rank + _label_bonus(question, unit.text)) for unit in _of_the_year(question, units)
         ]
         if subjects.unnamed:  # whatever it is about, it is one subject
             best = min(units, key=_best_first)
@@ -124,10 +124,10 @@ class ExtractiveGenerator:
         if self._reader is not None and settings.short_answer < 1 and not subjects.unnamed:
             ranked = sorted(units, key=_best_first)
             places = [(unit.strip, unit.start, unit.end) for unit in ranked]
-            found = found_words(question, places, sources, self._reader, settings.short_answer)
+            found = find_words(question, places, sources, self._reader, settings.short_answer)
             first = ranked[found.unit] if found else None
-        chosen = _presented(_chosen(units, settings.answer_sentences, first), first)
-        whole = _composed(chosen, sources, found, low=low or bool(subjects.unnamed), by=self.by)
+        chosen = _order_units(_choose_units(units, settings.answer_sentences, first), first)
+        whole = _compose_answer(chosen, sources, found, low=low or bool(subjects.unnamed), by=self.by)
         return replace(whole, unnamed=subjects.unnamed)
 
     def _units(self, question: str, strips: Sequence[Strip], floor: float) -> tuple[list[_Unit], float | None]:
@@ -170,7 +170,7 @@ class ExtractiveGenerator:
         return found, max((grade.score for grade in grades.values() if grade.score is not None), default=None)
 
 
-def _labelled(question: str, text: str) -> float:
+def _label_bonus(question: str, text: str) -> float:
     """What it is worth that a text is the row which the question asks for: "total current assets" before "assets"."""
     label, parted, values = text.partition(": ")
     if not parted or not _CELLS.search(values) or "\n" in label:
@@ -202,7 +202,7 @@ def _is_heading(line: str, gap: str) -> bool:
 
 def _is_statement(text: str) -> bool:
     """Whether a text ends like a sentence or is a row of a table; anything else may be a heading or a title."""
-    return ended(text) or _CELLS.search(text) is not None
+    return ends_as_sentence(text) or _CELLS.search(text) is not None
 
 
 def _of_the_year(question: str, units: list[_Unit]) -> list[_Unit]:
@@ -214,7 +214,7 @@ def _of_the_year(question: str, units: list[_Unit]) -> list[_Unit]:
     return [unit for unit, years in zip(units, told, strict=True) if not years or asked & years]
 
 
-def _chosen(units: list[_Unit], limit: int, first: _Unit | None = None) -> list[_Unit]:
+def _choose_units(units: list[_Unit], limit: int, first: _Unit | None = None) -> list[_Unit]:
     """The best units, none saying again what a better one says; `first` among them."""
     left = sorted(units, key=_best_first)
     left = [unit for unit in left if unit.rank >= BESIDE_BEST * left[0].rank]
@@ -231,7 +231,7 @@ def _best_first(unit: _Unit) -> tuple[float, int]:
     return -(unit.rank + unit.tie), unit.place
 
 
-def _presented(units: list[_Unit], first: _Unit | None = None) -> list[_Unit]:
+def _order_units(units: list[_Unit], first: _Unit | None = None) -> list[_Unit]:
     """Sources by their best unit, units of one source in reading order; the source of `first` before all others."""
     best: dict[str, float] = {}
     for unit in units:
@@ -241,7 +241,7 @@ def _presented(units: list[_Unit], first: _Unit | None = None) -> list[_Unit]:
     return sorted(units, key=lambda unit: (order[unit.strip.source_id], unit.place))
 
 
-def _composed(
+def _compose_answer(
     units: list[_Unit], sources: dict[str, Chunk | WebPage], found: Found | None, *, low: bool, by: str
 ) -> Answer:
     """The text with its marks, and one citation a strip that spans all that is quoted of it."""
@@ -254,7 +254,7 @@ def _composed(
         number = numbers.setdefault(key, len(numbers) + 1)
         start, end = spans.get(key, (unit.start, unit.end))
         spans[key], strips[key] = (min(start, unit.start), max(end, unit.end)), unit.strip
-        quote = _cut(quotable(unit.text))
+        quote = _cut_quote(quotable(unit.text))
         if place:
             # Before a lower-case beginning only a break keeps two quotes two sentences.
             beside = units[place - 1].strip.source_id == unit.strip.source_id and not quote[0].islower()
@@ -268,7 +268,7 @@ def _composed(
     return Answer(text=text, by=by, citations=tuple(citations), low_confidence=low, short=short)
 
 
-def _cut(text: str) -> str:
+def _cut_quote(text: str) -> str:
     """The text, cut at a word if it is over-long."""
     if len(text) <= MAX_QUOTE:
         return text

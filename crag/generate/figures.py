@@ -11,12 +11,12 @@ from functools import lru_cache
 from typing import Literal
 
 from crag.core.types import Chunk, FigureCheck, Strip, WebPage
-from crag.generate.arithmetic import Operand, Row, stems, worked_out
+from crag.generate.arithmetic import Operand, Row, explain_arithmetic, stems
 from crag.text.dates import Day, dates_in
 from crag.text.names import Name, Names, names_in, tokens_of
 from crag.text.numerals import Number, numbers_in
 
-__all__ = ["checked", "in_context"]
+__all__ = ["check_figures", "in_context"]
 
 MOST_FIGURES = 200
 """Figures of one sentence that are looked at."""
@@ -49,7 +49,7 @@ _HEDGED = 0.25  # of a value that is told roughly
 _EXACT = 1e-9
 
 
-def checked(sentence: str, cited: Mapping[str, str]) -> tuple[FigureCheck, ...]:
+def check_figures(sentence: str, cited: Mapping[str, str]) -> tuple[FigureCheck, ...]:
     """Every number, date and name of the sentence in order, each with whether it stands in the cited texts.
 
     `cited` maps ids of strips to what they say. A value may be written otherwise: 1.2 billion and $1,200 million, 1,200
@@ -57,7 +57,7 @@ def checked(sentence: str, cited: Mapping[str, str]) -> tuple[FigureCheck, ...]:
     shown. Where the sentence states a sum, a difference, a mean, a share or a change, that is worked out from what is
     cited. Of a sentence with more than 200 figures the first 200 are looked at.
     """
-    texts = _cited(tuple(cited.items()))
+    texts = _read_cited(tuple(cited.items()))
     days = dates_in(sentence)
     numbers = numbers_in(sentence, [(day.start, day.end) for day in days])
     found = _Sentence(sentence, texts).counted(days[:MOST_FIGURES], numbers[:MOST_FIGURES])
@@ -137,7 +137,7 @@ class _Sentence:
 
     def _computed(self, number: Number, stated: Sequence[Operand], years: Sequence[int]) -> str:
         self._tries -= 1
-        return worked_out(self._text, number, stated, self._texts.rows(), years) if self._tries >= 0 else ""
+        return explain_arithmetic(self._text, number, stated, self._texts.rows(), years) if self._tries >= 0 else ""
 
     def _spoken(self, number: Number) -> bool:
         """Whether a number in words may count what the text lists: nothing there counts the same thing otherwise."""
@@ -191,7 +191,7 @@ class _Cited:
             numbers = numbers_in(line, [(day.start, day.end) for day in days])
             for number in numbers:
                 if not number.values:
-                    self._codes.setdefault(_squeezed(number.text), strip)
+                    self._codes.setdefault(_squeeze(number.text), strip)
                     continue
                 values += _values(number, scales, is_row, strip)
                 operands.append(_operand(number))
@@ -239,11 +239,11 @@ class _Cited:
         return best[1] if best else None
 
     def _coded(self, text: str) -> str | None:
-        wanted = _squeezed(text)
+        wanted = _squeeze(text)
         if wanted in self._codes:
             return self._codes[wanted]
         if not self._squeezed:
-            self._squeezed = _squeezed("\n".join(text for _, text in self._texts)) or " "
+            self._squeezed = _squeeze("\n".join(text for _, text in self._texts)) or " "
         return self._texts[0][0] if len(wanted) > 2 and wanted in self._squeezed else None
 
     def dated(self, day: Day) -> str | None:
@@ -268,7 +268,7 @@ class _Cited:
 
 
 @lru_cache(maxsize=16)
-def _cited(texts: tuple[tuple[str, str], ...]) -> _Cited:
+def _read_cited(texts: tuple[tuple[str, str], ...]) -> _Cited:
     """What the texts give; remembered, since the sentences of an answer cite the same ones."""
     return _Cited(texts)
 
@@ -315,5 +315,5 @@ def _plain(day: Day) -> Number:
     return Number(day.start, day.end, day.text, (float(day.text),))
 
 
-def _squeezed(text: str) -> str:
+def _squeeze(text: str) -> str:
     return "".join(tokens_of(text))

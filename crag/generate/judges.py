@@ -8,9 +8,9 @@ from typing import Literal
 
 from crag.core.protocols import RetrievalEvaluator
 from crag.core.types import Chunk, FigureCheck, Grade, Judgement, Passage, SentenceCheck, Strip, WebPage
-from crag.generate.figures import checked, in_context
-from crag.generate.joining import SUPPORTED_FROM, decisive, joined
-from crag.generate.wordwise import QUOTED, said_in
+from crag.generate.figures import check_figures, in_context
+from crag.generate.judgement_merge import SUPPORTED_FROM, decisive, join_judgements
+from crag.generate.overlap_judge import QUOTED, said_in
 
 Texts = Mapping[str, str]
 """What is to support a sentence: texts by the ids of their strips."""
@@ -33,7 +33,7 @@ class Judges:
         """
         words = [said_in(sentence, list(texts.values())) for texts in each]
         asked = [place for place, said in enumerate(words) if not _quoted(said)]
-        passages = [Passage(id=str(place), text=_joined_text(each[place])) for place in asked]
+        passages = [Passage(id=str(place), text=_join_texts(each[place])) for place in asked]
         grades = {grade.passage_id: grade for grade in self._evaluator.grade(sentence, passages)} if passages else {}
         found = []
         for place, texts in enumerate(each):
@@ -52,13 +52,13 @@ class Judges:
         around = {each.id: in_context(each, self._knowledge, self._sources.get(each.source_id)) for each in strips}
         return tuple(
             replace(each, source_id=self._strips[each.strip_id].source_id) if each.strip_id else each
-            for each in checked(sentence, around)
+            for each in check_figures(sentence, around)
         )
 
 
 def model_judgement(model: RetrievalEvaluator, sentence: str, texts: Texts) -> Judgement:
     """What a model says, in one call; that it can't tell where it failed, whoever stood in for it."""
-    passage = Passage(id="cited", text=_joined_text(texts))
+    passage = Passage(id="cited", text=_join_texts(texts))
     return _judgement("model", next(iter(model.grade(sentence, [passage])), None), model.id)
 
 
@@ -81,7 +81,7 @@ def _of_figures(figures: Sequence[FigureCheck]) -> list[Judgement]:
 
 def _check(sentence: str, judgements: tuple[Judgement, ...], figures: tuple[FigureCheck, ...]) -> SentenceCheck:
     """The check that cites nothing yet."""
-    supported, score = joined(judgements, figures)
+    supported, score = join_judgements(judgements, figures)
     base = SentenceCheck(
         sentence=sentence, citations=(), supported=supported, score=score, judgements=judgements, figures=figures
     )
@@ -101,5 +101,5 @@ def _quoted(words: Judgement) -> bool:
     return words.supported is True and words.score == QUOTED
 
 
-def _joined_text(texts: Texts) -> str:
+def _join_texts(texts: Texts) -> str:
     return "\n".join(texts.values())

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 
 from crag.core.errors import ReplyError
-from crag.core.fences import UNTRUSTED, fenced
+from crag.core.fences import UNTRUSTED, fence
 from crag.core.protocols import Chat, Cut, Messages
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Remark, Strip, WebPage
 from crag.generate.abstention import abstention, pieces_of, usable_of
 from crag.generate.citations import MARK, build_citation
-from crag.generate.shown import fenced_strip, shown
+from crag.generate.shown import fenced_strip, fit_strips
 from crag.text.languages import other_language
 from crag.text.repeats import loop_in
 
@@ -56,11 +56,11 @@ class LlmGenerator:
         if not usable or (best is not None and best < settings.answer_floor):
             yield from pieces_of(abstention(best, sources, settings, self.by))
             return
-        told = shown(usable, settings.answer_context)
+        told = fit_strips(usable, settings.answer_context)
         numbers: dict[int, int] = {}
         text, remarks = "", list[Remark]()
-        written = self._chat.written(_asked(question, told, sources), max_tokens=MAX_TOKENS)
-        for piece in _settled(_renumbered(_noted(written, remarks), len(told), numbers)):
+        written = self._chat.written(_build_messages(question, told, sources), max_tokens=MAX_TOKENS)
+        for piece in _drop_abstention(_renumber_citations(_collect_remarks(written, remarks), len(told), numbers)):
             text += piece
             yield piece
         if not text.strip():
@@ -86,12 +86,12 @@ class LlmGenerator:
         return f"{kept} …"
 
 
-def _asked(question: str, strips: Sequence[Strip], sources: dict[str, Chunk | WebPage]) -> Messages:
+def _build_messages(question: str, strips: Sequence[Strip], sources: dict[str, Chunk | WebPage]) -> Messages:
     told = [fenced_strip(strip, sources.get(strip.source_id), number=number) for number, strip in enumerate(strips, 1)]
-    return [("system", INSTRUCTIONS), ("human", "\n".join([*told, fenced("question", question)]))]
+    return [("system", INSTRUCTIONS), ("human", "\n".join([*told, fence("question", question)]))]
 
 
-def _noted(pieces: Iterator[str], remarks: list[Remark]) -> Iterator[str]:
+def _collect_remarks(pieces: Iterator[str], remarks: list[Remark]) -> Iterator[str]:
     """The pieces; why the reply was cut, if it was, is put among the remarks."""
     for piece in pieces:
         if isinstance(piece, Cut):
@@ -99,7 +99,7 @@ def _noted(pieces: Iterator[str], remarks: list[Remark]) -> Iterator[str]:
         yield piece
 
 
-def _renumbered(pieces: Iterator[str], count: int, numbers: dict[int, int]) -> Iterator[str]:
+def _renumber_citations(pieces: Iterator[str], count: int, numbers: dict[int, int]) -> Iterator[str]:
     """The text with the marks of sources 1 to `count` numbered as they first appear; fills `numbers`, old to new.
 
     A bracket is held back until it is closed, since a piece may end inside a mark.
@@ -123,7 +123,7 @@ def _renumbered(pieces: Iterator[str], count: int, numbers: dict[int, int]) -> I
         yield MARK.sub(mark, held)
 
 
-def _settled(pieces: Iterator[str]) -> Iterator[str]:
+def _drop_abstention(pieces: Iterator[str]) -> Iterator[str]:
     """The pieces from the moment on that they are an answer; none where they say that there is no answer."""
     held, settled = "", False
     for piece in pieces:

@@ -41,7 +41,7 @@ class Found:
     column: str = ""
 
 
-def found_words(
+def find_words(
     question: str, places: Sequence[Place], sources: Mapping[str, Chunk | WebPage], reader: AnswerReader, floor: float
 ) -> Found | None:
     """The surest words in the places, which stand best first; None where none is as sure as `floor`.

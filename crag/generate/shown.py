@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from crag.core.fences import fenced_text
+from crag.core.fences import fence_text
 from crag.core.types import Chunk, Strip, WebPage
 from crag.generate.abstention import usable_of
 from crag.text.injection import injection_within, mask_injection
@@ -16,7 +16,7 @@ AROUND = 60
 """Characters that a strip's tags and place take beside its text."""
 
 
-def shown(knowledge: Sequence[Strip], tokens: int) -> list[Strip]:
+def fit_strips(knowledge: Sequence[Strip], tokens: int) -> list[Strip]:
     """The best strips that fit into so many tokens, best first; at least one, where one holds a word."""
     usable, _ = usable_of(knowledge)
     chosen: list[Strip] = []
@@ -32,7 +32,7 @@ def shown(knowledge: Sequence[Strip], tokens: int) -> list[Strip]:
 def fenced_strip(strip: Strip, source: Chunk | WebPage | None, **marks: object) -> str:
     """A strip as a writer reads it: whole, between tags, with what its source says to a model marked."""
     spans = injection_within(source.text, strip.start, strip.end) if source else None
-    return fenced_text("source", strip.text, spans, **marks, place=place_of(source))
+    return fence_text("source", strip.text, spans, **marks, place=place_of(source))
 
 
 def place_of(source: Chunk | WebPage | None) -> str:

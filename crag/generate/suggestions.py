@@ -12,7 +12,7 @@ from typing import Literal
 
 from crag.core.types import Chunk
 from crag.text.headings import telling
-from crag.text.sentences import ended, sentences
+from crag.text.sentences import ends_as_sentence, sentences
 from crag.text.words import STOP_WORDS, stem, words
 
 __all__ = ["Proposal", "proposals"]
@@ -87,8 +87,8 @@ def proposals(asked: str, chunks: Sequence[Chunk], *, titled: bool) -> list[Prop
     wanted = _stems(asked)
     ranked: list[tuple[float, int, int, Proposal]] = []
     for place, chunk in enumerate(chunks):
-        for number, made in enumerate(_made(chunk)):
-            whole = _finished(made.question, chunk, titled=titled)
+        for number, made in enumerate(_propose_from_chunk(chunk)):
+            whole = _finish_question(made.question, chunk, titled=titled)
             told = _stems(made.question)
             if len(whole) > MAX_QUESTION or len(told) < 2 or told == wanted:
                 continue
@@ -99,14 +99,14 @@ def proposals(asked: str, chunks: Sequence[Chunk], *, titled: bool) -> list[Prop
     return [proposal for *_, proposal in sorted(ranked, key=lambda each: each[:3])]
 
 
-def _made(chunk: Chunk) -> Iterator[Proposal]:
+def _propose_from_chunk(chunk: Chunk) -> Iterator[Proposal]:
     """What the rules make of one chunk, in its order."""
     text = chunk.text[:MAX_TEXT]
     for start, end in sentences(text):
         line = " ".join(text[start:end].split()).lstrip("•▪◦*–—- ")
         if len(line) > MAX_SENTENCE and chunk.kind == "text":
             continue
-        row = None if ended(line) else _ROW.match(line)
+        row = None if ends_as_sentence(line) else _ROW.match(line)
         if question := _of_row(row) if row else _of_sentence(line):
             yield Proposal(question=question, made_of="row" if row else "sentence", chunk=chunk, quote=line)
     if chunk.kind == "text" and (heading := telling(chunk.context.removeprefix(chunk.title).split(" › ")[-1])):
@@ -132,17 +132,17 @@ def _of_row(row: re.Match[str]) -> str:
 
 def _of_sentence(line: str) -> str:
     """A question that a sentence answers; empty where no rule makes one."""
-    if not ended(line) or not line[:1].isalpha():
+    if not ends_as_sentence(line) or not line[:1].isalpha():
         return ""
     bare, lead = line.rstrip(" .!?…\"”’'"), ""
     if found := _LEAD.match(bare):
         lead, bare = found[1][0].lower() + found[1][1:], bare[found.end() :]
     if not bare or bare.split()[0].casefold().strip(",") in _POINTS_BACK:
         return ""
-    return _counted(bare, lead) or _told_by(bare, lead) or _defined(bare, lead)
+    return _ask_how_many(bare, lead) or _told_by(bare, lead) or _defined(bare, lead)
 
 
-def _counted(bare: str, lead: str) -> str:
+def _ask_how_many(bare: str, lead: str) -> str:
     """How many: of a sentence in which somebody did something to a number of things."""
     if not (did := _DID.match(bare)) or not _is_subject(did["subject"]) or not (found := _COUNT.match(did["rest"])):
         return ""
@@ -181,7 +181,7 @@ def _defined(bare: str, lead: str) -> str:
     return " ".join(filter(None, (f"What {found['be']} {_inside(found['subject'])}", lead)))
 
 
-def _finished(question: str, chunk: Chunk, *, titled: bool) -> str:
+def _finish_question(question: str, chunk: Chunk, *, titled: bool) -> str:
     """The question with the name of its document, where that is needed, and its mark."""
     title = " ".join((chunk.title or chunk.source).split()).replace("“", "").replace("”", "")
     return f"{question}, according to “{title[:MAX_TITLE].strip()}”?" if titled and title else f"{question}?"

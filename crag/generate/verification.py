@@ -11,10 +11,10 @@ from crag.core.protocols import RetrievalEvaluator
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Judgement, SentenceCheck, Strip, Verification, WebPage
 from crag.generate.attribution import Attribution
-from crag.generate.citations import build_citation, cited_sentences, literal
-from crag.generate.claims import claims
+from crag.generate.citations import build_citation, literal, split_cited_sentences
+from crag.generate.claim_detection import claims
 from crag.generate.judges import Judges, Texts, model_judgement
-from crag.generate.shown import shown
+from crag.generate.shown import fit_strips
 
 AT_ONCE = 8
 """Sentences that are checked side by side where a check is a call."""
@@ -56,15 +56,15 @@ class CitationVerifier:
         `supported` is None for what claims nothing, and where nobody could tell. An uncited sentence is held against
         what a writer is shown of `knowledge` under these settings.
         """
-        sentences = [_read(text, numbers, answer, knowledge) for text, numbers in cited_sentences(answer.text)]
+        sentences = [_read(text, numbers, answer, knowledge) for text, numbers in split_cited_sentences(answer.text)]
         asked = [place for place, each in enumerate(sentences) if _doubtful(each)]
         judged = dict(zip(asked, self._asked([sentences[place] for place in asked]), strict=True))
         judges = Judges(self._evaluator, knowledge, sources)
-        attribution = Attribution(answer, shown(knowledge, settings.answer_context), judges)
+        attribution = Attribution(answer, fit_strips(knowledge, settings.answer_context), judges)
         checks = []
         for place, each in enumerate(sentences):
             if each.numbers:
-                checks.append(_cited(each, judges, judged.get(place)))
+                checks.append(_check_cited(each, judges, judged.get(place)))
             elif answer.abstained or not claims(each.text):
                 checks.append(SentenceCheck(sentence=each.text, citations=(), supported=None))
             else:
@@ -98,7 +98,7 @@ def faithfulness(checks: Sequence[SentenceCheck]) -> float | None:
     return sum(checkable) / len(checkable) if checkable else None
 
 
-def _cited(sentence: _Sentence, judges: Judges, model: Judgement | None) -> SentenceCheck:
+def _check_cited(sentence: _Sentence, judges: Judges, model: Judgement | None) -> SentenceCheck:
     """What the judges say of a sentence that cites, the model among them where it was asked."""
     check = SentenceCheck(sentence=sentence.text, citations=sentence.numbers, supported=None)
     if sentence.invented:

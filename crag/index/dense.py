@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from crag.index.cells import Cells
 from crag.index.chunk_index import Numbers
-from crag.index.exact import Tail
+from crag.index.flat import Tail
+from crag.index.ivf import IvfSegment
 from crag.index.journal import Added, Record
 
 EXACT = 20_000
@@ -21,7 +21,7 @@ _DEAD_SHARE = 0.1
 class Dense:
     """The main file, if there is one, and the exact rows after it. One thread at a time may change it."""
 
-    def __init__(self, main: Cells | None, dimension: int) -> None:
+    def __init__(self, main: IvfSegment | None, dimension: int) -> None:
         self.main = main
         self.tail = Tail(dimension)
 

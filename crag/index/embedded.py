@@ -18,13 +18,13 @@ import tantivy
 from filelock import BaseFileLock, FileLock, Timeout
 
 from crag.core.errors import IndexUnavailableError
-from crag.index import cells, folder, stamp
-from crag.index.cells import Cells
+from crag.index import folder, ivf, manifest
 from crag.index.chunk_index import Batch, Candidates, Contents, Numbers, Vectors
 from crag.index.dense import EXACT
-from crag.index.exact import Exact
+from crag.index.flat import FlatSegment
 from crag.index.folder import LOCK, MAKING, STAMP, Held
-from crag.index.stamp import Misfit, believing
+from crag.index.ivf import IvfSegment
+from crag.index.manifest import IndexCorruptError, believing
 from crag.index.view import View
 
 _log = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ class EmbeddedIndex:
             held = self._sure()
             self._held = None  # What is half written is read again from the disk.
             try:
-                held, writer = folder.written(self._place, held, self._contents, batches, documents, generation)
+                held, writer = folder.commit_changes(self._place, held, self._contents, batches, documents, generation)
             except BaseException:
                 folder.sweep(self._place, held.stamp.names if held.stamp else set())  # a full disk needs the room
                 raise
@@ -103,7 +103,7 @@ class EmbeddedIndex:
             return
         with self._writing(), self._lock:
             folder.clear(self._place)
-            self._hold(Held.nothing(stamp.mark(self._place / STAMP), self._contents))
+            self._hold(Held.nothing(manifest.mark(self._place / STAMP), self._contents))
 
     def top(
         self, vector: Vectors, words: Sequence[Sequence[str]], k: int, documents: Numbers | None = None
@@ -111,7 +111,7 @@ class EmbeddedIndex:
         view = self._current()
         try:
             return view.top(vector, words, k, documents)
-        except Misfit as error:
+        except IndexCorruptError as error:
             self._distrust(view, error)
             return Candidates.none()
 
@@ -135,13 +135,13 @@ class EmbeddedIndex:
     def _current(self) -> View:
         """What the last commit of any process left, or the one before while this process is writing."""
         view, held = self._view, self._held
-        if view and held and held.mark == stamp.mark(self._place / STAMP):
+        if view and held and held.mark == manifest.mark(self._place / STAMP):
             return view
         if self._lock.acquire(blocking=view is None):
             try:
                 self._load()
                 return self._viewed()
-            except Misfit as error:
+            except IndexCorruptError as error:
                 _log.info("the chunk index is looked at again: %s", error)
             finally:
                 self._lock.release()
@@ -171,15 +171,15 @@ class EmbeddedIndex:
         """What stands on the disk if it can be believed; to be called with both locks."""
         try:
             return self._load()
-        except Misfit as error:
+        except IndexCorruptError as error:
             return self._forget(error)
 
     def _load(self) -> Held:
-        """What stands on the disk; to be called with the lock. Raises Misfit."""
-        mark = stamp.mark(self._place / STAMP)
+        """What stands on the disk; to be called with the lock. Raises IndexCorruptError."""
+        mark = manifest.mark(self._place / STAMP)
         if self._held and self._held.mark == mark:
             return self._held
-        found = stamp.read(self._place / STAMP, self._contents)
+        found = manifest.read(self._place / STAMP, self._contents)
         held, self._held = self._held, None
         if found is None:
             return self._hold(Held.nothing(mark, self._contents))
@@ -191,15 +191,15 @@ class EmbeddedIndex:
         self._view, self._held = held.view(), held
         return held
 
-    def _distrust(self, view: View, error: Misfit) -> None:
+    def _distrust(self, view: View, error: IndexCorruptError) -> None:
         with self._lock:
             if self._view is view:
                 self._forget(error)
 
-    def _forget(self, error: Misfit) -> Held:
+    def _forget(self, error: IndexCorruptError) -> Held:
         """Go on as if nothing stood there, until somebody commits."""
         _log.warning("the chunk index is not believed and must be filled again: %s", error)
-        return self._hold(Held.nothing(stamp.mark(self._place / STAMP), self._contents))
+        return self._hold(Held.nothing(manifest.mark(self._place / STAMP), self._contents))
 
     # ---- writing --------------------------------------------------------------------------------------------------
 
@@ -217,7 +217,7 @@ class EmbeddedIndex:
             yield turn
         except Timeout as error:
             raise IndexUnavailableError("Another process has been writing to the chunk index for too long.") from error
-        except (OSError, Misfit) as error:
+        except (OSError, IndexCorruptError) as error:
             said = error.strerror if isinstance(error, OSError) else str(error)
             raise IndexUnavailableError(
                 f"The chunk index can't be written: {said}.",
@@ -241,7 +241,7 @@ class EmbeddedIndex:
             with self._lock:
                 if self._held:
                     self._hold(self._held)  # What was merged is searched faster, and its old files leave the disk.
-        except Misfit as error:
+        except IndexCorruptError as error:
             _log.warning("the chunk index: %s", error)
         finally:
             lock.release()
@@ -250,11 +250,11 @@ class EmbeddedIndex:
                 self._make()
             except _Stopped:
                 return
-            except (OSError, Misfit, IndexUnavailableError) as error:
+            except (OSError, IndexCorruptError, IndexUnavailableError) as error:
                 _log.warning("the chunk index's main file could not be made: %s", error)
             finally:
                 self._making = False
-                cells.give_back_memory()
+                ivf.give_back_memory()
 
     def _is_mine_to_make(self) -> bool:
         with self._lock:
@@ -287,15 +287,15 @@ class EmbeddedIndex:
         finally:
             making.release()
 
-    def _made(self, main: Cells | None, tail: Exact) -> Cells | None:
+    def _made(self, main: IvfSegment | None, tail: FlatSegment) -> IvfSegment | None:
         """The main file of what is alive in both; None where that is so little that it is better searched exactly."""
         count = tail.rows.size + (main.rows.size if main else 0)
         if not count or (main is None and count <= EXACT):
             return None
         faiss.omp_set_num_threads(1)  # Of this thread alone: searches need the other cores.
         name = folder.fresh_name()
-        sums = cells.make(self._place, name, main, tail, self._go_on)
-        return Cells.open(self._place, name, sums, self._contents.dimension)
+        sums = ivf.make(self._place, name, main, tail, self._go_on)
+        return IvfSegment.open(self._place, name, sums, self._contents.dimension)
 
     def _go_on(self) -> None:
         if self._closing.is_set() or not threading.main_thread().is_alive():

@@ -13,13 +13,13 @@ from typing import NamedTuple
 import numpy as np
 import tantivy
 
-from crag.index import journal, lexical, stamp
-from crag.index.cells import Cells
+from crag.index import journal, lexical, manifest
 from crag.index.chunk_index import Batch, Contents, Numbers, Vectors
 from crag.index.dense import Dense
+from crag.index.ivf import IvfSegment
 from crag.index.journal import Added, Dropped, Record
 from crag.index.lexical import Lexical
-from crag.index.stamp import Mark, Misfit, Stamp, believing
+from crag.index.manifest import IndexCorruptError, Manifest, Mark, believing
 from crag.index.view import View
 
 STAMP, LOCK, MAKING = "stamp.json", "lock", "making"
@@ -38,7 +38,7 @@ class Held:
     """The last commit that was read or written. `stamp` is None where there is none that can be believed."""
 
     mark: Mark
-    stamp: Stamp | None
+    stamp: Manifest | None
     dense: Dense
     words: Lexical | None
 
@@ -53,8 +53,8 @@ class Held:
             words = self.words.searcher() if self.words else None
         return View(generation, self.dense.main, self.dense.tail.exact(), words)
 
-    def follow(self, folder: Path, mark: Mark, found: Stamp) -> bool:
-        """Take in what another process has committed; False where its files are others. Raises Misfit."""
+    def follow(self, folder: Path, mark: Mark, found: Manifest) -> bool:
+        """Take in what another process has committed; False where its files are others. Raises IndexCorruptError."""
         known = self.stamp
         if known is None or known.names != found.names or known.length > found.length:
             return False
@@ -63,26 +63,26 @@ class Held:
         return True
 
 
-def opened(folder: Path, mark: Mark, found: Stamp) -> Held:
-    """All that a stamp names, verified. Raises Misfit."""
+def opened(folder: Path, mark: Mark, found: Manifest) -> Held:
+    """All that a stamp names, verified. Raises IndexCorruptError."""
     dimension = found.contents.dimension
     with believing("the index can't be read"):
         words = Lexical.open(folder / found.words, found.opstamp, found.size)
-        main = Cells.open(folder, found.cells, found.sums, dimension) if found.cells else None
+        main = IvfSegment.open(folder, found.cells, found.sums, dimension) if found.cells else None
     dense = Dense(main, dimension)
     dense.apply(journal.read(folder / found.journal, 0, found.length, dimension))
     if dense.size != found.size:
-        raise Misfit("the journal is another")
+        raise IndexCorruptError("the journal is another")
     return Held(mark, found, dense, words)
 
 
-def written(
+def commit_changes(
     folder: Path, held: Held, contents: Contents, batches: Sequence[Batch], documents: set[int], generation: int
 ) -> tuple[Held, tantivy.IndexWriter | None]:
     """What is held after one commit that forgets the documents and then takes the batches in.
 
     With it the writer of the words, if there was something to write: it may still be merging. Raises OSError and
-    Misfit; `held` is then of no more use.
+    IndexCorruptError; `held` is then of no more use.
     """
     known = held.stamp or _first(folder, contents)
     words = held.words or Lexical.make(folder / known.words)
@@ -91,7 +91,7 @@ def written(
     chunks = list(_chunks(batches))
     records: list[Record] = [Dropped(gone)] if len(gone) else []
     if chunks:
-        records.append(_added(chunks, contents.dimension))
+        records.append(_add_rows(chunks, contents.dimension))
     writer, opstamp = None, known.opstamp
     if documents or chunks:
         numbers = np.array([chunk.number for chunk in chunks], np.int64)
@@ -105,7 +105,7 @@ def written(
         journal.append(folder / known.journal, known.length, records) if records or not held.stamp else known.length
     )
     held.dense.apply(records)
-    made = Stamp(
+    made = Manifest(
         contents=contents,
         generation=generation,
         size=held.dense.size,
@@ -119,7 +119,7 @@ def written(
     return Held(stamped(folder, made), made, held.dense, words), writer
 
 
-def remade(folder: Path, held: Held, start: int, main: Cells | None) -> Held:
+def remade(folder: Path, held: Held, start: int, main: IvfSegment | None) -> Held:
     """What is held once `main` stands in place of the file and of the first `start` rows that it was made from.
 
     All else that is held has come meanwhile and stays. None as `main`: what was dead is gone, and all is exact. Raises
@@ -163,10 +163,10 @@ def clear(folder: Path) -> None:
     sweep(folder, set())
 
 
-def stamped(folder: Path, made: Stamp) -> Mark:
+def stamped(folder: Path, made: Manifest) -> Mark:
     """Make a commit count. Raises OSError."""
-    stamp.write(folder / STAMP, made)
-    return stamp.mark(folder / STAMP)
+    manifest.write(folder / STAMP, made)
+    return manifest.mark(folder / STAMP)
 
 
 def sweep(folder: Path, kept: set[str]) -> None:
@@ -186,11 +186,11 @@ def fresh_name() -> str:
     return secrets.token_hex(8)
 
 
-def _first(folder: Path, contents: Contents) -> Stamp:
+def _first(folder: Path, contents: Contents) -> Manifest:
     """What stands before the first commit."""
     sweep(folder, set())
     name = fresh_name()
-    return Stamp(
+    return Manifest(
         contents=contents,
         generation=-1,
         size=0,
@@ -212,7 +212,7 @@ def _chunks(batches: Sequence[Batch]) -> list[_Chunk]:
     return list(found.values())
 
 
-def _added(chunks: Sequence[_Chunk], dimension: int) -> Added:
+def _add_rows(chunks: Sequence[_Chunk], dimension: int) -> Added:
     numbers = np.array([chunk.number for chunk in chunks], np.int64)
     documents = np.array([chunk.document for chunk in chunks], np.int64)
     vectors = np.stack([chunk.vector for chunk in chunks]).astype(np.float32).reshape(len(chunks), dimension)
@@ -222,7 +222,7 @@ def _added(chunks: Sequence[_Chunk], dimension: int) -> Added:
 def _words_written(
     words: Lexical, documents: Numbers, again: Numbers, chunks: Sequence[_Chunk]
 ) -> tuple[tantivy.IndexWriter, int]:
-    """The words of one commit, and its number. Raises Misfit where tantivy fails: the disk may be full."""
+    """The words of one commit, and its number. Raises IndexCorruptError where tantivy fails: the disk may be full."""
     with believing("the words can't be written"):
         writer = words.writer()
         try:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from crag.index.chunk_index import Numbers, Vectors
-from crag.index.stamp import Misfit
+from crag.index.manifest import IndexCorruptError
 
 _HEAD = struct.Struct("<4sBxxxQ32s")
 """A magic word, the kind, how many chunks, and the SHA-256 of what follows."""
@@ -48,34 +48,34 @@ def append(path: Path, length: int, records: Iterable[Record]) -> int:
         file.truncate(length)
         file.seek(length)
         for record in records:
-            file.writelines(_packed(record))
+            file.writelines(_pack(record))
         file.flush()
         os.fsync(file.fileno())
         return file.tell()
 
 
 def read(path: Path, start: int, stop: int, dimension: int) -> Iterator[Record]:
-    """The records between two lengths. Raises Misfit where the file does not hold them whole."""
+    """The records between two lengths. Raises IndexCorruptError where the file does not hold them whole."""
     try:
         with path.open("rb") as file:
             file.seek(start)
             while file.tell() < stop:
                 head = file.read(_HEAD.size)
                 if len(head) < _HEAD.size:
-                    raise Misfit("the journal is cut off")
+                    raise IndexCorruptError("the journal is cut off")
                 magic, kind, count, sum_ = _HEAD.unpack(head)
                 row = 8 if kind == _DROPPED else 16 + 4 * dimension
                 if magic != _MAGIC or count * row > stop - file.tell():
-                    raise Misfit("the journal is damaged")
+                    raise IndexCorruptError("the journal is damaged")
                 body = file.read(count * row)
                 if hashlib.sha256(body).digest() != sum_:
-                    raise Misfit("the journal is damaged")
-                yield _unpacked(kind, count, body, dimension)
+                    raise IndexCorruptError("the journal is damaged")
+                yield _unpack(kind, count, body, dimension)
     except OSError as error:
-        raise Misfit(f"the journal can't be read: {error.strerror}") from error
+        raise IndexCorruptError(f"the journal can't be read: {error.strerror}") from error
 
 
-def _packed(record: Record) -> list[bytes]:
+def _pack(record: Record) -> list[bytes]:
     parts = [record.numbers.astype("<i8").tobytes()]
     kind = _DROPPED
     if isinstance(record, Added):
@@ -87,7 +87,7 @@ def _packed(record: Record) -> list[bytes]:
     return [_HEAD.pack(_MAGIC, kind, len(record.numbers), sum_.digest()), *parts]
 
 
-def _unpacked(kind: int, count: int, body: bytes, dimension: int) -> Record:
+def _unpack(kind: int, count: int, body: bytes, dimension: int) -> Record:
     numbers = np.frombuffer(body, "<i8", count).astype(np.int64)
     if kind == _DROPPED:
         return Dropped(numbers)

@@ -16,7 +16,7 @@ import tantivy
 from tantivy import Occur, Query
 
 from crag.index.chunk_index import Numbers, Scores
-from crag.index.stamp import Misfit
+from crag.index.manifest import IndexCorruptError
 from crag.index.stems import analyzer, plain, stems
 
 _HEAP = 50_000_000
@@ -83,13 +83,13 @@ class Lexical:
     def open(cls, folder: Path, opstamp: int, size: int) -> Lexical:
         """What stands in a folder: `size` chunks at the commit `opstamp`, or a later one that was cut off.
 
-        Raises Misfit where it can't be believed.
+        Raises IndexCorruptError where it can't be believed.
         """
         _verify(folder)
         ahead = committed(folder) - opstamp
         found = cls(tantivy.Index(_schema(), str(folder), reuse=True))
         if ahead < 0 or (not ahead and found.searcher().size != size):
-            raise Misfit("the words are not those of the stamp")
+            raise IndexCorruptError("the words are not those of the stamp")
         return found
 
     def searcher(self) -> Searcher:
@@ -120,12 +120,12 @@ def add(writer: tantivy.IndexWriter, number: int, document: int, context: str, t
 
 
 def committed(folder: Path) -> int:
-    """The number of the last commit in a folder. Raises Misfit where none can be read."""
+    """The number of the last commit in a folder. Raises IndexCorruptError where none can be read."""
     return int(_meta(folder)["opstamp"])
 
 
 def _verify(folder: Path) -> None:
-    """Raises Misfit where a file is damaged.
+    """Raises IndexCorruptError where a file is damaged.
 
     Each of tantivy's files ends with the CRC-32 of what stands before: it is not checked by tantivy when it is read.
     """
@@ -133,9 +133,9 @@ def _verify(folder: Path) -> None:
     try:
         whole = all(_whole(path) for path in folder.iterdir() if path.name.partition(".")[0] in segments)
     except (OSError, ValueError, KeyError, TypeError, struct.error) as error:
-        raise Misfit("the words can't be read") from error
+        raise IndexCorruptError("the words can't be read") from error
     if not whole:
-        raise Misfit("a file of the words is damaged")
+        raise IndexCorruptError("a file of the words is damaged")
 
 
 def _meta(folder: Path) -> dict[str, Any]:
@@ -143,7 +143,7 @@ def _meta(folder: Path) -> dict[str, Any]:
         found: dict[str, Any] = json.loads((folder / "meta.json").read_bytes())
         return found
     except (OSError, ValueError) as error:
-        raise Misfit("the words can't be read") from error
+        raise IndexCorruptError("the words can't be read") from error
 
 
 def _whole(path: Path) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 from crag.core.errors import IndexUnavailableError
 from crag.index.chunk_index import Batch, Candidates, Contents, Numbers, Vectors
 from crag.index.milvus_schema import LONGEST_TEXT, make, prepare
-from crag.index.milvus_server import MissingError, NotLoadedError, closed, opened
+from crag.index.milvus_server import MissingError, NotLoadedError, close_server, opened
 from crag.index.stems import stems
 
 __all__ = ["MilvusIndex"]
@@ -142,7 +142,7 @@ class MilvusIndex:
             if self._open:
                 self._open = False
                 self._added, self._deleted = [], set()
-                closed(self._server)
+                close_server(self._server)
 
     # Searching
 
@@ -184,7 +184,7 @@ class MilvusIndex:
             try:
                 self._call(method, seconds=3 * self._timeout, **named)
             except MissingError as error:
-                raise _lost() from error
+                raise _lost_error() from error
 
     def _call(self, method: str, **named: Any) -> Any:
         try:
@@ -214,7 +214,7 @@ class MilvusIndex:
         before = self._seen
         if self.generation < before:
             self._added, self._deleted = [], set()
-            raise _lost()
+            raise _lost_error()
         if self._seen < 0:
             make(self._server, self._collection, self._dimension)
 
@@ -240,7 +240,7 @@ class MilvusIndex:
         }
 
 
-def _lost() -> IndexUnavailableError:
+def _lost_error() -> IndexUnavailableError:
     return IndexUnavailableError(
         "Milvus no longer holds what it did.", "Fill it again from the records; everything stored is intact."
     )

@@ -217,7 +217,7 @@ def opened(uri: str, token: str, timeout: float) -> Server:
         return found
 
 
-def closed(server: Server) -> None:
+def close_server(server: Server) -> None:
     """Let go of a server; who is the last closes its connection, and frees the file of Milvus Lite."""
     with _guard:
         server.users -= 1

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crag.index import lexical
-from crag.index.cells import Cells
 from crag.index.chunk_index import Candidates, Numbers, Scores, Vectors
-from crag.index.exact import Exact
+from crag.index.flat import FlatSegment
+from crag.index.ivf import IvfSegment
 from crag.index.lexical import Searcher
+from crag.index.manifest import believing
 from crag.index.rows import Mask
-from crag.index.stamp import believing
 
 _FEW = 4096
 
@@ -38,7 +38,7 @@ class _Chosen:
 class View:
     """Never changed, save that the last choice of documents is remembered: the same one comes again and again."""
 
-    def __init__(self, generation: int, main: Cells | None, tail: Exact, words: Searcher | None) -> None:
+    def __init__(self, generation: int, main: IvfSegment | None, tail: FlatSegment, words: Searcher | None) -> None:
         self.generation = generation
         self._main = main
         self._tail = tail
@@ -59,7 +59,7 @@ class View:
     def top(
         self, vector: Vectors, words: Sequence[Sequence[str]], k: int, documents: Numbers | None = None
     ) -> Candidates:
-        """What `ChunkIndex.top` says. Raises Misfit where FAISS or tantivy fail over their files."""
+        """What `ChunkIndex.top` says. Raises IndexCorruptError where FAISS or tantivy fail over their files."""
         chosen = self._choice(documents)
         if not chosen.count and not chosen.tail.any():
             return Candidates.none()

@@ -38,7 +38,7 @@ def cells_of(row: Row) -> list[Segment]:
     """A row's segments as cells: lone currency signs joined to the amount behind, brackets and % to the one before."""
     cells: list[Segment] = []
     pending: Segment | None = None
-    for part in [part for segment in row.segments for part in _parted(segment)]:
+    for part in [part for segment in row.segments for part in _part_amounts(segment)]:
         text = part.text
         if pending is not None:
             cells.append(_join(pending, part))
@@ -63,7 +63,7 @@ def _is_note(text: str, segment: Segment, before: Segment) -> bool:
     return bool(_NOTE.match(text)) and (not is_value(before.text) or bool(_YEAR.match(before.text)))
 
 
-def _parted(segment: Segment) -> list[Segment]:
+def _part_amounts(segment: Segment) -> list[Segment]:
     """A segment of several amounts standing close ("5,794 4,225 $") as one part an amount or a lone sign."""
     words = segment.words
     if len(words) < 2 or not all(is_value(w.text) or _OPEN.match(w.text) or _CLOSE.match(w.text) for w in words):

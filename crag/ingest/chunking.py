@@ -249,7 +249,7 @@ def _spans(page: Page, sizes: Sizes) -> list[tuple[int, int, TableSpan | None]]:
     current: list[_Unit] = []
     for unit in _units(page, sizes):
         if current and _full(current, unit, sizes, page.by_heading):
-            spans.append(_closed(current))
+            spans.append(_close_chunk(current))
             current = []
         current.append(unit)
     if current:
@@ -260,11 +260,11 @@ def _spans(page: Page, sizes: Sizes) -> list[tuple[int, int, TableSpan | None]]:
             start, _, table = spans.pop()
             spans.append((start, current[-1].end, table))
         else:
-            spans.append(_closed(current))
+            spans.append(_close_chunk(current))
     return spans
 
 
-def _closed(units: Sequence[_Unit]) -> tuple[int, int, TableSpan | None]:
+def _close_chunk(units: Sequence[_Unit]) -> tuple[int, int, TableSpan | None]:
     rows = sum(unit.end - unit.start for unit in units if unit.table is not None)
     tables = [unit.table for unit in units if unit.table is not None]
     mostly = tables[-1] if 2 * rows > units[-1].end - units[0].start else None

@@ -11,7 +11,7 @@ from typing import Any
 
 from crag.ingest.office import messages
 from crag.ingest.sheets import sheet_pages
-from crag.text.encodings import guessed
+from crag.text.encodings import guess_encoding
 
 _DELIMITERS = ",;\t|"
 _LOOKED_AT, _LINES = 65_536, 30
@@ -22,7 +22,7 @@ _TIME = 0.5
 
 def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The rows in pages of some hundred. Raises FileError where there are none."""
-    table = _Table(guessed(data), _TIME * float(job["seconds"]))
+    table = _Table(guess_encoding(data), _TIME * float(job["seconds"]))
     most = int(job["max_pages"])
     pages = list(islice(sheet_pages(table.rows(), ""), most + 1))
     cut = pages[most - 1].place if len(pages) > most else table.cut

@@ -116,11 +116,11 @@ def read_header(columns: list[Column], heads: Sequence[Sequence[Segment]], rules
             for number in spoken:
                 names[number].append(cell.text)
     for column, each in zip(columns, names, strict=True):
-        column.header = joined(each)
+        column.header = join_header_lines(each)
     return header
 
 
-def joined(texts: Sequence[str]) -> str:
+def join_header_lines(texts: Sequence[str]) -> str:
     """The lines of a header cell as one text: divided words whole, footnote marks left out."""
     found = ""
     for text in texts:

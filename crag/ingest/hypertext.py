@@ -13,7 +13,7 @@ from crag.ingest.fault import FileError
 from crag.ingest.office import faults, messages
 from crag.ingest.rows import table
 from crag.ingest.sections import Block, parts
-from crag.text.encodings import decoded
+from crag.text.encodings import decode_text
 
 _MOST_BYTES, _MOST_ELEMENTS, _MOST_CHILDREN = 1_500_000, 20_000, 3_000
 """Of a page, its elements and one element's children: above, the main text is not looked for."""
@@ -54,18 +54,18 @@ _COLOURED = re.compile(r"background", re.IGNORECASE)
 def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The page in parts of a few thousand characters. Raises FileError."""
     with faults():
-        source = decoded(data).replace("\0", "")
-        root, deep = _parsed(source)
+        source = decode_text(data).replace("\0", "")
+        root, deep = _parse_page(source)
         title = _title(root)
         blocks = list(_Walk().blocks(root))
         if not deep:
             blocks = _main(blocks, _main_text(source, root, len(data)))
     if deep and not any(block.text for block in blocks):
         raise FileError("damaged", "it is nested too deeply")
-    yield from messages(parts(blocks), job, title, {"deep": deep}, _published(root))
+    yield from messages(parts(blocks), job, title, {"deep": deep}, _find_publication_date(root))
 
 
-def _parsed(source: str) -> tuple[Any, bool]:
+def _parse_page(source: str) -> tuple[Any, bool]:
     """The page as a tree, and whether it is nested so deeply that some of it is not in there."""
     from lxml import etree, html
 
@@ -83,7 +83,7 @@ def _title(root: Any) -> str:
     return " ".join(next(filter(None, [*named, *told]), "").split())
 
 
-def _published(root: Any) -> str:
+def _find_publication_date(root: Any) -> str:
     """The date that the page states of itself; nothing where it states none."""
     stated = {
         (each.get("property") or each.get("name") or each.get("itemprop") or "").strip().lower(): each.get("content")
@@ -124,7 +124,7 @@ class _Walk:
             elif tag == "table" and _is_data(element):
                 rows = list(self._rows(element))
                 for caption in element.iterchildren("caption"):
-                    yield Block(text=_squeezed(_seen(caption)))
+                    yield Block(text=_squeeze(_visible_text(caption)))
                 yield from table(rows, headed=True if _headed(element) else None)
                 yield from self._flush()
                 walker.skip_subtree()
@@ -139,7 +139,7 @@ class _Walk:
         self._held.append((text or "").replace("\n", "\v" if self._written else " "))
 
     def _flush(self, heading: bool = False) -> Iterator[Block]:
-        lines = map(_squeezed, "".join(self._held).split("\v"))
+        lines = map(_squeeze, "".join(self._held).split("\v"))
         text = "\n".join(line for line in lines if line)
         self._held = []
         if text or self._unseen:
@@ -154,13 +154,13 @@ class _Walk:
             cells: list[str] = []
             for cell in row.iterchildren("td", "th"):
                 self._unseen += _hidden_words(cell)
-                cells.append(_squeezed(_seen(cell)))
+                cells.append(_squeeze(_visible_text(cell)))
                 spanned = cell.get("colspan") or "1"
                 cells += [""] * (int(spanned) - 1 if spanned.isdigit() and len(spanned) < 3 else 0)
             yield cells
 
 
-def _squeezed(text: str) -> str:
+def _squeeze(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -195,7 +195,7 @@ def _words(element: Any) -> int:
     return len(" ".join(element.itertext()).split())
 
 
-def _seen(element: Any) -> str:
+def _visible_text(element: Any) -> str:
     """The text of a cell but for what can't be seen in it."""
     from lxml import etree
 
@@ -240,7 +240,7 @@ def _main_text(source: str, root: Any, size: int) -> str:
         return ""
     from trafilatura import extract
 
-    tree, _ = _parsed(source)
+    tree, _ = _parse_page(source)
     try:
         return extract(tree, include_comments=False, include_tables=True, favor_recall=True) or ""
     except MemoryError:

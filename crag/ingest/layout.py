@@ -170,10 +170,10 @@ def _columns(segments: list[Segment], depth: int) -> list[list[Row]]:
         if stop is not None:
             blocks.append(_rows([stop]))
         above = below
-    return _joined(blocks)
+    return _join_blocks(blocks)
 
 
-def _joined(blocks: list[list[Row]]) -> list[list[Row]]:
+def _join_blocks(blocks: list[list[Row]]) -> list[list[Row]]:
     """Blocks of single crossing rows that follow one another closely are one block again."""
     found: list[list[Row]] = []
     for block in filter(None, blocks):

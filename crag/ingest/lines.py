@@ -131,7 +131,7 @@ class _Reading:
         found = self._engine(small, use_det=True, use_cls=False, use_rec=False).boxes
         if found is None:
             return []
-        quads = [_ordered(quad) for quad in np.asarray(found, np.float32) / scale]
+        quads = [_order_corners(quad) for quad in np.asarray(found, np.float32) / scale]
         return [quad for quad in quads if max(_sides(quad)) <= _MOST_STRETCHED * min(_sides(quad))]
 
     def _directions(self, pixels: NDArray[np.uint8], quads: Sequence[Points]) -> list[tuple[int, list[Points]]]:
@@ -212,7 +212,7 @@ def words_of(text: str, columns: Sequence[int], total: float, stretched: float) 
     )
 
 
-def _ordered(quad: Points) -> Points:
+def _order_corners(quad: Points) -> Points:
     """The corners from the upper left on, clockwise as displayed: of one that leans, they come in another order."""
     across, down = (quad - quad.mean(axis=0)).T
     clockwise = quad[np.argsort(np.arctan2(down, across))]

@@ -199,7 +199,7 @@ class _Reader:
             elif kind == pdfium.FPDF_PAGEOBJ_FORM:
                 self.form(thing, matrix, depth + 1)
             elif calls.object_bounds(thing, *self.at_bounds):
-                box = self.space.rect(*_moved(self.bounds, matrix))
+                box = self.space.rect(*_move_box(self.bounds, matrix))
                 if kind != pdfium.FPDF_PAGEOBJ_PATH:
                     self.drawn.areas.append(Area(box, len(self.drawn.texts), None, thing))
                 elif min(box.width, box.height) >= _THIN:
@@ -237,7 +237,7 @@ def _times(one: tuple[float, ...], other: tuple[float, ...]) -> tuple[float, ...
     return a * g + b * i, a * h + b * j, c * g + d * i, c * h + d * j, e * g + f * i + k, e * h + f * j + m
 
 
-def _moved(bounds: Any, matrix: tuple[float, ...]) -> Box:
+def _move_box(bounds: Any, matrix: tuple[float, ...]) -> Box:
     a, b, c, d, e, f = matrix
     corners = [(x * a + y * c + e, x * b + y * d + f) for x in (bounds[0], bounds[2]) for y in (bounds[1], bounds[3])]
     across, up = [x for x, _ in corners], [y for _, y in corners]

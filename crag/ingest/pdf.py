@@ -31,7 +31,7 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
     import pypdfium2.raw as pdfium
 
     from crag.ingest.compose import as_message, compose
-    from crag.ingest.proof import Proof
+    from crag.ingest.render_check import Proof
     from crag.ingest.units import Carried
 
     document = opened(data)
@@ -44,17 +44,17 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
     heights: Counter[float] = Counter()
     proof = Proof(document, int(job["seconds"]))
     carried = Carried()
-    for laid, repeated in with_repeats(_laid(document, pages, heights, proof)):
+    for laid, repeated in with_repeats(_lay_out_pages(document, pages, heights, proof)):
         body = heights.most_common(1)[0][0] if heights else 10.0
         yield {"page": as_message(compose(laid, repeated, body, carried))}
 
 
-def _laid(document: Any, pages: int, heights: Counter[float], proof: Any) -> Iterator[Any]:
+def _lay_out_pages(document: Any, pages: int, heights: Counter[float], proof: Any) -> Iterator[Any]:
     """Every page laid out; one that can't be loaded comes as an empty page marked as unreadable."""
     import pypdfium2.raw as pdfium
 
     from crag.ingest.compose import lay_out
-    from crag.ingest.seen import read_page
+    from crag.ingest.visibility import read_page
     from crag.ingest.words import PageWords
 
     for number in range(1, pages + 1):

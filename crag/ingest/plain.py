@@ -9,7 +9,7 @@ from typing import Any
 from crag.ingest.office import messages
 from crag.ingest.rows import table
 from crag.ingest.sections import Block, parts
-from crag.text.encodings import guessed
+from crag.text.encodings import guess_encoding
 
 _BREAK = re.compile(r"\n[ \t]*\n")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]++(.+)")
@@ -23,7 +23,7 @@ _TITLE = re.compile(r"title[ \t]*+:[ \t]*+[\"']?(.+)", re.IGNORECASE)
 
 def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The text in parts of a few thousand characters. Raises FileError for more parts than pages are read."""
-    text = guessed(data).replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    text = guess_encoding(data).replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
     if job["media"] != "markdown":
         found = list(parts(Block(text=paragraph.strip("\n")) for paragraph in _BREAK.split(text)))
         yield from messages(found, job, "", {})

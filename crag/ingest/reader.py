@@ -18,7 +18,7 @@ from crag.ingest.identity import safe_name
 from crag.ingest.media import NAMES, READERS, media_of, old_office
 from crag.ingest.remarks import remarks
 from crag.ingest.sandbox import run_child
-from crag.ingest.scans import named
+from crag.ingest.scans import format_pages
 from crag.ingest.titles import document_title
 
 _MOST_PLACES = 5  # named in a warning
@@ -26,7 +26,7 @@ _MOST_COUNTED = 1_000_000  # pages of a file, or words of a page
 _MUCH_MORE = 2  # times the text that stands over a picture, for recognition to have read a page
 
 
-def checked(data: bytes, name: str, config: AppConfig, told: Media | None = None) -> Media:
+def detect_media(data: bytes, name: str, config: AppConfig, told: Media | None = None) -> Media:
     """What the bytes are; `told` where they are no hint.
 
     Raises EmptyError, LimitError, UnknownMediaError, EncryptedError for what needs no parsing to be refused.
@@ -67,7 +67,7 @@ def read_document(
     Raises UnknownMediaError, EncryptedError, DamagedError, EmptyError, LimitError, CancelledError.
     """
     label = safe_name(name)
-    media = checked(data, label, config, media)
+    media = detect_media(data, label, config, media)
     read = _Read()
     total, metadata, published = 0, "", ""
     noted: tuple[str, ...] = ()
@@ -141,11 +141,11 @@ def _warnings(label: str, read: _Read, unread: scans.Unrecognised | None) -> tup
     behind = [page.number for page in pages if page.recognised and scans.confidence(page) is None]
     if not any(page.text.strip() for page in pages) or all(page.scanned for page in pages):
         if failed and len(failed) == len(pages):
-            raise DamagedError(f"{label} is damaged: {named(failed)} can't be read.")
+            raise DamagedError(f"{label} is damaged: {format_pages(failed)} can't be read.")
         if error := scans.empty(label, pages, unread, read.pictured):
             raise error
         if failed:
-            raise DamagedError(f"{label} is damaged: {named(failed)} can't be read.")
+            raise DamagedError(f"{label} is damaged: {format_pages(failed)} can't be read.")
         if unseen:
             raise EmptyError(
                 f"{label} holds only text that can't be seen ({_words(pages)}{_placed(unseen, ' on ')}).",
@@ -155,16 +155,18 @@ def _warnings(label: str, read: _Read, unread: scans.Unrecognised | None) -> tup
         raise EmptyError(f"{label} has no text: {blank} blank.")
     found = scans.notices(pages, unread)
     if failed:
-        found.append(f"{named(failed)} can't be read: the file is damaged there.")
+        found.append(f"{format_pages(failed)} can't be read: the file is damaged there.")
     if read.cut:
-        found.append(f"{named(read.cut)} too long: only the first part is read.")
+        found.append(f"{format_pages(read.cut)} too long: only the first part is read.")
     if unseen:
         hold = "holds" if len(unseen) == 1 or unseen[0].by_heading else "hold"
         found.append(f"{_placed(unseen) or 'It'} {hold} text that can't be seen ({_words(pages)}): it was left out.")
     if behind:
         what = "is a picture" if len(behind) == 1 else "are pictures"
         with_text = "with text from recognition behind"
-        found.append(f"{named(behind)} {what} {with_text}: that text is read, but was not compared with what shows.")
+        found.append(
+            f"{format_pages(behind)} {what} {with_text}: that text is read, but was not compared with what shows."
+        )
     return tuple(found)
 
 
@@ -179,7 +181,7 @@ def _placed(pages: Sequence[Page], before: str = "") -> str:
     if pages[0].by_heading:
         return ""
     if not pages[0].place:
-        return before + named([page.number for page in pages])
+        return before + format_pages([page.number for page in pages])
     places = ", ".join(page.place for page in pages[:_MOST_PLACES])
     return before + (f"{places} and {len(pages) - _MOST_PLACES} more" if len(pages) > _MOST_PLACES else places)
 

@@ -12,11 +12,11 @@ from typing import Any
 from PIL import Image
 
 from crag.ingest.compose import ComposedPage, LaidPage, as_message, compose, lay_out
+from crag.ingest.deskew import Skew, laid_back, page_words
 from crag.ingest.fault import FileError
 from crag.ingest.lines import Find, Found, recogniser
 from crag.ingest.pdf import with_repeats
 from crag.ingest.pictures import Pages, pages_of
-from crag.ingest.straight import Skew, laid_back, page_words
 from crag.ingest.words import PageWords
 
 _DENSITY = 200 / 72  # pixels a point; 150 dots an inch read as well, but for small print
@@ -46,7 +46,7 @@ def recognise(
         for number in job["numbers"]:
             words, skew = PageWords(612.0, 792.0, [], 1.0, [], failed=True), Skew(0.0, 612.0, 792.0)
             try:
-                picture, scale = _drawn(pages, number)
+                picture, scale = _draw_page(pages, number)
             except FileError as error:
                 if error.kind == "pixels":
                     raise
@@ -66,16 +66,16 @@ def recognise(
 
     for page, repeated in with_repeats(laid()):
         body = _UNEVEN * heights.most_common(1)[0][0] if heights else 10.0
-        yield {"page": as_message(_composed(page, repeated, body, skews.pop(page.number)))}
+        yield {"page": as_message(_compose_page(page, repeated, body, skews.pop(page.number)))}
 
 
-def _composed(laid: LaidPage, repeated: set[Any], body: float, skew: Skew) -> ComposedPage:
+def _compose_page(laid: LaidPage, repeated: set[Any], body: float, skew: Skew) -> ComposedPage:
     page = compose(laid, repeated, body)
     page.lines = [tuple(line) for line in laid_back(page.lines, page.text, skew)]
     return page
 
 
-def _drawn(pages: Pages, number: int) -> tuple[Image.Image, float]:
+def _draw_page(pages: Pages, number: int) -> tuple[Image.Image, float]:
     """The page as a picture, and its pixels a point."""
     width, height = pages.size(number)
     if max(width, height) > _WIDEST:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from crag.core.config import AppConfig
 from crag.core.errors import DamagedError, DocumentError, SettingsError
 from crag.core.types import Rect
-from crag.ingest.reader import checked
+from crag.ingest.reader import detect_media
 from crag.ingest.sandbox import run_child
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -33,7 +33,7 @@ def render_page(
     """
     if not 16 <= width <= _WIDEST:
         raise SettingsError(f"An image is 16 to {_WIDEST} pixels wide, not {width}.")
-    media = checked(data, "The document", config)
+    media = detect_media(data, "The document", config)
     if media not in ("pdf", "image"):
         raise DocumentError("This document has no pages to be drawn.", "Read its text instead.")
     boxes = [[r.left, r.top, r.right, r.bottom] for r in highlights if r.page == page]

@@ -113,14 +113,14 @@ def notices(pages: Sequence[Page], unread: Unrecognised | None) -> list[str]:
     low = [(number, sure) for number, sure in read if sure < LOW_RECOGNITION]
     if read:
         mean = sum(sure for _, sure in read) / len(read)
-        found.append(f"{named([n for n, _ in read])} read by text recognition, with a confidence of {mean:.0%}.")
+        found.append(f"{format_pages([n for n, _ in read])} read by text recognition, with a confidence of {mean:.0%}.")
     if low:
         listed = ", ".join(f"{number} ({sure:.0%})" for number, sure in low)
         found.append(f"Low confidence in what text recognition read on page{'s' * (len(low) > 1)} {listed}.")
     if nothing := _nothing(pages, unread):
-        found.append(f"{named(nothing)} {_images(nothing)} in which text recognition found nothing.")
+        found.append(f"{format_pages(nothing)} {_images(nothing)} in which text recognition found nothing.")
     if unread is not None and unread.numbers:
-        found.append(f"{named(unread.numbers)} {_images(unread.numbers)} without text.{_reason(unread)}")
+        found.append(f"{format_pages(unread.numbers)} {_images(unread.numbers)} without text.{_reason(unread)}")
     return found
 
 
@@ -131,11 +131,11 @@ def empty(
     if unread is not None and unread.error is not None:
         return unread.error
     if unread is not None and unread.numbers:
-        said = f"{name} is a scan: {named(unread.numbers)} {_images(unread.numbers)} without text."
+        said = f"{name} is a scan: {format_pages(unread.numbers)} {_images(unread.numbers)} without text."
         return EmptyError(said, _remedy(unread))
     if nothing := [page.number for page in pages if page.scanned or page.number in pictured]:
         return EmptyError(
-            f"{name} is a scan: {named(nothing)} {_images(nothing)} in which text recognition found nothing.",
+            f"{name} is a scan: {format_pages(nothing)} {_images(nothing)} in which text recognition found nothing.",
             "If the pages show text, scan them again, upright and at 300 dots an inch, and add the result.",
         )
     return None
@@ -150,7 +150,7 @@ def confidence(page: Page) -> float | None:
     return mean_confidence(page.lines)
 
 
-def named(numbers: Sequence[int]) -> str:
+def format_pages(numbers: Sequence[int]) -> str:
     """Page numbers as people write them: "pages 3, 7-9"."""
     runs: list[list[int]] = []
     for number in numbers:

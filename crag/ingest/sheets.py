@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from crag.ingest.compose import ComposedPage
-from crag.ingest.rows import header_line, names_columns, spaced, squeezed, told
+from crag.ingest.rows import format_header, format_row, header_line, names_columns, squeeze
 
 ROWS, CHARACTERS = 200, 20_000
 """Of one page."""
@@ -51,9 +51,9 @@ class _Sheet:
         if not self._open and filled > 1:
             self._table(cells)
         elif self._open:
-            self._lines.append(told(self._header, cells))
+            self._lines.append(format_row(self._header, cells))
         else:
-            self._line(next(squeezed(cell) for cell in cells if cell.strip()))
+            self._line(next(squeeze(cell) for cell in cells if cell.strip()))
         self._end = number
         self._taken += 1
         self._size += sum(map(len, cells))
@@ -75,7 +75,7 @@ class _Sheet:
         self._start = number
         self._taken = self._size = 0
         if self._open and self._header:
-            self._lines.append(spaced(self._header))
+            self._lines.append(format_header(self._header))
 
     def _table(self, cells: Sequence[str]) -> None:
         """A table begins: with a header of its own, with the one before it where it is as wide, or with none."""
@@ -84,10 +84,10 @@ class _Sheet:
             self._page.headings.append(self._title)
         if names_columns(cells):
             self._header = cells
-            self._lines.append(spaced(cells))
+            self._lines.append(format_header(cells))
             return
         self._header = self._header if len(cells) <= len(self._header) else ()
-        self._lines.append(told(self._header, cells))
+        self._lines.append(format_row(self._header, cells))
 
     def _line(self, text: str) -> None:
         """A line that is no table's: what the table below it is called, or a note."""

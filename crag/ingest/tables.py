@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from crag.ingest.cells import amount_box, cells_of, is_data, is_value, is_years, part_of
-from crag.ingest.headers import OVER, Column, Header, Rules, column_of, column_places, joined, read_header
+from crag.ingest.headers import OVER, Column, Header, Rules, column_of, column_places, join_header_lines, read_header
 from crag.ingest.layout import Row, Segment
 
 _GOES_ON = re.compile(r"(?:,|\b(?:of|and|or|the|at|in|for|to|by|from|on|with|a|an|net|other))$", re.I)
@@ -234,7 +234,7 @@ def _table(lines: Sequence[_Line], first: int, start: int, end: int, rules: Rule
     table = Table(
         " | ".join(column.header for column in columns if column.header)[:_MOST_HEADER],
         _header_lines(header, columns),
-        [joined([cell.text])[:_MOST_CAPTION] for cell in header.captions],
+        [join_header_lines([cell.text])[:_MOST_CAPTION] for cell in header.captions],
         columns=columns,
     )
     index = start
@@ -246,15 +246,15 @@ def _table(lines: Sequence[_Line], first: int, start: int, end: int, rules: Rule
         if line.data:
             bare = is_value(cells[0].text) and (not columns or cells[0].box.left > columns[0].box.left - _BESIDE)
             label = 0 if bare else 1
-            table.lines.append(_told(columns, cells[:label], cells[label:]))
+            table.lines.append(_format_row(columns, cells[:label], cells[label:]))
         elif last > index:
             above = [cell for each in lines[index:last] for cell in each.cells]
-            table.lines.append(_told(columns, [*above, lines[last].cells[0]], lines[last].cells[1:]))
+            table.lines.append(_format_row(columns, [*above, lines[last].cells[0]], lines[last].cells[1:]))
             index = last
         elif index > start and lines[index - 1].data and len(cells) == 1 and cells[0].text[:1].islower():
             _hang(table.lines[-1], cells[0])
         else:
-            table.lines.append(_spaced(cells))
+            table.lines.append(_space_cells(cells))
         index += 1
     return table
 
@@ -279,7 +279,7 @@ def _named_as(columns: Sequence[Column], before: Sequence[Column]) -> None:
 
 def _header_lines(header: Header, columns: Sequence[Column]) -> list[list[Piece]]:
     """The header as it is read aloud: captions, then column by column, a group's name before its first."""
-    lines = [_spaced(header.captions)] if header.captions else []
+    lines = [_space_cells(header.captions)] if header.captions else []
     line: list[Piece] = []
     told: set[int] = set()
     for number in range(len(columns)):
@@ -294,7 +294,7 @@ def _header_lines(header: Header, columns: Sequence[Column]) -> list[list[Piece]
             told.add(place)
     lines += [line] if line else []
     rest = [cell for place, (cell, _) in enumerate(header.cells) if place not in told]
-    return [*lines, _spaced(rest)] if rest else lines
+    return [*lines, _space_cells(rest)] if rest else lines
 
 
 def _unglued(line: _Line, columns: Sequence[Column]) -> list[Segment]:
@@ -348,12 +348,12 @@ def _hang(line: list[Piece], more: Segment) -> None:
     line[at:at] = [Piece(" "), Piece(more.text, more)] if at else [Piece(more.text, more), Piece(" ")]
 
 
-def _spaced(cells: Sequence[Segment]) -> list[Piece]:
+def _space_cells(cells: Sequence[Segment]) -> list[Piece]:
     between = Piece("; " if len(cells) > 2 else " ")
     return [piece for cell in cells for piece in (between, Piece(cell.text, cell))][1:]
 
 
-def _told(columns: Sequence[Column], labels: Sequence[Segment], values: Sequence[Segment]) -> list[Piece]:
+def _format_row(columns: Sequence[Column], labels: Sequence[Segment], values: Sequence[Segment]) -> list[Piece]:
     """One row as readable pieces: "label: header value; header value"."""
     pieces = [piece for label in labels for piece in (Piece(" "), Piece(_DOTS.sub("", label.text), label))][1:]
     if pieces and values:

@@ -117,7 +117,7 @@ class _Rows:
             if cell["value"] is None or column > _MOST_COLUMNS or column in self.beside:
                 continue
             cells += [""] * (column - len(cells))
-            cells[column - 1] = shown(cell["value"], self._format(cell["style_id"]))
+            cells[column - 1] = format_cell(cell["value"], self._format(cell["style_id"]))
         return cells
 
     def _format(self, style: int) -> str:
@@ -136,7 +136,7 @@ def _hidden(about: Mapping[str, str]) -> bool:
     return about.get("hidden") in ("1", "true")
 
 
-def shown(value: Any, form: str = "General") -> str:
+def format_cell(value: Any, form: str = "General") -> str:
     """A cell's value as the sheet shows it: per cent, thousands, decimals, currency and dates by its format."""
     if isinstance(value, bool):
         return str(value).upper()

@@ -12,7 +12,7 @@ from crag.core.trace import Trace
 from crag.core.types import Action, Chunk, Strip, WebPage
 from crag.core.wording import failure_sentence, outcome_sentence
 from crag.generate.abstention import usable_of
-from crag.generate.shown import AROUND, CHARS_A_TOKEN, fenced_strip, shown
+from crag.generate.shown import AROUND, CHARS_A_TOKEN, fenced_strip, fit_strips
 from crag.langchain.state import Correction, Problem, Score, Source
 
 __all__ = ["FAILED", "context", "correction", "evidence", "source_of"]
@@ -46,7 +46,7 @@ def evidence(trace: Trace) -> list[Strip]:
     usable, best = usable_of(trace.kept())
     if not usable or (best is not None and best < settings.answer_floor):
         return []
-    return shown(usable, settings.answer_context)
+    return fit_strips(usable, settings.answer_context)
 
 
 def context(trace: Trace) -> str:

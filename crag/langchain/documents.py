@@ -61,8 +61,8 @@ def as_chunk(document: Document, first_page: int = 0) -> Chunk | None:
     return Chunk(
         id=id[:32],
         document_id=_digest("document", stated or title or id),
-        source=(_called(stated) or title or f"document {id[:8]}")[:_NAME_CHARS],
-        title=title or _called(stated)[:_NAME_CHARS],
+        source=(_source_name(stated) or title or f"document {id[:8]}")[:_NAME_CHARS],
+        title=title or _source_name(stated)[:_NAME_CHARS],
         page=page,
         ordinal=0,
         start=start,
@@ -89,7 +89,7 @@ def _line(said: Mapping[Any, Any], key: str) -> str:
     return " ".join(storable(str(value)).replace("\0", " ").split()) if isinstance(value, str | PurePath) else ""
 
 
-def _called(source: str) -> str:
+def _source_name(source: str) -> str:
     """What a citation calls a source: of a file on a machine its name, of all else the whole."""
     if not _OF_A_MACHINE.match(source):
         return source

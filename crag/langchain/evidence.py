@@ -16,7 +16,7 @@ from crag.core.trace import Trace
 from crag.core.types import Chunk, Grade, Strip, WebPage
 from crag.engine import Engine
 from crag.run.asking import Asking
-from crag.run.following import followed
+from crag.run.following import follow_run
 from crag.text.injection import detect_injection, mask_injection
 
 __all__ = ["awaited", "documents_of", "question_of"]
@@ -41,7 +41,7 @@ async def awaited(engine: Engine, question: str, strategy: str, workspace: str |
             raise ended
 
     trace = Trace()
-    async for event in followed(raising(), cancel):
+    async for event in follow_run(raising(), cancel):
         trace = trace.apply(event)
     return trace
 
@@ -66,7 +66,7 @@ def documents_of(trace: Trace, originals: Mapping[str, Document], *, whole: bool
 def _document(
     trace: Trace, source: Chunk | WebPage, strips: Sequence[Strip], original: Document | None, whole: bool
 ) -> Document:
-    text = _whole(original, source) if whole else _joined(source.text, strips)
+    text = _whole(original, source) if whole else _join_strips(source.text, strips)
     described = _of_chunk(source) if isinstance(source, Chunk) else _of_page(source)
     said = original.metadata if original else {}
     spans = [{"start": each.start, "end": each.end} for each in detect_injection(text)]
@@ -74,7 +74,7 @@ def _document(
     return Document(
         id=original.id if original else source.id,
         page_content=text,
-        metadata={**described, **said, **_judged(trace, source, strips), **marks},
+        metadata={**described, **said, **_describe_judgement(trace, source, strips), **marks},
     )
 
 
@@ -86,7 +86,7 @@ def _whole(original: Document | None, source: Chunk | WebPage) -> str:
     return mask_injection(source.text) if erased else source.text
 
 
-def _joined(text: str, strips: Sequence[Strip]) -> str:
+def _join_strips(text: str, strips: Sequence[Strip]) -> str:
     """Strips in reading order: those that follow on one another as they stand, others on lines of their own."""
     pieces, end = [""], None
     for strip in strips:
@@ -116,7 +116,7 @@ def _of_page(page: WebPage) -> dict[str, Any]:
     return {key: value for key, value in known.items() if value}
 
 
-def _judged(trace: Trace, source: Chunk | WebPage, strips: Sequence[Strip]) -> dict[str, Any]:
+def _describe_judgement(trace: Trace, source: Chunk | WebPage, strips: Sequence[Strip]) -> dict[str, Any]:
     """How the run judged it. `score`: the source's own relevance, 0..1; None where it was not graded by itself."""
     grades: Mapping[str, Grade] = trace.web_grades
     if isinstance(source, Chunk):

@@ -22,11 +22,11 @@ from crag.core.exchanges import Exchange
 from crag.core.protocols import Retriever
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Wanted
+from crag.core.types import OutputMode
 from crag.engine import Engine
 from crag.langchain.evidence import documents_of
 from crag.langchain.stores import retriever_of
-from crag.run.following import followed
+from crag.run.following import follow_run
 from crag.strategies import strategy as strategy_named
 
 Workspace = str | Path | Callable[[Any, Any], str | Path]
@@ -66,7 +66,7 @@ class Retrieval:
         workspace: Workspace,
         settings: Settings | Mapping[str, Any] | None,
         retriever: Searched | Callable[[Any, Any], Searched] | None,
-        wanted: Wanted,
+        wanted: OutputMode,
         client: str,
     ) -> None:
         given = strategy_named(strategy).settings
@@ -116,7 +116,7 @@ class Retrieval:
 
         try:
             # One item for the whole run: a loop that is woken for each event costs more than the run's own fold.
-            (ended,) = [each async for each in followed(whole(), cancel)]
+            (ended,) = [each async for each in follow_run(whole(), cancel)]
         except BaseException as error:
             await told.on_retriever_error(error)
             raise

@@ -14,12 +14,12 @@ from pydantic import BaseModel, Field, ValidationError
 from crag.core.errors import CragError
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Citation, Wanted
+from crag.core.types import Citation, OutputMode
 from crag.core.wording import outcome_sentence
 from crag.engine import QUESTION_CHARS, Engine
+from crag.export.records import Record, trace_record
 from crag.langchain.context import context
 from crag.langchain.retrieval import Ended, Retrieval, Searched, Workspace
-from crag.telling.records import Record, trace_record
 
 __all__ = ["crag_tool"]
 
@@ -46,7 +46,7 @@ def crag_tool(
     settings: Settings | Mapping[str, Any] | None = None,
     *,
     retriever: Searched | Callable[[Any, Any], Searched] | None = None,
-    wanted: Wanted = "answer",
+    wanted: OutputMode = "answer",
     name: str = "ask_documents",
     description: str = "",
     max_calls: int = 8,
@@ -55,7 +55,7 @@ def crag_tool(
     """A tool for an agent that decides itself when to ask. Other parameters are those of `CragMiddleware`.
 
     What the model reads is the answer with its numbered sources, or with `wanted="evidence"` the passages. The artifact
-    is the run's record (`crag.telling.records.trace_record`), with `citations`. A question is refused where the model
+    is the run's record (`crag.export.records.trace_record`), with `citations`. A question is refused where the model
     has asked `max_calls` in answer to one human message. Every failure and every bad argument is an error message to
     the model: the tool raises nothing of this project's.
 
@@ -108,10 +108,10 @@ def _result(ended: Ended) -> tuple[str, Record]:
         raise ended.error
     # As JSON has it: a checkpointer keeps it, and reads no types of this project.
     record: Record = json.loads(json.dumps(trace_record(ended.trace)))
-    return _told(ended.trace), record
+    return _format_run(ended.trace), record
 
 
-def _told(trace: Trace) -> str:
+def _format_run(trace: Trace) -> str:
     """What the model reads of a run."""
     if trace.answer is None:
         return context(trace)

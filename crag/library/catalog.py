@@ -14,11 +14,11 @@ from crag.core.errors import FilterError
 from crag.core.guidance import About
 from crag.core.lru import LruCache
 from crag.core.metadata import Fields, Value, fields_of, kept_from_web, known_fields
-from crag.core.scope import narrowed, scope_of
+from crag.core.scope import narrow_filter, scope_of
 from crag.core.types import Chunk, Document, FromWeb
 from crag.core.where import check, parse
 from crag.index.chunk_index import Numbers, Scores
-from crag.library.cards import Cards
+from crag.library.title_index import TitleIndex
 
 _NAMED = 8
 """So many documents that a question names are searched by themselves, too."""
@@ -39,7 +39,7 @@ class Catalog:
 
     library: str
     generation: int
-    cards: Cards
+    cards: TitleIndex
     documents: Sequence[tuple[Document, Fields]]
     _passing: LruCache[str, Numbers] = field(default_factory=lambda: LruCache(_ENTRIES, _BYTES), repr=False)
     abouts: LruCache[tuple[str, float], About] = field(default_factory=lambda: LruCache(_ENTRIES, _BYTES), repr=False)
@@ -119,7 +119,7 @@ class Catalog:
 
 def _none_meets(where: str) -> FilterError:
     scope = scope_of(where)
-    if not scope.documents or narrowed("", scope) != where:
+    if not scope.documents or narrow_filter("", scope) != where:
         return FilterError(f"No document of the library meets the filter {where}.", "Loosen it, or leave it out.")
     said = "None of the documents that this is asked of is in the library any more."
     return FilterError(said, "Choose others, or ask all documents.")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
-from crag.library.room import Folders
 from crag.library.sqlite import connect, driver
+from crag.library.storage_quota import Folders
 
 if TYPE_CHECKING:
     from crag.library.postgres import Server

@@ -35,12 +35,12 @@ from sqlalchemy import (
 from crag.core.errors import CancelledError, NotFoundError, StorageError
 from crag.library import store
 from crag.library.documents import reserved
-from crag.library.kept import CHOSEN, SIGNED_WITH, Kept
-from crag.library.places import Place, taken
+from crag.library.index_sync import Differences, IndexSync, OpenIndex
+from crag.library.key_value_store import CHOSEN, SIGNED_WITH, KeyValueStore
+from crag.library.places import Place, taken_error
 from crag.library.records import Records
 from crag.library.tables import chunks, metadata, revision
 from crag.library.tables import meta as about
-from crag.library.upkeep import Differences, OpenIndex, Upkeep
 
 TABLES = tuple(table for table in metadata.sorted_tables if table not in (about, revision))
 """What is copied, each after those that it refers to."""
@@ -83,7 +83,7 @@ class Copy:
         return all(each.same for each in self.tables)
 
 
-def copied(
+def copy_library(
     source: Place,
     target: Place,
     *,
@@ -104,20 +104,20 @@ def copied(
         with records.read() as connection:
             if problem := store.first_problem(connection):
                 raise records.damaged(problem)
-            return _copied(connection, target, anew, _Manner(watch=watch, cancel=cancel, rows=rows))
+            return _copy_tables(connection, target, anew, _Manner(watch=watch, cancel=cancel, rows=rows))
 
 
-def filled(place: Place, open_index: OpenIndex) -> Differences:
+def fill_index(place: Place, open_index: OpenIndex) -> Differences:
     """Fill the index of a library from its records, and compare the two. Raises IndexUnavailableError."""
     with closing(place.records()) as records:
-        upkeep = Upkeep(records, open_index)
+        upkeep = IndexSync(records, open_index)
         try:
             return upkeep.compare()
         finally:
             upkeep.forget()
 
 
-def kept_copied(source: Kept, target: Kept) -> dict[str, str]:
+def kept_copied(source: KeyValueStore, target: KeyValueStore) -> dict[str, str]:
     """Copy what belongs to no library; by name: "copied", "there" already, or "other", which was left as it was.
 
     Raises StorageError, before anything is copied, where the target signs the keys of private libraries with another
@@ -173,15 +173,15 @@ class _Note:
         store.put(connection, about, [{"key": _NOTE, "value": said}])
 
 
-def _copied(source: Connection, target: Place, anew: bool, manner: _Manner) -> Copy:
+def _copy_tables(source: Connection, target: Place, anew: bool, manner: _Manner) -> Copy:
     origin = store.meta(source, "library")
     with closing(target.records()) as there:
         if there.made:
             with there.read() as connection:
                 note = _Note.read(connection)
                 if note is None or note.origin != origin:
-                    raise taken(target.name)
-                found = Copy(tables=_compared(source, connection, manner), found=True)
+                    raise taken_error(target.name)
+                found = Copy(tables=_compare_tables(source, connection, manner), found=True)
             target.discard()
             return found
     if anew:
@@ -192,7 +192,7 @@ def _copied(source: Connection, target: Place, anew: bool, manner: _Manner) -> C
         changed = work.forget_stale() if resumed else ()
         work.copy()
         with draft.read() as connection:
-            tables = _compared(source, connection, manner)
+            tables = _compare_tables(source, connection, manner)
     copy = Copy(tables=tables, resumed=resumed, changed=changed)
     if copy.whole:
         target.publish()
@@ -230,8 +230,8 @@ class _Work:
                 after = self._note.after.get(table.name)
                 if any(key.column.table in stale for key in table.foreign_keys) or (
                     after is not None
-                    and _summed(self._source, _rows(table).where(*_until(table, after)), table, self._manner)
-                    != _summed(there, _rows(table), table, self._manner)
+                    and _sum_hashes(self._source, _rows(table).where(*_until(table, after)), table, self._manner)
+                    != _sum_hashes(there, _rows(table), table, self._manner)
                 ):
                     stale.append(table)
         if stale:
@@ -253,7 +253,7 @@ class _Work:
                 into.execute(update(about).where(about.c.key == key).values(value=value))
             for table in TABLES:
                 if "number" in table.c:
-                    count_on(into, table, counted(self._source, table))
+                    count_on(into, table, highest_number(self._source, table))
 
     def _copy(self, table: Table) -> None:
         keys, after = list(table.primary_key), self._note.after.get(table.name)
@@ -308,15 +308,15 @@ def _until(table: Table, after: list[Any]) -> list[ColumnElement[bool]]:
     return [_key(table) <= _values(after)] if after else []
 
 
-def _compared(source: Connection, target: Connection, manner: _Manner) -> tuple[Compared, ...]:
+def _compare_tables(source: Connection, target: Connection, manner: _Manner) -> tuple[Compared, ...]:
     found = []
     for table in (*TABLES, about):
-        one, other = (_summed(each, _rows(table), table, manner) for each in (source, target))
+        one, other = (_sum_hashes(each, _rows(table), table, manner) for each in (source, target))
         found.append(Compared(table=table.name, source=one[0], target=other[0], same=one == other))
     return tuple(found)
 
 
-def _summed(connection: Connection, asked: Select[Any], table: Table, manner: _Manner) -> tuple[int, int]:
+def _sum_hashes(connection: Connection, asked: Select[Any], table: Table, manner: _Manner) -> tuple[int, int]:
     """How many rows there are, and the sum of their hashes, which does not depend on their order."""
     rows, count, total = manner.rows.get(table.name, _ROWS), 0, 0
     for part in connection.execute(asked, execution_options={"yield_per": rows}).partitions():
@@ -348,7 +348,7 @@ def _plain(value: Any) -> bytes:
             return repr(value).encode()
 
 
-def counted(connection: Connection, table: Table) -> int:
+def highest_number(connection: Connection, table: Table) -> int:
     """The highest number that a table ever gave out."""
     if connection.dialect.name == "sqlite":
         found = connection.execute(text("SELECT seq FROM sqlite_sequence WHERE name = :name"), {"name": table.name})

@@ -17,8 +17,6 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from crag.core.errors import IndexUnavailableError, StorageError
-from crag.library.faults import damaged, full, named, replaced, translated
-from crag.library.room import unlimited
 from crag.library.schema import inspect, prepare
 from crag.library.sqlite import (
     Identity,
@@ -30,6 +28,8 @@ from crag.library.sqlite import (
     writable,
     write_ahead,
 )
+from crag.library.sqlite_errors import damaged_error, full, library_name, replaced_error, translate_errors
+from crag.library.storage_quota import unlimited
 
 _log = logging.getLogger(__name__)
 _TURN_SECONDS = 0.05
@@ -65,7 +65,7 @@ class Database:
         self._writing = threading.Lock()
         self._seen: Identity | None = None
         """The file that is used; None: an empty library in memory."""
-        with translated(path):
+        with translate_errors(path):
             self._seen = _identity(path)
             if self._seen is None:
                 _placeable(path.parent)
@@ -80,12 +80,12 @@ class Database:
 
     def damaged(self, detail: str) -> StorageError:
         """What is said where the parts of the library don't fit each other."""
-        return damaged(self.path, detail)
+        return damaged_error(self.path, detail)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A read transaction: all that is read in the block is of one moment."""
-        with translated(self.path), self._borrowed() as connection:
+        with translate_errors(self.path), self._borrowed() as connection:
             driver(connection).execute("BEGIN")
             transaction = connection.begin()
             try:
@@ -99,7 +99,7 @@ class Database:
 
         `more`: about how many bytes it adds. Raises RoomError where no more may be stored, unless it never `grows`.
         """
-        with translated(self.path), self._writing:
+        with translate_errors(self.path), self._writing:
             makes = _identity(self.path) is None
             if grows or makes:
                 self._may_grow(more, makes=makes)
@@ -113,7 +113,7 @@ class Database:
 
         It works on a full disk too: the reserve makes room for it, and `work` is done again.
         """
-        with translated(self.path), self._writing:
+        with translate_errors(self.path), self._writing:
             if _identity(self.path) is None:
                 with self._borrowed() as connection:
                     work(connection)  # there is nothing to remove, which the work itself finds and says
@@ -242,7 +242,7 @@ class Database:
         self._idle.rest()
         if before is not None:
             _log.info("the library %s was deleted or replaced while it was in use", self.path)
-            raise replaced(named(self.path), "on the disk")
+            raise replaced_error(library_name(self.path), "on the disk")
 
     def _make(self) -> None:
         """The file and its folder, readable by their owner alone, if they are not there."""

@@ -19,13 +19,13 @@ from crag.core.protocols import Embedder
 from crag.core.track import Track
 from crag.core.types import Chunk, Document
 from crag.library import store, tracks
-from crag.library.cards import first_page
 from crag.library.records import Records
 from crag.library.replacing import Lost, take_over
 from crag.library.sqlite import driver
 from crag.library.tables import chunks as stored_chunks
 from crag.library.tables import documents, files, vectors
 from crag.library.tables import tracks as stored_tracks
+from crag.library.title_index import first_page
 
 _RESERVED, _RESERVED_EACH = 1536 * 1024, 2 * 1024
 """Bytes of the disk kept for deleting a document when it is full, in all and for each chunk."""
@@ -138,7 +138,7 @@ class Documents:
         """The fields that people gave to these documents, or to all, by their ids; those without are left out."""
         with self._database.read() as connection:
             if ids is None:
-                return {document.id: given for _, (document, given) in store.described(connection) if given}
+                return {document.id: given for _, (document, given) in store.read_documents(connection) if given}
             asked = select(documents.c.id, documents.c.meta)
             found = store.select_in(connection, asked, documents.c.id, ids)
             return {id: stored_fields(given) for id, given in found if given}

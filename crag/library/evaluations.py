@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, update
 
 from crag.core.errors import NotFoundError
-from crag.core.meter import DaySpending
+from crag.core.usage import DaySpending
 from crag.library.records import Records
 from crag.library.runs import spending_of
 from crag.library.tables import evaluations, question_sets, results, searches
@@ -146,7 +146,7 @@ class Evaluations:
                 found = found.where(evaluations.c.finished_at == "")
             latest = connection.execute(found.order_by(evaluations.c.number.desc()).limit(1)).first()
             if latest is not None and not anew:
-                return _named(latest)
+                return _find_record(latest)
             id = secrets.token_hex(8)
             connection.execute(
                 insert(evaluations).values(
@@ -166,7 +166,7 @@ class Evaluations:
         """Newest first."""
         with self._database.read() as connection:
             rows = connection.execute(_RECORD.order_by(evaluations.c.number.desc())).all()
-        return [_named(row) for row in rows]
+        return [_find_record(row) for row in rows]
 
     def get(self, id: str) -> EvaluationRecord:
         """Raises NotFoundError."""
@@ -246,10 +246,10 @@ def _record(connection: Connection, id: str) -> EvaluationRecord:
     row = connection.execute(_RECORD.where(evaluations.c.id == id)).first()
     if row is None:
         raise _no_evaluation(id)
-    return _named(row)
+    return _find_record(row)
 
 
-def _named(row: Sequence[Any]) -> EvaluationRecord:
+def _find_record(row: Sequence[Any]) -> EvaluationRecord:
     return EvaluationRecord(**dict(zip(EvaluationRecord.__slots__, row, strict=True)))
 
 

@@ -14,10 +14,10 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy import Connection, func, insert, select
 
-from crag.core.meter import DaySpending
 from crag.core.runfacts import RunFacts, figures_of
 from crag.core.trace import Trace
 from crag.core.types import Document
+from crag.core.usage import DaySpending
 from crag.library.records import Records
 from crag.library.store import count, select_in
 from crag.library.tables import facts, runs, was_asked
@@ -99,7 +99,9 @@ class Facts:
                 wanted = left[at : at + min(_BATCH, most - at)]
                 # Looked at again under the lock: another process may have done the work in between.
                 missing = select(*_KNOWN).select_from(lacking).where(facts.c.run.is_(None), runs.c.number.in_(wanted))
-                rows = [_row(row["number"], _made(dict(row))) for row in connection.execute(missing).mappings()]
+                rows = [
+                    _row(row["number"], _compute_facts(dict(row))) for row in connection.execute(missing).mappings()
+                ]
                 if rows:
                     connection.execute(insert(facts), rows)
         return max(0, len(left) - most)
@@ -110,7 +112,7 @@ def note(connection: Connection, number: int, trace: Trace) -> None:
     connection.execute(insert(facts), [_row(number, figures_of(trace))])
 
 
-def _made(row: Mapping[str, Any]) -> RunFacts:
+def _compute_facts(row: Mapping[str, Any]) -> RunFacts:
     """Of a stored run; of one that can't be read, what the history lists."""
     try:
         return figures_of(Trace.from_json(row["trace"]))

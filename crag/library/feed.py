@@ -16,10 +16,10 @@ from crag.core.metadata import Fields
 from crag.core.types import Document
 from crag.index.chunk_index import Batch, Candidates, Contents, Numbers, Scores, Vectors
 from crag.library import store
-from crag.library.cards import Cards, rarity
 from crag.library.catalog import Catalog
 from crag.library.ranking import Rows
 from crag.library.tables import changes, chunks, vectors
+from crag.library.title_index import TitleIndex, rarity
 
 _WORDS = 16
 """Words that the records are searched for at most."""
@@ -53,12 +53,12 @@ def catalog(connection: Connection, earlier: Catalog | None = None) -> Catalog:
     """All documents, as this transaction sees them; what an `earlier` one of this library knew is not read again."""
     library, now = store.meta(connection, "library"), generation(connection)
     known = earlier if earlier is not None and earlier.library == library else None
-    cards = Cards.read(connection, known.cards if known is not None else None)
+    cards = TitleIndex.read(connection, known.cards if known is not None else None)
     touched = _touched(connection, known.generation, now) if known is not None else None
     documents: dict[int, tuple[Document, Fields]] = {}
     if known is not None and touched is not None:
         documents.update(zip(known.numbers.tolist(), known.documents, strict=True))
-    documents.update(store.described(connection, touched))
+    documents.update(store.read_documents(connection, touched))
     numbers = cards.numbers.tolist()
     return Catalog(library=library, generation=now, cards=cards, documents=[documents[number] for number in numbers])
 

@@ -18,22 +18,22 @@ from crag.core.protocols import Embedder, QuestionEmbedder
 from crag.core.types import RetrievedChunk
 from crag.index.embedded import EmbeddedIndex
 from crag.library import store
-from crag.library.begun import Begun
 from crag.library.cache import Cache
 from crag.library.database import Database
 from crag.library.documents import Documents
 from crag.library.evaluations import Evaluations
 from crag.library.facts import Facts
+from crag.library.in_flight import InFlightJobs
+from crag.library.index_sync import Differences, IndexSync, OpenIndex
 from crag.library.labels import Labels
 from crag.library.newvectors import NewVectors
 from crag.library.purges import Purges
 from crag.library.ranking import Mode
 from crag.library.records import Records
-from crag.library.room import Room
 from crag.library.runs import Runs
 from crag.library.search import Search
+from crag.library.storage_quota import StorageQuota
 from crag.library.tables import chunks, documents
-from crag.library.upkeep import Differences, OpenIndex, Upkeep
 
 if TYPE_CHECKING:
     from crag.library.postgres import Server
@@ -55,20 +55,20 @@ class Library:
         self,
         folder: Path,
         embedder: Embedder,
-        room: Room | None = None,
+        room: StorageQuota | None = None,
         server: Server | None = None,
         open_index: OpenIndex | None = None,
     ) -> None:
         self.folder = folder
         self._embedder = embedder
         self._database = _records(folder, room, server)
-        self._upkeep = Upkeep(self._database, open_index or partial(EmbeddedIndex, folder / "index"))
+        self._upkeep = IndexSync(self._database, open_index or partial(EmbeddedIndex, folder / "index"))
         self._search = Search(self._upkeep)
         self.documents = Documents(self._database, embedder, self._upkeep.forget_deleted)
         self.purges = Purges(self._database, embedder, self._upkeep.forget_deleted)
         self.runs = Runs(self._database)
         self.facts = Facts(self._database, folder.name)
-        self.begun = Begun(self._database)
+        self.begun = InFlightJobs(self._database)
         self.labels = Labels(self._database)
         self.cache = Cache(self._database)
         self.evaluations = Evaluations(self._database)
@@ -78,7 +78,7 @@ class Library:
         cls,
         folder: Path,
         embedder: Embedder,
-        room: Room | None = None,
+        room: StorageQuota | None = None,
         server: Server | None = None,
         open_index: OpenIndex | None = None,
     ) -> Library:
@@ -253,7 +253,7 @@ class Library:
         return self._upkeep.repair() if repair else self._upkeep.compare()
 
 
-def _records(folder: Path, room: Room | None, server: Server | None) -> Records:
+def _records(folder: Path, room: StorageQuota | None, server: Server | None) -> Records:
     if server is None:
         return Database(folder / "library.db", *([partial(room.check, folder)] if room else []))
     from crag.library.postgres import SchemaRecords, schema_of  # only who has a server needs it

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from crag.core.errors import InputError, StorageError
-from crag.index.stamp import sync
+from crag.index.manifest import sync
 from crag.library.database import Database
-from crag.library.faults import translated
-from crag.library.kept import Kept
+from crag.library.key_value_store import KeyValueStore
 from crag.library.records import Records
+from crag.library.sqlite_errors import translate_errors
 
 if TYPE_CHECKING:
     from crag.library.postgres import Server
@@ -51,7 +51,7 @@ class Place(Protocol):
 class Home(Protocol):
     """Where many libraries lie, and beside them what belongs to none."""
 
-    kept: Kept
+    kept: KeyValueStore
 
     def names(self) -> list[str]:
         """The workspaces that have a library there, in order."""
@@ -81,7 +81,7 @@ class FolderPlace:
         return Database(self._draft)
 
     def publish(self) -> None:
-        with translated(self._draft):
+        with translate_errors(self._draft):
             if self._draft.with_name(f"{_DRAFT}-wal").exists():
                 raise StorageError(
                     f"The copy at {self.name} is open in another program.", "Wait until that has ended, then go on."
@@ -89,12 +89,12 @@ class FolderPlace:
             try:
                 os.link(self._draft, self._whole)
             except FileExistsError:
-                raise taken(self.name) from None
+                raise taken_error(self.name) from None
             self._draft.unlink()
             sync(self.folder)
 
     def discard(self) -> None:
-        with translated(self._draft):
+        with translate_errors(self._draft):
             for end in ("", "-wal", "-shm"):
                 self._draft.with_name(f"{_DRAFT}{end}").unlink(missing_ok=True)
 
@@ -127,7 +127,7 @@ class ServerPlace:
 
     def publish(self) -> None:
         if not self._server.rename(self._draft, self._whole):
-            raise taken(self.name)
+            raise taken_error(self.name)
 
     def discard(self) -> None:
         self._server.drop(self._draft)
@@ -137,7 +137,7 @@ class DataFolder:
     """An app's data folder, whose libraries have a folder each."""
 
     def __init__(self, data: Path) -> None:
-        self.data, self.kept, self._root = data, Kept(data), data / "workspaces"
+        self.data, self.kept, self._root = data, KeyValueStore(data), data / "workspaces"
 
     def names(self) -> list[str]:
         return sorted(filter(_NAME.fullmatch, self._all()))
@@ -156,7 +156,7 @@ class DatabaseHome:
     """A database that holds libraries."""
 
     def __init__(self, server: Server) -> None:
-        self.kept, self.server = Kept(Path(), server), server
+        self.kept, self.server = KeyValueStore(Path(), server), server
 
     def names(self) -> list[str]:
         found = (name.removeprefix(_PREFIX) for name in self.server.sizes() if name.startswith(_PREFIX))
@@ -169,7 +169,7 @@ class DatabaseHome:
         return ServerPlace(self.server, workspace)
 
 
-def named(workspace: str) -> str:
+def check_workspace_name(workspace: str) -> str:
     """The name of a workspace, as it was given. Raises InputError for what can be none."""
     if not _NAME.fullmatch(workspace):
         raise InputError(
@@ -178,7 +178,7 @@ def named(workspace: str) -> str:
     return workspace
 
 
-def taken(name: str) -> StorageError:
+def taken_error(name: str) -> StorageError:
     """What is said where a copy would have to replace something."""
     return StorageError(
         f"There is a library {name} already, which is no copy of this one.",

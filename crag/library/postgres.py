@@ -28,11 +28,11 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from crag.core.errors import InputError, StorageError
-from crag.library.faults import another, other_version, replaced
-from crag.library.outages import translated
-from crag.library.room import unlimited
+from crag.library.postgres_errors import translate_errors
 from crag.library.schema import VERSION, create, prepare
 from crag.library.sqlite import connect
+from crag.library.sqlite_errors import foreign_database_error, other_version_error, replaced_error
+from crag.library.storage_quota import unlimited
 from crag.library.tables import revision
 
 _LOCK_MS = 20_000
@@ -133,7 +133,7 @@ class Server:
 
     def translated(self) -> AbstractContextManager[None]:
         """Errors of the server as ours."""
-        return translated(self.place, self._password)
+        return translate_errors(self.place, self._password)
 
     def reading(self) -> Connection:
         """A connection whose transaction sees one moment."""
@@ -366,15 +366,15 @@ class SchemaRecords:
     def _noted(self, found: int | None) -> None:
         before, self._seen = self._seen, found
         if before not in (None, found):
-            raise replaced(self.name, "on the database server")
+            raise replaced_error(self.name, "on the database server")
 
     def _check(self, connection: Connection) -> None:
         """Raises StorageError for tables of another layout, and for those of another program."""
         if connection.scalar(select(func.to_regclass(f'"{self.schema}".{revision.name}'))) is None:
-            raise another(f"schema {self.schema}", "the database")
+            raise foreign_database_error(f"schema {self.schema}", "the database")
         version = str(connection.scalars(select(revision.c.version_num)).one())
         if version != str(VERSION):
-            raise other_version(self.name, version, VERSION)
+            raise other_version_error(self.name, version, VERSION)
 
     def _reclaim(self) -> None:
         """What was removed makes room for others; without it the server sees to that when it comes to it."""

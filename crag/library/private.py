@@ -26,11 +26,11 @@ from sqlalchemy import inspect as inspected
 from sqlalchemy.exc import SQLAlchemyError
 
 from crag.core.errors import StorageError
-from crag.library.faults import translated
-from crag.library.kept import SIGNED_WITH, Kept
-from crag.library.room import Folders
+from crag.library.key_value_store import SIGNED_WITH, KeyValueStore
 from crag.library.schema import current
 from crag.library.sqlite import connect
+from crag.library.sqlite_errors import translate_errors
+from crag.library.storage_quota import Folders
 from crag.library.tables import documents, labels, purged, question_sets, runs
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class PrivateLibraries:
     def __init__(self, data: Path, server: Server | None = None) -> None:
         """With a `server` they are there, and so is what their keys are signed with."""
         self._data, self._server = data, server
-        self._kept = Kept(data, server)
+        self._kept = KeyValueStore(data, server)
         self.root = data / "workspaces"
         """Holds a folder for each named library."""
 
@@ -110,7 +110,7 @@ class PrivateLibraries:
 
             self._server.drop(schema_of(name))
         folder = self.root / name  # with records on a server, its index lies there all the same
-        with translated(folder):
+        with translate_errors(folder):
             if folder.is_symlink():
                 raise StorageError("The library is a link to elsewhere, and was left as it is.")
             if folder.is_dir():

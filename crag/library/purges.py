@@ -56,7 +56,7 @@ class Purges:
             tracked = of_documents(connection)
             library = [
                 Standing(document=document, fields=fields_of(document, given), track=tracked.get(document.id, Track()))
-                for _, (document, given) in store.described(connection)
+                for _, (document, given) in store.read_documents(connection)
             ]
         return due(conditions, library, now or datetime.now(UTC))
 

@@ -39,7 +39,7 @@ class Rows:
     lexical: Scores
 
 
-def joined(*found: Candidates) -> Candidates:
+def join_candidates(*found: Candidates) -> Candidates:
     """Candidates of several searches, each chunk once, in order of number, with what any of them knows of it."""
     numbers = np.unique(np.concatenate([each.numbers for each in found]))
     dense = np.full(len(numbers), np.nan, np.float32)

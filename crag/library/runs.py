@@ -13,14 +13,14 @@ from sqlalchemy import ColumnElement, Connection, Integer, and_, case, delete, f
 from crag.core.errors import NotFoundError, StorageError
 from crag.core.eventlog import events_from_jsonl, events_to_jsonl
 from crag.core.events import Event
-from crag.core.meter import DaySpending
 from crag.core.origins import OWN
 from crag.core.trace import Trace
+from crag.core.usage import DaySpending
 from crag.library import facts, tracks
-from crag.library.begun import ended
+from crag.library.in_flight import delete_note
 from crag.library.records import Records
 from crag.library.store import select_in
-from crag.library.tables import asked, calls, runs, searches, was_asked
+from crag.library.tables import asked_condition, calls, runs, searches, was_asked
 
 _TRACE_BATCH = 100
 
@@ -83,7 +83,7 @@ class Runs:
             ).one()
             facts.note(connection, number, trace)
             _save_calls(connection, trace)
-            ended(connection, trace.run_id)
+            delete_note(connection, trace.run_id)
 
     def latest(self, limit: int = 100, *, every: bool = False, own: bool = False) -> list[RunSummary]:
         """Those that somebody asked for, newest first; with `every` those of evaluations too.
@@ -94,7 +94,7 @@ class Runs:
         found = select(c.id, c.question, c.strategy, c.action, c.started_at, c.seconds, c.via)
         with self._database.read() as connection:
             if not every:
-                found = found.where(asked(connection.dialect))
+                found = found.where(asked_condition(connection.dialect))
             if own:
                 found = found.where(c.via.in_(OWN))
             rows = connection.execute(found.order_by(c.number.desc()).limit(limit)).all()
@@ -161,7 +161,7 @@ class Runs:
         model: latest day first, then by provider and model."""
         first = (datetime.now(UTC) - timedelta(days=days - 1)).date().isoformat()
         with self._database.read() as connection:
-            return _summed(connection, calls.c.at >= first)
+            return _sum_spending(connection, calls.c.at >= first)
 
     def _text(self, id: str, column: Literal["events", "trace"]) -> str:
         with self._database.read() as connection:
@@ -173,7 +173,7 @@ class Runs:
 
 def spending_of(connection: Connection, first: str, behind: str) -> list[DaySpending]:
     """What all runs whose id lies from `first` to before `behind` took, whenever they were, as `Runs.spending` does."""
-    return _summed(connection, and_(calls.c.run >= first, calls.c.run < behind))
+    return _sum_spending(connection, and_(calls.c.run >= first, calls.c.run < behind))
 
 
 def _save_calls(connection: Connection, trace: Trace) -> None:
@@ -197,7 +197,7 @@ def _save_calls(connection: Connection, trace: Trace) -> None:
         connection.execute(insert(calls), rows)
 
 
-def _summed(connection: Connection, where: ColumnElement[bool]) -> list[DaySpending]:
+def _sum_spending(connection: Connection, where: ColumnElement[bool]) -> list[DaySpending]:
     c = calls.c
     # Bare numbers: a bound one would make another expression of it in GROUP BY than in SELECT.
     day = func.substr(c.at, literal_column("1"), literal_column("10"))

@@ -11,8 +11,8 @@ from typing import Any
 
 from sqlalchemy import Connection, create_mock_engine, insert
 
-from crag.library.faults import another, other_version
 from crag.library.sqlite import driver
+from crag.library.sqlite_errors import foreign_database_error, other_version_error
 from crag.library.tables import meta, metadata, revision
 
 VERSION = 8
@@ -27,9 +27,9 @@ def inspect(connection: sqlite3.Connection, path: Path) -> bool:
     tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
     version = _version(connection)
     if version == 0 and tables:
-        raise another(f"file {path.name}", path.parent.name)
+        raise foreign_database_error(f"file {path.name}", path.parent.name)
     if version not in (0, VERSION):
-        raise other_version(path.parent.name, str(version), VERSION)
+        raise other_version_error(path.parent.name, str(version), VERSION)
     return version == 0
 
 

@@ -16,9 +16,9 @@ from crag.library import feed, store
 from crag.library.accounts import line_items
 from crag.library.catalog import Catalog
 from crag.library.contents import about
-from crag.library.ranking import Mode, joined, rank
+from crag.library.index_sync import IndexSync
+from crag.library.ranking import Mode, join_candidates, rank
 from crag.library.terms import search_terms
-from crag.library.upkeep import Upkeep
 
 CANDIDATES = 400
 """How many chunks are taken from the index by meaning, and as many by words."""
@@ -29,7 +29,7 @@ _OF_NAMED = 200
 class Search:
     """Finds chunks of one library. Thread-safe."""
 
-    def __init__(self, upkeep: Upkeep) -> None:
+    def __init__(self, upkeep: IndexSync) -> None:
         self._upkeep = upkeep
         self._catalog: Catalog | None = None
         self._lock = threading.Lock()
@@ -56,11 +56,11 @@ class Search:
         def found(index: ChunkIndex) -> Candidates:
             candidates = index.top(vector, groups, max(CANDIDATES, k), allowed)
             if len(outstanding) and len(outstanding) < len(catalog.numbers):
-                candidates = joined(candidates, index.top(vector, groups, max(_OF_NAMED, k), outstanding))
+                candidates = join_candidates(candidates, index.top(vector, groups, max(_OF_NAMED, k), outstanding))
             return candidates
 
         candidates = self._upkeep.use(feed.contents(connection), catalog.generation, found)
-        return _ranked(connection, candidates, vector, k, catalog, mode, named, half_life_days)
+        return _rank(connection, candidates, vector, k, catalog, mode, named, half_life_days)
 
     def through_records(
         self,
@@ -83,9 +83,7 @@ class Search:
             connection, words, max(CANDIDATES, k), catalog.allowed(where, min_confidence)
         )
         candidates = Candidates(numbers, np.full(len(numbers), np.nan, np.float32), lexical)
-        return _ranked(
-            connection, candidates, vector, k, catalog, "hybrid", catalog.cards.scores(query), half_life_days
-        )
+        return _rank(connection, candidates, vector, k, catalog, "hybrid", catalog.cards.scores(query), half_life_days)
 
     def about(self, connection: Connection, where: str, min_confidence: float) -> About:
         """What the documents are about that a search with these filters would use. Raises FilterError."""
@@ -124,7 +122,7 @@ def _groups(query: str, mode: Mode) -> list[Sequence[str]]:
     return [group for group in groups if group]
 
 
-def _ranked(
+def _rank(
     connection: Connection,
     candidates: Candidates,
     vector: Vectors,

@@ -120,8 +120,8 @@ class Idle:
 @cache
 def _engine() -> Engine:
     # Parameters are texts of documents and questions: they have no place in a message or a log.
-    return create_engine("sqlite://", creator=_opened, poolclass=NullPool, hide_parameters=True)
+    return create_engine("sqlite://", creator=_open_file, poolclass=NullPool, hide_parameters=True)
 
 
-def _opened() -> sqlite3.Connection:
+def _open_file() -> sqlite3.Connection:
     return sqlite3.connect(_next.name, uri=_next.uri, isolation_level=None, check_same_thread=False)

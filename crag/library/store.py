@@ -162,7 +162,7 @@ def chunk_of(row: Sequence[Any]) -> Chunk:
     )
 
 
-def described(
+def read_documents(
     connection: Connection, numbers: Sequence[int] | None = None
 ) -> Iterator[tuple[int, tuple[Document, dict[str, Value]]]]:
     """All documents in order of number, each with the fields that it was given; or those of these numbers."""

@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from crag.core.errors import NotFoundError
-from crag.index.stamp import sync
-from crag.library.faults import translated
+from crag.index.manifest import sync
+from crag.library.sqlite_errors import translate_errors
 
 __all__ = ["RESTORING", "finish", "put_back", "swap"]
 
@@ -32,7 +32,7 @@ def swap(data: Path, arriving: Mapping[str, bool]) -> Path | None:
     `arriving`: the names that change, of files and folders below the data folder, and whether there is a new one.
     Raises StorageError; nothing has changed then, or the next program that uses the folder goes on with it.
     """
-    with translated(data / RESTORING):
+    with translate_errors(data / RESTORING):
         _lasting(data / RESTORING)
         _decide(data / RESTORING, arriving)
         sync(data)
@@ -44,7 +44,7 @@ def finish(data: Path) -> Path | None:
     coming = data / RESTORING
     if not (coming / _NOTE).is_file():
         return None
-    with translated(coming):
+    with translate_errors(coming):
         said = json.loads((coming / _NOTE).read_text(encoding="utf-8"))
         aside = data / said["aside"]
         for name, arrives in said["arriving"].items():
@@ -71,7 +71,7 @@ def put_back(data: Path) -> Path | None:
 
     Raises NotFoundError where nothing is aside, and StorageError.
     """
-    with translated(data / RESTORING):
+    with translate_errors(data / RESTORING):
         found = sorted(each for each in data.iterdir() if _ASIDE.fullmatch(each.name)) if data.is_dir() else []
         if not found:
             raise NotFoundError("No restore has put anything aside here.", "There is nothing to undo.")

@@ -61,7 +61,7 @@ def _storable(value: str | None) -> str | None:
     return value.replace("\0", "\ufffd") if value else value
 
 
-def asked(dialect: Dialect) -> TextClause:
+def asked_condition(dialect: Dialect) -> TextClause:
     """The condition on `runs` for those that a person asked for, in the words of the index `runs_asked`."""
     return text(ASKED[dialect.name])
 
@@ -78,7 +78,7 @@ _NUMBER = BigInteger().with_variant(Integer(), "sqlite")
 """In SQLite the type must be called INTEGER for a row's number to be the key of the table itself."""
 
 
-def _numbered() -> Column[int]:
+def _number_column() -> Column[int]:
     """A row's number, given by the database and never used twice: what is a change behind mistakes no row for another.
 
     SQLite needs `sqlite_autoincrement` on the table for that.
@@ -91,7 +91,7 @@ def _needed(name: str, type: Any, *rest: Any, **options: Any) -> Column[Any]:
 
 
 # What the library itself is: `library`, its own id; `generation`, which counts changes of documents and vectors;
-# `model` and `dimension` of the vectors. `begun …`: work that is not over, as `crag.library.begun` has it.
+# `model` and `dimension` of the vectors. `begun …`: work that is not over, as `crag.library.in_flight` has it.
 meta = Table(
     "meta", metadata, Column("key", _WORDS, primary_key=True), _needed("value", _WORDS), sqlite_with_rowid=False
 )
@@ -99,7 +99,7 @@ meta = Table(
 documents = Table(
     "documents",
     metadata,
-    _numbered(),
+    _number_column(),
     _needed("id", _WORDS, unique=True),
     _needed("name", _WORDS),
     _needed("title", _WORDS),
@@ -130,7 +130,7 @@ files = Table(
 chunks = Table(
     "chunks",
     metadata,
-    _numbered(),
+    _number_column(),
     _needed("id", _WORDS, unique=True),
     _needed("document", _NUMBER, ForeignKey(documents.c.number, ondelete="CASCADE")),
     _needed("ordinal", Integer),
@@ -186,7 +186,7 @@ searches = Table(
 runs = Table(
     "runs",
     metadata,
-    _numbered(),
+    _number_column(),
     _needed("id", _WORDS, unique=True),
     _needed("question", _WORDS),
     _needed("strategy", _WORDS),
@@ -306,7 +306,7 @@ question_sets = Table(
 evaluations = Table(
     "evaluations",
     metadata,
-    _numbered(),
+    _number_column(),
     _needed("id", _WORDS, unique=True),
     _needed("question_set", _WORDS, ForeignKey(question_sets.c.id, ondelete="CASCADE")),
     _needed("strategy", _WORDS),

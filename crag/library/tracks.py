@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, func, select
 
 from crag.core.trace import Trace
-from crag.core.track import Track, tracked
+from crag.core.track import Track, track_chunks
 from crag.library import store
 from crag.library.tables import chunks, documents, tracks
 
@@ -18,7 +18,7 @@ _TRACK = select(chunks.c.id, *(tracks.c[name] for name in _NAMES)).join_from(tra
 
 def note(connection: Connection, trace: Trace) -> None:
     """Add what a run says of the chunks that it retrieved to their records; of those that are here no more, nothing."""
-    said = tracked(trace)
+    said = track_chunks(trace)
     ids = list(said)
     numbers = {
         id: number for id, number in store.select_in(connection, select(chunks.c.id, chunks.c.number), chunks.c.id, ids)

@@ -24,7 +24,7 @@ from crag.teams.audit import AuditLog
 from crag.teams.store import Store
 from crag.teams.tables import usage
 
-__all__ = ["Ending", "Idle", "Life", "judged"]
+__all__ = ["Ending", "Idle", "Life", "judge_idle"]
 
 _log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class Life:
     looks: int = 0
 
 
-def judged(life: Life, today: int, *, idle_days: int, warn_days: int, lived: bool) -> Life | Literal["over"]:
+def judge_idle(life: Life, today: int, *, idle_days: int, warn_days: int, lived: bool) -> Life | Literal["over"]:
     """What becomes of a workspace on a day. `lived`: half a day has really gone by since the last look that counted.
 
     Never before was it used: that begins today.
@@ -167,7 +167,7 @@ class Idle:
         lived = at - self._counted.setdefault(workspace, at) >= _LIVED
         with self._store.write() as connection:
             before = _life(connection, workspace)
-            after = judged(before, today, idle_days=config.idle_days, warn_days=config.warn_days, lived=lived)
+            after = judge_idle(before, today, idle_days=config.idle_days, warn_days=config.warn_days, lived=lived)
             if after != before and after != "over":
                 _put(connection, workspace, after)
         if after == "over":

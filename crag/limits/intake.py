@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from crag.core.errors import StorageError
 from crag.library.library import Library
 from crag.limits import told
-from crag.limits.ledger import SERVER, Ledger, Refused, Want
 from crag.limits.quantities import Bound, decide
+from crag.limits.usage_store import SERVER, Refused, UsageStore, Want
 
 __all__ = ["Intake"]
 
@@ -22,7 +22,7 @@ class Intake:
     """For one thread. What others add to the same workspace within five seconds may come on top of its limit."""
 
     def __init__(
-        self, ledger: Ledger, workspace: str, library: Library, limits: Mapping[str, tuple[float, float]]
+        self, ledger: UsageStore, workspace: str, library: Library, limits: Mapping[str, tuple[float, float]]
     ) -> None:
         """`limits` by quantity: the workspace's and the server's, 0 for none."""
         self._ledger, self._workspace, self._library, self._limits = ledger, workspace, library, limits

@@ -15,7 +15,7 @@ from crag.limits.quantities import QUANTITIES
 from crag.teams.store import Store
 from crag.teams.tables import limits, workspaces
 
-__all__ = ["ChangedError", "Override", "Overrides", "checked"]
+__all__ = ["ChangedError", "Override", "Overrides", "check_value"]
 
 _NONE = -1.0
 """The value of a limit that was changed and is as it is configured again: its edition goes on counting."""
@@ -57,7 +57,7 @@ class Overrides:
         Raises ChangedError where another one is there by now, SettingsError for a value that it can't have, InputError
         for a setting that is no limit of a workspace.
         """
-        value = None if value is None else checked(workspace, name, value)
+        value = None if value is None else check_value(workspace, name, value)
         c, at = limits.c, datetime.now(UTC).isoformat(timespec="seconds")
         changed = {"value": _NONE if value is None else value, "changed_by": by, "changed_at": at}
         with self._store.write() as connection:
@@ -87,7 +87,7 @@ class Overrides:
             connection.execute(delete(limits).where(limits.c.workspace == workspace))
 
 
-def checked(workspace: str, name: str, value: float) -> float:
+def check_value(workspace: str, name: str, value: float) -> float:
     """A limit's value. Raises as `Overrides.put` does."""
     own = {each.own for each in QUANTITIES.values()}
     every = own | {each.all for each in QUANTITIES.values() if each.all}

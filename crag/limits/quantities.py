@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
-__all__ = ["PERIODS", "QUANTITIES", "Bound", "Period", "Quantity", "decide", "left", "over_at", "period_of"]
+__all__ = ["PERIODS", "QUANTITIES", "Bound", "Period", "Quantity", "amount_left", "decide", "over_at", "period_of"]
 
 Period = Literal["minute", "hour", "day", ""]
 """Within which an amount is counted; empty: it is what there is."""
@@ -108,7 +108,7 @@ def decide(bounds: Sequence[Bound], wanted: float) -> Bound | None:
     return next((each for each in bounds if each.left < wanted), None)
 
 
-def left(bounds: Sequence[Bound]) -> float:
+def amount_left(bounds: Sequence[Bound]) -> float:
     """How much all of them let in."""
     return min((each.left for each in bounds), default=math.inf)
 

@@ -14,11 +14,11 @@ from crag.core.config import AppConfig
 from crag.core.errors import NotFoundError, StorageError
 from crag.library.library import Library
 from crag.limits import told
+from crag.limits.daily_budget import DailyBudget, DailyLimits
 from crag.limits.intake import Intake
-from crag.limits.ledger import SERVER, Ledger, Refused, Want
 from crag.limits.overrides import Override, Overrides
-from crag.limits.purse import Purse, Spendable
 from crag.limits.quantities import QUANTITIES, Bound, Quantity
+from crag.limits.usage_store import SERVER, Refused, UsageStore, Want
 from crag.spending.prices import Price, usable
 from crag.teams.store import Store
 
@@ -62,7 +62,7 @@ class Admission:
     workspace: str
     party: str
     each: int
-    purse: Purse
+    purse: DailyBudget
 
     def admit(self) -> None:
         """One question. Raises QuotaError where it is one too many in this minute."""
@@ -81,7 +81,7 @@ class Quotas:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """`known` says whether a library of a name is stored."""
-        self.ledger, self._config, self._known = Ledger(store, now), config, known
+        self.ledger, self._config, self._known = UsageStore(store, now), config, known
         self.overrides = Overrides(store)
         self._lock = threading.Lock()
         self._changed: Mapping[tuple[str, str], Override] = {}
@@ -90,7 +90,7 @@ class Quotas:
         self._priced: tuple[tuple[str, ...], Mapping[str, Price] | None] = (), None
         """The entries of the configuration, and the table that they make."""
         self.taken: Callable[[Path | str], tuple[float, float]] = lambda library: (0.0, 0.0)
-        """Megabytes that a library takes on the disk, and all of them: see `crag.library.room.Room`."""
+        """Megabytes that a library takes on the disk, and all of them: see `crag.library.storage_quota`."""
         self.opened: Callable[[str], float] | None = None
         """Browser tabs that are open on a workspace, and with "" in all, where this process serves any."""
         self.touched: Callable[[str], None] = lambda workspace: None
@@ -197,14 +197,14 @@ class Quotas:
             purse=self.purse(name),
         )
 
-    def purse(self, workspace: str = SERVER) -> Purse:
+    def purse(self, workspace: str = SERVER) -> DailyBudget:
         """What is spent of the day's calls and dollars."""
-        spendable = Spendable(
+        spendable = DailyLimits(
             calls=self._limits("calls", workspace),
             dollars=self._limits("dollars", workspace),
             prices=self._prices(),
         )
-        return Purse(self.ledger, workspace, spendable)
+        return DailyBudget(self.ledger, workspace, spendable)
 
     def ask(self, workspace: str) -> None:
         """Counts one question. Raises QuotaError, with when one may be asked again."""

@@ -10,17 +10,17 @@ from dataclasses import asdict
 from crag.conversation.history import leading_to
 from crag.core import events as ev
 from crag.core.errors import CancelledError, CragError
-from crag.core.fences import fenced, fenced_text, quoted
+from crag.core.fences import fence, fence_text, quote_for_model
 from crag.core.remarks import disagreement_sentence, figures_sentences
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Step, Strip
 from crag.core.wording import decision_sentence, failure_sentence, instead_sentence, outcome_sentence, short_text
+from crag.export.markdown import escape_markdown, turn
+from crag.export.records import trace_record
 from crag.mcp import arguments, results
 from crag.mcp.offer import Request, document_uri, line, run_uri
 from crag.mcp.searching import DATA
 from crag.strategies import strategy
-from crag.telling.markdown import escaped, turn
-from crag.telling.records import trace_record
 
 _STEPS: dict[Step, str] = {
     "contextualize": "Makes the question stand alone.",
@@ -69,7 +69,7 @@ async def ask(request: Request, asked: arguments.Ask) -> tuple[str, results.Aske
         raise CancelledError("The run was stopped.", f"What it had found until then: {run_uri(trace.run_id)}")
     if trace.failure:
         raise CragError(failure_sentence(trace.failure), trace.failure.remedy)
-    return _told(trace), _result(trace)
+    return _format_run(trace), _result(trace)
 
 
 def _progress(event: ev.Event, trace: Trace) -> str:
@@ -97,13 +97,13 @@ def _result(trace: Trace) -> results.Asked:
     record = trace_record(trace)
     of_this = {
         "uri": run_uri(trace.run_id),
-        "answer": quoted(answer.text) if answer else None,
+        "answer": quote_for_model(answer.text) if answer else None,
         "short_answer": short_text(answer.short) if answer and answer.short else None,
-        "citations": [_cited(each, trace) for each in answer.citations] if answer else [],
+        "citations": [_describe_citation(each, trace) for each in answer.citations] if answer else [],
         "evidence": [_evidence(each, trace) for each in trace.kept()] if trace.wanted == "evidence" else [],
         "chunks": [{**each, "uri": document_uri(each["document_id"], each["page"])} for each in record["chunks"]],
         "disagreements": [disagreement_sentence(each) for each in answer.disagreements] if answer else [],
-        "unsupported": [quoted(check.sentence) for check in trace.checks if check.supported is False],
+        "unsupported": [quote_for_model(check.sentence) for check in trace.checks if check.supported is False],
         "figure_remarks": figures_sentences(trace.checks),
         "suggestions": [each.question for each in guidance.suggestions] if guidance else [],
         "failures": _failures(trace),
@@ -111,10 +111,10 @@ def _result(trace: Trace) -> results.Asked:
     return results.Asked.model_validate({**record, **of_this})
 
 
-def _cited(citation: Citation, trace: Trace) -> dict[str, object]:
+def _describe_citation(citation: Citation, trace: Trace) -> dict[str, object]:
     return {
         **asdict(citation),
-        "quote": quoted(citation.quote),
+        "quote": quote_for_model(citation.quote),
         "source": line(citation.source),
         "uri": _page(citation.source_id, trace),
     }
@@ -129,7 +129,7 @@ def _evidence(strip: Strip, trace: Trace) -> results.Evidence:
     )
     uri = _page(strip.source_id, trace)
     return results.Evidence.model_validate(
-        {**where, "origin": strip.origin, "text": quoted(strip.text), "score": strip.score, "uri": uri}
+        {**where, "origin": strip.origin, "text": quote_for_model(strip.text), "score": strip.score, "uri": uri}
     )
 
 
@@ -144,21 +144,21 @@ def _failures(trace: Trace) -> list[str]:
     return [line(each) for each in said]
 
 
-def _told(trace: Trace) -> str:
+def _format_run(trace: Trace) -> str:
     """The run for a model: action, answer with footnotes, what went wrong, where all of it stands."""
     parts = [f"Action: {trace.action or 'none, nothing was graded'}.", DATA]
     if trace.wanted == "evidence":
         parts.append(line(outcome_sentence(trace)))
         kept = [_evidence(each, trace) for each in trace.kept()]
-        parts += [fenced_text("evidence", _strip(each), number=number) for number, each in enumerate(kept, 1)]
+        parts += [fence_text("evidence", _strip(each), number=number) for number, each in enumerate(kept, 1)]
         parts += [] if kept else ["Nothing found is good enough to answer from: say that you don't know."]
     elif trace.answer:
-        parts.append(fenced_text("answer", turn(trace)))
+        parts.append(fence_text("answer", turn(trace)))
         if trace.answer.abstained:
             parts.append("The sources do not tell. Say so: there is no answer in them.")
     if trace.guidance and trace.guidance.suggestions:
-        asked = "\n".join(f"- {escaped(each.question)}" for each in trace.guidance.suggestions)
-        parts += ["Questions that the documents do answer:", fenced("suggestions", asked)]
+        asked = "\n".join(f"- {escape_markdown(each.question)}" for each in trace.guidance.suggestions)
+        parts += ["Questions that the documents do answer:", fence("suggestions", asked)]
     if failures := _failures(trace):
         parts.append("\n".join(["What went wrong on the way:", *(f"- {each}" for each in failures)]))
     return "\n\n".join([*filter(None, parts), f"The whole run: {run_uri(trace.run_id)}"])

@@ -12,7 +12,7 @@ from typing import Any
 
 from crag.core.documents import Document
 from crag.core.errors import CancelledError, CragError, DocumentError, InputError, LimitError
-from crag.core.fences import fenced
+from crag.core.fences import fence
 from crag.core.ingesting import (
     DocumentAdded,
     DocumentFailed,
@@ -45,7 +45,7 @@ async def documents(request: Request, asked: arguments.Documents) -> tuple[str, 
     rows = "\n".join(f"{each.name} · {each.title} · {count(each.pages, 'page')} · id {each.id[:12]}" for each in page)
     said = f"Documents {asked.offset + 1} to {end} of {total}. {DATA}"
     more = [f"More: offset {end}."] if end < total else []
-    return "\n\n".join([said, fenced("documents", rows), *more]), listing
+    return "\n\n".join([said, fence("documents", rows), *more]), listing
 
 
 def _page(request: Request, asked: arguments.Documents) -> tuple[int, list[results.Listed]]:
@@ -61,10 +61,10 @@ def _page(request: Request, asked: arguments.Documents) -> tuple[int, list[resul
         and all(word in f"{each.name} {each.title}".casefold() for word in words)
         and (not tag or tag in map(str.casefold, tags_of(fields)))
     ]
-    return len(found), [_listed(*each) for each in found[asked.offset : asked.offset + asked.limit]]
+    return len(found), [_list_documents(*each) for each in found[asked.offset : asked.offset + asked.limit]]
 
 
-def _listed(document: Document, fields: Fields) -> results.Listed:
+def _list_documents(document: Document, fields: Fields) -> results.Listed:
     own: dict[str, Any] = {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
     title = line(mask_injection(document.title))
     return results.Listed(
@@ -100,16 +100,16 @@ async def add_document(request: Request, asked: arguments.AddDocument) -> tuple[
                 await request.told(line(said))
     match ended:
         case DocumentAdded():
-            return _added("added", ended.document)
+            return _add_document("added", ended.document)
         case DuplicateFound():
-            return _added("duplicate", ended.document)
+            return _add_document("duplicate", ended.document)
         case DocumentFailed():
             raise CragError(ended.message, ended.remedy)
         case _:
             raise CancelledError("Adding was stopped; nothing was added.", "Add it again.")
 
 
-def _added(status: str, document: Document) -> tuple[str, results.Added]:
+def _add_document(status: str, document: Document) -> tuple[str, results.Added]:
     added = results.Added.model_validate(
         {
             "status": status,
@@ -124,7 +124,7 @@ def _added(status: str, document: Document) -> tuple[str, results.Added]:
     )
     how = "Added" if status == "added" else "Nothing added: the same content is in the library already"
     size = f"{count(added.pages, 'page')}, {count(added.chunks, 'passage')}"
-    said = fenced("document", "\n".join([f"{added.name} · {added.title}", *added.warnings]))
+    said = fence("document", "\n".join([f"{added.name} · {added.title}", *added.warnings]))
     return f"{how}: {size}, {added.uri}\n\n{said}", added
 
 
@@ -152,14 +152,14 @@ def _file(request: Request, asked: arguments.AddDocument) -> tuple[str, bytes]:
         return _of_folder(request.offer.files, path, request.engine.config.max_file_mb)
     if not asked.name.strip():
         raise InputError("The document has no name.", "Give its file name with its ending, as report.pdf.")
-    data = _sent(asked)
+    data = _decode_content(asked)
     if len(data) > arguments.UPLOAD_MB * MB:
         raise LimitError(f"The document is larger than {arguments.UPLOAD_MB} MB.", "Split it, or add it as a file.")
     known = asked.name.rpartition(".")[2].lower() in ENDINGS
     return asked.name + ("" if known or asked.text is None else ".txt"), data
 
 
-def _sent(asked: arguments.AddDocument) -> bytes:
+def _decode_content(asked: arguments.AddDocument) -> bytes:
     if asked.text is not None:
         return asked.text.encode()
     try:

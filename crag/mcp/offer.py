@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from crag.core.errors import NotFoundError
-from crag.core.scope import Scope, narrowed
+from crag.core.scope import Scope, narrow_filter
 from crag.engine import Engine, Workspace
 from crag.run.work import Told, Work
 
@@ -19,7 +19,7 @@ SCHEME = "crag://"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Offer:
+class ServerConfig:
     """What was chosen when the server started.
 
     `workspace` is that of whoever needs no token; None: every request has a token, which opens its own. `tokens`: how
@@ -40,7 +40,7 @@ class Request:
     before the engine is asked for what may leave the machine with the owner's keys. `caller`: the number of the token.
     """
 
-    offer: Offer
+    offer: ServerConfig
     workspace: Workspace
     work: Work
     caller: int
@@ -66,7 +66,7 @@ class Request:
         if not documents and not tags:
             return where
         names = self.engine.library(self.workspace).documents.names() if documents else {}
-        return narrowed(where, Scope(tuple(_id(said, names) for said in documents), tuple(tags)))
+        return narrow_filter(where, Scope(tuple(_id(said, names) for said in documents), tuple(tags)))
 
 
 def _id(said: str, names: dict[str, str]) -> str:

@@ -11,13 +11,13 @@ from mcp_types import Resource, ResourceTemplate, TextResourceContents
 
 from crag.core.documents import Chunk, Document
 from crag.core.errors import InputError, NotFoundError
-from crag.core.fences import fenced_text, quoted, sendable
+from crag.core.fences import fence_text, quote_for_model, sendable
 from crag.core.wording import count
+from crag.export.records import trace_record
 from crag.mcp import arguments
 from crag.mcp.documents import documents
 from crag.mcp.offer import SCHEME, Request, document_uri, line
 from crag.mcp.searching import DATA
-from crag.telling.records import trace_record
 from crag.text.injection import mask_injection
 
 LISTED = 50
@@ -128,18 +128,18 @@ def _document(request: Request, id: str, page: int | None) -> str:
         pages.setdefault(chunk.page, []).append(chunk)
     parts, left = [f"{line(document.name)}, {count(document.pages, 'page')}. {DATA}"], CHARS
     for number, chunks in sorted(pages.items()):
-        text = _joined(chunks)
+        text = _join_chunks(chunks)
         if len(text) > left and len(parts) > 1:
             parts.append(f"Page {number} and those behind it: {document_uri(document.id)}/pages/{number} and so on.")
             break
         left -= len(text)
-        parts.append(fenced_text("page", text[:CHARS], number=number))
+        parts.append(fence_text("page", text[:CHARS], number=number))
     if len(parts) == 1:
         parts.append("There is no text on this page." if page else "There is no text in this document.")
     return "\n\n".join(parts)
 
 
-def _joined(chunks: Sequence[Chunk]) -> str:
+def _join_chunks(chunks: Sequence[Chunk]) -> str:
     """A page's text from its chunks, each character once where they overlap."""
     text, end = "", -1
     for chunk in sorted(chunks, key=lambda each: each.start):
@@ -153,13 +153,13 @@ def _joined(chunks: Sequence[Chunk]) -> str:
 def _run(request: Request, id: str) -> str:
     """The record of a run as JSON. Raises NotFoundError, StorageError."""
     record = trace_record(request.engine.library(request.workspace).runs.trace(id))
-    text = json.dumps(_each_text(record, quoted), ensure_ascii=False)
+    text = json.dumps(_each_text(record, quote_for_model), ensure_ascii=False)
     return text if len(text) <= CHARS else json.dumps(_each_text(record, _cut), ensure_ascii=False)
 
 
 def _cut(text: str) -> str:
     """A long text cut; what of it speaks to a model is marked."""
-    return quoted(f"{text[:_CUT]}…" if len(text) > _CUT else text)
+    return quote_for_model(f"{text[:_CUT]}…" if len(text) > _CUT else text)
 
 
 def _each_text(value: Any, change: Callable[[str], str]) -> Any:

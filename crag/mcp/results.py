@@ -1,4 +1,4 @@
-"""What each tool returns: records of the same names as those of `crag.telling.records`, and their output schemas."""
+"""What each tool returns: records of the same names as those of `crag.export.records`, and their output schemas."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from crag.core.access import Arrivals, Caller
 from crag.core.errors import CragError, InputError, NotFoundError
 from crag.core.fences import sendable
 from crag.mcp import resources
-from crag.mcp.offer import Offer, Request, line
+from crag.mcp.offer import Request, ServerConfig, line
 from crag.mcp.tools import offered
 from crag.run.work import Work
 
@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 class Service:
     """The MCP server of an offer: `server` is what a transport serves. Made once for each serving."""
 
-    def __init__(self, offer: Offer) -> None:
+    def __init__(self, offer: ServerConfig) -> None:
         self.offer = offer
         self.arrivals = Arrivals(offer.engine.teams.audit.note)
         self._tools = offered(offer)
@@ -106,12 +106,12 @@ class Service:
             content = types.TextContent(text=sendable(text))
             return types.CallToolResult(content=[content], structured_content=record.model_dump(mode="json"))
         except ValidationError as error:
-            return _failed(f"The arguments of {params.name} are not as its schema says. {_faults(error)}")
+            return _failed_result(f"The arguments of {params.name} are not as its schema says. {_faults(error)}")
         except CragError as error:
-            return _failed(str(error))
+            return _failed_result(str(error))
         except Exception:
             log.exception("the tool %s failed", params.name)
-            return _failed(_BROKEN)
+            return _failed_result(_BROKEN)
 
     async def _list_resources(
         self, context: Context, params: types.PaginatedRequestParams | None
@@ -204,7 +204,7 @@ async def _protocol(answer: Awaitable[T]) -> T:
         raise MCPError(types.INTERNAL_ERROR, _BROKEN) from error
 
 
-def _failed(said: str) -> types.CallToolResult:
+def _failed_result(said: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(text=sendable(said))], is_error=True)
 
 

@@ -36,12 +36,12 @@ async def _serve(service: Service) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, lines.end)
         into, messages = anyio.create_memory_object_stream[SessionMessage | Exception]()
-        tasks.start_soon(_sifted, given, into, out)
+        tasks.start_soon(_sift_messages, given, into, out)
         await service.server.run(messages, out, service.server.create_initialization_options())
         tasks.cancel_scope.cancel()
 
 
-async def _sifted(given: Any, into: Any, out: Any) -> None:
+async def _sift_messages(given: Any, into: Any, out: Any) -> None:
     """Hands messages on; what is none is answered with an error, as it can't be told which request it was."""
     wrong = types.JSONRPCError(jsonrpc="2.0", id=None, error=types.ErrorData(code=types.PARSE_ERROR, message=_BAD))
     async with given, into:

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from crag.mcp import arguments, results
 from crag.mcp.asking import ask
 from crag.mcp.documents import add_document, documents
-from crag.mcp.offer import Offer
+from crag.mcp.offer import ServerConfig
 from crag.mcp.searching import grade, search
 
 Run = Callable[..., Awaitable[tuple[str, results.Result]]]
@@ -47,7 +47,7 @@ class Offered:
         )
 
 
-def offered(offer: Offer) -> Mapping[str, Offered]:
+def offered(offer: ServerConfig) -> Mapping[str, Offered]:
     """The tools of a server, by name: those that change the library only where it may be changed."""
     found: dict[str, Offered] = {
         "search": Offered(
@@ -99,6 +99,6 @@ def offered(offer: Offer) -> Mapping[str, Offered]:
     return found
 
 
-def _reaches(offer: Offer) -> bool:
+def _reaches(offer: ServerConfig) -> bool:
     """Whether anything of a run may leave this machine."""
     return bool(offer.engine.wiring().leaving)

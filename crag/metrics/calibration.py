@@ -82,7 +82,7 @@ def roc(scores: Scores, labels: Labels) -> Roc:
 
     Raises InputError where the labels of known scores are not of both classes: there is no such curve.
     """
-    known, relevant, unknown = _known(scores, labels)
+    known, relevant, unknown = _labelled_scores(scores, labels)
     positives, negatives = int(relevant.sum()), int((~relevant).sum())
     if not positives or not negatives:
         raise InputError(f"No ROC curve: {_lacking(positives, negatives, unknown)}.", BOTH)
@@ -102,7 +102,7 @@ def precision_recall(scores: Scores, labels: Labels) -> PrecisionRecall:
 
     Raises InputError where no case with a known score is relevant: recall is then undefined.
     """
-    known, relevant, unknown = _known(scores, labels)
+    known, relevant, unknown = _labelled_scores(scores, labels)
     positives, negatives = int(relevant.sum()), int((~relevant).sum())
     if not positives:
         raise InputError(f"No precision-recall curve: {_lacking(positives, negatives, unknown)}.", BOTH)
@@ -122,7 +122,7 @@ def reliability(scores: Scores, labels: Labels) -> Reliability:
 
     Raises InputError where no case has both a score and a label.
     """
-    known, relevant, unknown = _known(scores, labels)
+    known, relevant, unknown = _labelled_scores(scores, labels)
     if not known.size:
         raise InputError(f"No reliability diagram: {_lacking(0, 0, unknown)}.", "Label some chunks or questions first.")
     places = np.minimum(np.searchsorted(np.arange(BINS + 1) / BINS, known, side="right") - 1, BINS - 1)
@@ -138,7 +138,7 @@ def reliability(scores: Scores, labels: Labels) -> Reliability:
     )
 
 
-def _known(scores: Scores, labels: Labels) -> tuple[Floats, NDArray[np.bool_], int]:
+def _labelled_scores(scores: Scores, labels: Labels) -> tuple[Floats, NDArray[np.bool_], int]:
     """Scores and labels of the cases that have both, and how many labelled cases have no score.
 
     Raises ValueError for a score out of 0..1, a label that is neither true nor false, or unequal lengths.

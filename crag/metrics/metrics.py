@@ -13,7 +13,7 @@ from crag.core.trace import Round, Trace
 from crag.core.types import Action, Chunk, Step
 from crag.core.wording import failure_sentence, short_text
 from crag.questions.expected import Label, chunk_place, files_of, is_expected, judge, label_of, name_of, pages_of
-from crag.questions.matching import answer_match, asked_scale, checkable, comparable, covered, holds, topic_coverage
+from crag.questions.matching import answer_match, asked_scale, checkable, comparable, coverage, holds, topic_coverage
 from crag.questions.sets import UNANSWERABLE, Question
 
 UNSCORED = "No accepted answer can be compared with a text: each is an explanation, or says nothing."
@@ -111,7 +111,7 @@ class ResultRow:
     output_tokens: Annotated[int | None, "Tokens out"] = None
 
 
-def measured(trace: Trace, expected: Question) -> ResultRow:
+def measure_run(trace: Trace, expected: Question) -> ResultRow:
     """All measures of one run."""
     first, acted = trace.rounds[0] if trace.rounds else None, trace.round
     first_holds, acted_holds = round_holds(first, expected), round_holds(acted, expected)
@@ -177,7 +177,7 @@ def measured(trace: Trace, expected: Question) -> ResultRow:
     )
 
 
-def ranked(found: Sequence[Hashable], wanted: Iterable[Hashable]) -> Ranked | None:
+def rank_expected(found: Sequence[Hashable], wanted: Iterable[Hashable]) -> Ranked | None:
     """How `found`, best first, did against `wanted`; None where nothing is wanted."""
     sought = frozenset(wanted)
     if not sought:
@@ -247,8 +247,8 @@ def _rankings(round: Round | None, expected: Question) -> tuple[Ranked | None, R
     if round is None:
         return None, None
     chunks = [found.chunk for found in round.chunks]
-    by_source = ranked([name_of(chunk.source) for chunk in chunks], files_of(expected))
-    return by_source, ranked([chunk_place(chunk) for chunk in chunks], pages_of(expected))
+    by_source = rank_expected([name_of(chunk.source) for chunk in chunks], files_of(expected))
+    return by_source, rank_expected([chunk_place(chunk) for chunk in chunks], pages_of(expected))
 
 
 def _action(round: Round | None) -> Action | None:
@@ -264,7 +264,7 @@ def _question_covered(said: str, abstained: bool | None, expected: Question) -> 
         return None
     if abstained:
         return 0.0 if expected.answers and UNANSWERABLE not in expected.labels else None
-    return covered(expected.question, said)
+    return coverage(expected.question, said)
 
 
 def _complete(trace: Trace) -> bool:

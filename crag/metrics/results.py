@@ -133,7 +133,7 @@ def confusion(rows: Sequence[ResultRow], *, first: bool = False) -> dict[str, di
     return table
 
 
-def compared(
+def compare_results(
     first: Sequence[ResultRow], second: Sequence[ResultRow], *, names: tuple[str, str] | None = None
 ) -> dict[str, Difference]:
     """Every measure but times of two results over the questions that are in both; `names` for the sentences.

@@ -64,7 +64,7 @@ class WordReader:
         at = 0
         while at < len(ids):
             end, word, rare = self._word(ids, at)
-            root, kind = _known(word, rare)
+            root, kind = _classify_word(word, rare)
             if kind:
                 roots[at:end], classes[at:end] = [root] * (end - at), [kind] * (end - at)
             at = end
@@ -79,7 +79,7 @@ class WordReader:
 
 
 @lru_cache(maxsize=50_000)
-def _known(word: str, rare: bool) -> tuple[str, int]:
+def _classify_word(word: str, rare: bool) -> tuple[str, int]:
     """A word's stem and class; stop words, punctuation and single letters are of class 0."""
     if any(letter.isdigit() for letter in word):
         return word, 3

@@ -11,7 +11,7 @@ from typing import Literal
 from crag.core.runfacts import RunFacts
 from crag.library.tables import was_asked
 
-__all__ = ["BINS", "Choice", "Chosen", "Span", "behind", "bin_of", "chosen", "rank"]
+__all__ = ["BINS", "Choice", "Chosen", "Span", "behind", "bin_of", "choose_runs", "rank"]
 
 Span = Literal["day", "week", "month", "all"]
 Width = Literal["hour", "day", "week"]
@@ -65,7 +65,7 @@ class Chosen:
 
     def bucket(self, run: RunFacts) -> str:
         """The beginning of the hour, day or week that a run began in."""
-        return _begun(run.started_at, self.width)
+        return _bin_start(run.started_at, self.width)
 
     def by_bucket(self) -> dict[str, list[RunFacts]]:
         found: dict[str, list[RunFacts]] = {each: [] for each in self.buckets}
@@ -74,18 +74,18 @@ class Chosen:
         return found
 
 
-def chosen(runs: Sequence[RunFacts], choice: Choice, now: datetime) -> Chosen:
+def choose_runs(runs: Sequence[RunFacts], choice: Choice, now: datetime) -> Chosen:
     """What of these runs, in the order of their beginning, is looked at."""
     every = [run for run in runs if choice.lets(run)]
     if choice.span == "all":
         first = datetime.fromisoformat(every[0].started_at).astimezone(UTC) if every else now
         days = (now - first).days
         width: Width = "hour" if days < 2 else "day" if days < 45 else "week"
-        since = datetime.fromisoformat(_begun(first.isoformat(), width)).replace(tzinfo=UTC)
+        since = datetime.fromisoformat(_bin_start(first.isoformat(), width)).replace(tzinfo=UTC)
     else:
         length, width = _SPANS[choice.span]
         # From the beginning of an hour or a day on, so that the first bar is whole.
-        since = datetime.fromisoformat(_begun((now - length).isoformat(), width)).replace(tzinfo=UTC)
+        since = datetime.fromisoformat(_bin_start((now - length).isoformat(), width)).replace(tzinfo=UTC)
         since += timedelta(hours=1) if width == "hour" else timedelta(days=1)
     start, earlier = since.isoformat(), (since - _BEFORE).isoformat()
     return Chosen(
@@ -103,12 +103,12 @@ def _buckets(since: datetime, now: datetime, width: Width) -> list[str]:
     step = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}[width]
     found, at = [], since
     while at <= now:
-        found.append(_begun(at.isoformat(), width))
+        found.append(_bin_start(at.isoformat(), width))
         at += step
     return found
 
 
-def _begun(at: str, width: Width) -> str:
+def _bin_start(at: str, width: Width) -> str:
     """ISO 8601 without a zone: the hour, the day, or the Monday."""
     return f"{at[:13]}:00" if width == "hour" else at[:10] if width == "day" else _monday(at[:10])
 

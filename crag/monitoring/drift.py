@@ -101,7 +101,7 @@ def drift(runs: Sequence[RunFacts], since: datetime, what: What) -> Drift:
         [each.day for each in week],
         [each.own for each in week],
     )
-    compared = _compared(alike, counted, what)
+    compared = _compare_weeks(alike, counted, what)
     sure = evidence >= NEEDED
     verdict: Verdict = "none" if not sure else "slight" if compared.effect < LEAST[what] else "drift"
     return Drift(
@@ -175,7 +175,7 @@ class _Compared:
     lower: float = 0.5
 
 
-def _compared(alike: Mapping[tuple[str, str], list[float]], week: Sequence[_Seen], what: What) -> _Compared:
+def _compare_weeks(alike: Mapping[tuple[str, str], list[float]], week: Sequence[_Seen], what: What) -> _Compared:
     """How large the difference is, each kind of run before weighted as it is in the week."""
     counts: defaultdict[tuple[str, str], int] = defaultdict(int)
     for each in week:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from crag.core.runfacts import Outcome, RunFacts, figures_of
 from crag.core.trace import Trace
-from crag.spending.costs import of_day, summed
+from crag.spending.costs import of_day, sum_spent
 from crag.spending.prices import Price
 
 __all__ = ["Outcome", "RunFacts", "facts_of", "priced"]
@@ -22,5 +22,5 @@ def priced(facts: RunFacts, prices: Mapping[str, Price]) -> RunFacts:
     """The same run at these prices."""
     if not facts.used:
         return facts
-    cost = summed(of_day(each, prices) for each in facts.used)
+    cost = sum_spent(of_day(each, prices) for each in facts.used)
     return replace(facts, dollars=cost.dollars, unpriced=cost.unknown)

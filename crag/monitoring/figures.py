@@ -13,7 +13,18 @@ from crag.monitoring.choice import BINS, Chosen, bin_of
 from crag.monitoring.intervals import Estimate, mean, quantile, share
 
 __all__ = [
-    *("ACTIONS", "By", "Change", "Group", "Latency", "Spending", "actions", "changes", "distribution", "ended"),
+    *(
+        "ACTIONS",
+        "By",
+        "Change",
+        "Group",
+        "Latency",
+        "Spending",
+        "actions",
+        "changes",
+        "distribution",
+        "select_finished",
+    ),
     *("failures", "faithfulness", "gaps", "groups", "latency", "over_time", "rewrites", "spending", "web_rate"),
 ]
 
@@ -29,20 +40,20 @@ def actions(found: Chosen) -> dict[str, dict[str, int]]:
     return counted
 
 
-def ended(runs: Sequence[RunFacts]) -> list[RunFacts]:
+def select_finished(runs: Sequence[RunFacts]) -> list[RunFacts]:
     """Those that went to their end, of which a rate is a share."""
     return [run for run in runs if run.outcome not in ("failed", "stopped", "unreadable")]
 
 
 def web_rate(runs: Sequence[RunFacts]) -> Estimate:
     """The share of runs that searched the web."""
-    whole = ended(runs)
+    whole = select_finished(runs)
     return share(sum(run.web for run in whole), len(whole))
 
 
 def rewrites(runs: Sequence[RunFacts]) -> Estimate:
     """Rewritten queries a question, for the library and for the web."""
-    return mean([float(run.rewrites) for run in ended(runs)])
+    return mean([float(run.rewrites) for run in select_finished(runs)])
 
 
 def faithfulness(runs: Sequence[RunFacts]) -> Estimate:
@@ -96,7 +107,7 @@ def latency(found: Chosen) -> list[Latency]:
 
 def _seconds(runs: Sequence[RunFacts], step: str) -> list[float]:
     if step == "run":
-        return [run.seconds for run in ended(runs)]
+        return [run.seconds for run in select_finished(runs)]
     return [run.steps[step] for run in runs if step in run.steps]
 
 

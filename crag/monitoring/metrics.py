@@ -16,8 +16,8 @@ from prometheus_client.exposition import choose_encoder
 import crag
 from crag.core.circuit import OpenCircuit
 from crag.core.errors import CragError
+from crag.core.fair_queue import FairQueue
 from crag.core.trace import Trace
-from crag.core.turns import Turns
 from crag.library.census import Census
 from crag.monitoring.facts import RunFacts, facts_of
 from crag.monitoring.health import Health
@@ -51,9 +51,9 @@ class Watched(Protocol):
     """What of an engine is looked at between its runs."""
 
     @property
-    def runs(self) -> Turns: ...
+    def runs(self) -> FairQueue: ...
     @property
-    def readers(self) -> Turns: ...
+    def readers(self) -> FairQueue: ...
     @property
     def teams(self) -> Counting: ...
 

@@ -15,7 +15,7 @@ from crag.monitoring.intervals import Estimate, quantile
 from crag.providers.registry import title
 from crag.spending.prices import money
 
-__all__ = ["MOST_REWRITES", "Said", "change_sentence", "drift_sentence", "said"]
+__all__ = ["MOST_REWRITES", "Said", "change_sentence", "compose_sentences", "drift_sentence"]
 
 MOST_REWRITES = 0.5
 """Above so many rewritten queries a question, questions and documents do not meet."""
@@ -33,7 +33,7 @@ class Said:
     mark: str = ""
 
 
-def said(found: Chosen, weeks: Sequence[Sequence[Drift]]) -> list[Said]:
+def compose_sentences(found: Chosen, weeks: Sequence[Sequence[Drift]]) -> list[Said]:
     """Those that warn first; without runs, one that says so. `weeks`: the tests of this week and of the one before.
 
     What moved last week is told as long as this week's runs don't tell.
@@ -45,8 +45,8 @@ def said(found: Chosen, weeks: Sequence[Sequence[Drift]]) -> list[Said]:
         _runs(runs),
         _web(found),
         _rewritten(found),
-        *(_drifted(each) for each in drifts if each.verdict in ("drift", "slight")),
-        *_failed(found),
+        *(_drift_sentence(each) for each in drifts if each.verdict in ("drift", "slight")),
+        *_failure_sentences(found),
         _speed(found),
         *_cost(runs),
         *_faithful(found),
@@ -63,7 +63,7 @@ def _telling(newest: Sequence[Drift]) -> Drift:
     return next((each for each in newest if each.verdict in ("drift", "slight")), newest[0])
 
 
-def _drifted(drift: Drift) -> Said:
+def _drift_sentence(drift: Drift) -> Said:
     return Said(drift_sentence(drift), drift.verdict == "drift", f"weekly|{drift.since.date().isoformat()}")
 
 
@@ -100,7 +100,7 @@ def _rewritten(found: Chosen) -> Said:
     return Said(f"{text}.", mark="rewrites")
 
 
-def _failed(found: Chosen) -> list[Said]:
+def _failure_sentences(found: Chosen) -> list[Said]:
     table = failures(found.runs)
     if not table:
         return [Said("Nothing failed.")]

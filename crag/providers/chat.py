@@ -17,13 +17,13 @@ from pydantic import BaseModel, SecretStr
 
 from crag.core.connection import BoundedClient
 from crag.core.errors import BusyError, CragError, ProviderError, ReplyError, UnreachableError
-from crag.core.meter import Meter, OpenCall
 from crag.core.protocols import Cut, Messages, Parsed
+from crag.core.usage import PendingCall, UsageTracker
 from crag.providers.endpoint import OPENAI, Endpoint
 from crag.providers.gguf import SLOTS
 from crag.providers.gguf_server import ANYWHERE, LocalClient, server_of
-from crag.providers.replies import Speech, ThoughtOnlyError, read, spoken, strict, text_of
-from crag.providers.translation import told_to_wait, translated
+from crag.providers.replies import Speech, ThoughtOnlyError, extract_message, read, strict, text_of
+from crag.providers.translation import told_to_wait, translate_error
 from crag.text.repeats import loop_in
 
 __all__ = ["ChatModel", "Endpoint", "MeteredChat"]
@@ -67,7 +67,7 @@ class ChatModel:
         self._room = 0
         self._bound: dict[tuple[int, str, frozenset[str], int], Any] = {}
 
-    def metered(self, meter: Meter) -> MeteredChat:
+    def metered(self, meter: UsageTracker) -> MeteredChat:
         return MeteredChat(self, meter)
 
     def bound(self, *, max_tokens: int, schema: type[BaseModel] | None = None) -> Any:
@@ -135,7 +135,7 @@ class ChatModel:
 class MeteredChat:
     """A chat model within one run: every call is admitted, timed, counted, retried where that helps, and stoppable."""
 
-    def __init__(self, model: ChatModel, meter: Meter) -> None:
+    def __init__(self, model: ChatModel, meter: UsageTracker) -> None:
         self._model, self._meter, self.id = model, meter, model.id
 
     def text(self, messages: Messages, *, max_tokens: int) -> str:
@@ -165,9 +165,9 @@ class MeteredChat:
             yield from self._meter.iterate(lambda: self._pieces(messages, max_tokens, calls), seconds)
 
     @contextmanager
-    def _time(self) -> Iterator[tuple[float, set[OpenCall]]]:
+    def _time(self) -> Iterator[tuple[float, set[PendingCall]]]:
         """The seconds there are for what is within, and its open calls. Those still open at its end were given up."""
-        left, calls = self._meter.left(), set[OpenCall]()
+        left, calls = self._meter.left(), set[PendingCall]()
         seconds = left if left > 0 else REFUSAL_SECONDS
         try:
             yield seconds, calls
@@ -180,7 +180,7 @@ class MeteredChat:
                 call.given_up()
 
     async def _many(
-        self, schema: type[Parsed], each: Sequence[Messages], max_tokens: int, calls: set[OpenCall]
+        self, schema: type[Parsed], each: Sequence[Messages], max_tokens: int, calls: set[PendingCall]
     ) -> AsyncIterator[tuple[int, Parsed | ProviderError, float]]:
         room = asyncio.Semaphore(self._model.parallel)
 
@@ -201,7 +201,9 @@ class MeteredChat:
             for task in tasks:
                 task.cancel()
 
-    async def _object(self, schema: type[Parsed], messages: Messages, max_tokens: int, calls: set[OpenCall]) -> Parsed:
+    async def _object(
+        self, schema: type[Parsed], messages: Messages, max_tokens: int, calls: set[PendingCall]
+    ) -> Parsed:
         asked = list(messages)
         reply = await self._reply(asked, max_tokens, schema, calls)
         try:
@@ -216,7 +218,7 @@ class MeteredChat:
             raise ReplyError(problem, who=self.id) from error
 
     async def _reply(
-        self, messages: Messages, max_tokens: int, schema: type[BaseModel] | None, calls: set[OpenCall]
+        self, messages: Messages, max_tokens: int, schema: type[BaseModel] | None, calls: set[PendingCall]
     ) -> str:
         number = 0
         while True:
@@ -224,13 +226,13 @@ class MeteredChat:
             try:
                 with self._call(number, calls) as call:
                     bound = self._model.bound(max_tokens=max_tokens, schema=schema)
-                    message = spoken(await bound.ainvoke(list(messages)))
+                    message = extract_message(await bound.ainvoke(list(messages)))
                     _count(call, message)
                     return text_of(message)
             except ProviderError as failure:
                 await self._again(failure, number, habits)
 
-    async def _pieces(self, messages: Messages, max_tokens: int, calls: set[OpenCall]) -> AsyncIterator[str]:
+    async def _pieces(self, messages: Messages, max_tokens: int, calls: set[PendingCall]) -> AsyncIterator[str]:
         number, begun = 0, False
         while True:
             number, habits = number + 1, self._model.habits
@@ -247,7 +249,7 @@ class MeteredChat:
                                 yield cut  # what is left of the reply is not waited for
                                 return
                     if not begun:
-                        spoken(whole)
+                        extract_message(whole)
                     _count(call, whole)
                     if problem := self._unfinished(whole, begun):
                         raise problem
@@ -269,7 +271,7 @@ class MeteredChat:
         return None
 
     @contextmanager
-    def _call(self, attempt: int, others: set[OpenCall]) -> Iterator[OpenCall]:
+    def _call(self, attempt: int, others: set[PendingCall]) -> Iterator[PendingCall]:
         """One attempt. Raises ProviderError, with the client's own as its cause."""
         where = self._model.endpoint
 
@@ -279,7 +281,7 @@ class MeteredChat:
                 call.input_tokens, call.output_tokens = used.prompt_tokens, used.completion_tokens
             elif isinstance(error, ThoughtOnlyError):
                 _count(call, error.reply)
-            return translated(error, self.id)
+            return translate_error(error, self.id)
 
         with self._meter.call(
             where.provider,
@@ -321,7 +323,7 @@ class _Watch:
         return None
 
 
-def _count(call: OpenCall, message: Any) -> None:
+def _count(call: PendingCall, message: Any) -> None:
     """Tokens as the server counted them."""
     used = getattr(message, "usage_metadata", None) or {}
     call.input_tokens, call.output_tokens = used.get("input_tokens"), used.get("output_tokens")

@@ -14,12 +14,12 @@ from pydantic import BaseModel, Field
 
 from crag.core.connection import BoundedClient
 from crag.core.errors import KeyRejectedError, ProviderError, ReplyError
-from crag.core.meter import Budget, Meter
+from crag.core.usage import Budget, UsageTracker
 from crag.core.waiting import wait_for
 from crag.providers.endpoint import OPENAI, Endpoint
 from crag.providers.gguf_server import server_of
 from crag.providers.rerank import Reranker
-from crag.providers.translation import translated
+from crag.providers.translation import translate_error
 
 LOCAL_SERVERS: Mapping[str, str] = {
     "Ollama": "http://127.0.0.1:11434/v1",
@@ -49,7 +49,7 @@ class _Sum(BaseModel):
     sum: int = Field(description="the sum")
 
 
-def listed_models(endpoint: Endpoint) -> list[str]:
+def list_models(endpoint: Endpoint) -> list[str]:
     """The names of the server's chat models, in order. Raises ProviderError."""
     base = (endpoint.base_url or OPENAI).rstrip("/")
     names = wait_for(lambda: _names(base, endpoint, SECONDS), seconds=SECONDS + 1, cancel=threading.Event())
@@ -73,7 +73,7 @@ def running_servers() -> dict[str, str]:
     return {name: LOCAL_SERVERS[name] for name in found if name}
 
 
-def tried(endpoint: Endpoint) -> Trial:
+def try_model(endpoint: Endpoint) -> Trial:
     """Asks the model for one small object, as grading does. Raises ProviderError, which says what is wrong."""
     from crag.providers.chat import ChatModel  # LangChain's client takes a second to load; only a model needs it
 
@@ -81,7 +81,7 @@ def tried(endpoint: Endpoint) -> Trial:
     if endpoint.file:  # loading it takes as long as it takes
         server_of(endpoint.file, endpoint.threads).place().result()
     used: list[int] = []
-    meter = Meter(
+    meter = UsageTracker(
         Budget(calls=6, seconds=FILE_SECONDS if endpoint.file else TRIAL_SECONDS),
         listener=lambda call: used.append((call.input_tokens or 0) + (call.output_tokens or 0)),
     )
@@ -94,10 +94,10 @@ def tried(endpoint: Endpoint) -> Trial:
     return Trial(time.monotonic() - began, sum(used) or None)
 
 
-def tried_reranker(endpoint: Endpoint) -> Trial:
+def try_reranker(endpoint: Endpoint) -> Trial:
     """Has two short texts scored. Raises ProviderError, which says what is wrong."""
     began = time.monotonic()
-    Reranker(endpoint, Meter(Budget(calls=1, seconds=TRIAL_SECONDS))).rerank(
+    Reranker(endpoint, UsageTracker(Budget(calls=1, seconds=TRIAL_SECONDS))).rerank(
         "When was the bridge opened?", ["It opened in 1890.", "Bread is baked daily."]
     )
     return Trial(time.monotonic() - began, None)
@@ -109,8 +109,8 @@ async def _names(base: str, endpoint: Endpoint, seconds: float, *, proxied: bool
     Raises ProviderError.
     """
     headers = {"Authorization": f"Bearer {endpoint.key.get_secret_value()}"} if endpoint.key else {}
-    meter = Meter(Budget(calls=1, seconds=seconds))
-    with meter.call(endpoint.provider, translate=lambda error: translated(error, base)):
+    meter = UsageTracker(Budget(calls=1, seconds=seconds))
+    with meter.call(endpoint.provider, translate=lambda error: translate_error(error, base)):
         try:
             async with BoundedClient(timeout=seconds, follow_redirects=False, trust_env=proxied) as client:
                 response = await client.get(f"{base}/models", headers=headers)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-__all__ = ["CONTEXT", "SLOTS", "Fault", "ModelFile", "free_memory", "looked_at", "model_files"]
+__all__ = ["CONTEXT", "SLOTS", "Fault", "ModelFile", "free_memory", "inspect_model", "model_files"]
 
 CONTEXT = 6144
 """Tokens, of prompt and reply together, that one conversation has: what is shown of the sources, the rest, a reply."""
@@ -74,7 +74,7 @@ class ModelFile:
         return self.size + self.token_bytes * self.context * SLOTS + self.vocabulary * BATCH * 4 + _PROGRAM
 
 
-def looked_at(path: Path) -> ModelFile | Fault:
+def inspect_model(path: Path) -> ModelFile | Fault:
     """The model in this file, or why there is none. Only its header is read, and that anew only where it changed."""
     try:
         found = path.stat()
@@ -95,7 +95,7 @@ def free_memory() -> int | None:
         free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
     except (OSError, StopIteration, ValueError):
         return None
-    left = [limit - used for limit, used in map(_allowed, (_GROUP, _OLDER_GROUP)) if limit is not None]
+    left = [limit - used for limit, used in map(_container_memory, (_GROUP, _OLDER_GROUP)) if limit is not None]
     return max(0, min([free, *left]))
 
 
@@ -103,7 +103,7 @@ _GROUP = ("memory.max", "memory.current", "memory.stat")
 _OLDER_GROUP = ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat")
 
 
-def _allowed(names: tuple[str, str, str]) -> tuple[int | None, int]:
+def _container_memory(names: tuple[str, str, str]) -> tuple[int | None, int]:
     """What a container may take, and what it has taken that can't be given back."""
     limit, used, parts = (Path("/sys/fs/cgroup") / name for name in names)
     try:

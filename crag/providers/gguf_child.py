@@ -44,7 +44,7 @@ def main() -> None:
     # What the library prints goes where its log goes: the address alone is read from standard output.
     told = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    server = _served(job)
+    server = _serve(job)
     told.write(json.dumps({"address": f"{server.listening_address}/v1"}) + "\n")
     told.flush()
     threading.Event().wait()
@@ -77,7 +77,7 @@ def _limit(memory: int) -> None:
         Path("/proc/self/oom_score_adj").write_text("800")
 
 
-def _served(job: Job) -> Any:
+def _serve(job: Job) -> Any:
     import xllamacpp
 
     given = xllamacpp.CommonParams()

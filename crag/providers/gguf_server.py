@@ -27,7 +27,7 @@ import httpx
 from crag.core.children import PACKAGE_PARENT, bare_environment
 from crag.core.connection import BoundedClient
 from crag.core.errors import ModelFileError, UnreachableError
-from crag.providers.gguf import CONTEXT, SLOTS, Fault, ModelFile, looked_at
+from crag.providers.gguf import CONTEXT, SLOTS, Fault, ModelFile, inspect_model
 from crag.providers.gguf_child import Job
 
 __all__ = ["GgufServer", "LocalClient", "Running", "installed", "server_of"]
@@ -162,7 +162,7 @@ class GgufServer:
 
     def _started(self, begun: Future[Running]) -> Running:
         """Starts the process and waits until it serves. Raises ModelFileError."""
-        file = looked_at(self.file)
+        file = inspect_model(self.file)
         if isinstance(file, Fault):
             raise ModelFileError("can't be used as a model.", "Choose another file in Settings.", who=self.file.name)
         job = Job(

@@ -142,7 +142,7 @@ def title(name: str) -> str:
 
 
 def unusable() -> tuple[Unusable, ...]:
-    return _plugged(tuple(sys.path))[1]
+    return _load_plugins(tuple(sys.path))[1]
 
 
 # Their settings and keys
@@ -191,18 +191,18 @@ def given_keys(source: Mapping[str, object] | None = None) -> Keys:
 
 
 def _all() -> Sequence[Provider]:
-    return (*PROVIDERS, *_plugged(tuple(sys.path))[0])
+    return (*PROVIDERS, *_load_plugins(tuple(sys.path))[0])
 
 
 @lru_cache(maxsize=8)
-def _plugged(path: tuple[str, ...]) -> tuple[tuple[Provider, ...], tuple[Unusable, ...]]:
+def _load_plugins(path: tuple[str, ...]) -> tuple[tuple[Provider, ...], tuple[Unusable, ...]]:
     """The providers of the packages on this path, and what of them can't be used."""
     found: list[Provider] = []
     problems: list[Unusable] = []
     entries = [each for group in GROUPS for each in entry_points(group=group)]
     for entry in sorted(entries, key=lambda each: (_package(each), each.group, each.name)):
         taken = {name for each in (*PROVIDERS, *found) for name in (each.name, each.key)} | {*_NONE.values()}
-        loaded = _loaded(entry, taken)
+        loaded = _load_entry(entry, taken)
         if isinstance(loaded, Provider):
             found.append(loaded)
         else:
@@ -211,7 +211,7 @@ def _plugged(path: tuple[str, ...]) -> tuple[tuple[Provider, ...], tuple[Unusabl
     return tuple(found), tuple(problems)
 
 
-def _loaded(entry: EntryPoint, taken: set[str]) -> Provider | Unusable:
+def _load_entry(entry: EntryPoint, taken: set[str]) -> Provider | Unusable:
     def told(reason: Literal["fails", "nonsense", "name-taken"], detail: str) -> Unusable:
         return Unusable(entry=entry.name, package=_package(entry), reason=reason, detail=detail)
 

@@ -47,7 +47,7 @@ class ThoughtOnlyError(Exception):
         super().__init__("a reply of thoughts alone")
 
 
-def spoken(message: Any) -> Any:
+def extract_message(message: Any) -> Any:
     """The message. Raises ThoughtOnlyError where it holds nothing but thoughts, cut off."""
     cut = getattr(message, "response_metadata", {}).get("finish_reason") == "length"
     if cut and not text_of(message).strip():

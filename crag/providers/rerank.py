@@ -11,7 +11,7 @@ import httpx
 from crag.core.connection import BoundedClient
 from crag.core.errors import BusyError, KeyRejectedError, ProviderError, ReplyError
 from crag.core.fences import sendable
-from crag.core.meter import Meter
+from crag.core.usage import UsageTracker
 from crag.providers.endpoint import Endpoint
 
 SECONDS = 30.0
@@ -22,7 +22,7 @@ CHARS = 8_000
 class Reranker:
     """One run's use of a reranking server."""
 
-    def __init__(self, endpoint: Endpoint, meter: Meter) -> None:
+    def __init__(self, endpoint: Endpoint, meter: UsageTracker) -> None:
         """`endpoint.base_url` ends before /rerank, usually in /v1. Raises ProviderError where it is missing."""
         if not endpoint.base_url:
             raise ProviderError("A reranker needs the address of its server.", "Enter it in Settings.")
@@ -30,14 +30,14 @@ class Reranker:
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
         """One finite score a text, in order. Raises ProviderError, CancelledError."""
-        from crag.providers.translation import translated  # only now: OpenAI's client takes half a second to load
+        from crag.providers.translation import translate_error  # only now: OpenAI's client takes half a second to load
 
         where = self._endpoint
         with self._meter.call(
             where.provider,
             where.model,
             name=self.id,
-            translate=lambda error: translated(error, self.id),
+            translate=lambda error: translate_error(error, self.id),
             whose=where.line,
         ) as call:
             reply = self._meter.wait_for(lambda: self._sent(query, texts), min(SECONDS, call.seconds))

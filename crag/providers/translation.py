@@ -26,7 +26,7 @@ _BENEATH = (openai.APIConnectionError, httpx.HTTPError, zlib.error, CragError)
 """What the clients wrap, each in its own: also ours, of a connection that speaks for its model."""
 
 
-def translated(error: Exception, name: str) -> CragError:
+def translate_error(error: Exception, name: str) -> CragError:
     """The error as ours. Of what the server wrote, only its status and kind are used."""
     while isinstance(error, openai.APIConnectionError) and isinstance(error.__cause__, _BENEATH):
         error = error.__cause__

@@ -13,7 +13,7 @@ PUBLISHED = frozenset({"evidence", "possible_answers", "s_wiki_title", "financeb
 """Columns that only published sets have."""
 
 
-def adapted(record: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+def adapt_record(record: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     """The name of the set that a record looks like, and the record with this project's keys; "" and itself otherwise.
 
     Decided by what the record holds, never by a file's name. Raises ValueError with the reason in words where a
@@ -50,7 +50,7 @@ def _financebench(record: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "id": record.get("financebench_id"),
         "question": record.get("question"),
-        "answers": _listed(record.get("answer")),
+        "answers": _as_list(record.get("answer")),
         "sources": names if len(set(names)) > 1 else names[:1],
         "pages": [page for _, page in places],
     }
@@ -72,23 +72,23 @@ def _popqa(record: Mapping[str, Any]) -> dict[str, Any]:
         "id": record.get("id"),
         "question": record.get("question"),
         "answers": record.get("possible_answers") or record.get("answers"),
-        "sources": _listed(record.get("s_wiki_title") or record.get("title")),
+        "sources": _as_list(record.get("s_wiki_title") or record.get("title")),
     }
 
 
 def _flat_squad(record: Mapping[str, Any]) -> dict[str, Any]:
     """SQuAD with one record for a question, as data set hubs serve it: no text means that there is no answer."""
-    texts = _listed(record["answers"]["text"])
+    texts = _as_list(record["answers"]["text"])
     return {
         "id": record.get("id"),
         "question": record.get("question"),
         "answers": texts,
-        "sources": _listed(record.get("title")),
+        "sources": _as_list(record.get("title")),
         "labels": [] if texts else [UNANSWERABLE],
     }
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     """A list of what is there: itself, one value, or nothing."""
     if isinstance(value, list):
         return value
@@ -139,9 +139,9 @@ def _nested_squad(asked: Mapping[str, Any], titles: list[Any]) -> Mapping[str, A
 def _titles(title: object) -> list[Any]:
     """An article's title as its questions share it, so that it is looked through once; what is no title as it is."""
     try:
-        return list(texts_in(_listed(title), bars=False))
+        return list(texts_in(_as_list(title), bars=False))
     except ValueError:
-        return _listed(title)
+        return _as_list(title)
 
 
 def records_of(document: object) -> list[object]:

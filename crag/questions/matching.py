@@ -161,7 +161,7 @@ def content_stems(text: str) -> frozenset[str]:
     return frozenset(stem(word) for word in words)
 
 
-def covered(wanted: str, text: str) -> float | None:
+def coverage(wanted: str, text: str) -> float | None:
     """The share of the content words of `wanted` that stand in `text`, by stems, 0..1; None where it has none."""
     stems = content_stems(wanted)
     return len(stems & content_stems(text)) / len(stems) if stems else None

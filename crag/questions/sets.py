@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from crag.core.errors import InputError
-from crag.questions.adapters import PUBLISHED, UNANSWERABLE, adapted, records_of, squad_records
+from crag.questions.adapters import PUBLISHED, UNANSWERABLE, adapt_record, records_of, squad_records
 from crag.questions.matching import LONG_SHARE, MOST_WORDS, comparison
-from crag.questions.tables import MOST_COLUMNS, blank, column_key, csv_records, text_of, unguarded
+from crag.questions.tables import MOST_COLUMNS, blank, column_key, csv_records, text_of, unguard_formula
 from crag.questions.values import (
     DOCUMENT_BYTES,
     VALUE_CHARS,
@@ -183,7 +183,7 @@ def _from_csv(name: str, text: str) -> Iterator[Row]:
             yield number, f"it has {len(cells)} cells, the header {len(columns)}: quote a cell that holds a delimiter"
         else:
             given = ((column, cells[place]) for place, column in used if place < len(cells))
-            yield number, {column: unguarded(cell) if ours else cell for column, cell in given}
+            yield number, {column: unguard_formula(cell) if ours else cell for column, cell in given}
 
 
 def _asks_nothing(name: str, found: str) -> InputError:
@@ -194,11 +194,11 @@ def _asks_nothing(name: str, found: str) -> InputError:
 
 def _field(column: str) -> tuple[str, int]:
     """The field that a column stands for, and how far back it stands in its list; "" for a column that is not used."""
-    return _known(column) if len(column) <= COLUMN_CHARS else ("", 0)
+    return _match_column(column) if len(column) <= COLUMN_CHARS else ("", 0)
 
 
 @lru_cache(maxsize=1024)
-def _known(column: str) -> tuple[str, int]:
+def _match_column(column: str) -> tuple[str, int]:
     return _FIELD_OF.get(column_key(column), ("", 0))
 
 
@@ -245,7 +245,7 @@ class _Reading:
         """A row as a question without a checked id. Raises ValueError with what is wrong in words."""
         if isinstance(held, str):
             raise ValueError(held)
-        kind, record = adapted(held)
+        kind, record = adapt_record(held)
         if kind:
             self.kinds[kind] = None
         taken = self._taken(record, seen=not kind and self.kind != "SQuAD")

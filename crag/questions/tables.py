@@ -185,8 +185,8 @@ def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, (tuple, list)):
-        return guarded("|".join(_plain(each) for each in value))
-    return _plain(value) if isinstance(value, (int, float)) else guarded(_plain(value))
+        return guard_formula("|".join(_plain(each) for each in value))
+    return _plain(value) if isinstance(value, (int, float)) else guard_formula(_plain(value))
 
 
 def _plain(value: object) -> str:
@@ -208,7 +208,7 @@ _LIVE = re.compile(rf"\A(?='*[\t\r\n])|{_GAP}(?={_FORMULA})")
 _GUARD = re.compile(rf"\A'(?='*[\t\r\n])|{_GAP}'(?={_FORMULA})")
 
 
-def guarded(text: str) -> str:
+def guard_formula(text: str) -> str:
     """A text with an apostrophe, as OWASP recommends, at each place where a formula would begin; a number as it is.
 
     Inside a text too: a spreadsheet that parts cells at semicolons reads "a;=1+1" as two, and one that takes no
@@ -217,7 +217,7 @@ def guarded(text: str) -> str:
     return text if NUMBER.fullmatch(text) else _LIVE.sub("'", text)
 
 
-def unguarded(text: str) -> str:
+def unguard_formula(text: str) -> str:
     """The text that was `guarded`: also where it had apostrophes of its own, for those are guarded by one more."""
     return _GUARD.sub("", text)
 

@@ -7,16 +7,16 @@ from collections.abc import Callable
 from unicodedata import category
 
 from crag.core.errors import QuestionError, SettingsError
+from crag.core.fair_queue import QueueTicket
 from crag.core.protocols import Retriever
 from crag.core.settings import Settings
-from crag.core.turns import Turn
 
 QUESTION_CHARS = 2_000
 CLIENT_CHARS = 60
 """How much of the name that a program gives itself is kept."""
 
 
-def checked(question: str) -> str:
+def check_question(question: str) -> str:
     """The question without white space around it. Raises QuestionError for an empty or too long one."""
     asked = question.strip()
     if not asked:
@@ -31,7 +31,7 @@ def storable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def unfiltered(retriever: Retriever | None, settings: Settings) -> None:
+def refuse_filter(retriever: Retriever | None, settings: Settings) -> None:
     """Raises SettingsError for a filter that somebody's own retriever would not obey: it must not seem to be obeyed."""
     if retriever is not None and settings.where:
         raise SettingsError(
@@ -45,7 +45,9 @@ def named_client(name: str) -> str:
     return seen[:CLIENT_CHARS].strip()
 
 
-def lending(ask: Callable[[str], bool] | None, cancel: threading.Event, turn: Turn) -> Callable[[str], bool] | None:
+def lending(
+    ask: Callable[[str], bool] | None, cancel: threading.Event, turn: QueueTicket
+) -> Callable[[str], bool] | None:
     """Asks the person, while others have the turn: a person may take long, or be gone."""
     if ask is None:
         return None

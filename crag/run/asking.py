@@ -11,7 +11,7 @@ from crag.core.exchanges import Exchange
 from crag.core.keys import Keys
 from crag.core.protocols import Retriever
 from crag.core.settings import Settings
-from crag.core.types import Wanted
+from crag.core.types import OutputMode
 
 
 class Asking(TypedDict, total=False):
@@ -26,6 +26,6 @@ class Asking(TypedDict, total=False):
     history: Sequence[Exchange]
     standalone: str | None
     retriever: Retriever | None
-    wanted: Wanted
+    wanted: OutputMode
     via: str
     client: str

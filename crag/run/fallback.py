@@ -9,17 +9,17 @@ from dataclasses import replace
 from crag.core import events as ev
 from crag.core.errors import IndexUnavailableError, LibraryError, NotApprovedError, ProviderError, ReplyError
 from crag.core.exchanges import Exchange, Standalone
-from crag.core.meter import Meter
 from crag.core.protocols import Contextualizer, Generator, Retriever, Rewriter, SearchCache, WebSearch
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, RetrievedChunk, Strip, WebPage
-from crag.run.parts import Outlet
+from crag.core.usage import UsageTracker
+from crag.run.context import EventEmitter
 
 
 class FallbackRetriever:
     """Searches with `first`; where its index fails, with `second`, and says so."""
 
-    def __init__(self, first: Retriever, second: Retriever, outlet: Outlet) -> None:
+    def __init__(self, first: Retriever, second: Retriever, outlet: EventEmitter) -> None:
         self._first, self._second, self._outlet = first, second, outlet
 
     def search(self, query: str, k: int) -> list[RetrievedChunk]:
@@ -33,7 +33,7 @@ class FallbackRetriever:
 class FallbackContextualizer:
     """Has `first` make a question stand alone; where it fails, `second` does, and it is said. It has one run."""
 
-    def __init__(self, first: Contextualizer, second: Contextualizer, outlet: Outlet) -> None:
+    def __init__(self, first: Contextualizer, second: Contextualizer, outlet: EventEmitter) -> None:
         self._first, self._second, self._outlet, self.by = first, second, outlet, first.by
 
     def standalone(self, question: str, history: Sequence[Exchange]) -> Standalone:
@@ -54,7 +54,7 @@ class FallbackRewriter:
     It has one run, and one thread.
     """
 
-    def __init__(self, rewriters: Sequence[Rewriter], outlet: Outlet) -> None:
+    def __init__(self, rewriters: Sequence[Rewriter], outlet: EventEmitter) -> None:
         self._rewriters, self._outlet, self.by = rewriters, outlet, "none"
 
     def rewrite(
@@ -79,7 +79,7 @@ class FallbackRewriter:
 class FallbackGenerator:
     """Has `first` write; where that fails, `second` does, whose answer is then given whole, marked."""
 
-    def __init__(self, first: Generator, second: Generator, outlet: Outlet) -> None:
+    def __init__(self, first: Generator, second: Generator, outlet: EventEmitter) -> None:
         self._first, self._second, self._outlet, self.by = first, second, outlet, first.by
 
     def answer(
@@ -109,8 +109,8 @@ class FallbackWeb:
     def __init__(
         self,
         webs: Sequence[WebSearch],
-        outlet: Outlet,
-        meter: Meter,
+        outlet: EventEmitter,
+        meter: UsageTracker,
         *,
         memory: SearchCache | None = None,
         hours: float = 0.0,

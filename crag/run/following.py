@@ -11,7 +11,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-async def followed(
+async def follow_run(
     run: Iterator[T], cancel: threading.Event, ended: Callable[[], None] = lambda: None
 ) -> AsyncGenerator[T, None]:
     """The items of `run` as they come; then what it raised, if it did.

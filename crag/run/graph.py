@@ -26,9 +26,9 @@ from crag.core.exchanges import Exchange
 from crag.core.policy import loops, refines, searches_web, uses_documents
 from crag.core.types import Action, Step
 from crag.run import steps
-from crag.run.parts import Parts, State
+from crag.run.context import RunContext, State
 
-Work = Callable[[State, Parts], State]
+Work = Callable[[State, RunContext], State]
 
 NODES: dict[str, tuple[Step, Work]] = {
     "contextualize": ("contextualize", steps.contextualize),
@@ -50,12 +50,12 @@ def at_first(state: State) -> Literal["contextualize", "retrieve"]:
     return "contextualize" if state["history"] or state["standalone"] else "retrieve"
 
 
-def after_retrieve(state: State, runtime: Runtime[Parts]) -> Literal["evaluate", "refine_documents"]:
+def after_retrieve(state: State, runtime: Runtime[RunContext]) -> Literal["evaluate", "refine_documents"]:
     return "refine_documents" if runtime.context.settings.evaluator == "none" else "evaluate"
 
 
 def after_act(
-    state: State, runtime: Runtime[Parts]
+    state: State, runtime: Runtime[RunContext]
 ) -> Literal["rewrite_for_library", "refine_documents", "rewrite_for_web", "answer", "__end__"]:
     settings, decision = runtime.context.settings, state["decision"]
     assert decision is not None
@@ -66,7 +66,7 @@ def after_act(
 
 
 def after_library_rewrite(
-    state: State, runtime: Runtime[Parts]
+    state: State, runtime: Runtime[RunContext]
 ) -> Literal["retrieve", "refine_documents", "rewrite_for_web", "answer", "__end__"]:
     """A query that was asked before would bring the same chunks: the loop ends."""
     *before, query = state["tried"]
@@ -79,17 +79,17 @@ def after_library_rewrite(
     )
 
 
-def _web_or_answer(state: State, runtime: Runtime[Parts]) -> Literal["rewrite_for_web", "answer", "__end__"]:
+def _web_or_answer(state: State, runtime: Runtime[RunContext]) -> Literal["rewrite_for_web", "answer", "__end__"]:
     parts = runtime.context
     wanted = searches_web(_action(state), parts.settings)
     return "rewrite_for_web" if wanted and parts.web is not None else _answer_or_end(state, runtime)
 
 
-def _answer_or_end(state: State, runtime: Runtime[Parts]) -> Literal["answer", "__end__"]:
+def _answer_or_end(state: State, runtime: Runtime[RunContext]) -> Literal["answer", "__end__"]:
     return "answer" if runtime.context.wanted == "answer" else "__end__"
 
 
-def after_answer(state: State, runtime: Runtime[Parts]) -> Literal["verify", "__end__"]:
+def after_answer(state: State, runtime: Runtime[RunContext]) -> Literal["verify", "__end__"]:
     checkable = runtime.context.settings.verify and not state["answer"].abstained
     return "verify" if checkable else "__end__"
 
@@ -100,8 +100,8 @@ def _action(state: State) -> Action | None:
 
 
 @cache
-def _graph() -> CompiledStateGraph[State, Parts, State, State]:
-    graph: StateGraph[State, Parts, State, State] = StateGraph(State, context_schema=Parts)
+def _graph() -> CompiledStateGraph[State, RunContext, State, State]:
+    graph: StateGraph[State, RunContext, State, State] = StateGraph(State, context_schema=RunContext)
     for name, (step, work) in NODES.items():
         graph.add_node(name, cast(Any, _node(step, work)))
     graph.add_conditional_edges(START, at_first)
@@ -119,10 +119,10 @@ def _graph() -> CompiledStateGraph[State, Parts, State, State]:
     return graph.compile()
 
 
-def _node(step: Step, work: Work) -> Callable[[State, Runtime[Parts]], State]:
+def _node(step: Step, work: Work) -> Callable[[State, Runtime[RunContext]], State]:
     """A node that says when its step begins and ends, and stops where the person pressed Stop."""
 
-    def node(state: State, runtime: Runtime[Parts]) -> State:
+    def node(state: State, runtime: Runtime[RunContext]) -> State:
         parts = runtime.context
         parts.outlet.listener = runtime.stream_writer
         parts.check()
@@ -145,7 +145,7 @@ def _node(step: Step, work: Work) -> Callable[[State, Runtime[Parts]], State]:
     return node
 
 
-def _shown(step: Step, state: State, parts: Parts) -> bool:
+def _shown(step: Step, state: State, parts: RunContext) -> bool:
     """Taking chunks or pages as they are is no refinement, and is not shown as one."""
     if step != "refine":
         return True
@@ -154,7 +154,7 @@ def _shown(step: Step, state: State, parts: Parts) -> bool:
     return refines(_action(state), parts.settings)
 
 
-def _calls(step: Step, changes: State, parts: Parts) -> int:
+def _calls(step: Step, changes: State, parts: RunContext) -> int:
     """Model calls that the step cost: grades that an evaluator did not have in its cache."""
     if step != "evaluate" or not parts.evaluator.calls_models:
         return 0
@@ -163,7 +163,7 @@ def _calls(step: Step, changes: State, parts: Parts) -> int:
 
 
 def run_graph(
-    question: str, parts: Parts, history: Sequence[Exchange] = (), standalone: str = ""
+    question: str, parts: RunContext, history: Sequence[Exchange] = (), standalone: str = ""
 ) -> Iterator[ev.Event]:
     """Runs one question and yields its events as they happen. Raises what a step raises.
 

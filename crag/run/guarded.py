@@ -33,7 +33,7 @@ _GRADES: TypeAdapter[list[Grade]] = TypeAdapter(list[Grade], config=_ALWAYS)
 _ANSWERS: TypeAdapter[list[Answer]] = TypeAdapter(list[Answer], config=_ALWAYS)
 
 
-def guarded_web(provider: WebProvider, parts: WebParts) -> WebSearch:
+def guard_web(provider: WebProvider, parts: WebParts) -> WebSearch:
     """The provider's web. Raises ProviderError where it can't be made."""
     if provider in PROVIDERS:
         made = provider.make(parts)
@@ -72,7 +72,7 @@ def _theirs(kind: type[ProviderError], what: str) -> Iterator[None]:
         raise kind(f"{what} ({type(error).__name__}).", ELSEWHERE) from error
 
 
-def _checked(adapter: TypeAdapter[T], found: Any, kind: type[ProviderError], title: str) -> T:
+def _check_values(adapter: TypeAdapter[T], found: Any, kind: type[ProviderError], title: str) -> T:
     """The values with every field checked. Raises `kind` where one has the wrong form."""
     try:
         return adapter.validate_python(found)
@@ -109,7 +109,7 @@ class GuardedRetriever:
             found = list(self._retriever.search(query, k))
         if not all(isinstance(each, RetrievedChunk) for each in found):
             raise RetrieverError(f"{self._title} returned something else than chunks.", ELSEWHERE)
-        return _checked(_CHUNKS, found, RetrieverError, self._title)
+        return _check_values(_CHUNKS, found, RetrieverError, self._title)
 
 
 class GuardedRewriter:
@@ -144,7 +144,7 @@ class GuardedGenerator:
                 if not isinstance(piece, str | Answer):
                     raise ReplyError(f"{self._title} returned something else than text.", ELSEWHERE)
                 if isinstance(piece, Answer):
-                    yield _checked(_ANSWERS, [piece], ReplyError, self._title)[0]
+                    yield _check_values(_ANSWERS, [piece], ReplyError, self._title)[0]
                     return
                 yield piece
         raise ReplyError(f"{self._title} returned no answer.", ELSEWHERE)
@@ -169,7 +169,7 @@ class GuardedWeb:
             self.problems = tuple(
                 each if isinstance(each, Unread) else Unread(why=str(each)) for each in self._web.problems
             )
-        pages = _checked(_PAGES, pages[:max_results], WebSearchError, self._title)
+        pages = _check_values(_PAGES, pages[:max_results], WebSearchError, self._title)
         return [replace(page, provider=self.name, rank=rank) for rank, page in enumerate(pages, 1)]
 
 
@@ -188,7 +188,7 @@ class GuardedEvaluator:
             with _theirs(ProviderError, f"{self._title} failed"):
                 for grade in self._evaluator.grade(question, passages):
                     if isinstance(grade, Grade) and grade.passage_id in waiting:
-                        [grade] = _checked(_GRADES, [grade], ReplyError, self._title)
+                        [grade] = _check_values(_GRADES, [grade], ReplyError, self._title)
                         waiting.remove(grade.passage_id)
                         yield replace(grade, evaluator=self.id)
         except ProviderError as error:
@@ -204,7 +204,7 @@ class GuardedEvaluator:
                 grade = self._evaluator.grade_joint(question, passages)
             if not isinstance(grade, Grade) or grade.passage_id != "joint":
                 raise ReplyError(f"{self._title} gave no grade.", ELSEWHERE)
-            [grade] = _checked(_GRADES, [grade], ReplyError, self._title)
+            [grade] = _check_values(_GRADES, [grade], ReplyError, self._title)
         except ProviderError as error:
             self._report(error)
             return self._failed("joint", error.cause, error.who)

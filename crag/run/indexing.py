@@ -14,6 +14,7 @@ import numpy as np
 
 from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, CragError, InputError, NotFoundError, QuotaError
+from crag.core.fair_queue import FairQueue
 from crag.core.ingesting import (
     DocumentAdded,
     DocumentFailed,
@@ -27,7 +28,6 @@ from crag.core.ingesting import (
     RecognisingPage,
 )
 from crag.core.protocols import Embedder
-from crag.core.turns import Turns
 from crag.core.types import Chunk, Document
 from crag.ingest.chunking import chunk_document
 from crag.ingest.identity import content_id, safe_name
@@ -118,7 +118,7 @@ def index_files(
     embedder: Embedder,
     config: AppConfig,
     cancel: threading.Event,
-    readers: Turns,
+    readers: FairQueue,
     confidence: float = 1.0,
     intake: Intake | None = None,
 ) -> Iterator[IngestEvent]:
@@ -148,7 +148,7 @@ def index_files(
                 if isinstance(current, _Reading):
                     yield from _finish(current, library, embedder, cancel, confidence, intake)
                 elif isinstance(current, _Again):
-                    yield _repeated(current, library)
+                    yield _report_duplicate(current, library)
                 else:
                     yield current
         except BaseException:
@@ -166,7 +166,7 @@ def _begin(
     config: AppConfig,
     cancel: threading.Event,
     pool: ThreadPoolExecutor,
-    readers: Turns,
+    readers: FairQueue,
     begun: set[str],
     intake: Intake | None,
 ) -> _Reading | _Again | Ended:
@@ -178,7 +178,7 @@ def _begin(
             return got
         original = Original(data=got) if isinstance(got, bytes) else got
         identity = content_id(original.data)
-        known = _known(library, identity)
+        known = _find_stored(library, identity)
     except CragError as error:
         return DocumentFailed(name=label, message=error.message, remedy=error.remedy)
     except OSError as error:
@@ -201,7 +201,7 @@ def _begin(
     return reading
 
 
-def _known(library: Library, identity: str) -> Document | None:
+def _find_stored(library: Library, identity: str) -> Document | None:
     """The stored document with these bytes, if there is one."""
     try:
         return library.documents.get(identity)
@@ -209,10 +209,10 @@ def _known(library: Library, identity: str) -> Document | None:
         return None
 
 
-def _repeated(again: _Again, library: Library) -> DuplicateFound | DocumentFailed:
+def _report_duplicate(again: _Again, library: Library) -> DuplicateFound | DocumentFailed:
     """What became of the first file with these bytes, which is finished by now."""
     try:
-        known = _known(library, again.id)
+        known = _find_stored(library, again.id)
     except CragError as error:
         return DocumentFailed(name=again.name, message=error.message, remedy=error.remedy)
     if known is not None:
@@ -225,7 +225,7 @@ def _repeated(again: _Again, library: Library) -> DuplicateFound | DocumentFaile
 
 
 def _read(
-    reading: _Reading, config: AppConfig, cancel: threading.Event, readers: Turns
+    reading: _Reading, config: AppConfig, cancel: threading.Event, readers: FairQueue
 ) -> tuple[ParsedDocument, list[Chunk]]:
     def waits(before: int) -> None:
         reading.progress.put(ReadingQueued(name=reading.name, before=before))

@@ -86,7 +86,7 @@ class OpenLibraries:
                 return
             try:
                 with self._lent(shelf.root / name) as library:
-                    for each in _tidied(library, purge):
+                    for each in _tidy_library(library, purge):
                         if told is not None:
                             told(name, each)
                     if renew is not None:
@@ -112,7 +112,7 @@ class OpenLibraries:
             yield library
 
 
-def _tidied(library: Library, purge: str) -> list[Due]:
+def _tidy_library(library: Library, purge: str) -> list[Due]:
     """What was purged."""
     if not purge:
         library.purges.settle()

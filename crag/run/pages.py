@@ -25,10 +25,10 @@ from crag.core.errors import (
     PageError,
     SignInError,
 )
+from crag.core.fair_queue import FairQueue
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DocumentRefreshed, IngestEvent, ParsedDocument
 from crag.core.metadata import kept_from_web
 from crag.core.protocols import Embedder
-from crag.core.turns import Turns
 from crag.core.types import Chunk, Document
 from crag.ingest.identity import content_id
 from crag.ingest.media import media_of
@@ -57,7 +57,7 @@ class Pages:
         config: Callable[[], AppConfig],
         library: Callable[[str | Path], Library],
         embedder: Callable[[], Embedder],
-        readers: Turns,
+        readers: FairQueue,
         intake: Callable[[str | Path, Library], Intake],
     ) -> None:
         self._config, self._library, self._embedder, self._readers = config, library, embedder, readers

@@ -7,7 +7,7 @@ from crag.core.scope import scope_of
 from crag.library.library import Library
 
 
-def scoped(library: Library, where: str, at: float) -> ev.Scoped | None:
+def resolve_scope(library: Library, where: str, at: float) -> ev.ScopeResolved | None:
     """The scope that a filter begins with, its documents by their names now; None where it has none."""
     scope = scope_of(where)
     if not scope:
@@ -15,4 +15,4 @@ def scoped(library: Library, where: str, at: float) -> ev.Scoped | None:
     names = library.documents.names() if scope.documents else {}
     found = {id: name for id, name in names.items() if id.startswith(scope.documents)}
     gone = sum(1 for begun in scope.documents if not any(id.startswith(begun) for id in found))
-    return ev.Scoped(documents=tuple(found.values()), tags=scope.tags, gone=gone, at=at)
+    return ev.ScopeResolved(documents=tuple(found.values()), tags=scope.tags, gone=gone, at=at)

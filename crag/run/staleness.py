@@ -50,14 +50,14 @@ def stale(library: Library, ids: Sequence[str] | None = None, today: date | None
                 said += ("Its chunks are of an earlier version: delete it and add it again.",)
         if document.path and _changed(document):
             said += ("Its file changed since it was read: delete it and add the file again.",)
-        said += _looked(document) + _due(given.get(document.id, {}), today or datetime.now(UTC).date())
+        said += _describe_last_look(document) + _due(given.get(document.id, {}), today or datetime.now(UTC).date())
         if said:
             found[document.id] = said
     gone = set(ids or ()) - {document.id for document in documents}
-    return {**found, **_replaced(library, gone)}
+    return {**found, **_find_replacements(library, gone)}
 
 
-def _looked(document: Document) -> tuple[str, ...]:
+def _describe_last_look(document: Document) -> tuple[str, ...]:
     """What the last look at its web page found."""
     if not document.look:
         return ()
@@ -72,7 +72,7 @@ def _due(given: Fields, today: date) -> tuple[str, ...]:
     return (f"It was to be reviewed by {wanted}.",) if days and days[1] < today.isoformat() else ()
 
 
-def _replaced(library: Library, gone: set[str]) -> dict[str, tuple[str, ...]]:
+def _find_replacements(library: Library, gone: set[str]) -> dict[str, tuple[str, ...]]:
     """Of documents that are here no more, those in whose place their changed page came."""
     if not gone:
         return {}

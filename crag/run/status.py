@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 from crag.core.config import AppConfig
 from crag.core.errors import ModelError, ProviderError
-from crag.core.makers import named
+from crag.core.makers import name_in_sentence
 from crag.core.provider import WebProvider
 from crag.core.settings import Settings
 from crag.providers.registry import FOLDER, GGUF, LOCAL, Unusable, key_variables, unusable
-from crag.run.wiring import Missing, Service, Wiring
+from crag.run.resolve import Missing, ProviderPlan, Service
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ def gigabytes(size: int) -> str:
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 
-def loaded(name: str, load: Callable[[], str]) -> ProviderStatus:
+def model_status(name: str, load: Callable[[], str]) -> ProviderStatus:
     """The state of a local model; `load` returns its id."""
     try:
         return ProviderStatus(name=name, on=True, detail=f"{load()}, on this machine")
@@ -99,7 +99,7 @@ def storage_statuses(config: AppConfig) -> list[ProviderStatus]:
     ]
 
 
-def outside_statuses(wiring: Wiring, place: Callable[[Path], str] = str) -> list[ProviderStatus]:
+def outside_statuses(wiring: ProviderPlan, place: Callable[[Path], str] = str) -> list[ProviderStatus]:
     """The language model, what grades and writes, the web, and plug-ins that can't be used. Nothing is called.
 
     `place` names a folder.
@@ -108,7 +108,7 @@ def outside_statuses(wiring: Wiring, place: Callable[[Path], str] = str) -> list
     return [*said, *(ProviderStatus(name="Plug-in", on=False, detail=_plug_in(each)) for each in unusable())]
 
 
-def parts_in_words(settings: Settings, wiring: Wiring, *, evaluator: str, generator: str) -> str:
+def parts_in_words(settings: Settings, wiring: ProviderPlan, *, evaluator: str, generator: str) -> str:
     """What grades, writes and searches under these settings: models and host names, no other address and no key.
 
     `evaluator` and `generator` name the local parts. Raises ProviderError for a service that is chosen and can't be
@@ -116,34 +116,34 @@ def parts_in_words(settings: Settings, wiring: Wiring, *, evaluator: str, genera
     """
     if wiring.missing:
         raise problem(wiring.missing[0])
-    grades = named(wiring.grader.endpoint.id) if wiring.grader.provider != LOCAL else evaluator
+    grades = name_in_sentence(wiring.grader.endpoint.id) if wiring.grader.provider != LOCAL else evaluator
     if settings.evaluator == "none":
         grades = "nothing"
-    writes = named(wiring.writer.endpoint.id) if wiring.writer else generator
-    web = ", then ".join(_searched(each, wiring) for each in wiring.webs) or "off"
+    writes = name_in_sentence(wiring.writer.endpoint.id) if wiring.writer else generator
+    web = ", then ".join(_describe_web(each, wiring) for each in wiring.webs) or "off"
     return f"Graded by {grades}; written by {writes}; web: {web if settings.web_on else 'not searched'}."
 
 
-def _searched(web: Service[WebProvider], wiring: Wiring) -> str:
+def _describe_web(web: Service[WebProvider], wiring: ProviderPlan) -> str:
     if web.provider != FOLDER:
         return web.provider.name
     return wiring.given_web or f"folder {wiring.folder.name if wiring.folder else 'none'}"
 
 
-def _model(wiring: Wiring) -> ProviderStatus:
+def _model(wiring: ProviderPlan) -> ProviderStatus:
     lacks, on = wiring.lacks("answer"), wiring.model is not None
-    detail = named(wiring.model.endpoint.id) if wiring.model else "none is set; local models do the work"
+    detail = name_in_sentence(wiring.model.endpoint.id) if wiring.model else "none is set; local models do the work"
     if wiring.model and (file := wiring.model.endpoint.file):
         detail = f"{detail}, in about {gigabytes(file.memory)} of memory; nothing leaves it"
     return ProviderStatus(name="Language model", on=on, detail=str(problem(lacks)) if lacks else detail)
 
 
-def _grading(wiring: Wiring) -> ProviderStatus:
+def _grading(wiring: ProviderPlan) -> ProviderStatus:
     by, lacks = wiring.grader, wiring.lacks("evaluate")
     if by.provider.needs == "model":
         detail = "by the language model; the local evaluator stands by"
     elif by.provider != LOCAL:
-        who = named(by.endpoint.id) if by.provider.server else by.provider.title
+        who = name_in_sentence(by.endpoint.id) if by.provider.server else by.provider.title
         detail = f"by {who}; the local evaluator stands by"
     elif lacks is not None and lacks.reason == "no-language-model":
         detail = "by the local evaluator, until the language model is on"
@@ -152,14 +152,14 @@ def _grading(wiring: Wiring) -> ProviderStatus:
     return ProviderStatus(name="Grading", on=True, detail=detail)
 
 
-def _answers(wiring: Wiring) -> ProviderStatus:
+def _answers(wiring: ProviderPlan) -> ProviderStatus:
     detail = "extractive: quotes the best sentences, no language model"
     if wiring.writer:
         detail = "written by the language model, each sentence checked"
     return ProviderStatus(name="Answers", on=True, detail=detail)
 
 
-def _web(wiring: Wiring, place: Callable[[Path], str]) -> ProviderStatus:
+def _web(wiring: ProviderPlan, place: Callable[[Path], str]) -> ProviderStatus:
     lacks, on = wiring.lacks("search"), bool(wiring.webs)
     detail = _on(wiring.webs[0], wiring, place) if on else "off"
     if wiring.asks:
@@ -169,7 +169,7 @@ def _web(wiring: Wiring, place: Callable[[Path], str]) -> ProviderStatus:
     return ProviderStatus(name="Web search", on=on, detail=detail)
 
 
-def _on(web: Service[WebProvider], wiring: Wiring, place: Callable[[Path], str]) -> str:
+def _on(web: Service[WebProvider], wiring: ProviderPlan, place: Callable[[Path], str]) -> str:
     if web.provider == FOLDER:
         return wiring.given_web or f"folder: {place(wiring.folder) if wiring.folder else None}"
     where = f" at {web.host}" if web.provider.server else ""

@@ -19,14 +19,14 @@ from crag.correct.refinement import make_strip, scored_strips
 from crag.evaluator.trigger import decide
 from crag.generate.disagreements import with_disagreements
 from crag.generate.verification import faithfulness
-from crag.run.parts import Parts, State
+from crag.run.context import RunContext, State
 from crag.text.injection import detect_injection, mask_injection
 
 PAGE_CHARS = 2_000
 """How much of a web page is used where the strategy takes pages as they are."""
 
 
-def contextualize(state: State, parts: Parts) -> State:
+def contextualize(state: State, parts: RunContext) -> State:
     """A question that follows on others, made to stand alone: as a person worded it, or from what came before."""
     asked, history, worded = state["question"], state["history"], state["standalone"]
     if worded:
@@ -36,7 +36,7 @@ def contextualize(state: State, parts: Parts) -> State:
         made = parts.contextualizer.standalone(asked, history)
         by = parts.contextualizer.by
     parts.emit(
-        ev.Contextualized(
+        ev.QuestionRewritten(
             question=asked,
             standalone=made.question,
             by=by,
@@ -48,7 +48,7 @@ def contextualize(state: State, parts: Parts) -> State:
     return {"question": made.question, "query": made.question, "tried": (made.question,)}
 
 
-def retrieve(state: State, parts: Parts) -> State:
+def retrieve(state: State, parts: RunContext) -> State:
     """Retrieve the k chunks most similar to the query. What of them speaks to a model is marked; they stay whole."""
     round = state["round"]
     found = tuple(
@@ -59,7 +59,7 @@ def retrieve(state: State, parts: Parts) -> State:
     return {"retrieved": found, "acted": found, "grades": {}, "joint": None, "decision": None}
 
 
-def evaluate(state: State, parts: Parts) -> State:
+def evaluate(state: State, parts: RunContext) -> State:
     """A grade for every chunk, or one over all of them; always of the question as it was asked."""
     limit = parts.settings.grade_chars
     passages = [Passage(id=found.chunk.id, text=found.chunk.graded_text(limit)) for found in state["retrieved"]]
@@ -78,7 +78,7 @@ def evaluate(state: State, parts: Parts) -> State:
     return {"grades": grades}
 
 
-def act(state: State, parts: Parts) -> State:
+def act(state: State, parts: RunContext) -> State:
     """The action that the grades lead to; a forced one, where the library is not searched again."""
     settings, own = parts.settings, state["retrieved"]
     here = Round(query=state["query"], chunks=own, grades=state["grades"], joint=state.get("joint"))
@@ -96,17 +96,17 @@ def act(state: State, parts: Parts) -> State:
     if not loops(decision.action, round=state["round"], settings=settings):
         decision = acted_on(decision, settings)
     following: State = {"rounds": rounds, "acted": acted, "grades": graded, "joint": joint}
-    return {**following, **_decided(decision, {**state, **following}, parts)}
+    return {**following, **_record_decision(decision, {**state, **following}, parts)}
 
 
-def _decided(decision: Decision, state: State, parts: Parts) -> State:
+def _record_decision(decision: Decision, state: State, parts: RunContext) -> State:
     acted, own = ([found.chunk.id for found in each] for each in (state["acted"], state["retrieved"]))
     chunks = () if acted == own else tuple(acted)
     parts.emit(ev.ActionTaken(decision=decision, round=state["round"], chunks=chunks, at=parts.now()))
     return {"decision": decision}
 
 
-def rewrite_for_library(state: State, parts: Parts) -> State:
+def rewrite_for_library(state: State, parts: RunContext) -> State:
     """Another query for the library, with the chunks that failed in view; where there is none, the loop ends here."""
     failed = [found.chunk for found in state["retrieved"]]
     tried, keywords = state["tried"], parts.settings.rewrite_keywords
@@ -119,11 +119,11 @@ def rewrite_for_library(state: State, parts: Parts) -> State:
             )
         )
     elif (decision := state["decision"]) and (last := acted_on(decision, parts.settings)) != decision:
-        following.update(_decided(last, state, parts))
+        following.update(_record_decision(last, state, parts))
     return following
 
 
-def refine_documents(state: State, parts: Parts) -> State:
+def refine_documents(state: State, parts: RunContext) -> State:
     """The chunks' strips, scored and filtered; or the chunks whole, where the strategy does not refine."""
     settings = parts.settings
     decision = state.get("decision")
@@ -131,7 +131,7 @@ def refine_documents(state: State, parts: Parts) -> State:
     chunks = [found.chunk for found in state["acted"] if keeps_chunk(_grade(state, found.chunk), settings)]
     if refines(action, settings):
         best = best_chunk([(chunk.id, _grade(state, chunk)) for chunk in chunks], action, settings)
-        strips = _refined(chunks, "internal", state["question"], parts, best)
+        strips = _refine(chunks, "internal", state["question"], parts, best)
     else:
         strips = tuple(
             make_strip(chunk.id, chunk.text, "internal", 0, len(chunk.text), _score(_grade(state, chunk)), kept=True)
@@ -141,7 +141,7 @@ def refine_documents(state: State, parts: Parts) -> State:
     return {"strips": strips}
 
 
-def rewrite_for_web(state: State, parts: Parts) -> State:
+def rewrite_for_web(state: State, parts: RunContext) -> State:
     """The query that leaves for the web: the one that was given, else the question rewritten, or as it is."""
     question = state["question"]
     query, by = outgoing(parts.settings.web_query), "given"
@@ -152,26 +152,26 @@ def rewrite_for_web(state: State, parts: Parts) -> State:
     return {"web_query": query}
 
 
-def search(state: State, parts: Parts) -> State:
+def search(state: State, parts: RunContext) -> State:
     """Web pages for the rewritten query; none, said openly, where the provider failed."""
     assert parts.web is not None
     found = parts.web.search(state["web_query"], parts.settings.web_results)
     if found is None:
         return {"pages": ()}
     erases = parts.settings.erase_web_injection
-    found = replace(found, pages=tuple(_marked(page, erases) for page in found.pages))
+    found = replace(found, pages=tuple(_mark_page(page, erases) for page in found.pages))
     parts.emit(found)
-    return {"pages": tuple(_masked(page) for page in found.pages) if erases else found.pages}
+    return {"pages": tuple(_mask_page(page) for page in found.pages) if erases else found.pages}
 
 
-def refine_pages(state: State, parts: Parts) -> State:
+def refine_pages(state: State, parts: RunContext) -> State:
     """The web pages' strips, scored and filtered by the same evaluator; a page's grade is its best strip's."""
     pages = state["pages"]
     if not pages:
         return {}
     scorer = parts.scorer
     if parts.settings.refine_web:
-        strips = _refined(pages, "external", state["question"], parts)
+        strips = _refine(pages, "external", state["question"], parts)
     else:
         passages = [Passage(id=page.id, text=page.text[:PAGE_CHARS]) for page in pages]
         scores = {grade.passage_id: grade.score for grade in scorer.grade(state["question"], passages)}
@@ -191,7 +191,7 @@ def refine_pages(state: State, parts: Parts) -> State:
     return {"web_strips": strips}
 
 
-def answer(state: State, parts: Parts) -> State:
+def answer(state: State, parts: RunContext) -> State:
     """The answer to the question as it was asked, from the strips that were kept."""
     knowledge, sources = _knowledge(state), _sources(state)
     parts = _with_floor(state, parts)
@@ -212,7 +212,7 @@ def answer(state: State, parts: Parts) -> State:
     return {"answer": whole}
 
 
-def _guide(state: State, parts: Parts) -> None:
+def _guide(state: State, parts: RunContext) -> None:
     """What helps on, told after an answer that there is none."""
     if parts.guide is None:
         return
@@ -226,10 +226,10 @@ def _guide(state: State, parts: Parts) -> None:
     except StorageError as error:
         parts.outlet.worked_around("answer", error, "no guidance")
         return
-    parts.emit(ev.Guided(guidance=guidance, at=parts.now()))
+    parts.emit(ev.GuidanceOffered(guidance=guidance, at=parts.now()))
 
 
-def verify(state: State, parts: Parts) -> State:
+def verify(state: State, parts: RunContext) -> State:
     """Every sentence of the answer against the strips it cites, or all that its writer was shown."""
     made = parts.verifier.verify(state["answer"], _knowledge(state), _sources(state), parts.settings)
     score = faithfulness(made.checks)
@@ -237,18 +237,18 @@ def verify(state: State, parts: Parts) -> State:
     return {}
 
 
-def _marked(page: WebPage, erases: bool) -> WebPage:
+def _mark_page(page: WebPage, erases: bool) -> WebPage:
     """The page with the spans that speak to a model, each with whether the run erases it."""
     return replace(page, addressed=tuple(replace(each, erased=erases) for each in detect_injection(page.text)))
 
 
-def _masked(page: WebPage) -> WebPage:
+def _mask_page(page: WebPage) -> WebPage:
     """The page with blanks in place of what speaks to a model."""
     return replace(page, text=mask_injection(page.text), title=mask_injection(page.title).strip())
 
 
-def _refined(
-    sources: Sequence[Chunk | WebPage], origin: Origin, question: str, parts: Parts, anchor: str | None = None
+def _refine(
+    sources: Sequence[Chunk | WebPage], origin: Origin, question: str, parts: RunContext, anchor: str | None = None
 ) -> tuple[Strip, ...]:
     asks = parts.settings.strip_judge == "llm"
     if asks and parts.selector is None:
@@ -268,7 +268,7 @@ def _refined(
     )
 
 
-def _emit_strips(sources: Sequence[str], origin: Origin, strips: Sequence[Strip], parts: Parts) -> None:
+def _emit_strips(sources: Sequence[str], origin: Origin, strips: Sequence[Strip], parts: RunContext) -> None:
     for source in sources:
         own = tuple(strip for strip in strips if strip.source_id == source)
         parts.emit(ev.Refined(source_id=source, origin=origin, strips=own, at=parts.now()))
@@ -293,7 +293,7 @@ def _score(grade: Grade | None) -> float | None:
     return grade.score if grade else None
 
 
-def _with_floor(state: State, parts: Parts) -> Parts:
+def _with_floor(state: State, parts: RunContext) -> RunContext:
     """After a CORRECT that rests on another evaluator than the strips' scores, these alone silence no answer."""
     decision = state.get("decision")
     if parts.strip_evaluator is None or decision is None or decision.action is not Action.CORRECT:

@@ -11,11 +11,11 @@ from datetime import datetime
 from typing import Any
 
 from crag.core import events as ev
-from crag.core.meter import Call
 from crag.core.trace import Trace
+from crag.core.usage import Call
 
 
-def exported(trace: Trace, events: Sequence[ev.Event]) -> None:
+def export_spans(trace: Trace, events: Sequence[ev.Event]) -> None:
     """Ends one span for the run, one a step within it, one a call within its step."""
     try:
         from opentelemetry import trace as telemetry

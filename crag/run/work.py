@@ -10,9 +10,9 @@ from contextlib import aclosing
 from typing import TypeVar
 
 from crag.core.errors import BusyError, CancelledError
+from crag.core.fair_queue import FairQueue, QueueTicket
 from crag.core.shares import Shares
-from crag.core.turns import Turn, Turns
-from crag.run.following import followed
+from crag.run.following import follow_run
 
 __all__ = ["Told", "Work"]
 
@@ -35,7 +35,7 @@ class Work:
     """
 
     def __init__(self, at_once: int, waiting: int, callers: int = 1) -> None:
-        self._at_once, self._turns, self._waiting = at_once, Turns(at_once), Shares(waiting, callers)
+        self._at_once, self._turns, self._waiting = at_once, FairQueue(at_once), Shares(waiting, callers)
         self._each = max(1, at_once - 1) if callers > 1 else at_once
         self._under_way: set[threading.Event] = set()
         self._idle = asyncio.Event()
@@ -66,7 +66,7 @@ class Work:
             except RuntimeError:
                 log.warning("work ended after the server had")
 
-        async with aclosing(followed(run, cancel, ended)) as items:
+        async with aclosing(follow_run(run, cancel, ended)) as items:
             async for item in items:
                 yield item
 
@@ -99,7 +99,7 @@ class Work:
         except TimeoutError:
             log.warning("%d runs had not ended %s seconds after the server", len(self._under_way), within)
 
-    async def _turn(self, caller: int, told: Told) -> Turn:
+    async def _turn(self, caller: int, told: Told) -> QueueTicket:
         if not self._waiting.take(caller):
             said = f"{self._waiting.held(caller)} requests wait here already."
             raise BusyError(said, "Ask again in a moment, and fewer at once.")
@@ -120,7 +120,7 @@ class Work:
             self._waiting.give_back(caller)
         return turn
 
-    def _left(self, turn: Turn, cancel: threading.Event) -> None:
+    def _left(self, turn: QueueTicket, cancel: threading.Event) -> None:
         self._under_way.discard(cancel)
         turn.leave()
         if not self._under_way:

@@ -21,8 +21,8 @@ from crag.engine import Engine
 from crag.server import ask, chat, description, documents, embeddings, front, health, models, rerank, runs, search
 from crag.server.edge import Edge
 from crag.server.limits import Limits
-from crag.server.problems import Problem, told
-from crag.server.serving import Call, Endpoint, Serving
+from crag.server.problems import Problem, problem_response
+from crag.server.serving import Call, Endpoint, ServerState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,21 +39,21 @@ ROUTES: tuple[Served, ...] = (
     Served(method="GET", path="/healthz", endpoint=health.alive, free=True),
     Served(method="GET", path="/readyz", endpoint=health.ready, free=True),
     Served(method="GET", path="/metrics", endpoint=health.metrics, free=True),
-    Served(method="GET", path="/v1/models", endpoint=models.listed),
+    Served(method="GET", path="/v1/models", endpoint=models.list_models),
     Served(method="GET", path="/v1/models/{id}", endpoint=models.one),
     Served(method="POST", path="/v1/chat/completions", endpoint=chat.completions),
     Served(method="POST", path="/v1/ask", endpoint=ask.ask),
     Served(method="GET", path="/v1/runs/{id}", endpoint=runs.run),
     Served(method="GET", path="/v1/runs/{id}/events", endpoint=runs.events),
-    Served(method="GET", path="/openapi.json", endpoint=description.described, free=True),
+    Served(method="GET", path="/openapi.json", endpoint=description.describe_api, free=True),
     Served(method="GET", path="/", endpoint=front.front, free=True),
     *(Served(method="POST", path=path, endpoint=rerank.rerank) for path in ("/v1/rerank", "/v2/rerank", "/rerank")),
     Served(method="POST", path="/v1/embeddings", endpoint=embeddings.embeddings),
     Served(method="POST", path="/v1/search", endpoint=search.search),
-    Served(method="GET", path="/v1/documents", endpoint=documents.listed),
-    Served(method="POST", path="/v1/documents", endpoint=documents.added),
+    Served(method="GET", path="/v1/documents", endpoint=documents.list_documents),
+    Served(method="POST", path="/v1/documents", endpoint=documents.add_documents),
     Served(method="GET", path="/v1/documents/{id}", endpoint=documents.one),
-    Served(method="DELETE", path="/v1/documents/{id}", endpoint=documents.deleted),
+    Served(method="DELETE", path="/v1/documents/{id}", endpoint=documents.delete_document),
 )
 
 
@@ -63,7 +63,7 @@ def app(engine: Engine, access: Access, limits: Limits | None = None) -> Starlet
     A server that is told to end calls `app.state.serving.work.close()`, then `serving.stop()` when it can wait no
     longer; the application's own end waits for the work that is under way.
     """
-    serving = Serving.of(engine, access, limits or Limits.of(engine.config))
+    serving = ServerState.of(engine, access, limits or Limits.of(engine.config))
 
     @asynccontextmanager
     async def alive(_: Starlette) -> AsyncIterator[None]:
@@ -74,9 +74,11 @@ def app(engine: Engine, access: Access, limits: Limits | None = None) -> Starlet
         await serving.work.ended()
 
     made = Starlette(
-        routes=[Route(each.path, _Door(serving, each), methods=[each.method]) for each in ROUTES],
+        routes=[Route(each.path, AuthenticatedRoute(serving, each), methods=[each.method]) for each in ROUTES],
         middleware=[Middleware(Edge)],
-        exception_handlers={kind: told for kind in (Problem, CragError, HTTPException, ClientDisconnect, Exception)},
+        exception_handlers={
+            kind: problem_response for kind in (Problem, CragError, HTTPException, ClientDisconnect, Exception)
+        },
         lifespan=alive,
     )
     made.router.redirect_slashes = False  # it would answer before any token is looked at, under any Host
@@ -87,10 +89,10 @@ def app(engine: Engine, access: Access, limits: Limits | None = None) -> Starlet
 _ANYBODY = Caller(number=0, workspace="")
 
 
-class _Door:
+class AuthenticatedRoute:
     """What stands before an endpoint: who asks, and whether it is one request too many."""
 
-    def __init__(self, serving: Serving, served: Served) -> None:
+    def __init__(self, serving: ServerState, served: Served) -> None:
         self._serving, self._served = serving, served
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -12,15 +12,15 @@ from crag.conversation.history import leading_to
 from crag.core.errors import InputError, NotFoundError
 from crag.core.events import Event
 from crag.core.exchanges import Exchange
-from crag.core.scope import Scope, narrowed
+from crag.core.scope import Scope, narrow_filter
 from crag.core.settings import Settings
-from crag.server.asking import Run, asking, chosen, question_of, traced
+from crag.export.records import event_record, trace_record
+from crag.server.asking import Run, asking, choose_settings, question_of, run_to_end
 from crag.server.bodies import Body
 from crag.server.models import DEFAULT_STRATEGY
 from crag.server.problems import Problem, problem_of
 from crag.server.serving import Call
-from crag.server.sse import HEARTBEAT, EventStream, beating, framed
-from crag.telling.records import event_record, trace_record
+from crag.server.sse import HEARTBEAT, EventStream, format_sse, with_heartbeat
 
 
 class AskRequest(Body):
@@ -46,34 +46,34 @@ async def ask(call: Call) -> Response:
     body = await call.body(AskRequest)
     question = question_of(body.question, "question")
     changes = {**body.settings, **({"where": body.where} if body.where else {})}
-    settings = chosen(body.strategy, changes, "")
+    settings = choose_settings(body.strategy, changes, "")
     settings, history = await call.work(lambda: _led(call, body, settings))
     how = asking(call, settings, history, body.wanted)
     if body.stream:
         run = Run(call, question, body.strategy, how)
         await call.attend(run.begin())
         return EventStream(_events(run), call.cancel.set)
-    return JSONResponse(await call.work(lambda: trace_record(traced(call, question, body.strategy, how))))
+    return JSONResponse(await call.work(lambda: trace_record(run_to_end(call, question, body.strategy, how))))
 
 
 async def _events(run: Run) -> AsyncIterator[str]:
     """Each event by its number, from 1, then the whole run under the number that follows."""
     number = 0
     try:
-        async for event in beating(run.events()):
+        async for event in with_heartbeat(run.events()):
             if event is None:
                 yield HEARTBEAT
                 continue
             number += 1
-            yield numbered(number, event)
-        yield framed(trace_record(run.trace), "trace", number + 1)
+            yield format_event(number, event)
+        yield format_sse(trace_record(run.trace), "trace", number + 1)
     except Exception as error:  # noqa: BLE001 (the reply has begun: its reader is told in the stream)
-        yield framed(problem_of(error).body, "error")
+        yield format_sse(problem_of(error).body, "error")
 
 
-def numbered(number: int, event: Event) -> str:
+def format_event(number: int, event: Event) -> str:
     """An event of a run as one of a stream."""
-    return framed(event_record(event), event.kind, number)
+    return format_sse(event_record(event), event.kind, number)
 
 
 def _led(call: Call, body: AskRequest, settings: Settings) -> tuple[Settings, list[Exchange]]:
@@ -88,7 +88,7 @@ def _led(call: Call, body: AskRequest, settings: Settings) -> tuple[Settings, li
                 said = "There is no document of this id in this library; GET /v1/documents lists them."
                 raise Problem(404, "not_found", said, param=f"documents.{place}")
     try:
-        where = narrowed(settings.where, Scope(tuple(body.documents), tuple(body.tags)))
+        where = narrow_filter(settings.where, Scope(tuple(body.documents), tuple(body.tags)))
     except InputError as error:
         raise Problem(400, "invalid_scope", str(error), param="documents") from error
     try:

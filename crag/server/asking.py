@@ -12,14 +12,22 @@ from crag.core.errors import CragError, InputError
 from crag.core.exchanges import Exchange
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Wanted
-from crag.run.admission import checked
+from crag.core.types import OutputMode
+from crag.run.admission import check_question
 from crag.run.asking import Asking
 from crag.server.problems import Problem
 from crag.server.serving import Call
 from crag.strategies import STRATEGIES
 
-_OPENING = (ev.RunStarted, ev.Scoped, ev.Contextualized, ev.StepStarted, ev.StepFinished, ev.Called, ev.Failed)
+_OPENING = (
+    ev.RunStarted,
+    ev.ScopeResolved,
+    ev.QuestionRewritten,
+    ev.StepStarted,
+    ev.StepFinished,
+    ev.Called,
+    ev.Failed,
+)
 """After these a run may still end without having retrieved anything."""
 
 
@@ -59,7 +67,7 @@ class Run:
             yield event
 
 
-def asking(call: Call, settings: Settings, history: Sequence[Exchange] = (), wanted: Wanted = "answer") -> Asking:
+def asking(call: Call, settings: Settings, history: Sequence[Exchange] = (), wanted: OutputMode = "answer") -> Asking:
     """How the engine is asked for a request."""
     return Asking(
         settings=settings,
@@ -71,13 +79,13 @@ def asking(call: Call, settings: Settings, history: Sequence[Exchange] = (), wan
     )
 
 
-def traced(call: Call, question: str, strategy: str, how: Asking) -> Trace:
+def run_to_end(call: Call, question: str, strategy: str, how: Asking) -> Trace:
     """The whole run. Raises as `Engine.trace`."""
     call.sends_keys()
     return call.engine.trace(question, strategy, call.workspace, **how)
 
 
-def chosen(strategy: str, changes: Mapping[str, Any], param: str) -> Settings:
+def choose_settings(strategy: str, changes: Mapping[str, Any], param: str) -> Settings:
     """The settings of a strategy with changes. Raises Problem, `param` the field of the body that they came in."""
     if strategy not in STRATEGIES:
         known = ", ".join(STRATEGIES)
@@ -92,7 +100,7 @@ def chosen(strategy: str, changes: Mapping[str, Any], param: str) -> Settings:
 def question_of(text: str, param: str) -> str:
     """The question, before a run is made of it. Raises Problem for an empty and for a too long one."""
     try:
-        return checked(text)
+        return check_question(text)
     except InputError as error:
         raise Problem(400, "invalid_question", str(error), param=param) from error
 

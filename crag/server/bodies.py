@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from crag.core.transfer import Pace, bound_body, too_large
 from crag.server.limits import Limits
-from crag.server.problems import Problem, refused
+from crag.server.problems import Problem, problem_of_body
 
 B = TypeVar("B", bound="Body")
 _AT_ONCE = 200_000
@@ -39,7 +39,7 @@ async def json_body(request: Request, limits: Limits, model: type[B], hold: Call
             return await asyncio.to_thread(model.model_validate_json, data)
         return model.model_validate_json(data)
     except ValidationError as error:
-        raise refused(error) from error
+        raise problem_of_body(error) from error
 
 
 async def pieces(request: Request, most: int, pace: Pace, hold: Callable[[int], bool]) -> AsyncGenerator[bytes, None]:

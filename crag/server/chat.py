@@ -10,7 +10,8 @@ from starlette.responses import JSONResponse, Response
 from crag.core import events as ev
 from crag.core.trace import Trace
 from crag.core.types import Answer
-from crag.server.asking import Run, asking, chosen, question_of, traced
+from crag.export.chat import Harmless, closing, opening
+from crag.server.asking import Run, asking, choose_settings, question_of, run_to_end
 from crag.server.chatting import ChatRequest
 from crag.server.completion import (
     ChatChunk,
@@ -26,8 +27,7 @@ from crag.server.completion import (
 from crag.server.models import strategies, unknown
 from crag.server.problems import problem_of
 from crag.server.serving import Call
-from crag.server.sse import HEARTBEAT, EventStream, beating, framed
-from crag.telling.chat import Harmless, closing, opening
+from crag.server.sse import HEARTBEAT, EventStream, format_sse, with_heartbeat
 
 _DONE = "data: [DONE]\n\n"
 
@@ -40,14 +40,14 @@ async def completions(call: Call) -> Response:
     body.check()
     question = question_of(body.question, "messages")
     strategy = body.crag.strategy or known[body.model]
-    settings = chosen(strategy, body.crag.settings, "crag.")
+    settings = choose_settings(strategy, body.crag.settings, "crag.")
     how = asking(call, settings, body.history())
     if body.stream:
         run = Run(call, question, strategy, how)
         await call.attend(run.begin())
         quotes = call.engine.wiring(settings=settings).writer is None
         return EventStream(_chunks(run, body, quotes=quotes), call.cancel.set)
-    trace = await call.work(lambda: traced(call, question, strategy, how))
+    trace = await call.work(lambda: run_to_end(call, question, strategy, how))
     return JSONResponse(_whole(trace, body).model_dump(mode="json"))
 
 
@@ -81,14 +81,14 @@ async def _chunks(run: Run, body: ChatRequest, *, quotes: bool) -> AsyncIterator
             usage=usage_of(run.trace) if last else None,
             crag=crag_record(run.trace) if last else None,
         )
-        return framed(made.record(counted=counted))
+        return format_sse(made.record(counted=counted))
 
     def said(text: str) -> str:
         return chunk(ChunkChoice(delta=Delta(content=text)))
 
     harmless, written = Harmless(), ""
     try:
-        async for event in beating(run.events()):
+        async for event in with_heartbeat(run.events()):
             match event:
                 case None:
                     yield HEARTBEAT
@@ -108,7 +108,7 @@ async def _chunks(run: Run, body: ChatRequest, *, quotes: bool) -> AsyncIterator
         if counted:
             yield chunk(last=True)
     except Exception as error:  # noqa: BLE001 (the reply has begun: its reader is told in the stream)
-        yield framed(problem_of(error).body)
+        yield format_sse(problem_of(error).body)
     yield _DONE
 
 

@@ -15,9 +15,9 @@ from pydantic import ConfigDict, Field
 from crag.conversation.history import EXCHANGES, QUESTION_CHARS
 from crag.conversation.rules import RuleContextualizer
 from crag.core.exchanges import Exchange
+from crag.export.chat import extract_answer
 from crag.server.bodies import Body
 from crag.server.problems import Problem
-from crag.telling.chat import spoken
 
 _LOOKED_AT = 2 * EXCHANGES
 """So many of the latest exchanges of a chat are read; a run looks at the last few of them."""
@@ -97,7 +97,7 @@ class ChatRequest(Body):
         rules = RuleContextualizer()
         for question, answer in list(_exchanges(self.messages))[-_LOOKED_AT:]:
             alone = rules.standalone(question[:QUESTION_CHARS].strip(), known).question
-            known.append(Exchange(question=alone, answer=spoken(answer[:_MOST_READ])))
+            known.append(Exchange(question=alone, answer=extract_answer(answer[:_MOST_READ])))
         return known
 
     def check(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from crag.core.makers import named
+from crag.core.makers import name_in_sentence
 from crag.core.remarks import disagreement_sentence
 from crag.core.trace import Trace
 from crag.core.types import Action, Citation
@@ -140,7 +140,7 @@ def finish_of(trace: Trace) -> FinishReason:
 
 
 def _warnings(trace: Trace) -> list[str]:
-    said = [f"{failure_sentence(each, named)} {each.remedy}" for each in trace.failures if not each.fatal]
+    said = [f"{failure_sentence(each, name_in_sentence)} {each.remedy}" for each in trace.failures if not each.fatal]
     if answer := trace.answer:
         said += [unnamed_sentence(answer.unnamed)] if answer.unnamed else []
         said += [remark_sentence(each) for each in answer.remarks]

@@ -103,31 +103,33 @@ def operations() -> dict[Endpoint, Operation]:
             gives="`data`: chunks, best first, with text, document, page and similarity.",
             body=search.Search,
         ),
-        documents.listed: Operation(
+        documents.list_documents: Operation(
             summary="List the documents",
             gives="`data`: documents, oldest first; `total`; `has_more`.",
             queries={"limit": "How many, up to 1,000.", "after": "The id of the last one seen."},
         ),
-        documents.added: Operation(
+        documents.add_documents: Operation(
             summary="Add documents",
             gives="`data`: of each file its `outcome`, added, duplicate or failed, with the document or the error.",
             body=documents.Adding,
             form=True,
         ),
         documents.one: Operation(summary="A document", gives="What is known of it."),
-        documents.deleted: Operation(summary="Delete a document", gives="That it is deleted."),
-        models.listed: Operation(summary="List the models", gives="`data`: models; one that chats means a strategy."),
+        documents.delete_document: Operation(summary="Delete a document", gives="That it is deleted."),
+        models.list_models: Operation(
+            summary="List the models", gives="`data`: models; one that chats means a strategy."
+        ),
         models.one: Operation(summary="A model", gives="What it is for."),
         health.alive: Operation(summary="Whether the server is there", gives="That it is."),
         health.metrics: Operation(
             summary="Metrics for Prometheus", gives="Its text form, for who may have it; 401 or 404 for others."
         ),
         health.ready: Operation(summary="Whether it can answer at once", gives="That it can; 503 where not."),
-        described: Operation(summary="This description", gives="OpenAPI 3.1."),
+        describe_api: Operation(summary="This description", gives="OpenAPI 3.1."),
     }
 
 
-async def described(call: Call) -> Response:
+async def describe_api(call: Call) -> Response:
     """The description."""
     return JSONResponse(document(call.request.app.state.served))
 
@@ -168,7 +170,7 @@ def _operation(served: Served, operation: Operation) -> dict[str, Any]:
     made: dict[str, Any] = {
         "operationId": f"{served.method.lower()}{served.path.replace('/', '_').replace('{', '').replace('}', '')}",
         "summary": operation.summary,
-        "responses": {"200": _given(operation), "default": {"$ref": f"#/components/responses/{_PROBLEM}"}},
+        "responses": {"200": _describe_operation(operation), "default": {"$ref": f"#/components/responses/{_PROBLEM}"}},
     }
     if served.free:
         made["security"] = []
@@ -192,7 +194,7 @@ _UPLOAD = {
 }
 
 
-def _given(operation: Operation) -> dict[str, Any]:
+def _describe_operation(operation: Operation) -> dict[str, Any]:
     content: dict[str, Any] = {}
     if operation.reply is not None:
         content = _as_json(operation.reply)

@@ -26,7 +26,7 @@ _STATUSES = {"limit_reached": 429, "no_room": 507, "unreadable_document": 422}
 File = tuple[str, Callable[[], bytes]]
 
 
-def _decoded(given: Any) -> Any:
+def _decode_fields(given: Any) -> Any:
     if not isinstance(given, str):
         return given
     try:
@@ -40,7 +40,7 @@ class Adding(Body):
 
     name: str = Field("document.txt", min_length=1, max_length=500)
     text: str | None = None
-    base64: Annotated[bytes | None, BeforeValidator(_decoded)] = None
+    base64: Annotated[bytes | None, BeforeValidator(_decode_fields)] = None
     confidence: float = Field(1.0, ge=0, le=1)
 
     @model_validator(mode="after")
@@ -73,7 +73,7 @@ def record(document: Document) -> dict[str, Any]:
     }
 
 
-async def listed(call: Call) -> Response:
+async def list_documents(call: Call) -> Response:
     """A page of documents, oldest first: `limit` of them `after` an id."""
     limit, after = _number(call, "limit", PAGE, MOST_A_PAGE), call.request.query_params.get("after")
 
@@ -96,7 +96,7 @@ async def one(call: Call) -> Response:
     return JSONResponse(await call.work(lambda: record(call.engine.library(call.workspace).documents.get(id))))
 
 
-async def deleted(call: Call) -> Response:
+async def delete_document(call: Call) -> Response:
     """The document with all that hangs on it is deleted; runs that quoted it stay."""
     id = _id(call)
 
@@ -110,7 +110,7 @@ async def deleted(call: Call) -> Response:
     return JSONResponse({"id": id, "object": "document.deleted", "deleted": True})
 
 
-async def added(call: Call) -> Response:
+async def add_documents(call: Call) -> Response:
     """What came of each file: added, a duplicate of one that is there, or failed and why; 422 where all failed.
 
     Files come in a form (multipart), each in a field of any name, and lie on the disk until they are read; a single
@@ -140,7 +140,7 @@ async def added(call: Call) -> Response:
 
 
 def _outcomes(call: Call, files: list[File], confidence: float) -> Response:
-    data = list(_ended(call, files, confidence))
+    data = list(_describe_results(call, files, confidence))
     errors = [each["error"] for each in data if each["error"]]
     if len(errors) < len(data):
         return JSONResponse({"object": "list", "data": data})
@@ -150,7 +150,7 @@ def _outcomes(call: Call, files: list[File], confidence: float) -> Response:
     return JSONResponse({**problem.body, "object": "list", "data": data}, problem.status, headers)
 
 
-def _ended(call: Call, files: list[File], confidence: float) -> Iterator[dict[str, Any]]:
+def _describe_results(call: Call, files: list[File], confidence: float) -> Iterator[dict[str, Any]]:
     """What came of each file, in order."""
     for event in call.engine.add_files(files, call.workspace, confidence=confidence, cancel=call.cancel):
         match event:

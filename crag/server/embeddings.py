@@ -61,7 +61,7 @@ def _reply(call: Call, asked: Embedding) -> Response:
     for first in range(0, len(asked.input), _TOGETHER):
         if call.cancel.is_set():
             raise CancelledError("It was stopped before all texts were embedded.")
-        found = _embedded(call, asked, asked.input[first : first + _TOGETHER])
+        found = _embed(call, asked, asked.input[first : first + _TOGETHER])
         if asked.encoding_format == "base64":
             vectors += [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in found]
         else:
@@ -71,7 +71,7 @@ def _reply(call: Call, asked: Embedding) -> Response:
     return JSONResponse({"object": "list", "data": data, "model": asked.model, "usage": usage})
 
 
-def _embedded(call: Call, asked: Embedding, texts: list[str]) -> NDArray[np.float32]:
+def _embed(call: Call, asked: Embedding, texts: list[str]) -> NDArray[np.float32]:
     embedder = call.engine.embedder
     if asked.input_type in ("query", "search_query") and isinstance(embedder, QuestionEmbedder):
         return np.stack([embedder.embed_question(text) for text in texts])

@@ -12,12 +12,12 @@ from crag.core.errors import CragError
 from crag.monitoring.scraping import Scrape
 
 if TYPE_CHECKING:
-    from crag.server.serving import Call, Serving
+    from crag.server.serving import Call, ServerState
 
 _log = logging.getLogger(__name__)
 
 
-def warm(serving: Serving) -> None:
+def warm(serving: ServerState) -> None:
     """Load the models. What fails is logged, and the server does not become ready."""
     try:
         serving.engine.embedder.embed(["ready"])

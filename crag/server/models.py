@@ -35,7 +35,7 @@ def unknown(model: str, kind: str) -> Problem:
     return Problem(404, "model_not_found", said, param="model")
 
 
-async def listed(call: Call) -> Response:
+async def list_models(call: Call) -> Response:
     return JSONResponse({"object": "list", "data": records()})
 
 

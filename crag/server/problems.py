@@ -110,7 +110,7 @@ def problem_of(error: Exception) -> Problem:
     return Problem(500, "failed", "The server failed at this request. Its log says more.")
 
 
-def refused(error: ValidationError) -> Problem:
+def problem_of_body(error: ValidationError) -> Problem:
     """What is wrong with a body: its first fault, with the name of the field; never what was sent there."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     if first["type"] == "json_invalid":
@@ -121,7 +121,7 @@ def refused(error: ValidationError) -> Problem:
     return Problem(422, "invalid_field", f"{where}{said}.", param=param and param[:100])
 
 
-async def told(request: Request, error: Exception) -> Response:
+async def problem_response(request: Request, error: Exception) -> Response:
     """The reply to a request that raised."""
     if isinstance(error, ClientDisconnect):
         return Response(status_code=400)  # nobody reads it

@@ -51,7 +51,7 @@ async def rerank(call: Call) -> Response:
     asked = await call.body(Reranking)
     if asked.model not in (RERANK, call.engine.evaluator.id):
         raise unknown(asked.model, "rerank")
-    grades = await call.work(lambda: _graded(call, asked.query, asked.documents))
+    grades = await call.work(lambda: _grade_texts(call, asked.query, asked.documents))
     scored = sorted(((grade.score or 0.0, -place) for place, grade in enumerate(grades)), reverse=True)
     results: list[dict[str, Any]] = [{"index": -place, "relevance_score": score} for score, place in scored]
     if asked.return_documents:
@@ -68,7 +68,7 @@ async def rerank(call: Call) -> Response:
     )
 
 
-def _graded(call: Call, query: str, texts: list[str]) -> list[Grade]:
+def _grade_texts(call: Call, query: str, texts: list[str]) -> list[Grade]:
     """A grade with a score for each text. Raises Problem 502 where one has none."""
     grades: list[Grade] = []
     call.sends_keys()

@@ -11,7 +11,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from crag.core.listening import IDLE_SECONDS
-from crag.server.serving import Serving
+from crag.server.serving import ServerState
 
 _MORE = 30
 """Seconds that are left to requests which were told to end, before their connections are cut."""
@@ -24,7 +24,7 @@ class Server(uvicorn.Server):
     """
 
     def __init__(self, app: Starlette) -> None:
-        self._serving: Serving = app.state.serving
+        self._serving: ServerState = app.state.serving
         super().__init__(
             uvicorn.Config(
                 app,

@@ -8,10 +8,10 @@ from starlette.responses import JSONResponse, Response
 
 from crag.core.events import Event
 from crag.core.trace import Trace
-from crag.server.ask import numbered
+from crag.export.records import trace_record
+from crag.server.ask import format_event
 from crag.server.serving import Call
-from crag.server.sse import EventStream, framed
-from crag.telling.records import trace_record
+from crag.server.sse import EventStream, format_sse
 
 
 async def run(call: Call) -> Response:
@@ -26,11 +26,11 @@ async def events(call: Call) -> Response:
     runs = call.engine.library(call.workspace).runs
     found = await call.work(lambda: runs.events(id))
     seen = call.request.headers.get("last-event-id", "")
-    return EventStream(_told(found, int(seen) if seen.isdecimal() and len(seen) < 10 else 0))
+    return EventStream(_stream_events(found, int(seen) if seen.isdecimal() and len(seen) < 10 else 0))
 
 
-async def _told(found: Sequence[Event], seen: int) -> AsyncIterator[str]:
+async def _stream_events(found: Sequence[Event], seen: int) -> AsyncIterator[str]:
     for number, event in enumerate(found, 1):
         if number > seen:
-            yield numbered(number, event)
-    yield framed(trace_record(Trace.from_events(found)), "trace", len(found) + 1)
+            yield format_event(number, event)
+    yield format_sse(trace_record(Trace.from_events(found)), "trace", len(found) + 1)

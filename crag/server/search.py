@@ -7,10 +7,10 @@ from typing import Any, Literal
 from pydantic import Field
 from starlette.responses import JSONResponse, Response
 
+from crag.export.records import hit_record
 from crag.run.admission import QUESTION_CHARS
 from crag.server.bodies import Body
 from crag.server.serving import Call
-from crag.telling.records import hit_record
 
 
 class Search(Body):

@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Serving:
+class ServerState:
     """One server: its engine, who may use it, how much of it, and what is under way."""
 
     engine: Engine
@@ -53,9 +53,9 @@ class Serving:
     """Where anybody may read them."""
 
     @classmethod
-    def of(cls, engine: Engine, access: Access, limits: Limits) -> Serving:
+    def of(cls, engine: Engine, access: Access, limits: Limits) -> ServerState:
         ready, health = threading.Event(), Health.of(engine.config, server_at(engine.config.database_url))
-        scraping = Scraping(engine.config.metrics, metrics_token(), not access.asks, partial(_audited, engine))
+        scraping = Scraping(engine.config.metrics, metrics_token(), not access.asks, partial(_audit_refusal, engine))
         metrics = None
         if scraping.on:
             sources = standing(lambda: engine, health, ready.is_set)
@@ -83,7 +83,7 @@ class Serving:
             _log.info("stopping %d requests that are under way", stopped)
 
 
-def _audited(engine: Engine, why: str) -> None:
+def _audit_refusal(engine: Engine, why: str) -> None:
     engine.teams.audit.note("scrape", "visitor", what="/metrics", detail=why, refused=True)
 
 
@@ -91,7 +91,7 @@ def _audited(engine: Engine, why: str) -> None:
 class Call:
     """One request. `cancel` is set when its client has gone, or when the server ends and can wait no longer."""
 
-    serving: Serving
+    serving: ServerState
     request: Request
     caller: Caller
     held: ExitStack = field(default_factory=ExitStack)

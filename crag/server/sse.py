@@ -16,14 +16,14 @@ HEARTBEAT = ": still working\n\n"
 HEARTBEAT_SECONDS = 15.0
 
 
-def framed(data: Any, event: str = "", id: int | None = None) -> str:
+def format_sse(data: Any, event: str = "", id: int | None = None) -> str:
     """One event, its data as JSON on one line. In ASCII: some readers end a line at more than its end."""
     lines = [f"event: {event}"] if event else []
     lines += [f"id: {id}"] if id is not None else []
     return "\n".join([*lines, f"data: {json.dumps(data)}", "", ""])
 
 
-async def beating(items: AsyncIterator[T], seconds: float = HEARTBEAT_SECONDS) -> AsyncIterator[T | None]:
+async def with_heartbeat(items: AsyncIterator[T], seconds: float = HEARTBEAT_SECONDS) -> AsyncIterator[T | None]:
     """The items as they come, and None as often as so many seconds pass without one."""
     following: asyncio.Future[T] | None = None
     try:

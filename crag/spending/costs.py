@@ -7,10 +7,10 @@ from dataclasses import dataclass, fields
 from typing import get_args
 
 from crag.core.makers import Maker
-from crag.core.meter import Call, DaySpending
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Step, WebPage
+from crag.core.usage import Call, DaySpending
 from crag.core.wording import count
 from crag.spending.prices import Price, money, price_of
 
@@ -55,16 +55,16 @@ class Spent:
         return f"at least {money(self.dollars)}" if self.unknown else money(self.dollars)
 
 
-def spent(calls: Iterable[Call], prices: Mapping[str, Price]) -> Spent:
+def sum_calls(calls: Iterable[Call], prices: Mapping[str, Price]) -> Spent:
     """The sums over calls."""
-    return summed(_of_call(call, prices) for call in calls)
+    return sum_spent(_of_call(call, prices) for call in calls)
 
 
 def by_step(trace: Trace, prices: Mapping[str, Price]) -> dict[Step, Spent]:
     """The sums of each step that made calls, in the order of steps."""
     steps: tuple[Step, ...] = get_args(Step)
     made = {step: [call for call in trace.calls if call.step == step] for step in steps}
-    return {step: spent(calls, prices) for step, calls in made.items() if calls}
+    return {step: sum_calls(calls, prices) for step, calls in made.items() if calls}
 
 
 def of_day(sums: DaySpending, prices: Mapping[str, Price]) -> Spent:
@@ -85,7 +85,7 @@ def of_day(sums: DaySpending, prices: Mapping[str, Price]) -> Spent:
     )
 
 
-def summed(parts: Iterable[Spent]) -> Spent:
+def sum_spent(parts: Iterable[Spent]) -> Spent:
     """All of them together."""
     every = list(parts)
     return Spent(**{each.name: sum(getattr(part, each.name) for part in every) for each in fields(Spent)})
@@ -196,7 +196,7 @@ def _prompt(texts: Iterable[tuple[str, Chunk | WebPage | None]], trace: Trace, s
 
 def cost_sentence(trace: Trace, prices: Mapping[str, Price]) -> str:
     """A run's outside calls in one line, with plain RAG beside: for the shell."""
-    whole = spent(trace.calls, prices)
+    whole = sum_calls(trace.calls, prices)
     if not whole.calls:
         return "No outside calls: local models cost nothing."
     parts = [count(whole.calls - whole.searches, "model call")]

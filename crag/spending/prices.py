@@ -9,7 +9,7 @@ from crag.core.errors import SettingsError
 from crag.core.provider import Price
 from crag.providers.registry import GGUF, PROVIDERS, evaluators, webs
 
-__all__ = ["PRICES", "Price", "money", "parsed", "price_of", "table", "usable", "written"]
+__all__ = ["PRICES", "Price", "format_prices", "money", "parse_price", "price_of", "table", "usable"]
 
 FORM = "Write model=in/out in US dollars for a million tokens, or provider=in/out/call; model=none takes a price away."
 
@@ -65,9 +65,9 @@ def price_of(model: str, provider: str, prices: Mapping[str, Price]) -> Price | 
 
 def table(entries: Iterable[str] = ()) -> dict[str, Price]:
     """The shipped prices with the user's over them. Raises SettingsError naming the first bad entry."""
-    prices = _listed()
+    prices = _list_prices()
     for entry in entries:
-        name, price = parsed(entry)
+        name, price = parse_price(entry)
         if price is None:
             prices.pop(name, None)
         else:
@@ -83,7 +83,7 @@ def usable(entries: Iterable[str]) -> dict[str, Price]:
         return table()
 
 
-def parsed(entry: str) -> tuple[str, Price | None]:
+def parse_price(entry: str) -> tuple[str, Price | None]:
     """An entry's name and price; None for "name=none", which says that the price is not known.
 
     Raises SettingsError that repeats the entry.
@@ -102,7 +102,7 @@ def parsed(entry: str) -> tuple[str, Price | None]:
         raise SettingsError(f"The price {entry!r} can't be read.", FORM) from error
 
 
-def written(prices: Mapping[str, Price]) -> tuple[str, ...]:
+def format_prices(prices: Mapping[str, Price]) -> tuple[str, ...]:
     """The entries that make the shipped table into `prices`: none where they are the same.
 
     Raises SettingsError for a name that can't be written: an empty one, or one with a comma, which parts entries.
@@ -110,12 +110,12 @@ def written(prices: Mapping[str, Price]) -> tuple[str, ...]:
     for name in prices:
         if not name.strip() or name != name.strip() or "," in name:
             raise SettingsError(f"{name!r} is no name of a model.", "Write it as its server does, without commas.")
-    known = _listed()
+    known = _list_prices()
     gone = tuple(f"{name}=none" for name in known if name not in prices)
     return gone + tuple(f"{name}={_form(price)}" for name, price in prices.items() if known.get(name) != price)
 
 
-def _listed() -> dict[str, Price]:
+def _list_prices() -> dict[str, Price]:
     """The shipped table, and what other packages' providers say of themselves."""
     plugged = (*webs().values(), *evaluators().values())
     return {**PRICES, **{each.name: each.price for each in plugged if each.price is not None}}

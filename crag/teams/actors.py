@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from crag.core.roles import Role
     from crag.teams.audit import AuditedAct, AuditLog
 
-__all__ = ["Actor", "Somebody", "check", "one_line", "refusals_noted"]
+__all__ = ["Actor", "Principal", "check", "one_line", "refusals_noted"]
 
 
-class Somebody(Protocol):
+class Principal(Protocol):
     """A person as far as it decides what they may enter. `email` is empty where nobody vouches for it."""
 
     @property

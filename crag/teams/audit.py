@@ -14,11 +14,11 @@ from sqlalchemy import delete, func, insert, select
 
 from crag.core.errors import StorageError
 from crag.teams.acts import AuditedAct
-from crag.teams.floods import Floods
+from crag.teams.audit_rate_limiter import AuditRateLimiter
 from crag.teams.store import Store
 from crag.teams.tables import audit
 
-__all__ = ["AuditLog", "AuditedAct", "Entry", "told"]
+__all__ = ["AuditLog", "AuditedAct", "Entry", "format_setting"]
 
 _log = logging.getLogger("crag.audit")
 
@@ -44,7 +44,7 @@ class AuditLog:
     """Entries are added and, after the time that the operator sets, removed; never changed. Thread-safe."""
 
     def __init__(self, store: Store) -> None:
-        self._store, self._floods = store, Floods()
+        self._store, self._floods = store, AuditRateLimiter()
 
     def note(
         self,
@@ -134,10 +134,10 @@ class AuditLog:
             return connection.execute(delete(audit).where(old)).rowcount
 
 
-def told(value: object) -> str:
+def format_setting(value: object) -> str:
     """A setting's value as the log has it: of an address only where it leads, never what may be a secret in it."""
     if isinstance(value, tuple | list | set | frozenset):
-        return _line(", ".join(map(told, value))) or "none"
+        return _line(", ".join(map(format_setting, value))) or "none"
     text = "" if value is None else str(value)
     if "://" in text:
         return _line(" ".join(map(_place, text.split())))

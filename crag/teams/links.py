@@ -112,7 +112,7 @@ class Links:
         wanted = select(links).where(c.workspace == workspace, c.ended_at == "", c.ends_at > _now())
         with self._store.read() as connection:
             rows = connection.execute(wanted.order_by(c.ends_at)).all()
-            known = {id: name or email for id, name, email in connection.execute(_named())} if rows else {}
+            known = {id: name or email for id, name, email in connection.execute(_select_named())} if rows else {}
         return [_link(row, known.get(row.made_by, row.made_by)) for row in rows]
 
     def _refused(self) -> AccessError:
@@ -127,7 +127,7 @@ def _owner(connection: Connection, workspace: str) -> str:
     return connection.scalar(select(workspaces.c.owner).where(workspaces.c.name == workspace)) or ""
 
 
-def _named() -> Any:
+def _select_named() -> Any:
     return select(people.c.id, people.c.name, people.c.email)
 
 

@@ -17,7 +17,7 @@ from crag.core.errors import AccessError, InputError, NotFoundError, StorageErro
 from crag.core.fields import meta
 from crag.core.roles import ROLES, Role, higher
 from crag.core.serving_settings import ServingSettings
-from crag.library.kept import CHOSEN, IN_USE, Kept
+from crag.library.key_value_store import CHOSEN, IN_USE, KeyValueStore
 from crag.library.records import server_at
 from crag.teams.audit import AuditLog
 from crag.teams.identity import EMAIL, Identity
@@ -146,7 +146,7 @@ class People:
             if rows:
                 connection.execute(update(people).where(people.c.id == id).values(role=role, removed_at=""))
             else:
-                connection.execute(insert(people).values(**_invited(id, wanted, role)))
+                connection.execute(insert(people).values(**_invitation_values(id, wanted, role)))
             person = self._person(_row(connection, id))
         self._audit.note("role", by, what=person.called, detail=f"invited as {role}")
         return person
@@ -259,7 +259,7 @@ class People:
 
     def _let_in(self, person: Person, unverified: str = "") -> Person:
         if person.removed_at:
-            raise _removed()
+            raise _removed_error()
         if person.role == "reader":  # the group that let them in is gone
             raise _not_invited(unverified)
         return person
@@ -290,7 +290,7 @@ def people_of(config: AppConfig) -> Iterator[People]:
     server = server_at(config.database_url)
     store = Store(config.data, server)
     try:
-        chosen = _as_chosen(config, Kept(config.data, server))
+        chosen = _as_chosen(config, KeyValueStore(config.data, server))
         yield People(store, AuditLog(store), lambda: chosen)
     finally:
         store.close()
@@ -303,7 +303,7 @@ def settings_in_use(config: AppConfig) -> bytes:
     return json.dumps({name: getattr(config, name) for name in _fields()}, indent=2).encode() + b"\n"
 
 
-def _as_chosen(config: AppConfig, kept: Kept) -> AppConfig:
+def _as_chosen(config: AppConfig, kept: KeyValueStore) -> AppConfig:
     """With what the app was started with and what was chosen in its Settings, unless this environment differs."""
     chosen: dict[str, Any] = {}
     for place in (CHOSEN, IN_USE):
@@ -342,7 +342,7 @@ def _row(connection: Connection, id: str) -> Row[Any]:
     return rows[0]
 
 
-def _invited(id: str, email: str, role: Role) -> dict[str, Any]:
+def _invitation_values(id: str, email: str, role: Role) -> dict[str, Any]:
     return {
         **{"id": id, "issuer": "", "subject": f"invited {email}", "name": "", "email": email, "groups": []},
         **{"role": role, "made_at": _now(), "seen_at": "", "removed_at": ""},
@@ -354,7 +354,7 @@ def _check_role(role: Role) -> None:
         raise InputError("That is no role.", f"One of {', '.join(GIVEN_ROLES)}.")
 
 
-def _removed() -> AccessError:
+def _removed_error() -> AccessError:
     return AccessError("You were removed from this program.", "Ask your administrator to invite you again.")
 
 

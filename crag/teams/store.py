@@ -14,8 +14,8 @@ from sqlalchemy import inspect as inspected
 
 from crag.core.errors import StorageError
 from crag.library.database import own_folder
-from crag.library.faults import translated
 from crag.library.sqlite import Idle, connect, connect_read_only, driver, wait_for_others, writable, write_ahead
+from crag.library.sqlite_errors import translate_errors
 from crag.teams.tables import VERSION, meta, metadata
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Store:
             with _nothing() as empty:
                 yield empty
             return
-        with translated(self._file), self._borrowed() as connection:
+        with translate_errors(self._file), self._borrowed() as connection:
             driver(connection).execute("BEGIN")
             transaction = connection.begin()
             try:
@@ -87,7 +87,7 @@ class Store:
                 self._check(connection)
                 yield connection
             return
-        with translated(self._file):
+        with translate_errors(self._file):
             if not self._file.exists():
                 own_folder(self._file.parent)
                 os.close(os.open(self._file, os.O_RDWR | os.O_CREAT, 0o600))

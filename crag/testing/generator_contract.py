@@ -7,7 +7,7 @@ import pytest
 from crag.core.protocols import Generator
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Strip, WebPage
-from crag.generate.citations import cited_sentences
+from crag.generate.citations import split_cited_sentences
 from crag.testing.fakes import chunk_of
 
 BRIDGE = chunk_of("The bridge was opened in 1890. It is 2,467 metres long. Trains cross it every day.", page=7)
@@ -73,7 +73,7 @@ class GeneratorContract:
                 assert (citation.source, citation.page, citation.url) == (BRIDGE.source, 7, None)
             else:
                 assert (citation.source, citation.page, citation.url) == (PAGE.title, None, PAGE.url)
-        marks = {number for _, numbers in cited_sentences(answer.text) for number in numbers}
+        marks = {number for _, numbers in split_cited_sentences(answer.text) for number in numbers}
         assert marks == {citation.number for citation in answer.citations}
 
     @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ _LOOKED_FOR = [
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
-def decoded(data: bytes, said: bytes = b"") -> str:
+def decode_text(data: bytes, said: bytes = b"") -> str:
     """The text, without its mark. `said`: what the server says of the type. Raises ValueError for binary bytes."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
@@ -39,13 +39,13 @@ def decoded(data: bytes, said: bytes = b"") -> str:
             text = data.decode(encoding_of, "replace")
             break
     else:
-        text = guessed(data)
+        text = guess_encoding(data)
     if "\x00" in text[:4096]:
         raise ValueError("it is binary, not text")
     return text
 
 
-def guessed(data: bytes) -> str:
+def guess_encoding(data: bytes) -> str:
     """The text of a file that says nothing of its encoding but by its mark: UTF-8, or what its letters look like."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):

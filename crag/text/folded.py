@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["Folded", "folded"]
+__all__ = ["Folded", "fold_text"]
 
 _FOREIGN = re.compile(r"[^\x00-\x7f]+")
 _ODD_WORD = re.compile(r"(?<![\w@$!|])(?:[a-z]++(?:\d|[@$!|](?=\w))|\d++[a-z])\w*(?:[@$!|]+\w+)*")
@@ -43,7 +43,7 @@ class Folded:
         return (start, end) if self.places is None else (self.places[start], self.places[end - 1] + 1)
 
 
-def folded(text: str) -> Folded:
+def fold_text(text: str) -> Folded:
     """The text folded. Takes time by its length."""
     plain = text.lower() if text.isascii() else ""
     if plain and not _ODD_WORD.search(plain) and not _SPELLED.search(plain):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, cast
 
-from crag.text.folded import Folded, folded
+from crag.text.folded import Folded, fold_text
 from crag.text.forms import ANYWHERE, FIRST, LEADS, OPENING
 from crag.text.sentences import sentences
 from crag.text.tongues import ELSEWHERE
@@ -149,13 +149,13 @@ def mask_injection(text: str) -> str:
 
 @lru_cache(maxsize=512)
 def _detect(text: str) -> tuple[InjectionSpan, ...]:
-    plain = folded(text)
+    plain = fold_text(text)
     spans = sentences(text)
     told: dict[int, InjectionKind] = {}
     for first, last in _runs(text, spans):
         _tell(plain, spans[first:last], first, told, spans)
     _go_on(text, plain, spans, told)
-    return tuple(_joined(text, spans, told))
+    return tuple(_join_sentences(text, spans, told))
 
 
 def _runs(text: str, spans: Sequence[Span]) -> Iterator[tuple[int, int]]:
@@ -179,7 +179,7 @@ def _tell(plain: Folded, spans: Sequence[Span], first: int, told: dict[int, Inje
     start, end = places[0][0], places[-1][1]
     run = plain.text[start:end]
     quotes: list[Span] | None = None
-    for kind, low, high in _found(run):
+    for kind, low, high in _match_rules(run):
         fresh = [
             (first + number, begin - start)
             for number, (begin, stop) in enumerate(places)
@@ -197,7 +197,7 @@ def _tell(plain: Folded, spans: Sequence[Span], first: int, told: dict[int, Inje
                 whole[number] = (plain.span(start + stops[-1].end(), end)[0], spans[number - first][1])
 
 
-def _found(run: str) -> Iterator[tuple[InjectionKind, int, int]]:
+def _match_rules(run: str) -> Iterator[tuple[InjectionKind, int, int]]:
     """What the rules find in folded text, as [start, end)."""
     rules = _rules()
     for begins, each in ((_BEGINS, rules.first), (_ORDERS, rules.opening)):
@@ -261,7 +261,7 @@ def _go_on(text: str, plain: Folded, spans: Sequence[Span], told: dict[int, Inje
             left = 0
 
 
-def _joined(text: str, spans: Sequence[Span], told: Mapping[int, InjectionKind]) -> Iterator[InjectionSpan]:
+def _join_sentences(text: str, spans: Sequence[Span], told: Mapping[int, InjectionKind]) -> Iterator[InjectionSpan]:
     """The sentences that speak, those of one kind with nothing between them as one."""
     open_: InjectionSpan | None = None
     for place in sorted(told):

@@ -189,14 +189,14 @@ def _words(text: str) -> Iterator[Number]:
     group: list[re.Match[str]] = []
     for match in _WORD.finditer(text):
         if group and not _BETWEEN.fullmatch(text, group[-1].end(), match.start()):
-            yield _worded(text, group)
+            yield _parse_worded(text, group)
             group = []
         group.append(match)
     if group:
-        yield _worded(text, group)
+        yield _parse_worded(text, group)
 
 
-def _worded(text: str, group: Sequence[re.Match[str]]) -> Number:
+def _parse_worded(text: str, group: Sequence[re.Match[str]]) -> Number:
     start, end = group[0].start(), group[-1].end()
     total = current = 0.0
     kind: Literal["words", "ordinal"] = "words"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from crag.text.rows import is_table_row
 
-__all__ = ["ended", "sentences"]
+__all__ = ["ends_as_sentence", "sentences"]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -91,7 +91,7 @@ def _line_at(text: str, place: int) -> tuple[int, int]:
     return text.rfind("\n", 0, place) + 1, len(text) if end < 0 else end
 
 
-def ended(text: str) -> bool:
+def ends_as_sentence(text: str) -> bool:
     """Whether a text ends as a sentence does: with a stop, and maybe quotes or brackets behind it."""
     return _ENDED.search(text) is not None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-__all__ = ["FUNCTION_WORDS", "SEARCH_STOP_WORDS", "STOP_WORDS", "UNSPACED", "counted", "stem", "words"]
+__all__ = ["FUNCTION_WORDS", "SEARCH_STOP_WORDS", "STOP_WORDS", "UNSPACED", "count_words", "stem", "words"]
 
 # The shipped evaluator has lists of its own, which it was trained with and which stay as they were then: `STOP` in
 # crag/models/pairing.py, `_STOP` in crag/evaluator/head.py.
@@ -60,6 +60,6 @@ def words(text: str) -> list[str]:
     return re.findall(r"\w+", text.casefold())
 
 
-def counted(text: str) -> int:
+def count_words(text: str) -> int:
     """How many words a text has; in scripts without spaces each character is one."""
     return len(text.split()) if text.isascii() else sum(1 for _ in _WORD.finditer(text))

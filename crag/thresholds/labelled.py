@@ -18,8 +18,8 @@ from crag.questions.expected import judge, label_of
 from crag.questions.sets import Question
 from crag.thresholds.sweep import Effort, Scored
 from crag.whatif.entries import Entry, Kind
-from crag.whatif.flips import Unknown
-from crag.whatif.plans import Planner
+from crag.whatif.outcome_changes import Unknown
+from crag.whatif.replay_plan import Planner
 
 Relevance = tuple[tuple[bool | None, ...], ...]
 """By round, by rank: whether the chunk holds what is sought; None where nobody said."""
@@ -95,7 +95,7 @@ def chunk_scores(cases: Sequence[Case], settings: Settings) -> list[ChunkScore]:
     ]
 
 
-def scored(cases: Sequence[Case], settings: Settings) -> list[Scored]:
+def score_cases(cases: Sequence[Case], settings: Settings) -> list[Scored]:
     """The questions for `sweep` and `recommend`: the scores of each first retrieval that `settings` would look at.
 
     Left out are runs of which only a call could tell them, as what-if says, and all where `settings` grade nothing.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from crag.core.types import Aggregation
 from crag.core.wording import count
-from crag.thresholds.sweep import Effort, Gains, Pair, Scored, Sweep, Weights, best_pair, gains, reached, sweep
+from crag.thresholds.sweep import Effort, Gains, Pair, Scored, Sweep, Weights, best_pair, gains, reach_matrices, sweep
 
 Floats = NDArray[np.float64]
 Interval = tuple[float, float]
@@ -103,15 +103,15 @@ def recommend(
     )
 
 
-def crowded(
+def crowding_warning(
     questions: Sequence[Scored], *, upper: float, lower: float, aggregation: Aggregation, doubt: float = 0.0
 ) -> str | None:
     """A warning where this pair sends more than CROWDED of all questions, labelled or not, to AMBIGUOUS; else None."""
     if not questions:
         return None
-    correct, incorrect = reached(questions, aggregation, np.array([upper]), np.array([lower]), doubt)
+    correct, incorrect = reach_matrices(questions, aggregation, np.array([upper]), np.array([lower]), doubt)
     settled = int(correct.sum()) + int(incorrect.sum())
-    return _crowded((upper, lower), (len(questions) - settled) / len(questions))
+    return _warn_of_crowding((upper, lower), (len(questions) - settled) / len(questions))
 
 
 def _too_little(questions: Sequence[Scored], usable: Sequence[Scored]) -> Refusal | None:
@@ -180,7 +180,7 @@ def _why(
     intervals: tuple[Interval, Interval],
 ) -> str:
     """The recommendation in plain words."""
-    ends = reached(usable, aggregation, np.array(pair[:1]), np.array(pair[1:]), doubt)
+    ends = reach_matrices(usable, aggregation, np.array(pair[:1]), np.array(pair[1:]), doubt)
     correct, incorrect = (
         [question.answerable for question, is_so in zip(usable, each[:, 0], strict=True) if is_so] for each in ends
     )
@@ -217,7 +217,7 @@ def _warnings(pair: Pair, chosen: Sweep, whole: Sweep, worth: Gains) -> tuple[st
             f"The scores hardly tell these questions apart: {action} for every one, whatever its scores, is worth "
             f"{worth.alike[action]:.2f}."
         )
-    crowd = _crowded(pair, float(chosen.ambiguous[0, 0]))
+    crowd = _warn_of_crowding(pair, float(chosen.ambiguous[0, 0]))
     if crowd:
         within = np.where(whole.ambiguous <= CROWDED, whole.utility, np.nan)
         if not np.isnan(within).all():
@@ -227,7 +227,7 @@ def _warnings(pair: Pair, chosen: Sweep, whole: Sweep, worth: Gains) -> tuple[st
     return tuple(found)
 
 
-def _crowded(pair: Pair, share: float) -> str | None:
+def _warn_of_crowding(pair: Pair, share: float) -> str | None:
     """The warning of too many AMBIGUOUS questions, this share of them, at a pair."""
     if share <= CROWDED:
         return None

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from crag.core.errors import InputError, SettingsError
 from crag.core.types import Action, Aggregation
-from crag.evaluator.trigger import bounds, compared
+from crag.evaluator.trigger import aggregate_scores, bounds
 
 Floats = NDArray[np.float64]
 Pair = tuple[float, float]
@@ -133,7 +133,7 @@ class Gains:
             return np.full((self.uppers.size, self.lowers.size), np.nan)
         correct, incorrect = taken @ self.correct, taken @ self.incorrect
         total = taken @ self.base + correct[:, None] + incorrect[None, :]
-        return np.where(_ordered(self.uppers, self.lowers), total / taken.sum(), np.nan)
+        return np.where(_valid_pairs(self.uppers, self.lowers), total / taken.sum(), np.nan)
 
 
 def gains(
@@ -155,9 +155,9 @@ def gains(
     weights, effort = weights or Weights(), effort or Effort()
     labelled = [question for question in questions if question.answerable is not None]
     highs, lows = _thresholds(uppers), _thresholds(lowers)
-    if not _ordered(highs, lows).any():
+    if not _valid_pairs(highs, lows).any():
         raise ValueError("every lower threshold is above every upper one")
-    correct, incorrect = reached(labelled, aggregation, highs, lows, doubt)
+    correct, incorrect = reach_matrices(labelled, aggregation, highs, lows, doubt)
     answerable = np.array([question.answerable for question in labelled], dtype=np.bool_)
     cost = {action: weights.call * effort.calls[action] + weights.search * effort.searches[action] for action in Action}
     base = np.full(len(labelled), weights.right * weights.ambiguous - cost[_A])
@@ -202,8 +202,8 @@ def sweep(
         )
 
     worth, right = gained(weights), gained(Weights(ambiguous=weights.ambiguous, call=0.0, search=0.0))
-    correct, incorrect = reached(questions, aggregation, worth.uppers, worth.lowers, doubt)
-    ordered = _ordered(worth.uppers, worth.lowers)
+    correct, incorrect = reach_matrices(questions, aggregation, worth.uppers, worth.lowers, doubt)
+    ordered = _valid_pairs(worth.uppers, worth.lowers)
     count = {
         _C: np.where(ordered, correct.sum(axis=0)[:, None], np.nan),
         _I: np.where(ordered, incorrect.sum(axis=0)[None, :], np.nan),
@@ -239,14 +239,14 @@ def best_pair(utility: Floats, uppers: Floats, lowers: Floats) -> Pair:
     return float(uppers[rows[middle]]), float(lowers[columns[middle]])
 
 
-def reached(
+def reach_matrices(
     questions: Sequence[Scored], aggregation: Aggregation, uppers: Floats, lowers: Floats, doubt: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Who is CORRECT at each upper (questions, uppers) and INCORRECT at each lower threshold (questions, lowers)."""
     ends = np.array([bounds(question.scores, aggregation) for question in questions], dtype=np.float64).reshape(-1, 2)
     incorrect = ends[:, 1:] < lowers[None, :]
     if doubt > 0:
-        scores = [compared(question.known, aggregation) for question in questions]
+        scores = [aggregate_scores(question.known, aggregation) for question in questions]
         known = np.array([-math.inf if score is None else score for score in scores], dtype=np.float64)
         incorrect &= ~(known[:, None] >= lowers[None, :] - doubt)
     return ends[:, :1] >= uppers[None, :], incorrect
@@ -257,7 +257,7 @@ def _mean(share: Mapping[Action, Floats], each: Mapping[Action, float]) -> Float
     return share[_C] * each[_C] + share[_A] * each[_A] + share[_I] * each[_I]
 
 
-def _ordered(uppers: Floats, lowers: Floats) -> NDArray[np.bool_]:
+def _valid_pairs(uppers: Floats, lowers: Floats) -> NDArray[np.bool_]:
     """Which pairs are pairs, shape (uppers, lowers): the lower threshold is not above the upper one."""
     return lowers[None, :] <= uppers[:, None]
 

@@ -60,7 +60,7 @@ class _Guard(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        addresses = await _resolved(host, port)
+        addresses = await _resolve(host, port)
         # One inner address among several is enough to refuse: which is connected to would be chance.
         if not all(is_public(address) or (address, port) in self._trusted for address in addresses):
             raise AddressError(f"{host} is an address of this machine or its network")
@@ -83,7 +83,7 @@ class _Guard(httpcore.AsyncNetworkBackend):
         await self._inner.sleep(seconds)
 
 
-async def _resolved(host: str, port: int) -> list[str]:
+async def _resolve(host: str, port: int) -> list[str]:
     """The host's IP addresses, at least one, in the order to try them. Raises httpcore.ConnectError."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)

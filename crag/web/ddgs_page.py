@@ -89,7 +89,7 @@ async def _to_its_end(address: str, asked: dict[str, Any], seconds: float) -> tu
     and ends with the next part that it reads, or when its time is over; nobody waits for that.
     """
     given_up = asyncio.Event()
-    work = asyncio.ensure_future(_sent(address, asked, seconds, given_up))
+    work = asyncio.ensure_future(_send(address, asked, seconds, given_up))
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
@@ -98,7 +98,7 @@ async def _to_its_end(address: str, asked: dict[str, Any], seconds: float) -> tu
         raise
 
 
-async def _sent(address: str, asked: dict[str, Any], seconds: float, given_up: asyncio.Event) -> tuple[int, str]:
+async def _send(address: str, asked: dict[str, Any], seconds: float, given_up: asyncio.Event) -> tuple[int, str]:
     """Status and page. Asked as ddgs does, as some browser; but read and unpacked no further than the limit.
 
     No redirect is followed: the query is for DuckDuckGo.
@@ -132,7 +132,7 @@ def _target(href: str) -> str:
     return url
 
 
-def translated(error: Exception) -> CragError:
+def translate_error(error: Exception) -> CragError:
     """An error of ddgs' client or of its page reader as ours."""
     match error:
         case UnreachableError():

@@ -12,9 +12,9 @@ from urllib.parse import unquote, urldefrag, urlsplit
 from crag.core.connection import BoundedClient, OversizedError
 from crag.core.errors import CancelledError, CragError, GoneError, PageError, SignInError, UnreachableError
 from crag.core.waiting import wait_for
-from crag.text.encodings import decoded
+from crag.text.encodings import decode_text
 from crag.web.addresses import AddressError, Place, guarded_transport
-from crag.web.fetching import AGENT, LATE, check_address, followed, reason_of
+from crag.web.fetching import AGENT, LATE, check_address, follow_redirects, reason_of
 
 SECONDS = 30.0
 """For one page, from its first request to its last byte."""
@@ -40,7 +40,7 @@ class Download:
         Which encoding it is may be said by the server alone.
         """
         assert self.data is not None
-        text = decoded(self.data, self.kind.encode("utf-8", "replace"))
+        text = decode_text(self.data, self.kind.encode("utf-8", "replace"))
         return self.data if text.encode() == self.data else codecs.BOM_UTF8 + text.encode()
 
 
@@ -114,7 +114,7 @@ class Downloads:
             return await asyncio.wait_for(self._answered(client, address, asked), self._seconds)
 
     async def _answered(self, client: BoundedClient, address: str, asked: dict[str, str]) -> Download:
-        async with followed(client, address, asked) as response:
+        async with follow_redirects(client, address, asked) as response:
             status, name, headers = response.status_code, page_name(address), response.headers
             if status in _GONE:
                 raise GoneError(f"There is no page {name}, its server says ({status}).")

@@ -23,7 +23,7 @@ class DuckDuckGoSearch(Searching):
     def _translated(self, error: Exception) -> Exception:
         from crag.web import ddgs_page
 
-        return ddgs_page.translated(error)
+        return ddgs_page.translate_error(error)
 
 
 DUCKDUCKGO = WebProvider(

@@ -19,7 +19,7 @@ from crag.core.connection import BoundedClient, OversizedError, PackingError
 from crag.core.errors import ProviderError, WebSearchError
 from crag.core.types import Unread, WebPage
 from crag.core.waiting import CLOCK, Clock, iterate
-from crag.text.encodings import decoded
+from crag.text.encodings import decode_text
 from crag.web.addresses import AddressError, Place, guarded_transport
 from crag.web.webpage import read_page
 
@@ -105,7 +105,7 @@ class PageFetcher:
 
 
 @asynccontextmanager
-async def followed(
+async def follow_redirects(
     client: httpx.AsyncClient, address: str, headers: Mapping[str, str] | None = None
 ) -> AsyncIterator[httpx.Response]:
     """What is at the end of the redirects of an address, each of them checked. Raises what `reason_of` knows."""
@@ -121,7 +121,7 @@ async def followed(
 
 async def _text(client: httpx.AsyncClient, page: WebPage) -> str:
     """The main text of a page. Raises what `reason_of` knows."""
-    async with followed(client, page.url) as response:
+    async with follow_redirects(client, page.url) as response:
         if response.status_code != 200:
             raise WebSearchError(f"the server said {response.status_code}")
         kind, _, more = response.headers.get("content-type", "").partition(";")
@@ -144,7 +144,7 @@ def check_address(address: str) -> None:
 def _read(data: bytes, suffix: str, parameters: str) -> str:
     """The main text. Raises WebSearchError where there is none."""
     try:
-        marked = codecs.BOM_UTF8 + decoded(data, parameters.encode("utf-8", "replace")).encode("utf-8", "replace")
+        marked = codecs.BOM_UTF8 + decode_text(data, parameters.encode("utf-8", "replace")).encode("utf-8", "replace")
         page = read_page(marked, suffix, "")
     except ValueError as error:
         raise WebSearchError(str(error)) from error

@@ -98,7 +98,7 @@ class FolderWeb:
 
     def _refresh(self) -> None:
         """Brings index and pages up to the folder as it is now; only new and changed files are read."""
-        files, warnings = _listed(self._folder)
+        files, warnings = _list_pages(self._folder)
         connection = self._connection()
         present = {file.relative for file in files}
         for gone in [relative for relative in self._pages if relative not in present]:
@@ -112,7 +112,8 @@ class FolderWeb:
                 self._pages[file.relative] = (file.stamp, page, problem)
                 if page is not None:
                     connection.execute(
-                        "INSERT INTO page VALUES (?, ?, ?)", (file.relative, _spaced(page.title), _spaced(page.text))
+                        "INSERT INTO page VALUES (?, ?, ?)",
+                        (file.relative, _space_words(page.title), _space_words(page.text)),
                     )
         warnings += [Unread(name=name, why=why) for name, (_, _, why) in sorted(self._pages.items()) if why]
         for warning in warnings:
@@ -143,7 +144,7 @@ class FolderWeb:
         )
 
 
-def _listed(folder: Path) -> tuple[list[_File], list[Unread]]:
+def _list_pages(folder: Path) -> tuple[list[_File], list[Unread]]:
     """All page files below the folder, by path, and what was left out. Raises WebSearchError."""
     warnings: list[Unread] = []
     files: list[_File] = []
@@ -206,12 +207,12 @@ def _read(file: _File) -> tuple[SavedPage | None, str]:
 
 def _terms(query: str) -> list[str]:
     """The distinct words of a query, without stop words unless there is nothing else."""
-    found = list(dict.fromkeys(words(_spaced(query))))
+    found = list(dict.fromkeys(words(_space_words(query))))
     telling = [term for term in found if term not in STOP_WORDS]
     return (telling or found)[:MAX_TERMS]
 
 
-def _spaced(text: str) -> str:
+def _space_words(text: str) -> str:
     return _UNSPACED.sub(r" \1 ", text)
 
 
@@ -219,7 +220,7 @@ def _reason(error: Exception) -> str:
     return (getattr(error, "strerror", None) or type(error).__name__).lower()
 
 
-def _shared(parts: WebParts) -> WebSearch:
+def _read_shared(parts: WebParts) -> WebSearch:
     """The pages are read once, for all runs. Raises WebSearchError where there are none."""
     if parts.folder is None:
         raise WebSearchError("No folder of pages is set.", "Name it in Settings, or choose another web provider.")
@@ -232,5 +233,5 @@ FOLDER = WebProvider(
     phrase="the folder of saved pages",
     about="Pages saved on this machine stand in for the web; nothing leaves it.",
     leaves=False,
-    make=_shared,
+    make=_read_shared,
 )

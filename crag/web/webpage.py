@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     HtmlElement = Any  # lxml's, which carries no types
 
-from crag.text.encodings import decoded
+from crag.text.encodings import decode_text
 from crag.web.markup import plain_markup, without_raw
 
 log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ def read_page(data: bytes, suffix: str, fallback_title: str) -> SavedPage:
 
     Raises ValueError, saying why, where the bytes hold no text.
     """
-    source = decoded(data)
+    source = decode_text(data)
     if suffix in (".html", ".htm"):
         page = _from_html(source)
     elif suffix == ".md":
@@ -71,7 +71,7 @@ def _from_html(source: str) -> SavedPage:
         return SavedPage(title="", text=without_raw(source))
     # Beyond some hundred levels of nesting the parser drops what is inside.
     plain = _visible_text(root).strip() or without_raw(source)
-    page = SavedPage(title=_title(root), text=plain, url=_own_address(root), published=_published(root))
+    page = SavedPage(title=_title(root), text=plain, url=_own_address(root), published=_find_publication_date(root))
     main = _main_text(root)
     # The extractor sometimes takes one paragraph of a small page for all of it.
     return replace(page, text=main) if len(main) >= max(MIN_MAIN, len(plain) // 10) else page
@@ -147,7 +147,7 @@ def _own_address(root: HtmlElement) -> str | None:
     return next((url for url in links if _address(url)), None) or _meta(root).get("og:url")
 
 
-def _published(root: HtmlElement) -> str | None:
+def _find_publication_date(root: HtmlElement) -> str | None:
     dates = (value for name, value in _meta(root).items() if name in _DATES)
     return next(dates, None) or next((found.get("datetime") for found in root.iter("time")), None)
 

@@ -10,9 +10,9 @@ from typing import Literal, TypeVar, cast
 from crag.core.settings import Settings
 from crag.core.trace import StepRecord, Trace
 from crag.core.types import Action, Grade, Strip
-from crag.correct.leaning import Need, needs
-from crag.text.words import counted
-from crag.whatif.flips import Saved
+from crag.correct.strip_dependencies import Need, needs
+from crag.text.words import count_words
+from crag.whatif.outcome_changes import Saved
 
 H = TypeVar("H", bound=Hashable)
 Kind = Literal["retrieve", "grade", "retry", "documents", "query", "search", "pages"]
@@ -107,7 +107,7 @@ class Entry:
             stages=_stages(trace),
             seconds=trace.seconds,
             calls=dict(Counter(call.step for call in trace.calls)),
-            searches=_left(trace),
+            searches=_count_new_searches(trace),
             via=trace.via,
             elsewhere=trace.elsewhere,
         )
@@ -176,13 +176,13 @@ def _source(id: str, strips: Sequence[Strip], is_page: bool) -> Source:
         scores=tuple(strip.score for strip in strips),
         selected=tuple(strip.selected for strip in strips),
         kept=tuple(strip.kept for strip in strips),
-        words=tuple(counted(strip.text) for strip in strips),
+        words=tuple(count_words(strip.text) for strip in strips),
         needs=tuple(needs([strip.text for strip in strips])),
         doubtful=is_page and silent and all(strip.score is None for strip in strips),
     )
 
 
-def _left(trace: Trace) -> int:
+def _count_new_searches(trace: Trace) -> int:
     """Searches that were not remembered from an earlier run."""
     return sum(1 for search in trace.searches if not search.found_at)
 
@@ -204,7 +204,7 @@ def _stages(trace: Trace) -> tuple[Stage, ...]:
         if step.step == "evaluate" and graded == made["evaluate"]:
             calls = step.calls
         took = Saved(
-            searches=_left(trace) if step.step == "search" else 0,
+            searches=_count_new_searches(trace) if step.step == "search" else 0,
             calls=calls or 0,
             seconds=step.seconds or 0.0,
             uncounted=int(calls is None),

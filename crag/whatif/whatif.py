@@ -13,8 +13,8 @@ from crag.core.trace import Round, Trace
 from crag.core.types import Action, Decision, Strip
 from crag.correct.refinement import kept_strips, make_strip
 from crag.whatif.entries import Entry
-from crag.whatif.flips import Documents, Unknown, Web
-from crag.whatif.plans import Plan, Planner
+from crag.whatif.outcome_changes import Documents, Unknown, Web
+from crag.whatif.replay_plan import Plan, Planner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ def _documents(trace: Trace, plan: Plan, settings: Settings) -> dict[str, tuple[
     if plan.documents != "known":
         return {}
     if plan.cut:
-        return _filtered({id: trace.strips[id] for id in plan.chunks}, settings, plan.anchor)
+        return _filter_groups({id: trace.strips[id] for id in plan.chunks}, settings, plan.anchor)
     return {id: (_whole(trace.rounds[: plan.round + 1], id, settings),) for id in plan.chunks}
 
 
@@ -80,10 +80,10 @@ def _pages(trace: Trace, plan: Plan, settings: Settings) -> dict[str, tuple[Stri
     if plan.web != "known":
         return {}
     groups = {page.id: trace.strips[page.id] for page in trace.pages}
-    return _filtered(groups, settings) if settings.refine_web else groups
+    return _filter_groups(groups, settings) if settings.refine_web else groups
 
 
-def _filtered(
+def _filter_groups(
     groups: dict[str, tuple[Strip, ...]], settings: Settings, anchor: str | None = None
 ) -> dict[str, tuple[Strip, ...]]:
     """The strips with the filter applied anew."""

@@ -20,7 +20,7 @@ from crag.core.trace import Trace
 from crag.limits.idle import Idle
 from crag.teams.actors import Actor
 from crag.teams.identity import Identity
-from crag.teams.spaces import own_name
+from crag.teams.workspaces import own_name
 from tests.support.product import ROOT, modules, tree_of
 from tests.support.whole_run import asked_outside
 from ui.app.clicks import CLICKS

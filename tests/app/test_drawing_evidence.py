@@ -7,15 +7,7 @@ import pytest
 
 from crag.core.settings import Settings
 from crag.core.trace import Round, Trace
-from crag.core.types import (
-    Action,
-    Aggregation,
-    Decision,
-    Kept,
-    RetrievedChunk,
-    Strip,
-    WebPage,
-)
+from crag.core.types import Action, Aggregation, Decision, KeepReason, RetrievedChunk, Strip, WebPage
 from crag.core.wording import decision_sentence, kept_reason, kept_word, outcome_sentence, words_text
 from crag.testing.fakes import chunk_of
 from tests.support.inspector import Inspector
@@ -28,7 +20,7 @@ def data():
     """In place of the app's data folder and engine: drawing needs none."""
 
 
-LINES: list[tuple[str, Kept]] = [
+LINES: list[tuple[str, KeepReason]] = [
     ("Sales by year, in millions.", "context"),
     ("Item 2018 2019", "context"),
     ("Net sales: 2018 1,577; 2019 1,602", "score"),
@@ -42,7 +34,7 @@ CHUNK = chunk_of("\n".join(line for line, _ in LINES), name="report.pdf", page=2
 BOUNDS = View(upper=0.7, lower=0.3)
 
 
-def strips(whys: Sequence[Kept], source: str = CHUNK.id) -> tuple[Strip, ...]:
+def strips(whys: Sequence[KeepReason], source: str = CHUNK.id) -> tuple[Strip, ...]:
     """The lines of the chunk as strips, each kept for one of the reasons; dropped for none."""
     found, at = [], 0
     for (line, _), why in zip(LINES, whys, strict=True):
@@ -52,7 +44,7 @@ def strips(whys: Sequence[Kept], source: str = CHUNK.id) -> tuple[Strip, ...]:
     return tuple(found)
 
 
-def drawn(whys: Sequence[Kept], view: View = BOUNDS) -> str:
+def drawn(whys: Sequence[KeepReason], view: View = BOUNDS) -> str:
     return passage(CHUNK.text, strips(whys), view)
 
 

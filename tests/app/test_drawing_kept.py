@@ -20,7 +20,7 @@ def run(url: str, from_web: str = "unverified") -> list[ev.Event]:
     for event in events():
         match event:
             case ev.RunStarted():
-                found += [event, ev.Scoped(documents=(NASTY,), tags=(f"tag{NASTY}",), gone=1, at=0.0)]
+                found += [event, ev.ScopeResolved(documents=(NASTY,), tags=(f"tag{NASTY}",), gone=1, at=0.0)]
             case ev.Retrieved():
                 chunks = [replace(each, chunk=replace(each.chunk, url=url, from_web=from_web)) for each in event.chunks]
                 found.append(replace(event, chunks=tuple(chunks)))

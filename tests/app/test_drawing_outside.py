@@ -8,7 +8,7 @@ import pytest
 
 from crag.core import events as ev
 from crag.core.errors import ProviderError
-from crag.core.makers import named
+from crag.core.makers import name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Answer, Grade, SentenceCheck
 from crag.core.wording import outcome_sentence
@@ -51,7 +51,7 @@ def test_a_grade_made_in_anothers_place_is_marked_and_counted_once():
     trace = of(asked_outside())
     cards = seen(chunks(trace))
     assert cards.said.count("graded locally") == 2
-    assert ("title", f"{named(QWEN)} {BUSY}") in cards.attributes
+    assert ("title", f"{name_in_sentence(QWEN)} {BUSY}") in cards.attributes
     assert "Names it. Graded by qwen, at 127.0.0.1:8080 (1.2 s)." in cards.said
     said = seen(path.action(trace)).said
     assert said.count("allows no more requests") == 1, "the same failure is not listed again"
@@ -208,7 +208,7 @@ def test_an_answer_that_a_model_could_not_write_says_so_above_it():
 )
 def test_checked_sentences_are_found_in_the_answer(text, sentences, expected):
     checks = [SentenceCheck(sentence=each, citations=(), supported=None) for each in sentences]
-    assert [text[start:end] for start, end, _ in answer.placed(text, checks)] == expected
+    assert [text[start:end] for start, end, _ in answer.locate_checks(text, checks)] == expected
 
 
 def test_an_export_replays_the_question_without_its_buttons():

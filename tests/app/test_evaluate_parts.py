@@ -12,9 +12,9 @@ from crag.core.settings import Settings
 from crag.core.types import Action
 from crag.evaluation.evaluate import Evaluation, Progress
 from crag.metrics.metrics import Ranked, ResultRow
-from crag.metrics.results import compared, summed_up
+from crag.metrics.results import compare_results, summed_up
 from crag.questions.sets import read_set
-from crag.run.wiring import Wiring, wired
+from crag.run.resolve import ProviderPlan, resolve_providers
 from crag.spending.costs import Spent
 from crag.strategies import STRATEGIES
 from tests.support.inspector import Inspector
@@ -31,8 +31,8 @@ LLM = {"llm": "openai", "llm_model": "m", "evaluator": "llm"}
 KEYS = Keys(llm=SecretStr("k"), tavily=SecretStr("k"))
 
 
-def wiring(**values) -> Wiring:
-    return wired(AppConfig.from_environment({}, **values), KEYS)
+def wiring(**values) -> ProviderPlan:
+    return resolve_providers(AppConfig.from_environment({}, **values), KEYS)
 
 
 def row(number: int, **values) -> ResultRow:
@@ -207,7 +207,7 @@ def ranked(recall):
 def test_differences_are_drawn_around_zero_and_said_in_sentences():
     first = [row(n, answer_holds=False, seconds=1.0, acted_by_page=ranked(1.0)) for n in range(25)]
     second = [row(n, answer_holds=True, seconds=2.0, acted_by_page=ranked(1.0)) for n in range(25)]
-    found = compared(first, second, names=("A", NASTY))
+    found = compare_results(first, second, names=("A", NASTY))
     html = intervals(found, ("A", NASTY))
     inspected = Inspector(html)
     assert "img" not in inspected.tags and not inspected.open

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from crag.core.errors import AccessError
 from crag.teams.actors import Actor
 from crag.teams.identity import Identity
-from crag.teams.spaces import own_name
+from crag.teams.workspaces import own_name
 from tests.support.app_text import said
 from ui.app.program import program
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from crag.core import events as ev
-from crag.core.meter import Call
 from crag.core.trace import Trace
+from crag.core.usage import Call
 from crag.spending.prices import PRICES, Price
 from tests.support.inspector import Inspector
 from tests.support.whole_run import NASTY, events

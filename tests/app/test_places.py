@@ -5,14 +5,14 @@ from datetime import date
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag.library.begun import Begun, BegunWork
+from crag.library.in_flight import InFlightJob, InFlightJobs
 from crag.library.private import name_of
 from crag.limits.idle import Idle
 from tests.support.app_text import pick, said
 from ui.app.program import program
 
 TEXT = b"The moon circles the earth in twenty-seven days."
-CUT_OFF = BegunWork(id="a" * 16, kind="upload", label="moon.txt", at="2026-11-01T00:00:00+00:00", names=("moon.txt",))
+CUT_OFF = InFlightJob(id="a" * 16, kind="upload", label="moon.txt", at="2026-11-01T00:00:00+00:00", names=("moon.txt",))
 
 
 def place(app: AppTest) -> int:
@@ -53,7 +53,7 @@ def be_refused(app, monkeypatch) -> str:
 
 
 def be_cut_off(app, monkeypatch) -> str:
-    monkeypatch.setattr(Begun, "cut_off", lambda self: [CUT_OFF])
+    monkeypatch.setattr(InFlightJobs, "cut_off", lambda self: [CUT_OFF])
     return "The program ended while it worked on"
 
 

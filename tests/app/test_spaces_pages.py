@@ -13,7 +13,7 @@ from crag.core.errors import AccessError
 from crag.limits.idle import Ending, Idle
 from crag.teams.actors import Actor
 from crag.teams.identity import Identity
-from crag.teams.spaces import own_name
+from crag.teams.workspaces import own_name
 from tests.support.app_text import said
 from tests.support.small_pdf import small_pdf
 from ui.app import entering

@@ -17,7 +17,7 @@ from crag.questions.sets import Question, QuestionSet
 from crag.questions.tables import csv_export
 from crag.sample import load_sample
 from crag.whatif.entries import Entry, Retrieval
-from crag.whatif.flips import Outcome
+from crag.whatif.outcome_changes import Outcome
 from tests.support.app_text import said
 from tests.support.tune_runs import run
 from ui.app import warmup
@@ -372,7 +372,7 @@ def test_ask_uses_exactly_what_was_used_here_with_its_strategy(with_sample, app)
 
 def test_the_export_names_every_run_and_runs_no_formula():
     entries = {"run-1": stored.StoredRun.of(run(1, [0.9], question='=HYPERLINK("x")')).entry}
-    outcome: Outcome = stored.Ledger(entries.values()).redecide(Settings(upper=0.95))
+    outcome: Outcome = stored.StoredDecisions(entries.values()).redecide(Settings(upper=0.95))
     _, _, make = exports.runs(outcome, entries)
     lines = csv_export(*make()).decode("utf-8-sig").splitlines()
     assert len(lines) == 2 and "'=HYPERLINK" in lines[1] and "CORRECT,AMBIGUOUS" in lines[1]

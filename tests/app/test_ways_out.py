@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from crag.cli.output import plain, scrubbed
+from crag.cli.output import plain, strip_controls
 from crag.core import events as ev
 from crag.core.trace import Trace
 from crag.core.types import InjectionSpan, Strip
@@ -90,7 +90,7 @@ def test_in_markdown(text: str) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_in_a_terminal(text: str) -> None:
-    for shown in (scrubbed(text), plain(text)):
+    for shown in (strip_controls(text), plain(text)):
         assert not [sign for sign in shown if sign != "\n" and (ord(sign) < 32 or 127 <= ord(sign) < 160)]
 
 

@@ -18,9 +18,9 @@ from crag.backup.archive import Archive
 from crag.backup.restoring import put_back
 from crag.core.config import AppConfig
 from crag.library import swapping
+from crag.library.data_dir_lock import DataDirLock
 from crag.library.library import Library
 from crag.library.private import PrivateLibraries
-from crag.library.using import Use
 from tests.support import local_models
 from tests.support.backup_world import World
 from tests.support.kills import ROOT, work_until_killed
@@ -101,7 +101,7 @@ def test_a_kill_while_restoring_leaves_the_old_state_or_the_new_one(
     for _ in range(sized(KILLS, 2)):
         killed(moments.uniform(0.05, 1.4) * longest, "restore", backup, where, data)
         if place == "other":
-            use = Use(data)  # as the next program that starts
+            use = DataDirLock(data)  # as the next program that starts
             use.begin()
             use.end()
         found = world.stored(where)

@@ -21,8 +21,8 @@ from crag.backup.restoring import Restore, put_back, refusals
 from crag.core.config import AppConfig
 from crag.core.errors import CragError, InputError, NotFoundError, StorageError
 from crag.engine import Engine
+from crag.library.data_dir_lock import DataDirLock
 from crag.library.schema import VERSION
-from crag.library.using import Use
 from tests.support.backup_world import World
 from tests.support.kills import ROOT
 from tests.support.shell import crag, environment
@@ -278,7 +278,7 @@ def test_who_comes_during_a_restore_is_told_and_a_killed_program_is_forgotten(wo
     world.filled()
     backup = world.backup().file
     with pytest.MonkeyPatch.context() as quick:
-        quick.setattr("crag.library.using._WAIT", 0.1)
+        quick.setattr("crag.library.data_dir_lock._WAIT", 0.1)
         with world.target().alone(adds=False):
             with pytest.raises(StorageError, match="being restored into this data folder"):
                 Engine(AppConfig(data=world.config.data))
@@ -295,7 +295,7 @@ def test_who_comes_during_a_restore_is_told_and_a_killed_program_is_forgotten(wo
 
 @contextmanager
 def used(data: Path) -> Iterator[None]:
-    use = Use(data)
+    use = DataDirLock(data)
     use.begin()
     yield
     use.end()

@@ -12,7 +12,7 @@ import pytest
 from crag.core.config import AppConfig
 from crag.core.errors import CragError, StorageError
 from crag.engine import Engine
-from crag.library.kept import CHOSEN
+from crag.library.key_value_store import CHOSEN
 from crag.library.library import Library
 from crag.library.private import PrivateLibraries, name_of
 from crag.teams.store import Store

@@ -7,11 +7,11 @@ import pytest
 from benchmarks.financebench import differences
 from benchmarks.financebench_report import page_hit, report, seconds_to_answer, strategy_figures
 from crag.core.types import Action
-from crag.metrics.metrics import Ranked, ResultRow, ranked
+from crag.metrics.metrics import Ranked, ResultRow, rank_expected
 
 
 def ranking(rank: int | None) -> Ranked | None:
-    return ranked(["page" if place == rank else "other" for place in range(1, 11)], ["page"])
+    return rank_expected(["page" if place == rank else "other" for place in range(1, 11)], ["page"])
 
 
 def row(id: str = "1", *, rank: int | None = 1, strategy: str = "balanced", **values: object) -> ResultRow:

@@ -17,7 +17,7 @@ from crag.core.errors import SettingsError
 from crag.core.trace import Trace
 from crag.core.types import Action, Strip
 from crag.library.library import Library
-from crag.metrics.metrics import ResultRow, measured
+from crag.metrics.metrics import ResultRow, measure_run
 from crag.questions.sets import Question
 from crag.testing.fakes import ScriptedEvaluator, chunk_of
 
@@ -110,7 +110,7 @@ def test_a_run_keeps_documents_or_the_question_s_own_web(
     evaluator = ScriptedEvaluator(score=lambda text: score if text == INSIDE else 0.8)
     with Library.open(tmp_path, HashEmbedder()) as library:
         trace = Bench(library, evaluator, own=True).run(case(), "balanced", variant("balanced"))
-    found = measured(trace, case().question)
+    found = measure_run(trace, case().question)
     assert [strip.text for strip in trace.kept()] == [kept]
     assert (found.strategy, found.action, found.problem) == ("balanced", action, "")
     assert found.evidence_answer is (kept == INSIDE)

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from crag.core.config import AppConfig
-from crag.core.meter import Call
 from crag.core.trace import Trace
 from crag.core.types import Document
+from crag.core.usage import Call
 from crag.evaluation.evaluate import add_set, evaluate
 from crag.questions.sets import read_set
 from crag.testing.fakes import chunk_of

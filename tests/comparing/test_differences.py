@@ -10,7 +10,6 @@ from dataclasses import replace
 import pytest
 
 from crag.comparing.differences import differences, figures, table
-from crag.core.meter import Call
 from crag.core.settings import Settings
 from crag.core.trace import Round, Search, Trace
 from crag.core.types import (
@@ -24,6 +23,7 @@ from crag.core.types import (
     Strip,
     WebPage,
 )
+from crag.core.usage import Call
 from crag.questions.tables import csv_export, json_export
 from crag.spending.prices import Price
 from crag.testing.fakes import chunk_of

@@ -73,7 +73,7 @@ def test_a_conversation_is_followed_back_over_runs_that_failed_or_are_gone():
         started = ev.RunStarted(
             run_id=id, question=f"{id}?", strategy="s", settings={}, workspace="w", started_at="now"
         )
-        context = ev.Contextualized(question=f"{id}?", standalone=f"{id}?", by="rules", after=after, at=0)
+        context = ev.QuestionRewritten(question=f"{id}?", standalone=f"{id}?", by="rules", after=after, at=0)
         ended = (
             ev.Failed(step="answer", cause="c", remedy="r", fatal=True, at=1)
             if failed

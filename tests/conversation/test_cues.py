@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crag.conversation.cues import follows_on
+from crag.conversation.followup_detection import follows_on
 
 DATA = Path(__file__).parents[2] / "benchmarks" / "data"
 

@@ -7,11 +7,11 @@ import threading
 import pytest
 
 from crag.core.errors import BudgetError, BusyError, CancelledError
-from crag.core.meter import Budget, Call, Meter, OpenCall
+from crag.core.usage import Budget, Call, PendingCall, UsageTracker
 from crag.testing.fakes import FakeClock
 
 
-def call(meter: Meter, given: int | None = None, written: int | None = None) -> float:
+def call(meter: UsageTracker, given: int | None = None, written: int | None = None) -> float:
     """One call of so many tokens; the seconds it might take."""
     with meter.call("p", "m") as made:
         made.input_tokens, made.output_tokens = given, written
@@ -19,7 +19,7 @@ def call(meter: Meter, given: int | None = None, written: int | None = None) -> 
 
 
 def test_calls_are_admitted_while_they_last() -> None:
-    meter = Meter(Budget(calls=2))
+    meter = UsageTracker(Budget(calls=2))
     assert 0 < call(meter) <= meter.budget.seconds
     call(meter)
     with pytest.raises(BudgetError, match="2 outside calls"):
@@ -27,7 +27,7 @@ def test_calls_are_admitted_while_they_last() -> None:
 
 
 def test_tokens_in_and_out_count_and_uncounted_ones_do_not() -> None:
-    meter = Meter(Budget(tokens=100))
+    meter = UsageTracker(Budget(tokens=100))
     call(meter, 60, 39)
     call(meter)
     call(meter, written=1)
@@ -37,12 +37,12 @@ def test_tokens_in_and_out_count_and_uncounted_ones_do_not() -> None:
 
 def test_nothing_is_admitted_when_the_time_is_over() -> None:
     with pytest.raises(BudgetError, match="0 seconds"):
-        call(Meter(Budget(seconds=0.0)))
+        call(UsageTracker(Budget(seconds=0.0)))
 
 
 def test_time_in_which_a_person_is_waited_for_does_not_count() -> None:
     clock = FakeClock()
-    meter = Meter(Budget(seconds=100), clock=clock)
+    meter = UsageTracker(Budget(seconds=100), clock=clock)
     with meter.paused():
         clock.ahead += 200
     assert 0 < meter.left() <= 100 and meter.waited >= 200
@@ -52,12 +52,12 @@ def test_after_stop_nothing_is_admitted() -> None:
     stop = threading.Event()
     stop.set()
     with pytest.raises(CancelledError):
-        call(Meter(cancel=stop))
+        call(UsageTracker(cancel=stop))
 
 
 def test_every_call_is_heard_of_and_many_threads_never_pass_the_limit() -> None:
     heard: list[Call] = []
-    meter = Meter(Budget(calls=50), listener=heard.append)
+    meter = UsageTracker(Budget(calls=50), listener=heard.append)
     refused: list[BudgetError] = []
 
     def spend() -> None:
@@ -77,7 +77,7 @@ def test_every_call_is_heard_of_and_many_threads_never_pass_the_limit() -> None:
 
 def test_a_call_that_fails_is_recorded_and_its_error_is_ours() -> None:
     heard: list[Call] = []
-    meter = Meter(listener=heard.append, step="answer")
+    meter = UsageTracker(listener=heard.append, step="answer")
     key_error = KeyError("the key, sk-123")
     with (
         pytest.raises(BusyError) as caught,
@@ -93,7 +93,10 @@ def test_a_call_that_fails_is_recorded_and_its_error_is_ours() -> None:
 
 
 def test_what_may_repeat_a_key_is_not_kept_as_the_cause() -> None:
-    with pytest.raises(BusyError) as caught, Meter().call("p", translate=lambda error: BusyError("p."), secret=True):
+    with (
+        pytest.raises(BusyError) as caught,
+        UsageTracker().call("p", translate=lambda error: BusyError("p."), secret=True),
+    ):
         raise ValueError("sk-123")
     assert caught.value.__cause__ is None and caught.value.__suppress_context__
 
@@ -101,15 +104,15 @@ def test_what_may_repeat_a_key_is_not_kept_as_the_cause() -> None:
 def test_an_error_that_is_ours_goes_through_as_it_is() -> None:
     heard: list[Call] = []
     ours = BusyError("p is busy.")
-    with pytest.raises(BusyError) as caught, Meter(listener=heard.append).call("p"):
+    with pytest.raises(BusyError) as caught, UsageTracker(listener=heard.append).call("p"):
         raise ours
     assert caught.value is ours and [each.error for each in heard] == ["p is busy."]
 
 
 def test_a_call_that_was_given_up_is_recorded_once() -> None:
     heard: list[Call] = []
-    others: set[OpenCall] = set()
-    with Meter(listener=heard.append).call("p", name="p:m", others=others):
+    others: set[PendingCall] = set()
+    with UsageTracker(listener=heard.append).call("p", name="p:m", others=others):
         for each in tuple(others):
             each.given_up()
     assert (

@@ -8,8 +8,15 @@ from typing import Any
 import pytest
 
 from crag.core.circuit import LONGEST_REST, REST, RUNS, Circuits, Service
-from crag.core.errors import BudgetError, CancelledError, CragError, KeyRejectedError, RestingError, UnreachableError
-from crag.core.meter import UNLIMITED, Budget, Call, Meter
+from crag.core.errors import (
+    BudgetError,
+    CancelledError,
+    CircuitOpenError,
+    CragError,
+    KeyRejectedError,
+    UnreachableError,
+)
+from crag.core.usage import UNLIMITED, Budget, Call, UsageTracker
 from crag.testing.fakes import FakeClock
 
 MODEL, OTHER_KEY = Service("qwen", ("http://one", 1)), Service("qwen", ("http://one", 2))
@@ -34,7 +41,7 @@ def fail(circuits: Circuits, *runs: int, error: CragError = DOWN, seconds: float
 def rests(circuits: Circuits, run: int, service: Service = MODEL) -> bool:
     try:
         circuits.check(service, "evaluate", run)
-    except RestingError:
+    except CircuitOpenError:
         return True
     return False
 
@@ -46,7 +53,7 @@ def test_one_run_that_fails_often_opens_nothing(circuits: Circuits) -> None:
 
 def test_runs_that_fail_one_after_another_open_it_for_that_step_and_that_key_alone(circuits: Circuits) -> None:
     fail(circuits, *range(RUNS))
-    with pytest.raises(RestingError, match=r"can't be reached\..*left alone for 15 seconds more") as caught:
+    with pytest.raises(CircuitOpenError, match=r"can't be reached\..*left alone for 15 seconds more") as caught:
         circuits.check(MODEL, "evaluate", 9)
     assert caught.value.who == "qwen"
     circuits.check(MODEL, "answer", 9)
@@ -130,10 +137,10 @@ def test_a_run_that_may_not_call_leaves_the_trial_to_others(refused: str, clock:
     allowance = Empty() if refused == "day" else UNLIMITED
     if refused == "stop":
         cancel.set()
-    meter = Meter(budget, cancel, step="answer", clock=clock, allowance=allowance, circuits=circuits)
+    meter = UsageTracker(budget, cancel, step="answer", clock=clock, allowance=allowance, circuits=circuits)
     with pytest.raises(CancelledError if refused == "stop" else BudgetError), meter.call("slow"):
         raise AssertionError("it was admitted")
-    with Meter(step="answer", clock=clock, circuits=circuits).call("slow"):
+    with UsageTracker(step="answer", clock=clock, circuits=circuits).call("slow"):
         pass
     assert not circuits.open()
 
@@ -148,8 +155,8 @@ def stopped() -> threading.Event:
     return event
 
 
-def meter_of(circuits: Circuits, clock: FakeClock, **how: Any) -> Meter:
-    return Meter(circuits=circuits, clock=clock, step="evaluate", **how)
+def meter_of(circuits: Circuits, clock: FakeClock, **how: Any) -> UsageTracker:
+    return UsageTracker(circuits=circuits, clock=clock, step="evaluate", **how)
 
 
 TRIALS: dict[str, tuple[dict[str, Any], BaseException | None, bool]] = {

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag.core.makers import Maker, maker, named
+from crag.core.makers import Maker, maker, name_in_sentence
 
 QWEN = "openai-compatible:qwen@127.0.0.1:8080"
 
@@ -32,7 +32,7 @@ QWEN = "openai-compatible:qwen@127.0.0.1:8080"
 )
 def test_ids_are_shown_in_words(id: str, said: str) -> None:
     assert maker(id) == said
-    assert named(id) == said.replace(", at ", " at ")
+    assert name_in_sentence(id) == said.replace(", at ", " at ")
 
 
 NAMES = st.text("abcxyz/:.-", min_size=1)

@@ -9,26 +9,26 @@ from collections.abc import Callable
 import pytest
 from pydantic import BaseModel
 
-from crag.conversation.cues import follows_on
+from crag.conversation.followup_detection import follows_on
 from crag.conversation.phrases import names
 from crag.core.errors import ReplyError
 from crag.core.settings import Settings
-from crag.correct.leaning import needs
-from crag.correct.rewriting import _checked
+from crag.correct.rewriting import _validate_query
+from crag.correct.strip_dependencies import needs
 from crag.correct.strips import StripRefiner
-from crag.evaluator.short import mended
-from crag.generate.citations import cited_sentences, literal, quotable, with_mark
+from crag.evaluator.short import trim_answer
+from crag.export.markdown import escape_markdown
+from crag.generate.citations import literal, quotable, split_cited_sentences, with_mark
 from crag.generate.short import cell_of
 from crag.generate.subjects import names_of, subjects_of
 from crag.index.stems import stems
 from crag.ingest.identity import safe_name
 from crag.providers.replies import Speech, read
 from crag.questions.matching import answer_match
-from crag.telling.markdown import escaped
 from crag.testing.fakes import chunk_of
 from crag.text.amounts import without_amounts
 from crag.text.dates import dates_in
-from crag.text.folded import folded
+from crag.text.folded import fold_text
 from crag.text.injection import detect_injection
 from crag.text.keywords import keywords
 from crag.text.marks import MOST, few_marks
@@ -68,19 +68,19 @@ READERS: dict[str, Callable[[str], object]] = {
     "labels": without_amounts,
     "needs": lambda text: needs([text, *text[:5_000].split()]),
     "quotation": quotable,
-    "cited": cited_sentences,
+    "cited": split_cited_sentences,
     "literal": lambda text: literal("opened in 1890", text),
     "marked": lambda text: with_mark(text, 1),
-    "query": lambda text: _checked(text, 5),
+    "query": lambda text: _validate_query(text, 5),
     "name": safe_name,
     "match": lambda text: answer_match(text, "opened in 1890"),
     "object": object_in,
     "names": names_of,
     "subjects": lambda text: subjects_of("Why at Wausau?", ["it"], {"it": chunk_of(text)}),
     "cell": lambda text: cell_of(text, len(text) // 2, len(text) // 2 + 1, frozenset({"2018"})),
-    "mended": lambda text: mended(text, len(text) // 2, len(text) // 2 + 1),
+    "mended": lambda text: trim_answer(text, len(text) // 2, len(text) // 2 + 1),
     "pieces": spoken_in_pieces,
-    "folded": folded,
+    "folded": fold_text,
     "orders": detect_injection,
     "dates": dates_in,
     "figures": numbers_in,
@@ -89,7 +89,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "names of a question": names,
     "stems": stems,
     "markup": plain_markup,
-    "escaped": escaped,
+    "escaped": escape_markdown,
 }
 UNITS = [
     *(".", ". ", "...x", "?!", ".'", "。", "…", "-", "- ", "(", "$(", "1", "1,", "1.", "1,000", "1,1x "),

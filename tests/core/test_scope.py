@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag.core.errors import FilterError, InputError
-from crag.core.events import Scoped
-from crag.core.scope import ID, Scope, narrowed, scope_of
+from crag.core.events import ScopeResolved
+from crag.core.scope import ID, Scope, narrow_filter, scope_of
 from crag.core.where import parse
 from crag.core.wording import scope_text
 
@@ -18,11 +18,11 @@ TAGS = st.text(st.characters(exclude_characters='[],"', exclude_categories=("C",
 
 @given(st.lists(IDS, max_size=5, unique=True), st.lists(TAGS, max_size=3, unique_by=str.casefold))
 def test_a_scope_reads_back_and_meets_what_it_names(ids: list[str], tags: list[str]) -> None:
-    where = narrowed("pages > 3 or verified", Scope(tuple(ids), tuple(tags)))
+    where = narrow_filter("pages > 3 or verified", Scope(tuple(ids), tuple(tags)))
     found = scope_of(where)
     assert str(parse(where)) == where
     assert found.documents == tuple(id[:ID] for id in ids)
-    assert parse(narrowed("", found)) == parse(narrowed("", Scope(tuple(ids), tuple(tags))))
+    assert parse(narrow_filter("", found)) == parse(narrow_filter("", Scope(tuple(ids), tuple(tags))))
     for id in ids:
         assert parse(where).matches({"id": id, "pages": 4}) and not parse(where).matches({"id": id, "pages": 3})
     for tag in found.tags:
@@ -53,9 +53,9 @@ def test_a_typed_filter_says_a_scope_where_it_begins_with_one(
 def test_what_a_scope_can_t_be_is_told() -> None:
     many = Scope(tuple(f"{number:064x}" for number in range(101)))
     with pytest.raises(InputError, match="101 documents"):
-        narrowed("", many)
+        narrow_filter("", many)
     with pytest.raises(FilterError, match=r"2,\d\d\d characters"):
-        narrowed("title contains " + "x" * 1_900, Scope(many.documents[:30]))
+        narrow_filter("title contains " + "x" * 1_900, Scope(many.documents[:30]))
 
 
 def test_an_id_is_compared_by_its_beginning_alone() -> None:
@@ -69,6 +69,6 @@ def test_an_id_is_compared_by_its_beginning_alone() -> None:
 
 def test_a_scope_in_words() -> None:
     names = ("a.pdf", "b.pdf", "c.pdf", "d.pdf", "e.pdf")
-    assert scope_text(Scoped(documents=names[:1], tags=("finance",), at=0)) == "a.pdf; tag finance"
-    assert scope_text(Scoped(documents=names, tags=(), at=0)) == "a.pdf; b.pdf; c.pdf; 2 more documents"
-    assert scope_text(Scoped(documents=(), tags=(), gone=1, at=0)) == "1 document no longer in the library"
+    assert scope_text(ScopeResolved(documents=names[:1], tags=("finance",), at=0)) == "a.pdf; tag finance"
+    assert scope_text(ScopeResolved(documents=names, tags=(), at=0)) == "a.pdf; b.pdf; c.pdf; 2 more documents"
+    assert scope_text(ScopeResolved(documents=(), tags=(), gone=1, at=0)) == "1 document no longer in the library"

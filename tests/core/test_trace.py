@@ -11,7 +11,6 @@ from crag.core import events as ev
 from crag.core.eventlog import event_from_json, event_to_json, events_from_jsonl, events_to_jsonl
 from crag.core.exchanges import Carried
 from crag.core.guidance import About, Guidance, Near, Suggestion
-from crag.core.meter import Call
 from crag.core.trace import Trace
 from crag.core.types import (
     Action,
@@ -27,6 +26,7 @@ from crag.core.types import (
     Unread,
     WebPage,
 )
+from crag.core.usage import Call
 from crag.testing.fakes import chunk_of
 
 CHUNK = chunk_of("Paris is the capital of France. It lies on the Seine.")
@@ -68,7 +68,7 @@ RUN: list[ev.Event] = [
     ev.RunStarted(run_id="r", question="q?", strategy="balanced", settings={"k": 3}, workspace="w", started_at="now"),
     ev.Queued(before=2, waited=0.0),
     ev.Queued(before=0, waited=1.5),
-    ev.Contextualized(
+    ev.QuestionRewritten(
         question="And in 2018?",
         standalone="What was it in 2018?",
         by="rules",
@@ -76,7 +76,7 @@ RUN: list[ev.Event] = [
         after="r0",
         at=0.05,
     ),
-    ev.Scoped(documents=("paper.pdf",), tags=("finance",), gone=1, at=0.1),
+    ev.ScopeResolved(documents=("paper.pdf",), tags=("finance",), gone=1, at=0.1),
     ev.StepStarted(step="retrieve", at=0.1),
     ev.Retrieved(query="q?", chunks=(RetrievedChunk(chunk=CHUNK, rank=1, similarity=0.4, dense=0.4),), at=0.2),
     ev.StepFinished(step="retrieve", seconds=0.1, at=0.2),
@@ -95,12 +95,12 @@ RUN: list[ev.Event] = [
     ev.Token(text="Paris ", at=0.9),
     ev.Token(text="[1].", at=0.9),
     ev.Answered(answer=Answer(text="Paris [1].", by="extractive", citations=(CITATION,)), at=1.0),
-    ev.Guided(guidance=GUIDANCE, at=1.05),
+    ev.GuidanceOffered(guidance=GUIDANCE, at=1.05),
     ev.Verified(
         checks=(SentenceCheck(sentence="Paris", citations=(1,), supported=True, score=1.0),), faithfulness=1.0, at=1.1
     ),
     ev.Failed(step="verify", cause="m", remedy="r", at=1.1),
-    ev.Skipped(name="of_tomorrow", at=1.15),
+    ev.UnknownEvent(name="of_tomorrow", at=1.15),
     ev.Cancelled(at=1.2),
     ev.RunFinished(at=1.3),
 ]
@@ -109,7 +109,7 @@ RUN: list[ev.Event] = [
 def test_every_event_class_is_in_the_sample_run() -> None:
     assert {type(event).__name__ for event in RUN} == {name for name in ev.__all__ if name[0].isupper()} - {
         "Event",
-        "Instead",
+        "FallbackAction",
     }
 
 

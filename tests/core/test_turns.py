@@ -9,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from crag.core.errors import CancelledError
-from crag.core.turns import Turn, Turns
+from crag.core.fair_queue import FairQueue, QueueTicket
 
 NEVER = threading.Event()
 
 
 def test_never_more_at_once_than_may_be_and_all_get_their_turn() -> None:
-    turns, lock, inside, most = Turns(3), threading.Lock(), [0], [0]
+    turns, lock, inside, most = FairQueue(3), threading.Lock(), [0], [0]
 
     def work(number: int) -> int:
         with turns.taken(NEVER):
@@ -33,7 +33,7 @@ def test_never_more_at_once_than_may_be_and_all_get_their_turn() -> None:
 
 
 def test_places_are_told_and_go_down_in_the_order_of_arrival() -> None:
-    turns = Turns(1)
+    turns = FairQueue(1)
     first, second, third = turns.join(), turns.join(), turns.join()
     assert list(first.wait(NEVER)) == []
     behind, last = second.wait(NEVER), third.wait(NEVER)
@@ -45,7 +45,7 @@ def test_places_are_told_and_go_down_in_the_order_of_arrival() -> None:
 
 
 def test_stop_ends_the_waiting_and_frees_the_place() -> None:
-    turns, stop = Turns(1), threading.Event()
+    turns, stop = FairQueue(1), threading.Event()
     first = turns.join()
     stop.set()
     with pytest.raises(CancelledError), turns.taken(stop):
@@ -56,7 +56,7 @@ def test_stop_ends_the_waiting_and_frees_the_place() -> None:
 
 
 def test_who_lends_its_turn_is_the_next_of_those_who_wait() -> None:
-    turns = Turns(1)
+    turns = FairQueue(1)
     mine, other, late = turns.join(), turns.join(), turns.join()
     with mine.lent(NEVER):
         assert list(other.wait(NEVER)) == []
@@ -67,14 +67,14 @@ def test_who_lends_its_turn_is_the_next_of_those_who_wait() -> None:
 
 
 def test_a_failure_inside_ends_the_turn() -> None:
-    turns = Turns(1)
+    turns = FairQueue(1)
     with pytest.raises(KeyError), turns.taken(NEVER):
         raise KeyError
     with turns.taken(NEVER):
         pass
 
 
-def ended(turns: list[Turn]) -> list[str]:
+def ended(turns: list[QueueTicket]) -> list[str]:
     """The parties in the order in which they have their turn, each ending as soon as it has it."""
     order, left = [], list(turns)
     while left:
@@ -86,7 +86,7 @@ def ended(turns: list[Turn]) -> list[str]:
 
 
 def test_one_party_s_fifty_keep_nobody_else_waiting() -> None:
-    turns = Turns(1)
+    turns = FairQueue(1)
     many = [turns.join("loud") for _ in range(50)]
     quiet, other = turns.join("quiet"), turns.join("other")
     assert [next(quiet.wait(NEVER)), next(other.wait(NEVER)), next(many[1].wait(NEVER))] == [1, 2, 3]
@@ -96,12 +96,12 @@ def test_one_party_s_fifty_keep_nobody_else_waiting() -> None:
 
 
 def test_parties_that_wait_alike_take_turns() -> None:
-    turns = Turns(1)
+    turns = FairQueue(1)
     assert "".join(ended([turns.join(party) for party in "aaaabbbbcc"])) == "abcabcabab"
 
 
 def test_a_party_at_its_own_limit_lets_others_by_and_sees_its_place() -> None:
-    turns = Turns(3)
+    turns = FairQueue(3)
     first = [turns.join("a", each=2) for _ in range(4)]
     assert [next(each.wait(NEVER), 0) for each in first] == [0, 0, 1, 2], "the third place stays free"
     late = turns.join("b", each=2)
@@ -115,11 +115,11 @@ def test_a_party_at_its_own_limit_lets_others_by_and_sees_its_place() -> None:
 def test_places_foreseen_are_those_that_come_true() -> None:
     rng = random.Random(7)
     for most in (1, 2, 3):
-        turns = Turns(most)
+        turns = FairQueue(most)
         here = [turns.join(rng.choice("abcd"), each=rng.choice((0, 1, 2))) for _ in range(30)]
         inside = [each for each in here if next(each.wait(NEVER), 0) == 0]
         said = {each: next(each.wait(NEVER)) for each in here if each not in inside}
-        came: dict[Turn, int] = {}
+        came: dict[QueueTicket, int] = {}
         for count in range(1, 31):
             inside.pop(0).leave()
             new = [each for each in said if each not in came and next(each.wait(NEVER), 0) == 0]

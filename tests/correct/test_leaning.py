@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crag.correct.leaning import needs
+from crag.correct.strip_dependencies import needs
 
 CAPTION = "The following table summarizes our restricted stock unit activity (in millions):"
 HEADER = "Years ended December 31,; 2018; 2017; 2016"

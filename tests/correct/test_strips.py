@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from crag.core.settings import Settings
 from crag.core.types import Strip
 from crag.correct.strips import StripRefiner, filter_strips
-from crag.text.words import counted
+from crag.text.words import count_words
 
 Way = Literal["sentences", "windows", "selection"]
 
@@ -117,8 +117,8 @@ def test_a_blank_text_has_no_strip(way: Way) -> None:
 
 
 def test_words_count_characters_where_no_spaces_are() -> None:
-    assert counted("three plain words") == 3
-    assert counted("日本の首都") == 5
+    assert count_words("three plain words") == 3
+    assert count_words("日本の首都") == 5
 
 
 def strip(name: str, score: float | None, source: str = "a") -> Strip:

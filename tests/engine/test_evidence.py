@@ -15,7 +15,7 @@ from crag.core.errors import CragError, EmptyLibraryError, SettingsError
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.run.asking import Asking
-from crag.run.following import followed
+from crag.run.following import follow_run
 from crag.strategies import STRATEGIES
 from crag.testing.fakes import FixedRetriever, chunk_of
 from tests.support.small_library import fill
@@ -76,7 +76,7 @@ def test_a_run_is_followed_from_a_coroutine(engine: Engine) -> None:
     fill(engine)
 
     async def heard() -> list[ev.Event]:
-        return [event async for event in followed(engine.ask(QUESTION), threading.Event())]
+        return [event async for event in follow_run(engine.ask(QUESTION), threading.Event())]
 
     events = asyncio.run(heard())
     assert engine.library().runs.events(Trace.from_events(events).run_id) == events
@@ -90,7 +90,7 @@ def test_what_a_run_raises_is_raised_where_it_is_followed() -> None:
     async def heard() -> list[int]:
         found = []
         with pytest.raises(EmptyLibraryError):
-            async for item in followed(run(), threading.Event()):
+            async for item in follow_run(run(), threading.Event()):
                 found.append(item)
         return found
 
@@ -107,7 +107,7 @@ def test_who_stops_listening_stops_the_run_which_is_taken_to_its_end() -> None:
         done.append("stored")
 
     async def heard() -> None:
-        events = followed(run(), cancel, ended.set)
+        events = follow_run(run(), cancel, ended.set)
         async for _ in events:
             break
         await events.aclose()  # type: ignore[attr-defined]

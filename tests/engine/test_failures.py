@@ -17,8 +17,8 @@ from crag.core.config import AppConfig
 from crag.core.errors import BudgetError, UnreachableError
 from crag.core.eventlog import events_from_jsonl, events_to_jsonl
 from crag.core.keys import Keys
-from crag.core.meter import Budget, Call, Meter
 from crag.core.trace import Trace
+from crag.core.usage import Budget, Call, UsageTracker
 from crag.engine import Engine
 from crag.providers.chat import ChatModel
 from crag.providers.endpoint import Endpoint
@@ -331,7 +331,7 @@ def test_calls_that_are_used_up_in_the_middle(ask: Ask, calls: int, parts: set[s
 
 
 def test_a_step_takes_half_of_what_is_left_and_the_last_ones_all() -> None:
-    meter = Meter(Budget(seconds=1000))
+    meter = UsageTracker(Budget(seconds=1000))
     assert meter.left() > 900
     meter.step = "evaluate"
     assert 400 < meter.left() <= 500
@@ -344,12 +344,12 @@ def test_a_step_takes_half_of_what_is_left_and_the_last_ones_all() -> None:
 
 
 def test_the_only_step_of_a_meter_has_all_the_time() -> None:
-    assert Meter(Budget(seconds=1000), step="evaluate").left() > 900
+    assert UsageTracker(Budget(seconds=1000), step="evaluate").left() > 900
 
 
 def test_a_step_whose_share_is_over_says_so() -> None:
     clock = FakeClock()
-    meter = Meter(Budget(seconds=100), clock=clock)
+    meter = UsageTracker(Budget(seconds=100), clock=clock)
     meter.step = "search"
     clock.ahead += 60
     with pytest.raises(BudgetError, match="The step's share"), meter.call("p"):
@@ -364,7 +364,7 @@ def test_what_timed_out_once_is_not_tried_again() -> None:
     with swallowed() as address:
         endpoint = Endpoint(provider="openai-compatible", model="m", base_url=f"{address}/v1")
         with pytest.raises(UnreachableError, match="in time"):
-            ChatModel(endpoint, connect=0.3).metered(Meter(listener=calls.append)).text(
+            ChatModel(endpoint, connect=0.3).metered(UsageTracker(listener=calls.append)).text(
                 [("human", "Hello")], max_tokens=5
             )
     assert [call.attempt for call in calls] == [1]

@@ -13,7 +13,7 @@ from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.library import upkeep
+from crag.library import index_sync
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.milvus_server import MilvusServer
 from tests.support.small_library import TEXTS, WordEmbedder, fill
@@ -29,7 +29,7 @@ def milvus(tmp_path: Path) -> Iterator[MilvusServer]:
 
 @pytest.fixture
 def engine(tmp_path: Path, milvus: MilvusServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
-    monkeypatch.setattr(upkeep, "_REST", 0.0)
+    monkeypatch.setattr(index_sync, "_REST", 0.0)
     config = AppConfig(data=tmp_path / "data", index="milvus", milvus_uri=milvus.uri)
     made = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.9))
     fill(made)
@@ -69,7 +69,7 @@ def test_a_run_while_milvus_is_filled_again_says_how_far_that_is(
     milvus.folder = tmp_path / "fresh"
     milvus.start()
     with monkeypatch.context() as patched:
-        patched.setattr(upkeep, "_PATIENCE", 0.0)
+        patched.setattr(index_sync, "_PATIENCE", 0.0)
         _, (failed,) = asked(engine)
     assert (failed.step, failed.instead) == ("retrieve", "records")
     assert "is being made" in failed.cause and failed.remedy

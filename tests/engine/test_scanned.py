@@ -12,8 +12,8 @@ from crag.core.config import AppConfig
 from crag.core.ingesting import DocumentAdded, RecognisingPage
 from crag.core.trace import Trace
 from crag.engine import Engine
+from crag.export.records import hit_record, trace_record
 from crag.ingest.render import render_page
-from crag.telling.records import hit_record, trace_record
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.scanned_page import drawn, needs_recognition
 from tests.support.small_library import WordEmbedder

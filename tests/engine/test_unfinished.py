@@ -10,7 +10,7 @@ import pytest
 from crag.core.config import AppConfig
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.library import begun
+from crag.library import in_flight
 from crag.run.unfinished import settle_runs
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.small_library import WordEmbedder, fill
@@ -32,7 +32,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 def killed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the process that began all this were gone, and this were another."""
-    monkeypatch.setattr(begun, "_here", set())
+    monkeypatch.setattr(in_flight, "_here", set())
 
 
 def test_a_run_that_was_cut_off_is_in_the_history_with_its_question_and_settings(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from crag.core.meter import Call
 from crag.core.trace import Trace
+from crag.core.usage import Call
 from crag.engine import Engine
 from crag.evaluation.evaluate import add_set, evaluate, evaluations, question_set, rows, spending
 from crag.metrics.results import flat

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from crag.core.meter import Meter
 from crag.core.types import Grade, Passage
+from crag.core.usage import UsageTracker
 from crag.evaluator.fallback import FallbackEvaluator
 from crag.evaluator.llm import LlmEvaluator, Relevance
 from crag.evaluator.local import LocalEvaluator
@@ -28,7 +28,7 @@ def server() -> Iterator[Server]:
 def evaluator(server: Server, model: str = "ok", parallel: int = 8, clock: FakeClock | None = None) -> LlmEvaluator:
     endpoint = Endpoint(provider="openai-compatible", model=model, base_url=server.address)
     model = ChatModel(endpoint, parallel=parallel)
-    return LlmEvaluator(model.metered(Meter(clock=clock or FakeClock())))
+    return LlmEvaluator(model.metered(UsageTracker(clock=clock or FakeClock())))
 
 
 TEN = [Passage(id=str(n), text=f"text {n}") for n in range(10)]

@@ -13,8 +13,8 @@ import pytest
 from pydantic import SecretStr
 
 from crag.core.errors import KeyRejectedError, ProviderError
-from crag.core.meter import Budget, Call, Meter
 from crag.core.types import Grade, Passage
+from crag.core.usage import Budget, Call, UsageTracker
 from crag.evaluator.reranker import RerankEvaluator
 from crag.providers.endpoint import Endpoint
 from crag.providers.rerank import Reranker
@@ -68,7 +68,7 @@ def evaluator(server: Server, calls: list[Call] | None = None) -> RerankEvaluato
     place = Endpoint(
         provider="reranker", model="m", base_url=f"http://127.0.0.1:{server.server_port}/v1", key=SecretStr(KEY)
     )
-    return RerankEvaluator(Reranker(place, Meter(Budget(seconds=5), listener=heard.append)))
+    return RerankEvaluator(Reranker(place, UsageTracker(Budget(seconds=5), listener=heard.append)))
 
 
 def graded(server: Server, texts: Sequence[str], calls: list[Call] | None = None) -> list[Grade]:
@@ -162,12 +162,12 @@ def test_a_long_text_is_cut_and_an_address_is_needed() -> None:
         graded(server, ["word " * 5000])
     assert len(server.sent[0][2]["documents"][0]) == 8000  # type: ignore[attr-defined]
     with pytest.raises(ProviderError, match="address"):
-        Reranker(Endpoint(provider="reranker", model="m"), Meter())
+        Reranker(Endpoint(provider="reranker", model="m"), UsageTracker())
 
 
 def test_a_refused_key_is_an_error_of_its_own() -> None:
     with reranking(status=401) as server:
         place = Endpoint(provider="reranker", model="m", base_url=f"http://127.0.0.1:{server.server_port}/v1")
         with pytest.raises(KeyRejectedError):
-            Reranker(place, Meter()).rerank("?", ["a"])
+            Reranker(place, UsageTracker()).rerank("?", ["a"])
     assert server.sent[0][1] is None  # type: ignore[attr-defined]

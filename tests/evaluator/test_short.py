@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from crag.core.errors import ModelError
 from crag.core.protocols import AnswerReader
 from crag.evaluator.local import LocalEvaluator
-from crag.evaluator.short import LONGEST, SHORT_FEATURES, ShortLayer, features, load_short, mended
+from crag.evaluator.short import LONGEST, SHORT_FEATURES, ShortLayer, features, load_short, trim_answer
 from crag.models.cross_encoder import FOLDER, Reading
 from crag.testing.reader_contract import AnswerReaderContract
 from tests.support.local_models import parts
@@ -47,14 +47,14 @@ class TestLocalEvaluator(AnswerReaderContract):
 )
 def test_the_words_are_told_as_one_would_quote_them(text: str, pointed: str, said: str) -> None:
     start = text.index(pointed)
-    first, last = mended(text, start, start + len(pointed))
+    first, last = trim_answer(text, start, start + len(pointed))
     assert text[first:last] == said
 
 
 @given(st.text(alphabet="a1 .,$%()of", max_size=30), st.integers(0, 30), st.integers(0, 30))
 def test_the_words_stay_in_the_text(text: str, one: int, other: int) -> None:
     start, end = min(one, other, len(text)), min(max(one, other), len(text))
-    first, last = mended(text, start, end)
+    first, last = trim_answer(text, start, end)
     assert 0 <= first <= last <= len(text)
 
 

@@ -10,7 +10,7 @@ from crag.engine import Engine
 from crag.gaps.coverage import Gap, found_pages, gaps
 from crag.gaps.keeping import cited_pages, keep
 from crag.monitoring import figures
-from crag.monitoring.choice import Choice, behind, chosen
+from crag.monitoring.choice import Choice, behind, choose_runs
 from crag.strategies import strategy
 from crag.testing.fakes import FixedRetriever, chunk_of
 
@@ -77,7 +77,7 @@ def test_a_question_without_an_answer_is_a_gap_whatever_the_action_here_and_on_m
     runs = [each for _, each in engine.library().facts.since()]
     assert figures.gaps(runs) == 1
     now = datetime.now(UTC)
-    assert [run.run_id for run in behind("gaps|", chosen(runs, Choice(), now))] == [asked.run_id]
+    assert [run.run_id for run in behind("gaps|", choose_runs(runs, Choice(), now))] == [asked.run_id]
     ask(engine, OTHER, lower=0.01, web_on=(), where="pages > 1")
     assert len(found(engine)) == 1
 

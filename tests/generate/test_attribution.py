@@ -8,7 +8,7 @@ import pytest
 
 from crag.core.settings import Settings
 from crag.core.types import Answer, Grade, Strip, Verification
-from crag.generate.shown import shown
+from crag.generate.shown import fit_strips
 from crag.generate.verification import CitationVerifier, faithfulness
 from crag.testing.fakes import ScriptedEvaluator
 from crag.testing.generator_contract import BRIDGE, KNOWLEDGE, SOURCES
@@ -77,7 +77,7 @@ def test_two_strips_that_say_it_together_are_cited_together() -> None:
 def test_only_what_the_writer_was_shown_is_looked_at() -> None:
     long = replace(LENGTH, id="long", text="Words. " * 500, score=0.99)
     settings = Settings(answer_context=Settings.model_fields["answer_context"].metadata[0].ge)
-    assert shown([long, OPENED], settings.answer_context) == [long]
+    assert fit_strips([long, OPENED], settings.answer_context) == [long]
     answer = Answer(text="The bridge was opened in 1890.", by="test")
     verifier = CitationVerifier(ScriptedEvaluator(score=lambda _: 0.9))
     assert verifier.verify(answer, [long, OPENED], SOURCES, settings).checks[0].note == "nothing shown"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crag.generate.claims import claims
+from crag.generate.claim_detection import claims
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from crag.core.protocols import Generator
 from crag.core.settings import Settings
 from crag.core.types import Answer, LineBox, Rect, Strip
-from crag.generate.citations import cited_sentences
+from crag.generate.citations import split_cited_sentences
 from crag.generate.extractive import MAX_QUOTE, ExtractiveGenerator
 from crag.generate.verification import CitationVerifier
 from crag.testing.fakes import ScriptedEvaluator, chunk_of
@@ -78,7 +78,7 @@ def test_each_sentence_of_a_quote_carries_the_mark_and_rows_are_sentences() -> N
     ]
     answer = answered(strips)
     assert answer.text == "It was opened in 1890 [1]. Dr. Smith cut the ribbon [1].\n\n1890 | 55 [2]."
-    assert [numbers for _, numbers in cited_sentences(answer.text)] == [(1,), (1,), (2,)]
+    assert [numbers for _, numbers in split_cited_sentences(answer.text)] == [(1,), (1,), (2,)]
 
 
 def test_a_long_strip_is_quoted_by_its_best_sentence() -> None:

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag.core.types import Strip
-from crag.generate.figures import checked, in_context
+from crag.generate.figures import check_figures, in_context
 from tests.support.whole_run import chunk
 
 TABLE = "(in millions)\nNet sales: 2018 1,577; 2017 1,498\nCost of sales: 2018 (900); 2017 (850)"
 
 
 def states(sentence: str, *cited: str) -> list[tuple[str, str]]:
-    return [(each.text, each.state) for each in checked(sentence, dict(enumerate_ids(cited)))]
+    return [(each.text, each.state) for each in check_figures(sentence, dict(enumerate_ids(cited)))]
 
 
 def enumerate_ids(texts: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -58,7 +58,7 @@ def test_the_same_value_stands_however_it_is_written(sentence: str, cited: str) 
     ],
 )
 def test_another_value_is_missing_at_the_very_figure(sentence: str, cited: str, missing: str) -> None:
-    [found] = [each for each in checked(sentence, {"s": cited}) if each.state == "missing"]
+    [found] = [each for each in check_figures(sentence, {"s": cited}) if each.state == "missing"]
     assert found.text == missing == sentence[found.start : found.end] and found.strip_id == ""
 
 
@@ -74,7 +74,7 @@ def test_another_value_is_missing_at_the_very_figure(sentence: str, cited: str, 
     ],
 )
 def test_what_a_sentence_works_out_is_computed(sentence: str, how: str) -> None:
-    [found] = [each for each in checked(sentence, {"s": TABLE}) if each.state != "stands"]
+    [found] = [each for each in check_figures(sentence, {"s": TABLE}) if each.state != "stands"]
     assert (found.state, found.how.replace("(900", "900")) == ("computed", how)
 
 
@@ -86,7 +86,7 @@ def test_what_does_not_come_out_or_is_not_said_to_is_missing(sentence: str) -> N
 
 
 def test_the_time_between_two_years_is_computed() -> None:
-    found = checked("She served 7 years, from 1967 to 1974.", {"s": "In office 1967 to 1974"})
+    found = check_figures("She served 7 years, from 1967 to 1974.", {"s": "In office 1967 to 1974"})
     assert [(each.state, each.how) for each in found if each.kind == "number"] == [("computed", "1974 - 1967")]
 
 
@@ -96,7 +96,7 @@ def test_counts_of_what_is_listed_and_list_numbers_are_no_figures() -> None:
 
 
 def test_the_strip_is_named_in_which_a_figure_stands() -> None:
-    found = checked("It was 12 in 2018.", {"a": "It was 2018.", "b": "12 of them"})
+    found = check_figures("It was 12 in 2018.", {"a": "It was 2018.", "b": "12 of them"})
     assert [(each.text, each.strip_id) for each in found] == [("12", "b"), ("2018", "a")]
 
 
@@ -119,14 +119,14 @@ def test_a_changed_digit_never_stands(value: int, step: int) -> None:
 
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_figures_lie_in_order_in_any_sentence(sentence: str, cited: str) -> None:
-    found = checked(sentence, {"s": cited})
+    found = check_figures(sentence, {"s": cited})
     assert all(sentence[each.start : each.end] == each.text for each in found)
     assert [each.start for each in found] == sorted(each.start for each in found)
-    assert found == checked(sentence, {"s": cited})
+    assert found == check_figures(sentence, {"s": cited})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("piece", ["1 ", "Aa Bb, ", "2018; ", "1: 2; ", "$1-", "increase of 77 "])
 def test_a_hostile_sentence_is_cut_short(piece: str) -> None:
     text = piece * (60_000 // len(piece))
-    assert len(checked(text, {"s": text[::-1]})) <= 200
+    assert len(check_figures(text, {"s": text[::-1]})) <= 200

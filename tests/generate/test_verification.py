@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from crag.core.settings import Settings
 from crag.core.types import Answer, Citation, SentenceCheck, Strip
-from crag.generate.citations import cited_sentences, literal, quotable, with_mark
+from crag.generate.citations import literal, quotable, split_cited_sentences, with_mark
 from crag.generate.extractive import ExtractiveGenerator
 from crag.generate.verification import CitationVerifier, faithfulness
 from crag.testing.fakes import ScriptedEvaluator
@@ -110,7 +110,7 @@ def test_an_abstention_is_not_checkable() -> None:
     ],
 )
 def test_marks_belong_to_their_sentence(text: str, expected: list[tuple[str, tuple[int, ...]]]) -> None:
-    assert cited_sentences(text) == expected
+    assert split_cited_sentences(text) == expected
 
 
 SENTENCE = st.text(alphabet="abc XY.!?\"'”)([]12,;:|…\n", min_size=1, max_size=60).filter(
@@ -121,6 +121,6 @@ SENTENCE = st.text(alphabet="abc XY.!?\"'”)([]12,;:|…\n", min_size=1, max_si
 @given(SENTENCE, st.integers(1, 999))
 def test_a_marked_quote_reads_back_as_a_quote_with_that_mark(source: str, number: int) -> None:
     quote = quotable(source)
-    for sentence, numbers in cited_sentences(with_mark(quote, number)):
+    for sentence, numbers in split_cited_sentences(with_mark(quote, number)):
         assert numbers == (number,)
         assert literal(sentence, source)

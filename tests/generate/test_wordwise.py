@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crag.generate.wordwise import said_in, shared
+from crag.generate.overlap_judge import said_in, share_of_words
 
 TEXT = "In 2018, the agency closed 1,577 cases. It did not open an office in Ohio. Rates rose from 5 to 6 percent."
 
@@ -43,6 +43,6 @@ def test_a_hedge_that_is_left_out_makes_another_sentence() -> None:
 
 
 def test_the_share_counts_telling_words_by_their_stems() -> None:
-    assert shared("The closing of cases", "Cases were closed.") == 1.0
-    assert shared("Trains and ferries", "trains") == 0.5
-    assert shared("of the", "trains") == 0.0
+    assert share_of_words("The closing of cases", "Cases were closed.") == 1.0
+    assert share_of_words("Trains and ferries", "trains") == 0.5
+    assert share_of_words("of the", "trains") == 0.0

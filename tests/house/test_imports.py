@@ -26,7 +26,7 @@ CRAG = {
     "conversation": {"text", "core"},
     "web": {"text", "core"},
     "generate": {"text", "core"},
-    "telling": {"text", "core", "evaluator", "generate"},
+    "export": {"text", "core", "evaluator", "generate"},
     "providers": {"text", "core", "evaluator", "web"},
     "testing": {"text", "core", "index", "generate"},
     "strategies": {"text", "core"},
@@ -54,12 +54,12 @@ CRAG = {
     "backup": {"core", "index", "library", "providers", "teams", "moving"},
     "evaluation": {"text", "core", "library", "questions", "metrics", "spending", "engine", "run", "strategies"},
     "langchain": {
-        *("text", "core", "conversation", "correct", "engine", "evaluator", "generate", "run", "strategies", "telling"),
+        *("text", "core", "conversation", "correct", "engine", "evaluator", "generate", "run", "strategies", "export"),
     },
-    "mcp": {"text", "core", "conversation", "engine", "ingest", "run", "strategies", "telling"},
+    "mcp": {"text", "core", "conversation", "engine", "ingest", "run", "strategies", "export"},
     "server": {
         *("text", "core", "conversation", "engine", "ingest", "library", "monitoring", "run", "spending"),
-        *("strategies", "telling"),
+        *("strategies", "export"),
     },
     "cli": {
         "text",
@@ -78,7 +78,7 @@ CRAG = {
         "spending",
         "providers",
         "teams",
-        "telling",
+        "export",
         "mcp",
         "server",
         "library",
@@ -111,7 +111,7 @@ PURE = {
     "crag.generate.disagreements",
     "crag.generate.verification",
     "crag.correct.keeping",
-    "crag.correct.leaning",
+    "crag.correct.strip_dependencies",
     "crag.correct.refinement",
     "crag.correct.scoring",
     "crag.correct.strips",
@@ -119,7 +119,7 @@ PURE = {
 }
 
 # The steps of a run and all that is computed from stored ones; only wiring makes parts that do work.
-ORCHESTRATION = ("crag.run.steps", "crag.run.graph", "crag.run.parts", "crag.run.fallback")
+ORCHESTRATION = ("crag.run.steps", "crag.run.graph", "crag.run.context", "crag.run.fallback")
 
 OUTER = {"crag": set(), "ui": {"crag"}, "pages": {"crag", "ui"}, "app.py": {"crag", "ui", "pages"}}
 

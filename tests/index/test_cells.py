@@ -8,27 +8,27 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crag.index import cells
-from crag.index.cells import Cells
-from crag.index.exact import Exact
+from crag.index import ivf
+from crag.index.flat import FlatSegment
+from crag.index.ivf import IvfSegment
+from crag.index.manifest import IndexCorruptError
 from crag.index.rows import Rows
-from crag.index.stamp import Misfit
 from crag.testing.index_contract import DIMENSION, unit
 
 ALL = unit(4000, seed=3)
 
 
-def rows(start: int, stop: int) -> Exact:
+def rows(start: int, stop: int) -> FlatSegment:
     """Chunk n has the vector ALL[n] and belongs to document n // 10."""
     numbers = np.arange(start, stop)
-    return Exact(Rows(numbers, numbers // 10, np.ones(len(numbers), np.bool_)), ALL[start:stop])
+    return FlatSegment(Rows(numbers, numbers // 10, np.ones(len(numbers), np.bool_)), ALL[start:stop])
 
 
-def made(folder: Path, name: str, main: Cells | None, tail: Exact) -> Cells:
-    return Cells.open(folder, name, cells.make(folder, name, main, tail, lambda: None), DIMENSION)
+def made(folder: Path, name: str, main: IvfSegment | None, tail: FlatSegment) -> IvfSegment:
+    return IvfSegment.open(folder, name, ivf.make(folder, name, main, tail, lambda: None), DIMENSION)
 
 
-def recall(main: Cells, vectors: np.ndarray) -> float:
+def recall(main: IvfSegment, vectors: np.ndarray) -> float:
     """The share of the exact ten nearest of what is alive that are among a hundred."""
     alive = main.rows.alive
     selector = main.selector(alive)
@@ -74,13 +74,13 @@ def test_it_is_ended_where_it_is_asked_to(tmp_path: Path) -> None:
         raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        cells.make(tmp_path, "never", None, rows(0, 100), stop)
+        ivf.make(tmp_path, "never", None, rows(0, 100), stop)
 
 
 def test_another_dimension_is_not_read(tmp_path: Path) -> None:
-    sums = cells.make(tmp_path, "main", None, rows(0, 100), lambda: None)
-    with pytest.raises(Misfit):
-        Cells.open(tmp_path, "main", sums, DIMENSION + 1)
+    sums = ivf.make(tmp_path, "main", None, rows(0, 100), lambda: None)
+    with pytest.raises(IndexCorruptError):
+        IvfSegment.open(tmp_path, "main", sums, DIMENSION + 1)
 
 
 def test_many_threads_search_at_once(tmp_path: Path) -> None:

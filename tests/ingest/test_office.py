@@ -14,7 +14,7 @@ from crag.core.ingesting import ParsedDocument
 from crag.ingest.chunking import chunk_document
 from crag.ingest.media import media_of
 from crag.ingest.reader import read_document
-from crag.ingest.xlsx import shown
+from crag.ingest.xlsx import format_cell
 from tests.support.small_office import body, edited, paragraph, small_docx, small_pptx, small_xlsx
 
 CONFIG = AppConfig()
@@ -168,7 +168,7 @@ def test_a_long_sheet_comes_in_pages_that_name_their_rows_and_repeat_the_header(
     ],
 )
 def test_values_are_shown_as_their_format_says(value: object, form: str, text: str) -> None:
-    assert shown(value, form) == text
+    assert format_cell(value, form) == text
 
 
 # ---- what is told before anything is parsed ------------------------------------------------------------------------

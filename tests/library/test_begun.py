@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from crag.library import begun
-from crag.library.begun import BegunWork
+from crag.library import in_flight
+from crag.library.in_flight import InFlightJob
 from crag.library.library import Library
 from crag.library.postgres import Server
 from tests.support.library_makers import HashEmbedder
@@ -18,13 +18,13 @@ from tests.support.library_makers import HashEmbedder
 CHILD = """
 import sys
 from pathlib import Path
-from crag.library import begun
-from crag.library.begun import BegunWork
+from crag.library import in_flight
+from crag.library.in_flight import InFlightJob
 from crag.library.library import Library
 from crag.library.records import server_at
 from tests.support.library_makers import HashEmbedder
 library = Library.open(Path(sys.argv[1]), HashEmbedder(), server=server_at(sys.argv[2]))
-library.begun.note(BegunWork(id="up", kind="upload", label="2 files", names=("a.txt", "b.txt")))
+library.begun.note(InFlightJob(id="up", kind="upload", label="2 files", names=("a.txt", "b.txt")))
 print("noted", flush=True)
 sys.stdin.read()
 """
@@ -62,7 +62,7 @@ def test_what_another_process_works_on_is_cut_off_by_its_kill_alone(library: Lib
 
 @pytest.mark.parametrize("records", ["sqlite"])
 def test_what_this_process_works_on_is_not_cut_off(library: Library) -> None:
-    assert library.begun.note(BegunWork(id="mine", kind="upload", label="1 file"))
+    assert library.begun.note(InFlightJob(id="mine", kind="upload", label="1 file"))
     assert library.begun.cut_off() == []
     library.begun.over("mine")
     assert not library.begun.known("mine")
@@ -75,12 +75,12 @@ def test_the_end_of_work_that_nobody_noted_makes_no_library(library: Library) ->
 
 
 def test_what_ends_while_it_is_looked_at_was_not_cut_off(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    look = begun._goes_on
+    look = in_flight._goes_on
 
     def ends_just_now(*note: object) -> bool:
         library.begun.over("up")
         return look(*note)
 
-    library.begun.note(BegunWork(id="up", kind="upload", label="2 files"))
-    monkeypatch.setattr(begun, "_goes_on", ends_just_now)
+    library.begun.note(InFlightJob(id="up", kind="upload", label="2 files"))
+    monkeypatch.setattr(in_flight, "_goes_on", ends_just_now)
     assert library.begun.cut_off() == []

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Connection, create_engine, delete, insert
 
-from crag.library import decks
-from crag.library.cards import Cards
-from crag.library.decks import Having
+from crag.library import segments
+from crag.library.segments import Postings
 from crag.library.tables import documents
 from crag.library.terms import card_words, forms
+from crag.library.title_index import TitleIndex
 
 WORDS = st.lists(st.sampled_from(["foot", "Locker", "2022", "8K", "FY19", "2023Q2", "GeneralMills", "a", "é", "µm"]))
 TEXTS = st.lists(st.lists(WORDS.map(" ".join), max_size=3), max_size=5)
@@ -31,13 +31,13 @@ def said(text: str) -> set[str]:
     }
 
 
-def having(texts: list[list[str]]) -> Having:
-    return Having.of(
+def having(texts: list[list[str]]) -> Postings:
+    return Postings.of(
         [text for each in texts for text in each], [place for place, each in enumerate(texts) for _ in each]
     )
 
 
-def everyone(found: Having, places: int) -> list[set[str]]:
+def everyone(found: Postings, places: int) -> list[set[str]]:
     return [{word for word in found.terms if place in found[word].tolist()} for place in range(places)]
 
 
@@ -71,24 +71,24 @@ def stored(connection: Connection, names: list[str]) -> None:
 
 @pytest.mark.parametrize("full", [2, 1000])
 def test_documents_come_and_go_and_no_card_is_read_twice(full: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decks, "FULL", full)
+    monkeypatch.setattr(segments, "FULL", full)
     engine = create_engine("sqlite://")
     names = ["alder", "birch", "cedar", "dogwood", "elm", "fir", "gorse", "hazel"]
     with engine.begin() as connection:
         documents.create(connection)
-        cards = Cards.read(connection)
+        cards = TitleIndex.read(connection)
         assert cards.scores("alder").tolist() == []
         for count, name in enumerate(names, start=1):
             stored(connection, [name])
             if count % 3 == 0:
                 connection.execute(delete(documents).where(documents.c.id == names[count - 2]))
-            cards = Cards.read(connection, cards)
-            afresh = Cards.read(connection)
+            cards = TitleIndex.read(connection, cards)
+            afresh = TitleIndex.read(connection)
             assert np.array_equal(cards.numbers, afresh.numbers)
             for asked in names:
                 assert np.array_equal(cards.scores(f"What of {asked}?"), afresh.scores(f"What of {asked}?"))
             assert cards.scores(name)[-1] == cards.scores(name).max() > 0
         connection.execute(delete(documents).where(documents.c.id.in_(names[3:])))
-        cards = Cards.read(connection, cards)
+        cards = TitleIndex.read(connection, cards)
         assert sum(len(deck.numbers) for deck in cards._decks) == len(cards.numbers), "mostly deleted: read anew"
-        assert Cards.read(connection, cards)._decks == cards._decks, "nothing changed: nothing is read"
+        assert TitleIndex.read(connection, cards)._decks == cards._decks, "nothing changed: nothing is read"

@@ -11,9 +11,9 @@ import pytest
 from crag.core.errors import FilterError
 from crag.core.types import Document
 from crag.library import feed
-from crag.library.cards import Cards
 from crag.library.catalog import Catalog
 from crag.library.library import Library
+from crag.library.title_index import TitleIndex
 from tests.support.library_makers import make_document
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
@@ -26,7 +26,7 @@ def catalog(*given: tuple[float, int]) -> Catalog:
         added = (NOW - timedelta(days=days)).isoformat()
         documents.append((make_document(f"doc{at}", confidence=confidence, added_at=added)[0], {}))
     numbers = np.arange(1, len(given) + 1) * 10
-    return Catalog(library="x", generation=1, cards=Cards(numbers, ()), documents=documents)
+    return Catalog(library="x", generation=1, cards=TitleIndex(numbers, ()), documents=documents)
 
 
 def test_the_documents_named_before_others_stand_out() -> None:

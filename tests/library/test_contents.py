@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from crag.core.scope import Scope, narrowed
+from crag.core.scope import Scope, narrow_filter
 from crag.library.contents import CHUNKS, HEADINGS, TITLES
 from crag.library.library import Library
 from tests.library.conftest import OpenLibrary
@@ -30,7 +30,7 @@ def test_titles_and_the_commonest_headings_are_told_of_what_a_filter_lets_throug
     about = library.about()
     assert (about.documents, set(about.titles)) == (3, {"first", "second", "third"})
     assert about.headings == ("Legal Proceedings", "Retirement Services", "Income Taxes")
-    alone = library.about(where=narrowed("", Scope((first,), ())))
+    alone = library.about(where=narrow_filter("", Scope((first,), ())))
     assert (alone.documents, alone.titles, alone.headings) == (1, ("first",), ("Retirement Services",))
 
 

@@ -19,8 +19,8 @@ from crag.index.chunk_index import Contents
 from crag.index.embedded import EmbeddedIndex
 from crag.index.milvus import MilvusIndex
 from crag.library import feed, store
-from crag.library.copying import TABLES, Copy, copied, filled, kept_copied
-from crag.library.kept import CHOSEN, SIGNED_WITH, Kept
+from crag.library.copying import TABLES, Copy, copy_library, fill_index, kept_copied
+from crag.library.key_value_store import CHOSEN, SIGNED_WITH, KeyValueStore
 from crag.library.library import Library
 from crag.library.places import DatabaseHome, DataFolder, FolderPlace, Place, ServerPlace
 from crag.library.postgres import Server
@@ -84,7 +84,7 @@ def test_a_copy_and_its_copy_back_have_every_row_and_an_id_of_their_own(
     before = rows_of(source)
     assert all(before[name] for name in NAMES)
     for one, other in ((source, there), (there, back), (there, beside), (source, FolderPlace(tmp_path / "same"))):
-        copy = copied(one, other)
+        copy = copy_library(one, other)
         assert whole(copy) and not (copy.found or copy.resumed or copy.changed)
         assert [each.target for each in copy.tables[:-1]] == [len(before[name]) for name in NAMES]
         assert rows_of(other) == before
@@ -99,8 +99,8 @@ def test_numbers_that_were_given_out_are_not_given_out_again(
     source: FolderPlace, server: Server, tmp_path: Path, fill: Fill
 ) -> None:
     there, back = ServerPlace(server, "default"), FolderPlace(tmp_path / "back")
-    copied(source, there)
-    copied(there, back)
+    copy_library(source, there)
+    copy_library(there, back)
     for place in (there, back):
         folder = tmp_path / place.name if place is back else tmp_path / "data" / "default"
         with Library.open(folder, HashEmbedder(), server=None if place is back else server) as library:
@@ -119,10 +119,10 @@ def test_an_index_is_filled_and_compared_in_a_folder_and_on_a_milvus_server(
     source: FolderPlace, server: Server, tmp_path: Path, milvus_server: MilvusServer
 ) -> None:
     back, there = FolderPlace(tmp_path / "back"), ServerPlace(server, "default")
-    copied(source, back)
-    assert not filled(back, in_folder(back))
-    copied(back, there)
-    assert not filled(there, lambda contents: MilvusIndex(milvus_server.uri, contents))
+    copy_library(source, back)
+    assert not fill_index(back, in_folder(back))
+    copy_library(back, there)
+    assert not fill_index(there, lambda contents: MilvusIndex(milvus_server.uri, contents))
     records = there.records()
     with records.read() as connection:
         index = MilvusIndex(milvus_server.uri, feed.contents(connection))
@@ -135,9 +135,9 @@ def test_a_library_of_nothing_but_runs_is_copied_too(tmp_path: Path, server: Ser
     with Library.open(tmp_path / "source", HashEmbedder()) as library, library._database.write() as connection:
         connection.execute(insert(runs).values(run_row(1)))
     source, there, back = FolderPlace(tmp_path / "source"), ServerPlace(server, "runs"), FolderPlace(tmp_path / "back")
-    assert whole(copied(source, there)) and whole(copied(there, back))
+    assert whole(copy_library(source, there)) and whole(copy_library(there, back))
     assert rows_of(back) == rows_of(source)
-    assert not filled(back, in_folder(back))
+    assert not fill_index(back, in_folder(back))
 
 
 # What is refused
@@ -154,7 +154,7 @@ def test_what_is_no_copy_of_the_source_is_refused_and_left_alone(
         before = rows_of(target)
         for anew in (False, True):
             with pytest.raises(StorageError, match="which is no copy of this one"):
-                copied(source, target, anew=anew)
+                copy_library(source, target, anew=anew)
         assert rows_of(target) == before
 
 
@@ -167,14 +167,14 @@ def test_a_copy_of_another_library_that_was_begun_is_refused_unless_it_may_be_th
     target = ServerPlace(server, "target") if to_server else FolderPlace(tmp_path / "target")
     stopped(FolderPlace(tmp_path / "other"), target, at="documents")
     with pytest.raises(StorageError, match="copy of another library was begun"):
-        copied(source, target)
-    assert whole(copied(source, target, anew=True)) and rows_of(target) == rows_of(source)
+        copy_library(source, target)
+    assert whole(copy_library(source, target, anew=True)) and rows_of(target) == rows_of(source)
 
 
 def test_nothing_is_not_copied(server: Server, tmp_path: Path) -> None:
     for place in (FolderPlace(tmp_path / "nowhere"), ServerPlace(server, "nowhere")):
         with pytest.raises(NotFoundError, match="no library nowhere"):
-            copied(place, FolderPlace(tmp_path / "target"))
+            copy_library(place, FolderPlace(tmp_path / "target"))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -190,10 +190,10 @@ def test_a_copy_that_differs_stays_a_draft_and_is_mended_by_the_next_try(
                 connection.execute(update(runs).where(runs.c.number == 2).values(question="another"))
             draft.close()
 
-    copy = copied(source, target, watch=spoil)
+    copy = copy_library(source, target, watch=spoil)
     assert [each.table for each in copy.tables if not each.same] == ["runs"] and not copy.whole
     assert server.sizes() == {}, "no app sees it"
-    copy = copied(source, target)
+    copy = copy_library(source, target)
     assert copy.whole and copy.resumed and copy.changed == ("runs", "facts")
 
 
@@ -204,7 +204,9 @@ def stopped(source: Place, target: Place, *, at: str) -> None:
     """A copy that is stopped after the first rows of a table."""
     cancel = threading.Event()
     with pytest.raises(CancelledError, match="stopped"):
-        copied(source, target, rows=FEW, cancel=cancel, watch=lambda table, *_: cancel.set() if table == at else None)
+        copy_library(
+            source, target, rows=FEW, cancel=cancel, watch=lambda table, *_: cancel.set() if table == at else None
+        )
 
 
 @pytest.mark.parametrize("to_server", [False, True])
@@ -219,7 +221,7 @@ def test_what_changed_in_the_source_meanwhile_is_copied_anew(
             connection.execute(delete(runs).where(runs.c.id == "run1"))
             connection.execute(insert(runs).values(run_row(1)))
             connection.execute(delete(calls).where(calls.c.run == "run1"))
-    copy = copied(source, target, rows=FEW)
+    copy = copy_library(source, target, rows=FEW)
     assert copy.whole and copy.resumed and "runs" in copy.changed and "documents" not in copy.changed
     assert rows_of(target) == rows_of(source)
 
@@ -232,7 +234,7 @@ def test_a_document_deleted_meanwhile_is_not_in_the_copy(
     stopped(source, target, at="vectors")
     with Library.open(source.folder, HashEmbedder()) as library:
         library.documents.delete(library.documents.all()[0].id)
-    copy = copied(source, target, rows=FEW)
+    copy = copy_library(source, target, rows=FEW)
     assert copy.whole and copy.changed[0] == "documents" and rows_of(target) == rows_of(source)
 
 
@@ -251,7 +253,7 @@ def test_kills_at_any_moment_end_in_the_same_copy(
             steps += told
             assert steps < 500, "it never goes on"
         assert rows_of(target) == rows_of(source)
-        assert copied(source, target).found and not (folder / "copying.db").exists()
+        assert copy_library(source, target).found and not (folder / "copying.db").exists()
 
 
 def copy_until_killed(source: FolderPlace, folder: Path, url: str, lines: int) -> int:
@@ -276,7 +278,7 @@ def copy_until_killed(source: FolderPlace, folder: Path, url: str, lines: int) -
 
 def test_two_that_make_one_copy_do_not_disturb_each_other(source: FolderPlace, server: Server) -> None:
     target = ServerPlace(server, "target")
-    others = iter([copied])
+    others = iter([copy_library])
 
     def again(table: str, done: int, of: int) -> None:
         if table == "documents":
@@ -284,24 +286,24 @@ def test_two_that_make_one_copy_do_not_disturb_each_other(source: FolderPlace, s
                 assert other(source, target).whole
 
     with pytest.raises(StorageError):
-        copied(source, target, rows=FEW, watch=again)
+        copy_library(source, target, rows=FEW, watch=again)
     assert rows_of(target) == rows_of(source)
 
 
 def test_a_copy_cut_off_while_it_took_its_place_is_known_and_tidied(source: FolderPlace, tmp_path: Path) -> None:
     target = FolderPlace(tmp_path / "target")
-    copied(source, target)
+    copy_library(source, target)
     (target.folder / "copying.db").hardlink_to(target.folder / "library.db")
-    copy = copied(source, target)
+    copy = copy_library(source, target)
     assert copy.found and copy.whole and not (target.folder / "copying.db").exists()
 
 
 def test_a_copy_that_was_used_since_is_compared_and_left_alone(source: FolderPlace, tmp_path: Path, fill: Fill) -> None:
     target = FolderPlace(tmp_path / "target")
-    copied(source, target)
+    copy_library(source, target)
     with Library.open(target.folder, HashEmbedder()) as library:
         fill(library, "own")
-    copy = copied(source, target)
+    copy = copy_library(source, target)
     assert copy.found and not copy.whole
     assert {each.table for each in copy.tables if not each.same} == {
         *("documents", "files", "chunks", "vectors", "changes", "meta")
@@ -318,13 +320,13 @@ def test_private_addresses_go_on_working_where_all_is_copied(tmp_path: Path, ser
     for name in ("default", name_of(key), "No Workspace"):
         with Library.open(data / "workspaces" / name, HashEmbedder()) as library:
             fill(library, name)
-    Kept(data).put(CHOSEN, b"{}")
+    KeyValueStore(data).put(CHOSEN, b"{}")
     one, other = DataFolder(data), DatabaseHome(server)
     assert one.unnamed() == 1, "a folder whose name is none of a workspace"
     assert kept_copied(one.kept, other.kept) == {SIGNED_WITH: "copied", CHOSEN: "copied"}
     assert kept_copied(one.kept, other.kept) == {SIGNED_WITH: "there", CHOSEN: "there"}
     for name in one.names():
-        assert copied(one.place(name), other.place(name)).whole
+        assert copy_library(one.place(name), other.place(name)).whole
     assert other.names() == one.names() == sorted(["default", name_of(key)])
     there = PrivateLibraries(tmp_path / "none", server)
     assert there.known(key) and not there.known("2" * 32)
@@ -334,7 +336,7 @@ def test_private_addresses_go_on_working_where_all_is_copied(tmp_path: Path, ser
 
 
 def test_another_secret_is_not_replaced_and_other_choices_are_kept(tmp_path: Path, server: Server) -> None:
-    one, other = Kept(tmp_path), DatabaseHome(server).kept
+    one, other = KeyValueStore(tmp_path), DatabaseHome(server).kept
     for kept, value in ((one, b"one"), (other, b"other")):
         kept.put(CHOSEN, value)
     assert kept_copied(one, other) == {CHOSEN: "other"} and other.read(CHOSEN) == b"other"

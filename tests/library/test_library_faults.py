@@ -13,9 +13,9 @@ import pytest
 from crag.core.errors import IndexUnavailableError, StorageError
 from crag.core.types import Document
 from crag.index.chunk_index import ChunkIndex, Contents
-from crag.library.faults import translated
 from crag.library.library import Library
 from crag.library.schema import VERSION
+from crag.library.sqlite_errors import translate_errors
 from tests.support.library_makers import HashEmbedder, make_document
 
 Fill = Callable[..., Document]
@@ -45,7 +45,7 @@ def sqlite_error(code: int) -> sqlite3.OperationalError:
     ],
 )
 def test_each_failure_has_its_own_message_and_cure(error: Exception, message: str, remedy: str) -> None:
-    with pytest.raises(StorageError) as raised, translated(Path("library.db")):
+    with pytest.raises(StorageError) as raised, translate_errors(Path("library.db")):
         raise error
     assert message in raised.value.message
     assert remedy in raised.value.remedy

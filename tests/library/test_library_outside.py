@@ -13,9 +13,9 @@ from sqlalchemy import select, update
 
 from crag.core.errors import InputError, StorageError
 from crag.core.events import RunStarted
-from crag.core.meter import Call, DaySpending
 from crag.core.trace import Trace
 from crag.core.types import Document, WebPage
+from crag.core.usage import Call, DaySpending
 from crag.library.library import Library
 from crag.library.schema import VERSION
 from crag.library.store import meta

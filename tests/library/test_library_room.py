@@ -18,7 +18,7 @@ from crag.core.errors import NotFoundError, RoomError, StorageError
 from crag.core.types import Document
 from crag.engine import Engine
 from crag.library.library import Library
-from crag.library.room import Folders, Room, bytes_of
+from crag.library.storage_quota import Folders, StorageQuota, bytes_of
 from crag.run import libraries
 from crag.run.libraries import AWAKE, KNOWN
 from tests.support.library_makers import HashEmbedder, make_document, on_disk
@@ -141,7 +141,7 @@ def test_too_many_open_files_are_named_as_what_they_are(tmp_path: Path, fill: Fi
 
 
 def test_a_library_takes_no_more_than_it_may(tmp_path: Path, embedder: HashEmbedder) -> None:
-    room = Room(shelf=Folders(tmp_path), library_mb=5)
+    room = StorageQuota(shelf=Folders(tmp_path), library_mb=5)
     with Library.open(tmp_path / "library", embedder, room) as library:
         stored = []
         with pytest.raises(RoomError, match="may hold 5 MB") as raised:
@@ -162,7 +162,7 @@ def test_a_library_takes_no_more_than_it_may(tmp_path: Path, embedder: HashEmbed
 
 
 def test_all_libraries_together_take_no_more_than_they_may(tmp_path: Path, embedder: HashEmbedder) -> None:
-    room = Room(shelf=Folders(tmp_path), all_mb=12)
+    room = StorageQuota(shelf=Folders(tmp_path), all_mb=12)
     added = 0
     with pytest.raises(RoomError, match="together may hold 12 MB") as raised:
         for number in range(50):
@@ -175,7 +175,7 @@ def test_all_libraries_together_take_no_more_than_they_may(tmp_path: Path, embed
 
 
 def test_there_are_no_more_libraries_than_there_may_be(tmp_path: Path, embedder: HashEmbedder) -> None:
-    room = Room(shelf=Folders(tmp_path), libraries=3)
+    room = StorageQuota(shelf=Folders(tmp_path), libraries=3)
     for number in range(3):
         on_disk(Library.open(tmp_path / f"p-{number}", embedder, room)).close()
     with Library.open(tmp_path / "p-3", embedder, room) as fourth, pytest.raises(RoomError, match="no more than 3"):
@@ -185,7 +185,7 @@ def test_there_are_no_more_libraries_than_there_may_be(tmp_path: Path, embedder:
 
 
 def test_a_librarys_size_is_remembered_between_small_writes_and_looked_at_before_one_is_refused(tmp_path: Path) -> None:
-    room, folder = Room(shelf=Folders(tmp_path), library_mb=1), tmp_path / "p-1"
+    room, folder = StorageQuota(shelf=Folders(tmp_path), library_mb=1), tmp_path / "p-1"
     room.check(folder, makes=True)
     folder.mkdir()
     (folder / "library.db").write_bytes(b"a library")
@@ -201,7 +201,7 @@ def test_a_librarys_size_is_remembered_between_small_writes_and_looked_at_before
 
 
 def test_what_one_library_gains_is_missing_to_all_others_at_once(tmp_path: Path) -> None:
-    room, one, other = Room(shelf=Folders(tmp_path), all_mb=1), tmp_path / "p-1", tmp_path / "p-2"
+    room, one, other = StorageQuota(shelf=Folders(tmp_path), all_mb=1), tmp_path / "p-1", tmp_path / "p-2"
     for folder in (one, other):
         room.check(folder, makes=True)
         folder.mkdir()

@@ -16,7 +16,7 @@ pytest.importorskip("pymilvus", reason="pip install -r requirements/milvus.txt")
 from crag.core.errors import IndexUnavailableError
 from crag.core.types import Document
 from crag.index.milvus import MilvusIndex
-from crag.library import upkeep
+from crag.library import index_sync
 from crag.library.library import Library
 from crag.library.postgres import Server
 from tests.support.library_makers import HashEmbedder, index_at
@@ -35,7 +35,7 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def asked_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upkeep, "_REST", 0.0)
+    monkeypatch.setattr(index_sync, "_REST", 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def test_a_milvus_that_came_back_empty_is_filled_again_and_search_says_so(
     milvus.folder = tmp_path / "fresh"
     milvus.start()
     with monkeypatch.context() as patched:
-        patched.setattr(upkeep, "_PATIENCE", 0.0)
+        patched.setattr(index_sync, "_PATIENCE", 0.0)
         with pytest.raises(IndexUnavailableError, match="is being made"):
             library.search("alpha", 5)
         assert by_records(library, "alpha") == {"alpha.pdf"}

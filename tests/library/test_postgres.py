@@ -17,12 +17,12 @@ from crag.core.config import AppConfig
 from crag.core.errors import CragError, InputError, NotFoundError, RoomError, SettingsError, StorageError
 from crag.core.types import Document
 from crag.engine import Engine
-from crag.library.kept import Kept
+from crag.library.key_value_store import KeyValueStore
 from crag.library.library import Library
 from crag.library.postgres import Server, schema_of
 from crag.library.private import PrivateLibraries, name_of
-from crag.library.room import Room
 from crag.library.schema import VERSION
+from crag.library.storage_quota import StorageQuota
 from crag.library.tables import chunks
 from tests.support.library_makers import HashEmbedder, make_document, on_disk
 from tests.support.postgres_server import PASSWORD, PostgresServer
@@ -223,7 +223,7 @@ def test_empty_private_libraries_go_a_day_after_they_were_found_empty(
 
 
 def test_what_belongs_to_no_library_is_kept_in_the_database(server: Server, tmp_path: Path) -> None:
-    for kept in (Kept(tmp_path / "data"), Kept(tmp_path / "none", server)):
+    for kept in (KeyValueStore(tmp_path / "data"), KeyValueStore(tmp_path / "none", server)):
         assert kept.read("settings.json") is None
         assert kept.first("settings.json", b"one") == kept.first("settings.json", b"other") == b"one"
         kept.put("settings.json", b"two")
@@ -281,7 +281,7 @@ def test_workspaces_share_connections_and_nothing_else(open_library: OpenLibrary
 def test_a_library_takes_no_more_than_it_may_and_deleting_makes_room(
     open_library: OpenLibrary, server: Server, embedder: HashEmbedder
 ) -> None:
-    library = open_library(room=Room(shelf=server, library_mb=3))
+    library = open_library(room=StorageQuota(shelf=server, library_mb=3))
 
     def add(label: str) -> Document:
         document, data, made = make_document(label)
@@ -305,7 +305,7 @@ def test_a_library_takes_no_more_than_it_may_and_deleting_makes_room(
 
 
 def test_there_are_no_more_libraries_than_there_may_be(open_library: OpenLibrary, server: Server) -> None:
-    room = Room(shelf=server, libraries=2)
+    room = StorageQuota(shelf=server, libraries=2)
     for name in ("one", "two", "two"):
         on_disk(open_library(name, room=room))
     with pytest.raises(RoomError, match="no more than 2"):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag.index.chunk_index import Candidates
-from crag.library.ranking import BM25_WEIGHT, CARD_WEIGHT, PAGE_DISCOUNT, Rows, joined, rank
+from crag.library.ranking import BM25_WEIGHT, CARD_WEIGHT, PAGE_DISCOUNT, Rows, join_candidates, rank
 
 
 def rows(dense: list[float], lexical: list[float] | None = None, pages: list[int] | None = None) -> Rows:
@@ -66,7 +66,7 @@ def test_joined_searches_keep_what_each_of_them_knew() -> None:
     nan = np.nan
     first = Candidates(np.array([7, 3]), np.array([nan, 0.5], np.float32), np.array([2, 0], np.float32))
     second = Candidates(np.array([3, 9, 7]), np.array([nan, 0.1, 0.4], np.float32), np.array([1, 0, 0], np.float32))
-    both = joined(first, second)
+    both = join_candidates(first, second)
     assert both.numbers.tolist() == [3, 7, 9]
     assert both.dense == pytest.approx([0.5, 0.4, 0.1])
     assert both.lexical.tolist() == [1, 2, 0]

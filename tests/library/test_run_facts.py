@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from crag.core.events import Failed
-from crag.core.meter import Call
 from crag.core.trace import Rewrite, Search, Trace
 from crag.core.types import Answer
-from crag.library.copying import copied
+from crag.core.usage import Call
+from crag.library.copying import copy_library
 from crag.library.library import Library
 from crag.library.places import FolderPlace
 from crag.monitoring.facts import facts_of
@@ -96,7 +96,7 @@ def test_those_of_runs_stored_before_are_made_once_and_one_that_cannot_be_read_i
 @pytest.mark.files
 def test_a_copy_takes_them_along(library: Library, tmp_path: Path, embedder: HashEmbedder) -> None:
     library.runs.save(full(1), [])
-    said = copied(FolderPlace(library.folder), FolderPlace(tmp_path / "copy"))
+    said = copy_library(FolderPlace(library.folder), FolderPlace(tmp_path / "copy"))
     assert said.whole and next(each.target for each in said.tables if each.table == "facts") == 1
     with Library.open(tmp_path / "copy", embedder) as copy:
         ((number, made),), ((before, kept),) = copy.facts.since(), library.facts.since()

@@ -14,14 +14,14 @@ from crag.core.trace import Trace
 from crag.core.wording import outcome_sentence
 from crag.evaluation.evaluate import evaluations, rows
 from crag.library.library import Library
-from crag.metrics.metrics import measured
+from crag.metrics.metrics import measure_run
 from crag.models.minilm import MiniLM
 from crag.questions.sets import Question
 from crag.spending.costs import cost_sentence, plain_rag
 from crag.spending.prices import PRICES
 from crag.strategies import STRATEGIES
 from crag.whatif.entries import Entry
-from crag.whatif.ledger import Ledger
+from crag.whatif.stored_decisions import StoredDecisions
 from crag.whatif.whatif import redecide
 from tests.support.stored import RUNS, stored_library, stored_run
 
@@ -67,12 +67,12 @@ def test_a_stored_run_is_decided_anew_measured_and_counted(name: str) -> None:
     assert outcome_sentence(trace) or name == "fatal"
     assert cost_sentence(trace, PRICES)
     plain_rag(trace, PRICES)
-    measured(trace, Question(id="1", question=trace.question))
+    measure_run(trace, Question(id="1", question=trace.question))
     for each in STRATEGIES.values():
         redecide(trace, each.settings)
     if name != "fatal":
         assert not redecide(trace, Settings.checked(trace.settings)).flips
-    outcome = Ledger([Entry.of(trace)]).redecide(Settings(lower=0.99, upper=0.995, loop_on=(), max_rewrites=0))
+    outcome = StoredDecisions([Entry.of(trace)]).redecide(Settings(lower=0.99, upper=0.995, loop_on=(), max_rewrites=0))
     assert len(outcome.rows) == 1
 
 

@@ -14,7 +14,7 @@ from crag.core.errors import IndexUnavailableError
 from crag.core.types import Document
 from crag.index.chunk_index import Batch, Candidates, Contents, Numbers, Vectors
 from crag.index.embedded import EmbeddedIndex
-from crag.library import store, upkeep
+from crag.library import index_sync, store
 from crag.library.library import Library
 from crag.library.postgres import Server
 from crag.testing.fakes import FakeClock
@@ -97,7 +97,7 @@ def test_what_was_deleted_is_not_found_though_the_index_still_has_it(
     fill(watched, "beta")
     watched.refresh_index()
     # As if another process had just deleted it, and the index had not heard of it.
-    monkeypatch.setattr(upkeep.Upkeep, "_brought", lambda self, index, generation, patience: index)
+    monkeypatch.setattr(index_sync.IndexSync, "_brought", lambda self, index, generation, patience: index)
     watched.documents.delete(gone.id)
     assert sources(watched, "alpha") == {"beta.pdf"}
 
@@ -128,7 +128,7 @@ def test_an_index_that_is_down_is_said_and_left_alone_for_a_while(
     told.down = False
     with pytest.raises(IndexUnavailableError):
         library.search("alpha", 3)
-    clock.ahead += upkeep._REST + 1
+    clock.ahead += index_sync._REST + 1
     assert sources(library, "alpha") == {"alpha.pdf"}
     library.close()
 
@@ -136,7 +136,7 @@ def test_an_index_that_is_down_is_said_and_left_alone_for_a_while(
 def test_one_that_is_not_ready_in_time_is_made_ready_while_search_goes_on(
     watched: Library, fill: Fill, told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "_PATIENCE", 0.01)
+    monkeypatch.setattr(index_sync, "_PATIENCE", 0.01)
     fill(watched, "alpha")
     told.may_add.clear()
     with pytest.raises(IndexUnavailableError, match="being made"):
@@ -178,7 +178,7 @@ def test_one_process_at_a_time_brings_an_index_up_to_date(
         fill(one, "alpha")
         with one._database.alone(stop) as ours, monkeypatch.context() as patched:
             assert ours
-            patched.setattr(upkeep, "_PATIENCE", 0.01)
+            patched.setattr(index_sync, "_PATIENCE", 0.01)
             with pytest.raises(IndexUnavailableError, match=r"is being made\."):
                 other.search("alpha", 3)
             assert not told.added and not told.cleared, "it waits for its turn"

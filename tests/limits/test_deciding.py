@@ -10,8 +10,8 @@ import pytest
 from crag.core.config import AppConfig
 from crag.core.errors import CragError, InputError, QuotaError, RoomError, SettingsError
 from crag.limits import told
-from crag.limits.overrides import checked
-from crag.limits.quantities import QUANTITIES, Bound, decide, left, over_at, period_of
+from crag.limits.overrides import check_value
+from crag.limits.quantities import QUANTITIES, Bound, amount_left, decide, over_at, period_of
 
 NOW = datetime(2026, 11, 23, 18, 30, 15, tzinfo=UTC)
 
@@ -36,7 +36,7 @@ def bounds(own: tuple[float, float], all: tuple[float, float]) -> tuple[Bound, B
 def test_the_first_limit_that_is_reached_refuses(own, all, wanted, refused) -> None:
     found = decide(bounds(own, all), wanted)
     assert (found.whose if found else None) == refused
-    assert (left(bounds(own, all)) < wanted) == (refused is not None)
+    assert (amount_left(bounds(own, all)) < wanted) == (refused is not None)
 
 
 def test_every_limit_is_a_setting_of_which_none_lets_all_in() -> None:
@@ -51,16 +51,16 @@ def test_every_limit_is_a_setting_of_which_none_lets_all_in() -> None:
 @pytest.mark.parametrize("value", [-1, math.nan, math.inf, -math.inf, 1e30, 2.5])
 def test_a_value_that_is_no_limit_is_refused(value: float) -> None:
     with pytest.raises(SettingsError, match="library_calls_day"):
-        checked("lib", "library_calls_day", value)
+        check_value("lib", "library_calls_day", value)
     if value != 2.5:
         with pytest.raises(SettingsError, match="library_dollars_day"):
-            checked("lib", "library_dollars_day", value)
+            check_value("lib", "library_dollars_day", value)
 
 
 @pytest.mark.parametrize(("workspace", "name"), [("", "data"), ("lib", "all_documents"), ("lib", "runs_at_once; --")])
 def test_only_limits_can_be_changed(workspace: str, name: str) -> None:
     with pytest.raises(InputError, match="no limit"):
-        checked(workspace, name, 1)
+        check_value(workspace, name, 1)
 
 
 def test_minutes_hours_and_days_are_over_when_they_are() -> None:

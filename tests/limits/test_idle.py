@@ -13,7 +13,7 @@ import pytest
 from crag.core.errors import StorageError
 from crag.engine import Engine
 from crag.library.private import name_of
-from crag.limits.idle import Idle, Life, judged
+from crag.limits.idle import Idle, Life, judge_idle
 from tests.limits.conftest import StillClock
 from tests.support.small_library import fill
 
@@ -127,7 +127,7 @@ def test_what_cannot_be_removed_is_tried_again(mine: tuple[Engine, str, Hours]) 
 def test_a_process_that_lives_for_hours_only_removes_nothing() -> None:
     life: object = Life(used=100)
     for today in range(130, 500):
-        life = judged(life, today, idle_days=30, warn_days=10, lived=False)  # type: ignore[arg-type]
+        life = judge_idle(life, today, idle_days=30, warn_days=10, lived=False)  # type: ignore[arg-type]
         assert isinstance(life, Life)
 
 

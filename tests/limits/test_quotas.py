@@ -15,9 +15,9 @@ from crag.core.errors import DayLimitError, NotFoundError, QuotaError, StorageEr
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound
 from crag.core.keys import Keys
 from crag.engine import Engine
-from crag.limits.ledger import Ledger, Refused, Reserved, Want
+from crag.limits.daily_budget import DailyBudget, DailyLimits
 from crag.limits.overrides import ChangedError
-from crag.limits.purse import Purse, Spendable
+from crag.limits.usage_store import Refused, Reserved, UsageStore, Want
 from crag.spending.prices import Price
 from crag.teams.store import Store
 from tests.limits.conftest import StillClock
@@ -128,15 +128,15 @@ def test_two_processes_share_a_day_s_calls_to_the_last_one(tmp_path: Path) -> No
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         made = pool.starmap(spend, [(tmp_path, 90, 101)] * 2)
     assert 95 <= sum(made) <= 101 and all(made)
-    assert sum(Ledger(Store(tmp_path)).used("one").popitem()[1].values()) == sum(made)
+    assert sum(UsageStore(Store(tmp_path)).used("one").popitem()[1].values()) == sum(made)
 
 
 def test_dollars_are_overrun_by_the_calls_under_way_at_most(tmp_path: Path) -> None:
-    ledger = Ledger(Store(tmp_path))
-    spendable = Spendable(dollars=(1.0, 0), prices={"dear": Price(input=0, output=0, call=0.03)})
+    ledger = UsageStore(Store(tmp_path))
+    spendable = DailyLimits(dollars=(1.0, 0), prices={"dear": Price(input=0, output=0, call=0.03)})
 
     def run(_: int) -> int:
-        made, purse = 0, Purse(ledger, "one", spendable)
+        made, purse = 0, DailyBudget(ledger, "one", spendable)
         try:
             for _ in range(5):
                 purse.take()
@@ -155,7 +155,7 @@ def test_dollars_are_overrun_by_the_calls_under_way_at_most(tmp_path: Path) -> N
 
 
 def test_a_clock_that_is_set_back_gives_no_day_back(tmp_path: Path, clock: StillClock) -> None:
-    ledger, want = Ledger(Store(tmp_path), clock), {"calls": Want(least=1, most=1, own=1)}
+    ledger, want = UsageStore(Store(tmp_path), clock), {"calls": Want(least=1, most=1, own=1)}
     assert isinstance(ledger.reserve("one", "day", want), Reserved)
     for days in (-1, -3, -20):
         clock.now += timedelta(days=days)
@@ -175,7 +175,7 @@ def test_without_a_store_that_can_be_written_a_process_counts_for_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Store(tmp_path)
-    ledger, want = Ledger(store), {"calls": Want(least=1, most=1, own=2)}
+    ledger, want = UsageStore(store), {"calls": Want(least=1, most=1, own=2)}
 
     def broken() -> object:
         raise StorageError("The disk is full.")

@@ -19,7 +19,7 @@ from mcp_types import Implementation
 
 from crag.core.config import AppConfig
 from crag.engine import Engine
-from crag.mcp.offer import Offer
+from crag.mcp.offer import ServerConfig
 from crag.mcp.service import Service
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support import local_models
@@ -87,13 +87,13 @@ Inside = Callable[[Client], Coroutine[Any, Any, None]]
 
 
 @asynccontextmanager
-async def client(offer: Offer, mode: str = "legacy") -> AsyncIterator[Client]:
+async def client(offer: ServerConfig, mode: str = "legacy") -> AsyncIterator[Client]:
     """The SDK's own client of a server in this process."""
     async with Client(Service(offer).server, mode=mode, client_info=CLIENT) as made:
         yield made
 
 
-def served(offer: Offer, inside: Inside, mode: str = "legacy") -> None:
+def served(offer: ServerConfig, inside: Inside, mode: str = "legacy") -> None:
     """Runs `inside` with such a client."""
 
     async def whole() -> None:

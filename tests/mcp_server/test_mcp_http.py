@@ -32,7 +32,7 @@ from crag.core.access import Access
 from crag.core.config import AppConfig
 from crag.engine import Engine
 from crag.mcp.http import app
-from crag.mcp.offer import Offer
+from crag.mcp.offer import ServerConfig
 from crag.mcp.service import Service
 from tests.mcp_server.conftest import Gated
 from tests.support import local_models
@@ -287,7 +287,7 @@ def test_told_to_stop_it_ends_its_runs_and_stores_them(data: Path, tmp_path: Pat
 def test_a_client_that_closes_its_connection_in_mid_run_stops_it(engine: Engine, evaluator: Gated) -> None:
     """In the protocol's present form: a closed stream of the reply is the cancellation."""
     listening = socket.create_server(("127.0.0.1", 0))
-    application = app(Service(Offer(engine=engine)), Access())
+    application = app(Service(ServerConfig(engine=engine)), Access())
     served = uvicorn.Server(uvicorn.Config(application, log_config=None, timeout_graceful_shutdown=5))
     thread = threading.Thread(target=served.run, kwargs={"sockets": [listening]})
     thread.start()

@@ -21,7 +21,7 @@ from crag.engine import Engine
 from crag.mcp import gate
 from crag.mcp.gate import BODY, Gate
 from crag.mcp.http import app
-from crag.mcp.offer import Offer
+from crag.mcp.offer import ServerConfig
 from crag.mcp.service import Service
 from crag.mcp.sessions import Sessions
 
@@ -141,7 +141,7 @@ def test_a_reply_that_is_never_read_ends() -> None:
 def client(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     """Of a server with four sessions for two tokens."""
     monkeypatch.setattr(gate, "SESSIONS", 4)
-    with TestClient(app(Service(Offer(engine=engine, workspace=None, tokens=2)), ACCESS)) as made:
+    with TestClient(app(Service(ServerConfig(engine=engine, workspace=None, tokens=2)), ACCESS)) as made:
         made.headers["accept"] = "application/json, text/event-stream"
         yield made
 

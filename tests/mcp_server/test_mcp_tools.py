@@ -15,7 +15,7 @@ from mcp_types import CallToolResult, TextContent
 
 from crag.core.access import Access
 from crag.engine import Engine
-from crag.mcp.offer import Offer
+from crag.mcp.offer import ServerConfig
 from crag.strategies import STRATEGIES
 from tests.mcp_server.conftest import Gated, client, served
 from tests.support.small_pdf import LIGHTHOUSE, small_pdf
@@ -63,7 +63,7 @@ def test_a_question_is_answered_with_citations_and_its_steps_are_told_in_order(e
         follow = await client.call_tool("ask", {"question": "And in 2019?", "after": found["run_id"]})
         assert record(follow)["run_id"] != found["run_id"]
 
-    served(Offer(engine=engine), inside, mode)
+    served(ServerConfig(engine=engine), inside, mode)
     numbers, messages = zip(*told, strict=True)
     assert list(numbers) == sorted(set(numbers))
     order = ["Searches the documents.", "Graded 1 of 7 passages.", "Decides.", "Writes the answer."]
@@ -83,7 +83,7 @@ def test_nothing_good_enough_is_said_to_be_nothing(engine: Engine) -> None:
         assert kept["answer"] is None and not kept["citations"]
         assert kept["evidence"][0]["text"] in said(evidence) and kept["evidence"][0]["origin"] == "internal"
 
-    served(Offer(engine=engine), inside)
+    served(ServerConfig(engine=engine), inside)
 
 
 def test_text_that_speaks_to_a_model_is_marked_wherever_a_model_reads_it(engine: Engine) -> None:
@@ -101,7 +101,7 @@ def test_text_that_speaks_to_a_model_is_marked_wherever_a_model_reads_it(engine:
                 assert before.rfind("<untrusted>") > before.rfind("</untrusted>")
         assert "<passage" in said(result) and "<page" in page
 
-    served(Offer(engine=engine), inside)
+    served(ServerConfig(engine=engine), inside)
 
 
 def test_texts_are_graded_and_what_fails_is_said_to_fail(engine: Engine) -> None:
@@ -111,7 +111,7 @@ def test_texts_are_graded_and_what_fails_is_said_to_fail(engine: Engine) -> None
         assert [each["score"] for each in record(result)["grades"]] == [0.9, None, 0.05]
         assert "1: not graded: The evaluator did not answer." in said(result)
 
-    served(Offer(engine=engine), inside, "auto")
+    served(ServerConfig(engine=engine), inside, "auto")
 
 
 def test_documents_are_listed_filtered_and_read_page_by_page(engine: Engine) -> None:
@@ -132,7 +132,7 @@ def test_documents_are_listed_filtered_and_read_page_by_page(engine: Engine) -> 
         prompt = await client.get_prompt("answer_from_documents", {"question": HIRED})
         assert HIRED in prompt.messages[0].content.text  # type: ignore[union-attr]
 
-    served(Offer(engine=engine), inside)
+    served(ServerConfig(engine=engine), inside)
 
 
 def test_documents_are_added_as_text_bytes_or_from_the_folder_and_nowhere_else(engine: Engine, files: Path) -> None:
@@ -170,7 +170,7 @@ def test_documents_are_added_as_text_bytes_or_from_the_folder_and_nowhere_else(e
             refused = await add(**given)
             assert refused.is_error and why in said(refused)
 
-    served(Offer(engine=engine, files=files), inside, "auto")
+    served(ServerConfig(engine=engine, files=files), inside, "auto")
     assert any(each.startswith("Read page") for each in told) and any(each.startswith("Embedded") for each in told)
 
 
@@ -186,7 +186,7 @@ def test_read_only_nobody_adds_and_the_tools_say_what_they_do(engine: Engine) ->
         with pytest.raises(MCPError, match="There is no tool 'add_document'"):
             await client.call_tool("add_document", {"name": "a.txt", "text": "b"})
 
-    served(Offer(engine=engine, read_only=True), inside)
+    served(ServerConfig(engine=engine, read_only=True), inside)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_bad_arguments_are_errors_of_the_tool_that_say_what_is_wrong(
         result = await client.call_tool(tool, arguments)
         assert result.is_error and why in said(result) and "Traceback" not in said(result)
 
-    served(Offer(engine=engine), inside)
+    served(ServerConfig(engine=engine), inside)
 
 
 def test_what_is_no_request_is_an_error_of_the_protocol(engine: Engine) -> None:
@@ -224,7 +224,7 @@ def test_what_is_no_request_is_an_error_of_the_protocol(engine: Engine) -> None:
         with pytest.raises(MCPError, match="There is the prompt"):
             await client.get_prompt("answer_from_documents", {})
 
-    served(Offer(engine=engine), inside, "auto")
+    served(ServerConfig(engine=engine), inside, "auto")
 
 
 def test_a_workspace_sees_nothing_of_another(engine: Engine) -> None:
@@ -242,7 +242,7 @@ def test_a_workspace_sees_nothing_of_another(engine: Engine) -> None:
         assert asked.is_error and "There is no run" in said(asked)
 
     engine.trace(HIRED)
-    served(Offer(engine=engine, workspace="other"), inside)
+    served(ServerConfig(engine=engine, workspace="other"), inside)
 
 
 def test_cancelling_a_request_stops_its_run_which_is_stored_as_stopped(engine: Engine, evaluator: Gated) -> None:
@@ -250,7 +250,7 @@ def test_cancelling_a_request_stops_its_run_which_is_stored_as_stopped(engine: E
     evaluator.open.clear()
 
     async def inside() -> None:
-        async with client(Offer(engine=engine)) as made:
+        async with client(ServerConfig(engine=engine)) as made:
             asking = asyncio.create_task(made.call_tool("ask", {"question": HIRED}))
             await asyncio.to_thread(evaluator.reached.wait, 30)
             asking.cancel()
@@ -271,7 +271,7 @@ def test_a_client_that_goes_away_ends_its_runs_and_they_are_stored(engine: Engin
     evaluator.open.clear()
 
     async def inside() -> None:
-        async with client(Offer(engine=engine)) as made:
+        async with client(ServerConfig(engine=engine)) as made:
             tasks = [asyncio.create_task(made.call_tool("ask", {"question": HIRED})) for _ in range(4)]
             await asyncio.to_thread(evaluator.reached.wait, 30)
             asyncio.get_running_loop().call_later(0.2, evaluator.open.set)  # the server waits for its runs
@@ -292,7 +292,7 @@ def test_a_thousand_requests_at_once_are_answered_or_told_to_come_back(engine: E
         refused = [said(each) for each in results if each.is_error]
         assert len(done) >= 256 and all("requests wait here already" in each for each in refused)
 
-    served(Offer(engine=engine), inside)
+    served(ServerConfig(engine=engine), inside)
 
 
 def test_without_a_token_where_tokens_are_asked_for_there_is_no_workspace(engine: Engine) -> None:
@@ -302,4 +302,4 @@ def test_without_a_token_where_tokens_are_asked_for_there_is_no_workspace(engine
         with pytest.raises(MCPError, match="A token is needed"):
             await client.list_resources()
 
-    served(Offer(engine=engine, workspace=None), inside)
+    served(ServerConfig(engine=engine, workspace=None), inside)

@@ -9,20 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag.core import events as ev
-from crag.core.meter import Call, Meter
 from crag.core.trace import Rewrite, Round, Search, StepRecord, Trace
 from crag.core.types import Action, Aggregation, Answer, Decision, Grade, RetrievedChunk, ShortAnswer, Strip, WebPage
+from crag.core.usage import Call, UsageTracker
 from crag.correct.rewriting import KeywordRewriter
 from crag.correct.strips import StripRefiner
 from crag.generate.extractive import ExtractiveGenerator
 from crag.generate.verification import CitationVerifier
-from crag.metrics.metrics import ResultRow, action_right, evidence_holds, measured, ranked, round_holds
+from crag.metrics.metrics import ResultRow, action_right, evidence_holds, measure_run, rank_expected, round_holds
 from crag.metrics.results import flat
 from crag.questions.expected import label_of, name_of
 from crag.questions.sets import UNANSWERABLE, Question
+from crag.run.context import EventEmitter, RunContext
 from crag.run.fallback import FallbackWeb
 from crag.run.graph import run_graph
-from crag.run.parts import Outlet, Parts
 from crag.strategies import STRATEGIES
 from crag.testing.fakes import FixedRetriever, FixedWeb, ScriptedEvaluator, chunk_of
 
@@ -90,28 +90,28 @@ RUN = Trace(
 
 
 def test_a_ranking_by_hand() -> None:
-    found = ranked("xaybz", "ab")
+    found = rank_expected("xaybz", "ab")
     assert found is not None
     assert (found.considered, found.precision, found.recall, found.rank) == (5, 0.4, 1.0, 2)
     assert found.reciprocal_rank == 0.5
-    first_two = ranked("xa", "ab")
+    first_two = rank_expected("xa", "ab")
     assert first_two is not None
     assert (first_two.considered, first_two.precision, first_two.recall) == (2, 0.5, 0.5)
-    missed = ranked("xyz", "ab")
+    missed = rank_expected("xyz", "ab")
     assert missed is not None
     assert (missed.precision, missed.recall, missed.rank, missed.reciprocal_rank) == (0.0, 0.0, None, 0.0)
 
 
 def test_a_ranking_of_nothing_and_for_nothing() -> None:
-    nothing = ranked("", "a")
+    nothing = rank_expected("", "a")
     assert nothing is not None
     assert (nothing.precision, nothing.recall, nothing.reciprocal_rank) == (None, 0.0, 0.0)
-    assert ranked("abc", "") is None
+    assert rank_expected("abc", "") is None
 
 
 @given(found=st.lists(st.integers(0, 9)), wanted=st.sets(st.integers(0, 9), min_size=1), k=st.integers(1, 12))
 def test_rankings_stay_in_range_and_recall_grows(found: list[int], wanted: set[int], k: int) -> None:
-    shorter, longer = ranked(found[:k], wanted), ranked(found[: k + 1], wanted)
+    shorter, longer = rank_expected(found[:k], wanted), rank_expected(found[: k + 1], wanted)
     assert shorter is not None and longer is not None
     assert shorter.precision is None or 0.0 <= shorter.precision <= 1.0
     assert 0.0 <= shorter.recall <= longer.recall <= 1.0
@@ -120,7 +120,7 @@ def test_rankings_stay_in_range_and_recall_grows(found: list[int], wanted: set[i
 
 
 def test_a_corrected_run_by_hand() -> None:
-    row = measured(RUN, ASKED)
+    row = measure_run(RUN, ASKED)
     first, acted = row.first_by_page, row.acted_by_page
     assert first is not None and acted is not None and row.first_by_source is not None
     assert (first.precision, first.recall, first.reciprocal_rank) == (0.0, 0.0, 0.0)
@@ -141,7 +141,7 @@ def from_web(url: str, expected: Question) -> ResultRow:
     """A run whose evidence is a page at `url`, found by searching."""
     page = replace(PAGE, url=url)
     searched = Search(query="q", provider="folder", pages=(page,))
-    return measured(replace(RUN, searches=(searched,), strips={"w": (strip("w", "Opened in 1890."),)}), expected)
+    return measure_run(replace(RUN, searches=(searched,), strips={"w": (strip("w", "Opened in 1890."),)}), expected)
 
 
 @pytest.mark.parametrize(
@@ -168,30 +168,30 @@ def test_a_source_on_the_web_is_an_address(source: str, url: str, there: bool) -
 def test_a_library_lacks_what_is_on_the_web_alone() -> None:
     expected = Question(id="q", question="When?", sources=("folder:bridges.html",), pages=(7,))
     assert label_of(expected) == "source"
-    row = measured(RUN, expected)
+    row = measure_run(RUN, expected)
     assert (row.first_holds, row.acted_holds, row.evidence_source) == (False, False, False)
     both = replace(expected, sources=("folder:bridges.html", "bridges.pdf"))
     assert label_of(both) == "page", "there is one file, so the page is its"
-    row = measured(RUN, both)
+    row = measure_run(RUN, both)
     assert (row.first_holds, row.acted_holds, row.evidence_source) == (False, True, True)
     assert row.acted_by_source is not None and row.acted_by_source.recall == 1.0
 
 
 def test_an_address_of_a_pdf_may_be_that_of_a_file_in_the_library() -> None:
-    row = measured(RUN, replace(ASKED, sources=("https://example.org/files/Bridges.pdf",)))
+    row = measure_run(RUN, replace(ASKED, sources=("https://example.org/files/Bridges.pdf",)))
     assert row.acted_by_source is not None and row.acted_by_source.recall == 1.0
     assert (row.acted_holds, row.evidence_source, row.evidence_page) == (True, True, True)
 
 
 def test_the_source_of_the_evidence_is_known_only_of_labelled_whole_runs() -> None:
-    assert measured(RUN, ASKED).evidence_source is True
-    assert measured(replace(RUN, strips={}), ASKED).evidence_source is False
-    assert measured(replace(RUN, finished=False), ASKED).evidence_source is None
-    assert measured(RUN, replace(ASKED, labels=(UNANSWERABLE,))).evidence_source is None
+    assert measure_run(RUN, ASKED).evidence_source is True
+    assert measure_run(replace(RUN, strips={}), ASKED).evidence_source is False
+    assert measure_run(replace(RUN, finished=False), ASKED).evidence_source is None
+    assert measure_run(RUN, replace(ASKED, labels=(UNANSWERABLE,))).evidence_source is None
 
 
 def test_nothing_is_guessed_without_labels() -> None:
-    row = measured(RUN, UNLABELLED)
+    row = measure_run(RUN, UNLABELLED)
     known = {each.name for each in fields(ResultRow) if getattr(row, each.name) is not None}
     assert not known & {
         *("first_by_source", "first_by_page", "acted_by_source", "acted_by_page", "judged_by", "first_holds"),
@@ -218,7 +218,7 @@ def test_nothing_is_guessed_without_labels() -> None:
     ],
 )
 def test_a_run_that_broke_off_tells_of_its_retrieval_alone(changes: dict[str, object], problem: str) -> None:
-    row = measured(replace(RUN, **changes), ASKED)  # type: ignore[arg-type]
+    row = measure_run(replace(RUN, **changes), ASKED)  # type: ignore[arg-type]
     assert row.problem == problem
     assert (row.first_holds, row.acted_holds) == (False, True)
     assert (row.answer, row.answer_f1, row.abstained, row.evidence_answer, row.evidence_page) == ("", *[None] * 4)
@@ -226,14 +226,14 @@ def test_a_run_that_broke_off_tells_of_its_retrieval_alone(changes: dict[str, ob
 
 
 def test_an_empty_trace_has_a_row_too() -> None:
-    row = measured(Trace(), ASKED)
+    row = measure_run(Trace(), ASKED)
     assert (row.first_by_page, row.first_holds, row.action, row.acted_right) == (None,) * 4
     assert row.judged_by == "page"
 
 
 def test_failures_that_a_run_worked_around_do_not_unmake_it() -> None:
     worked_around = ev.Failed(step="search", cause="down", remedy="", at=1.0)
-    assert measured(replace(RUN, failures=(worked_around,)), ASKED) == measured(RUN, ASKED)
+    assert measure_run(replace(RUN, failures=(worked_around,)), ASKED) == measure_run(RUN, ASKED)
 
 
 # Labels
@@ -290,7 +290,7 @@ def test_actions_are_right_by_what_was_retrieved(action: Action | None, held: bo
 def test_evidence_is_what_was_kept_from_anywhere() -> None:
     dropped = replace(RUN, strips={"bridges.pdf-7-2": (strip("bridges.pdf-7-2", GOOD[2], kept=False),)})
     assert evidence_holds(dropped, ASKED) == (False, False)
-    assert measured(dropped, ASKED).evidence_words == 0
+    assert measure_run(dropped, ASKED).evidence_words == 0
     web = replace(strip("w", "It was opened in 1890."), origin="external")
     from_web = replace(RUN, strips={"w": (web,)}, searches=(Search(query="q", provider="folder", pages=(PAGE,)),))
     assert evidence_holds(from_web, ASKED) == (True, False)
@@ -305,7 +305,7 @@ def test_evidence_is_what_was_kept_from_anywhere() -> None:
 )
 def test_abstaining_is_right_where_nothing_kept_answers(abstained: bool, held: bool, right: bool) -> None:
     answer = replace(ANSWER, abstained=abstained)
-    row = measured(replace(RUN, answer=answer, strips=KEPT if held else {}), ASKED)
+    row = measure_run(replace(RUN, answer=answer, strips=KEPT if held else {}), ASKED)
     assert (row.abstained, row.abstention_right) == (abstained, right)
 
 
@@ -313,8 +313,8 @@ def test_the_short_answer_may_be_the_closer_one() -> None:
     place = {"citation": 1, "source_id": "s", "strip_id": "s", "start": 0, "end": 4}
     short = ShortAnswer(text=ASKED.answers[0], confidence=0.9, row="Net sales", **place)  # type: ignore[arg-type]
     said = replace(ANSWER, text="Nothing of the kind, as many other words say.")
-    without = measured(replace(RUN, answer=said), ASKED)
-    row = measured(replace(RUN, answer=replace(said, short=short)), ASKED)
+    without = measure_run(replace(RUN, answer=said), ASKED)
+    row = measure_run(replace(RUN, answer=replace(said, short=short)), ASKED)
     assert (without.answer_exact, without.short_answer) == (False, "")
     assert (row.answer_exact, row.answer_f1, row.answer_holds) == (True, 1.0, True)
     assert flat(row)["short_answer"] == ASKED.answers[0]
@@ -323,11 +323,11 @@ def test_the_short_answer_may_be_the_closer_one() -> None:
 def test_an_answer_that_no_text_can_be_compared_with_is_not_scored() -> None:
     """It was wrong before, whatever was answered."""
     long = " ".join(f"word{number}" for number in range(25))
-    row = measured(RUN, replace(ASKED, answers=(long,), pages=(), sources=()))
+    row = measure_run(RUN, replace(ASKED, answers=(long,), pages=(), sources=()))
     assert (row.answer_exact, row.answer_f1, row.answer_holds, row.evidence_answer) == (None,) * 4
     assert (row.abstention_right, row.judged_by) == (None, None) and row.unscored
-    assert measured(RUN, replace(ASKED, answers=(long, *ASKED.answers))).unscored == ""
-    assert measured(RUN, replace(ASKED, answers=(long,), labels=(UNANSWERABLE,))).unscored == ""
+    assert measure_run(RUN, replace(ASKED, answers=(long, *ASKED.answers))).unscored == ""
+    assert measure_run(RUN, replace(ASKED, answers=(long,), labels=(UNANSWERABLE,))).unscored == ""
 
 
 def test_grades_and_searches_of_earlier_runs_are_counted() -> None:
@@ -335,31 +335,31 @@ def test_grades_and_searches_of_earlier_runs_are_counted() -> None:
     last = RUN.rounds[-1]
     rounds = (*RUN.rounds[:-1], replace(last, grades={each.passage_id: each for each in grades}))
     search = Search(query="q", provider="p", pages=(), found_at="2026-11-20T00:00:00+00:00")
-    assert measured(replace(RUN, rounds=rounds, searches=(search,)), ASKED).remembered == 3
+    assert measure_run(replace(RUN, rounds=rounds, searches=(search,)), ASKED).remembered == 3
 
 
 def test_an_abstention_answers_nothing() -> None:
     """Even where its words would match."""
-    row = measured(replace(RUN, answer=replace(ANSWER, abstained=True)), ASKED)
+    row = measure_run(replace(RUN, answer=replace(ANSWER, abstained=True)), ASKED)
     assert (row.answer_exact, row.answer_f1, row.answer_holds) == (False, 0.0, False)
     assert (row.question_covered, row.topics_covered) == (0.0, 0.0)
-    unlabelled = measured(replace(RUN, answer=replace(ANSWER, abstained=True)), UNLABELLED)
+    unlabelled = measure_run(replace(RUN, answer=replace(ANSWER, abstained=True)), UNLABELLED)
     assert unlabelled.question_covered is None, "perhaps there was nothing to answer"
 
 
 @pytest.mark.parametrize("abstained", [True, False])
 def test_what_is_unanswerable_is_abstained_from(abstained: bool) -> None:
     asked = replace(ASKED, labels=(UNANSWERABLE,))
-    row = measured(replace(RUN, answer=replace(ANSWER, abstained=abstained)), asked)
+    row = measure_run(replace(RUN, answer=replace(ANSWER, abstained=abstained)), asked)
     assert row.abstention_right is abstained
     assert (row.first_right, row.acted_right) == (1.0, 0.0)
     assert (row.answer_f1, row.rewrite_helped, row.judged_by) == (None, None, "unanswerable")
 
 
 def test_rewriting_helps_only_where_something_was_missing() -> None:
-    assert measured(replace(RUN, rounds=(FIRST, FIRST)), ASKED).rewrite_helped is False
-    assert measured(replace(RUN, rounds=(SECOND, FIRST)), ASKED).rewrite_helped is None
-    assert measured(replace(RUN, rounds=(FIRST,)), ASKED).rewrite_helped is None
+    assert measure_run(replace(RUN, rounds=(FIRST, FIRST)), ASKED).rewrite_helped is False
+    assert measure_run(replace(RUN, rounds=(SECOND, FIRST)), ASKED).rewrite_helped is None
+    assert measure_run(replace(RUN, rounds=(FIRST,)), ASKED).rewrite_helped is None
 
 
 # What it took
@@ -389,12 +389,12 @@ def test_effort_by_hand() -> None:
             StepRecord(step="search", round=1, started=2, seconds=None),
         ),
     )
-    row = measured(run, ASKED)
+    row = measure_run(run, ASKED)
     assert (row.failed_grades, row.searches, row.calls, row.failed_calls) == (3, 1, 4, 1)
     assert (row.input_tokens, row.output_tokens) == (15, 15), "a failed call and a search have no tokens"
     assert row.step_seconds == {"retrieve": 0.75}
-    assert measured(replace(RUN, calls=(called(10), called(None))), ASKED).input_tokens is None
-    assert measured(RUN, ASKED).input_tokens == 0
+    assert measure_run(replace(RUN, calls=(called(10), called(None))), ASKED).input_tokens is None
+    assert measure_run(RUN, ASKED).input_tokens == 0
 
 
 # A real run
@@ -408,9 +408,9 @@ def real_run(strategy: str) -> Trace:
 
     evaluator = ScriptedEvaluator(score=score, joint=0.1)
     settings = STRATEGIES[strategy].settings
-    outlet, meter = Outlet(), Meter()
+    outlet, meter = EventEmitter(), UsageTracker()
     web = FixedWeb(texts=["The long bridge was opened on 4 March 1890. It is red and it is very long indeed."])
-    parts = Parts(
+    parts = RunContext(
         settings=settings,
         retriever=FixedRetriever(chunks=[chunk_of("The recipe calls for three eggs.", name="bridges.pdf", page=1)]),
         evaluator=evaluator,
@@ -434,7 +434,7 @@ def real_run(strategy: str) -> Trace:
 
 
 def test_a_real_run_that_corrects_itself_by_the_web() -> None:
-    row = measured(real_run("balanced"), ASKED)
+    row = measure_run(real_run("balanced"), ASKED)
     assert (row.first_holds, row.acted_holds, row.action, row.acted_right) == (False, False, "INCORRECT", 1.0)
     assert (row.evidence_answer, row.evidence_page, row.answer_holds) == (True, False, True)
     assert (row.searches, row.rewrites, row.library_rewrites, row.rewrite_helped) == (1, 2, 1, False)
@@ -443,6 +443,6 @@ def test_a_real_run_that_corrects_itself_by_the_web() -> None:
 
 
 def test_a_real_run_of_plain_rag() -> None:
-    row = measured(real_run("plain-rag"), ASKED)
+    row = measure_run(real_run("plain-rag"), ASKED)
     assert (row.action, row.first_right, row.acted_right, row.searches, row.rewrites) == (None, None, None, 0, 0)
     assert (row.first_holds, row.evidence_answer, row.answer_holds) == (False, False, False)

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crag.core.types import Action
-from crag.metrics.metrics import UNSCORED, ResultRow, ranked
+from crag.metrics.metrics import UNSCORED, ResultRow, rank_expected
 from crag.metrics.results import (
     MEASURES,
     Mean,
-    compared,
+    compare_results,
     confusion,
     flat,
     measures_of,
@@ -29,7 +29,7 @@ FULL = ResultRow(
     question_id="q1",
     question="=1+1",
     strategy="paper",
-    first_by_page=ranked("xa", "ab"),
+    first_by_page=rank_expected("xa", "ab"),
     action=Action.CORRECT,
     acted_holds=True,
     acted_right=1.0,
@@ -159,7 +159,7 @@ def test_rows_of_two_strategies_or_one_question_twice_are_refused() -> None:
     with pytest.raises(ValueError, match="q0 stands twice"):
         summed_up([*rows([1.0]), *rows([1.0])])
     with pytest.raises(ValueError, match="no question in common"):
-        compared(rows([1.0]), [ResultRow(question_id="x", question="?")])
+        compare_results(rows([1.0]), [ResultRow(question_id="x", question="?")])
     assert summed_up([]).questions == 0
 
 
@@ -170,7 +170,7 @@ def test_the_same_question_is_compared_with_itself() -> None:
     """Whatever the order, and only where both know."""
     first = rows([0.1, 0.2, None, 0.4])
     second = list(reversed(rows([0.2, 0.4, 0.9, None, 1.0], "balanced")))
-    found = compared(first, second)["answer_f1"]
+    found = compare_results(first, second)["answer_f1"]
     assert found.pairs == 2
     assert (found.first, found.second) == (pytest.approx(0.15), pytest.approx(0.3))
     assert found.value == pytest.approx(0.15)
@@ -180,7 +180,7 @@ def test_a_steady_small_gain_is_seen_through_the_noise_between_questions() -> No
     """Pairing sees what two separate intervals, which overlap, would not."""
     low = [number / 100 for number in range(80)]
     first, second = rows([*low]), rows([value + 0.05 + (0.01 if value > 0.4 else 0.0) for value in low], "balanced")
-    found = compared(first, second)["answer_f1"]
+    found = compare_results(first, second)["answer_f1"]
     apart = summed_up(first).means["answer_f1"].high, summed_up(second).means["answer_f1"].low
     assert apart[0] is not None and apart[1] is not None and apart[0] > apart[1]
     assert found.includes_zero is False and found.low is not None and found.low > 0.04
@@ -189,17 +189,17 @@ def test_a_steady_small_gain_is_seen_through_the_noise_between_questions() -> No
 
 
 def test_what_may_be_chance_is_said_to_be() -> None:
-    found = compared(rows([0.0, 1.0] * 10), rows([1.0, 0.0] * 9 + [1.0, 1.0], "balanced"))["answer_f1"]
+    found = compare_results(rows([0.0, 1.0] * 10), rows([1.0, 0.0] * 9 + [1.0, 1.0], "balanced"))["answer_f1"]
     assert found.includes_zero is True
     assert "includes zero: it may be chance" in found.sentence
-    same = compared(rows([0.5, 0.7]), rows([0.5, 0.7], "balanced"))["answer_f1"]
+    same = compare_results(rows([0.5, 0.7]), rows([0.5, 0.7], "balanced"))["answer_f1"]
     assert (same.value, same.low, same.high, same.includes_zero) == (0.0, 0.0, 0.0, True)
     assert "as high with balanced as with paper" in same.sentence
     assert "rough" in same.sentence and "rough" not in found.sentence
 
 
 def test_too_little_is_said_to_be_too_little() -> None:
-    one = compared(rows([0.5]), rows([0.9], "balanced"), names=("A", "B"))
+    one = compare_results(rows([0.5]), rows([0.9], "balanced"), names=("A", "B"))
     assert (one["answer_f1"].value, one["answer_f1"].low) == (pytest.approx(0.4), None)
     assert one["answer_f1"].includes_zero is None
     assert "one question only" in one["answer_f1"].sentence
@@ -214,7 +214,7 @@ def test_of_times_no_difference_is_stated() -> None:
         for n in range(25)
     ]
     second = [replace(row, seconds=0.6, step_seconds={"search": 0.1}, remembered=5, calls=0) for row in first]
-    found = compared(first, second)
+    found = compare_results(first, second)
     assert not [name for name in found if "seconds" in name]
     assert found["remembered"].value == 5.0 and "lower with the second than" in found["calls"].sentence
     assert summed_up(second).means["seconds"].value == 0.6, "each by itself is told"
@@ -224,7 +224,7 @@ def test_of_times_no_difference_is_stated() -> None:
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=20))
 def test_swapping_the_two_turns_the_sign(pairs: list[tuple[float, float]]) -> None:
     first, second = rows([a for a, _ in pairs]), rows([b for _, b in pairs], "balanced")
-    there, back = compared(first, second)["answer_f1"], compared(second, first)["answer_f1"]
+    there, back = compare_results(first, second)["answer_f1"], compare_results(second, first)["answer_f1"]
     assert there.value is not None and back.value is not None and there.low is not None and back.high is not None
     assert there.value == pytest.approx(-back.value)
     assert there.low == pytest.approx(-back.high)

@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from crag.core.meter import DaySpending
 from crag.core.runfacts import RunFacts
+from crag.core.usage import DaySpending
 from crag.monitoring import figures
-from crag.monitoring.choice import Choice, behind, chosen
+from crag.monitoring.choice import Choice, behind, choose_runs
 from crag.monitoring.intervals import mean, quantile, share
-from crag.monitoring.sentences import said
+from crag.monitoring.sentences import compose_sentences
 from tests.monitoring.test_drifting import made
 from ui.monitor.board import board
 from ui.monitor.stored import Seen
@@ -56,7 +56,7 @@ def month(count: int = 400, **more: float) -> list[RunFacts]:
 
 @pytest.mark.parametrize("span", ["day", "week", "month", "all"])
 def test_every_mark_stands_for_the_runs_that_its_figure_counts(span) -> None:
-    found = chosen(month(), Choice(span=span), NOW)
+    found = choose_runs(month(), Choice(span=span), NOW)
     assert sum(len(runs) for runs in found.by_bucket().values()) == len(found.runs) > 0
     assert list(found.by_bucket()) == list(found.buckets), "no run lies outside the buckets"
     for bucket, counts in figures.actions(found).items():
@@ -86,11 +86,11 @@ def test_filters_let_through_what_they_name_and_leave_evaluations_out_until_they
     runs = month()
     evaluated = [replace(run, run_id=f"{'a' * 16}-{place}-x") for place, run in enumerate(runs[:50])]
     runs[:50] = evaluated
-    assert len(chosen(runs, Choice(span="all"), NOW).runs) == 350
-    assert len(chosen(runs, Choice(span="all", evaluations="with"), NOW).runs) == 400
-    assert len(chosen(runs, Choice(span="all", evaluations="only"), NOW).runs) == 50
+    assert len(choose_runs(runs, Choice(span="all"), NOW).runs) == 350
+    assert len(choose_runs(runs, Choice(span="all", evaluations="with"), NOW).runs) == 400
+    assert len(choose_runs(runs, Choice(span="all", evaluations="only"), NOW).runs) == 50
     for field, value, expected in (("via", "http", "http"), ("scope", "*", ""), ("scope", "reports", "reports")):
-        some = chosen(runs, Choice(span="all", **{field: value}), NOW).runs
+        some = choose_runs(runs, Choice(span="all", **{field: value}), NOW).runs
         assert some and {getattr(run, field) for run in some} == {expected}
 
 
@@ -125,7 +125,7 @@ def test_what_matters_is_said_first() -> None:
         assert not each.mark or behind(each.mark, made_of.found), each
     quiet = board(Seen(runs, ("quiet",)), Choice(span="week"), (), NOW)
     assert any("as in the weeks before" in each.text for each in quiet.sentences)
-    assert [each.text for each in said(chosen([], Choice(), NOW), [])] == [
+    assert [each.text for each in compose_sentences(choose_runs([], Choice(), NOW), [])] == [
         "No run in this span. Choose a longer one, or fewer filters."
     ]
 

@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from crag.core.circuit import OpenCircuit
 from crag.core.config import AppConfig
 from crag.core.errors import StorageError
-from crag.core.meter import DaySpending
+from crag.core.usage import DaySpending
 from crag.engine import Engine
 from crag.library.census import Census
 from crag.library.postgres import Server

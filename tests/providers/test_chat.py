@@ -20,8 +20,8 @@ from crag.core.errors import (
     ReplyError,
     UnreachableError,
 )
-from crag.core.meter import Budget, Call, Meter
 from crag.core.protocols import Cut
+from crag.core.usage import Budget, Call, UsageTracker
 from crag.providers.chat import FIRST_WAIT, TOKEN_CHARS, ChatModel, Endpoint, MeteredChat
 from crag.testing.fakes import FakeClock
 from tests.support.model_server import GRADE, KEY, WORDS, Server, serving
@@ -44,7 +44,7 @@ def chat(
     server: Server, model: str, calls: list[Call] | None = None, clock: FakeClock | None = None, **budget: float
 ) -> MeteredChat:
     heard, limits = [] if calls is None else calls, {"seconds": 60.0, **budget}
-    meter = Meter(Budget(**limits), listener=heard.append, clock=clock or FakeClock())  # type: ignore[arg-type]
+    meter = UsageTracker(Budget(**limits), listener=heard.append, clock=clock or FakeClock())  # type: ignore[arg-type]
     return ChatModel(endpoint(server, model)).metered(meter)
 
 
@@ -70,7 +70,7 @@ def test_a_stream_comes_in_pieces_and_its_tokens_are_counted(server: Server) -> 
 def test_a_server_without_schemas_is_asked_without_from_then_on(server: Server) -> None:
     model = ChatModel(endpoint(server, "no-schema"))
     for _ in range(2):
-        assert model.metered(Meter()).parsed(Score, ASKED, max_tokens=50).score == 0.7
+        assert model.metered(UsageTracker()).parsed(Score, ASKED, max_tokens=50).score == 0.7
     assert ["response_format" in body for _, body in server.seen] == [True, False, False]
 
 
@@ -144,7 +144,7 @@ def test_a_stream_that_reached_its_limit_says_so(server: Server) -> None:
 def test_a_model_that_thinks_until_its_limit_gets_room_once(server: Server, way: str) -> None:
     calls: list[Call] = []
     model = ChatModel(endpoint(server, "thinks"))
-    chat = model.metered(Meter(Budget(seconds=5.0), listener=calls.append))
+    chat = model.metered(UsageTracker(Budget(seconds=5.0), listener=calls.append))
     server.reply = GRADE if way == "object" else "It is."
     said = {
         "object": lambda: chat.parsed(Score, ASKED, max_tokens=50).score,
@@ -184,7 +184,7 @@ def test_a_reply_that_only_begins_like_a_thought_is_one(server: Server) -> None:
 def test_no_server_at_all() -> None:
     nowhere = Endpoint(provider="openai-compatible", model="m", base_url="http://127.0.0.1:9/v1")
     with pytest.raises(UnreachableError):
-        ChatModel(nowhere).metered(Meter(clock=FakeClock())).text(ASKED, max_tokens=5)
+        ChatModel(nowhere).metered(UsageTracker(clock=FakeClock())).text(ASKED, max_tokens=5)
 
 
 def test_a_hanging_server_costs_no_more_than_the_runs_time(server: Server) -> None:
@@ -207,7 +207,7 @@ def test_a_call_without_time_is_refused_for_that_also_when_its_thread_is_busy(se
 
 def test_stop_ends_a_stream_in_the_middle_and_the_server_sees_it(server: Server) -> None:
     cancel = threading.Event()
-    one = ChatModel(endpoint(server, "slow")).metered(Meter(cancel=cancel))
+    one = ChatModel(endpoint(server, "slow")).metered(UsageTracker(cancel=cancel))
     with pytest.raises(CancelledError):
         for _ in one.written(ASKED, max_tokens=50):
             cancel.set()
@@ -219,7 +219,7 @@ def test_stop_ends_a_stream_in_the_middle_and_the_server_sees_it(server: Server)
 
 def test_many_at_once_each_as_it_is_ready_and_a_failure_stays_alone() -> None:
     with serving(seconds=0.1) as server:
-        one = ChatModel(endpoint(server, "ok"), parallel=4).metered(Meter())
+        one = ChatModel(endpoint(server, "ok"), parallel=4).metered(UsageTracker())
         found = dict((place, each) for place, each, _ in one.parsed_each(Score, [ASKED] * 12, max_tokens=50))
         assert sorted(found) == list(range(12))
         assert all(isinstance(each, Score) for each in found.values())
@@ -227,11 +227,11 @@ def test_many_at_once_each_as_it_is_ready_and_a_failure_stays_alone() -> None:
 
 
 def test_calls_and_tokens_end_with_the_budget(server: Server) -> None:
-    few = ChatModel(endpoint(server, "ok")).metered(Meter(Budget(calls=2)))
+    few = ChatModel(endpoint(server, "ok")).metered(UsageTracker(Budget(calls=2)))
     assert few.text(ASKED, max_tokens=5) and few.text(ASKED, max_tokens=5)
     with pytest.raises(BudgetError, match="2 outside calls"):
         few.text(ASKED, max_tokens=5)
-    little = ChatModel(endpoint(server, "ok")).metered(Meter(Budget(tokens=30)))
+    little = ChatModel(endpoint(server, "ok")).metered(UsageTracker(Budget(tokens=30)))
     assert little.text(ASKED, max_tokens=5)
     with pytest.raises(BudgetError, match="30 tokens"):
         little.text(ASKED, max_tokens=5)
@@ -265,7 +265,7 @@ class TestEnvironment:
     def test_another_server_is_asked_at_its_own_address(self, elsewhere: Server) -> None:
         with serving() as server:
             place = Endpoint(provider="openai-compatible", model="ok", base_url=server.address, key=SecretStr(KEY))
-            assert ChatModel(place).metered(Meter()).text([("human", "Hello")], max_tokens=5)
+            assert ChatModel(place).metered(UsageTracker()).text([("human", "Hello")], max_tokens=5)
             assert len(server.seen) == 1
         assert elsewhere.seen == []
 

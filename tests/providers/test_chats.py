@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from crag.core.meter import Meter
 from crag.core.protocols import Chat
+from crag.core.usage import UsageTracker
 from crag.providers.chat import ChatModel
 from crag.providers.endpoint import Endpoint
 from crag.testing.chat_contract import GRADE, ChatContract
@@ -28,4 +28,4 @@ class TestMeteredChat(ChatContract):
         with serving() as server:
             server.words = re.findall(r"\S+\s*", GRADE)
             place = Endpoint(provider="openai-compatible", model="ok", base_url=server.address)
-            yield ChatModel(place).metered(Meter())
+            yield ChatModel(place).metered(UsageTracker())

@@ -11,21 +11,21 @@ import pytest
 
 from crag.core.config import AppConfig
 from crag.core.keys import Keys
-from crag.providers.gguf import SLOTS, Fault, ModelFile, free_memory, looked_at, model_files
-from crag.run import wiring
+from crag.providers.gguf import SLOTS, Fault, ModelFile, free_memory, inspect_model, model_files
+from crag.run import resolve
+from crag.run.resolve import model_place, resolve_providers
 from crag.run.status import problem
-from crag.run.wiring import model_place, wired
 from tests.support.real_server import model_file
 from tests.support.small_gguf import CHAT, small_gguf
 
 
 def reason(path: Path) -> str:
-    found = looked_at(path)
+    found = inspect_model(path)
     return found.reason if isinstance(found, Fault) else ""
 
 
 def test_a_header_is_read_and_the_memory_is_told(tmp_path: Path) -> None:
-    found = looked_at(small_gguf(tmp_path / "tiny.gguf"))
+    found = inspect_model(small_gguf(tmp_path / "tiny.gguf"))
     assert isinstance(found, ModelFile)
     assert (found.name, found.architecture, found.context, found.vocabulary) == ("tiny", "llama", 2048, 3)
     assert found.token_bytes == 4 * 2 * (16 + 16) * 2, "blocks, shared heads, key and value, two bytes each"
@@ -34,13 +34,13 @@ def test_a_header_is_read_and_the_memory_is_told(tmp_path: Path) -> None:
 
 def test_heads_may_differ_from_block_to_block(tmp_path: Path) -> None:
     values = {**CHAT, "llama.attention.head_count": [4, 4], "llama.attention.head_count_kv": [1, 2]}
-    found = looked_at(small_gguf(tmp_path / "each.gguf", values))
+    found = inspect_model(small_gguf(tmp_path / "each.gguf", values))
     assert isinstance(found, ModelFile) and found.token_bytes == 3 * 32 * 2
 
 
 def test_the_real_model_is_whole_and_cut_off_wherever_it_is_cut(installed: None, tmp_path: Path) -> None:
     real = model_file()
-    found = looked_at(real)
+    found = inspect_model(real)
     assert isinstance(found, ModelFile) and found.memory > real.stat().st_size
     with real.open("rb") as file:
         begin = file.read(4_000_000)
@@ -51,7 +51,7 @@ def test_the_real_model_is_whole_and_cut_off_wherever_it_is_cut(installed: None,
     cut.write_bytes(begin)
     with cut.open("r+b") as file:
         file.truncate(real.stat().st_size - 1)  # one byte short, the rest a hole
-    known = looked_at(cut)
+    known = inspect_model(cut)
     assert known == Fault(reason="cut-off", held=real.stat().st_size - 1, whole=real.stat().st_size)
 
 
@@ -72,7 +72,7 @@ def test_a_header_of_noise_never_ends_otherwise(tmp_path: Path) -> None:
             altered[noise.randrange(4, 420)] = noise.randrange(256)
         made = tmp_path / f"{number}.gguf"
         made.write_bytes(altered)
-        assert isinstance(looked_at(made), (ModelFile, Fault))
+        assert isinstance(inspect_model(made), (ModelFile, Fault))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_header_that_claims_more_than_there_can_be(tmp_path: Path, header: byt
 
 
 def test_huge_tensors_are_not_there(tmp_path: Path) -> None:
-    found = looked_at(small_gguf(tmp_path / "huge.gguf", tensors=(2**40,)))
+    found = inspect_model(small_gguf(tmp_path / "huge.gguf", tensors=(2**40,)))
     assert isinstance(found, Fault) and found.reason == "cut-off" and found.whole > 2**42
 
 
@@ -119,8 +119,8 @@ def test_free_memory_is_told_or_not_known() -> None:
 # ---- what a configuration comes to ---------------------------------------------------------------------------------
 
 
-def of(path: object, **config: Any) -> wiring.Wiring:
-    return wired(AppConfig.from_environment({}, llm="gguf", llm_model=str(path), **config), Keys())
+def of(path: object, **config: Any) -> resolve.ProviderPlan:
+    return resolve_providers(AppConfig.from_environment({}, llm="gguf", llm_model=str(path), **config), Keys())
 
 
 def test_a_model_file_writes_costs_nothing_and_nothing_leaves(tmp_path: Path) -> None:
@@ -151,10 +151,10 @@ def test_why_a_file_can_not_be_used_is_said_with_its_name_alone(tmp_path: Path, 
 
 def test_too_little_memory_and_no_package_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = small_gguf(tmp_path / "m.gguf")
-    monkeypatch.setattr(wiring, "free_memory", lambda: 200_000_000)
+    monkeypatch.setattr(resolve, "free_memory", lambda: 200_000_000)
     [missing] = of(file).missing
     assert "needs about 2" in problem(missing).message and "200 MB are free" in problem(missing).message
-    monkeypatch.setattr(wiring, "installed", lambda: False)
+    monkeypatch.setattr(resolve, "installed", lambda: False)
     [missing] = of(file).missing
     assert missing.reason == "no-extra" and "pip install xllamacpp" in problem(missing).remedy
 
@@ -168,6 +168,6 @@ def test_a_file_is_found_by_its_name_in_the_data_folder_and_as_it_is_dropped(tmp
 
 
 def test_another_content_is_another_model(tmp_path: Path) -> None:
-    first = looked_at(small_gguf(tmp_path / "m.gguf"))
-    second = looked_at(small_gguf(tmp_path / "m.gguf", data=b"\1" * 1024))
+    first = inspect_model(small_gguf(tmp_path / "m.gguf"))
+    second = inspect_model(small_gguf(tmp_path / "m.gguf", data=b"\1" * 1024))
     assert isinstance(first, ModelFile) and isinstance(second, ModelFile) and first.mark != second.mark

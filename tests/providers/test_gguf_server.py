@@ -16,14 +16,14 @@ from crag.core.config import AppConfig
 from crag.core.errors import ModelFileError, UnreachableError
 from crag.core.eventlog import event_to_json
 from crag.core.keys import Keys
-from crag.core.meter import Budget, Call, Meter
 from crag.core.settings import Settings
 from crag.core.types import Action
+from crag.core.usage import Budget, Call, UsageTracker
 from crag.engine import Engine
 from crag.providers.chat import ChatModel, MeteredChat
-from crag.providers.discovery import tried
+from crag.providers.discovery import try_model
 from crag.providers.endpoint import Endpoint
-from crag.providers.gguf import ModelFile, looked_at
+from crag.providers.gguf import ModelFile, inspect_model
 from crag.providers.gguf_server import STARTS, GgufServer, server_of
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.real_server import model_file
@@ -41,7 +41,7 @@ TALKS = "import sys; sys.stdin.readline(); print('{}', flush=True); "
 @pytest.fixture(scope="module")
 def endpoint(installed: None) -> Iterator[Endpoint]:
     """The test model as the product runs it; one process for all tests here."""
-    file = looked_at(model_file())
+    file = inspect_model(model_file())
     assert isinstance(file, ModelFile)
     yield Endpoint(provider="gguf", model=file.name, file=file, threads=1)
     server_of(file, 1).end()
@@ -54,7 +54,7 @@ def server(endpoint: Endpoint) -> GgufServer:
 
 
 def chat(endpoint: Endpoint, calls: list[Call] | None = None) -> MeteredChat:
-    meter = Meter(Budget(seconds=600), listener=([] if calls is None else calls).append)
+    meter = UsageTracker(Budget(seconds=600), listener=([] if calls is None else calls).append)
     return ChatModel(endpoint).metered(meter)
 
 
@@ -90,7 +90,7 @@ def test_its_process_has_an_address_of_this_machine_a_key_and_nothing_of_the_env
 
 def test_one_process_for_all_and_a_trial(endpoint: Endpoint, server: GgufServer) -> None:
     process = server.place().result(SECONDS).process
-    assert (tried(endpoint).tokens or 0) > 0
+    assert (try_model(endpoint).tokens or 0) > 0
     assert chat(endpoint).text(HELLO, max_tokens=3)
     assert server.place().result(SECONDS).process is process
 

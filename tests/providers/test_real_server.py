@@ -17,13 +17,13 @@ from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, KeyRejectedError, ReplyError, UnreachableError
 from crag.core.eventlog import event_to_json
 from crag.core.keys import Keys
-from crag.core.meter import Budget, Call, Meter
 from crag.core.settings import Settings
 from crag.core.types import Action, Passage
+from crag.core.usage import Budget, Call, UsageTracker
 from crag.engine import Engine
 from crag.evaluator.llm import LlmEvaluator
 from crag.providers.chat import CONNECT, SILENCE, ChatModel, Endpoint, MeteredChat
-from crag.providers.discovery import listed_models, tried
+from crag.providers.discovery import list_models, try_model
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.real_server import CONTEXT, KEY, MODEL, SLOTS, RealServer
 from tests.support.small_library import TEXTS, WordEmbedder, fill, spread
@@ -62,7 +62,7 @@ def endpoint(server: RealServer, model: str = MODEL, key: str = KEY) -> Endpoint
 def chat(
     server: RealServer, calls: list[Call], cancel: threading.Event | None = None, key: str = KEY, model: str = MODEL
 ) -> MeteredChat:
-    return ChatModel(endpoint(server, model, key)).metered(Meter(Budget(), cancel, calls.append))
+    return ChatModel(endpoint(server, model, key)).metered(UsageTracker(Budget(), cancel, calls.append))
 
 
 def test_the_limits_on_waiting_are_those_of_the_client_that_waits() -> None:
@@ -73,8 +73,8 @@ def test_the_limits_on_waiting_are_those_of_the_client_that_waits() -> None:
 
 
 def test_the_server_names_its_model_and_the_model_is_found_to_work(real_server: RealServer) -> None:
-    assert listed_models(endpoint(real_server)) == [MODEL]
-    assert (tried(endpoint(real_server)).tokens or 0) > 0
+    assert list_models(endpoint(real_server)) == [MODEL]
+    assert (try_model(endpoint(real_server)).tokens or 0) > 0
 
 
 def test_objects_are_held_to_their_schema_many_at_once(real_server: RealServer, calls: list[Call]) -> None:
@@ -146,8 +146,8 @@ def test_a_wrong_key_is_rejected_once_and_never_told(real_server: RealServer, ca
         lambda: one.text(HELLO, max_tokens=5),
         lambda: list(one.written(HELLO, max_tokens=5)),
         lambda: one.parsed(Colour, HELLO, max_tokens=5),
-        lambda: tried(endpoint(real_server, key=WRONG)),
-        lambda: listed_models(endpoint(real_server, key=WRONG)),
+        lambda: try_model(endpoint(real_server, key=WRONG)),
+        lambda: list_models(endpoint(real_server, key=WRONG)),
     ):
         with pytest.raises(KeyRejectedError) as caught:
             attempt()
@@ -162,7 +162,7 @@ def test_a_model_of_another_name_is_the_one_that_is_loaded(real_server: RealServ
     """
     assert chat(real_server, calls, model="no-such-model").text(HELLO, max_tokens=5)
     assert [(call.model, call.error) for call in calls] == [("no-such-model", None)]
-    assert listed_models(endpoint(real_server, model="no-such-model")) == [MODEL]
+    assert list_models(endpoint(real_server, model="no-such-model")) == [MODEL]
 
 
 @pytest.mark.parametrize("way", ["text", "stream", "object"])

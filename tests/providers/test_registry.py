@@ -17,9 +17,9 @@ from crag.core.provider import Price, Provider
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.providers import registry
+from crag.run.resolve import resolve_providers
 from crag.run.status import outside_statuses
-from crag.run.wiring import wired
-from crag.spending.prices import price_of, table, written
+from crag.spending.prices import format_prices, price_of, table
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.plugging import WEB, plugged
 from tests.support.small_library import WordEmbedder, fill
@@ -121,9 +121,9 @@ def test_another_package_s_web_is_offered_priced_and_asked(tmp_path: Path, monke
     assert "archive" in registry.choices("web") and registry.title("archive") == "Archive"
     assert registry.key_variables()["archive"] == ("CRAG_ARCHIVE_KEY",)
     assert "archive_base_url" in provider_settings() and registry.unusable() == ()
-    assert price_of("", "archive", table()) == Price(call=0.5) and written(table()) == ()
+    assert price_of("", "archive", table()) == Price(call=0.5) and format_prices(table()) == ()
     config = AppConfig(web="archive", fetch_pages=False)
-    [missing] = wired(config, Keys()).missing
+    [missing] = resolve_providers(config, Keys()).missing
     assert (missing.step, missing.reason) == ("search", "no-key")
     trace = asked(tmp_path / "data", config, Keys(archive=SecretStr("k")))
     assert [page.provider for page in trace.pages] == ["archive"] * 3 and not trace.failures
@@ -135,7 +135,7 @@ def test_another_package_s_evaluator_grades_and_the_local_one_stands_by(
     plugged(tmp_path / "a", monkeypatch, "mine", GOOD, "crag.evaluators")
     trace = asked(tmp_path / "data", AppConfig(evaluator="mine"))
     assert {(grade.score, grade.evaluator) for grade in trace.rounds[-1].grades.values()} == {(0.75, "mine:g")}
-    assert "by Mine; the local" in outside_statuses(wired(AppConfig(evaluator="mine"), Keys()))[1].detail
+    assert "by Mine; the local" in outside_statuses(resolve_providers(AppConfig(evaluator="mine"), Keys()))[1].detail
 
 
 def asked(data: Path, config: AppConfig, keys: Keys | None = None, question: str = QUESTION) -> Trace:
@@ -180,7 +180,7 @@ def test_what_can_t_be_used_is_told_and_everything_else_works(
     assert registry.choices("web") == (*before, "archive")
     [told] = registry.unusable()
     assert (told.entry, told.package, told.reason) == ("other", "other", reason) and detail in told.detail
-    last = outside_statuses(wired(AppConfig(), Keys()))[-1]
+    last = outside_statuses(resolve_providers(AppConfig(), Keys()))[-1]
     assert last.name == "Plug-in" and not last.on and "other, of the package other, is not used" in last.detail
 
 
@@ -253,5 +253,5 @@ def test_a_provider_that_is_not_there_is_told_and_local_parts_do_its_work(
     trace = asked(tmp_path, chosen)
     assert trace.answer is not None and [failure.step for failure in trace.failures] == [step]
     assert "There is no provider called 'gone' here" in trace.failures[0].cause
-    words = " ".join(each.detail for each in outside_statuses(wired(chosen, Keys())))
+    words = " ".join(each.detail for each in outside_statuses(resolve_providers(chosen, Keys())))
     assert "no provider called 'gone'" in words

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag.questions.sets import Question, QuestionSet, read_set
-from crag.questions.tables import NUMBER, csv_export, csv_records, guarded, json_export, unguarded
+from crag.questions.tables import NUMBER, csv_export, csv_records, guard_formula, json_export, unguard_formula
 from ui.evaluate.sets_view import questions_table
 
 
@@ -50,7 +50,7 @@ LIVELY = st.text("""aé1'"=+-@,;|\t\r\n \u00a0\u200b\ufeff\u202e\uff1d|""", max_
 def test_every_table_comes_back_and_no_cell_is_live(rows: list[tuple[str, int]]) -> None:
     _, *read = back(csv_export(["text", "number"], rows))
     assert [int(number) for _, number in read] == [number for _, number in rows]
-    assert [unguarded(text) for text, _ in read] == [given_text for given_text, _ in rows]
+    assert [unguard_formula(text) for text, _ in read] == [given_text for given_text, _ in rows]
     for text, _ in read:
         assert not text or text[0] not in "=+-@\t\r" or text[1:].replace(".", "").replace("e", "").isalnum()
 
@@ -63,15 +63,15 @@ def unseen() -> list[str]:
 @pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\uff1d", "\ufe66"])
 def test_whatever_is_not_seen_in_front_of_a_formula_is_guarded(sign: str) -> None:
     for mark in [*unseen(), "\u2028", "\u2029", "\u3164", "\ufe0f", '"', "\ufeff \u200b"]:
-        assert "\0" in mark or guarded(f"{mark}{sign}1+1").startswith("'"), repr(mark)
-        assert f";'{mark}{sign}" in guarded(f"a;{mark}{sign}1+1") or mark in "\t\r\n", repr(mark)
+        assert "\0" in mark or guard_formula(f"{mark}{sign}1+1").startswith("'"), repr(mark)
+        assert f";'{mark}{sign}" in guard_formula(f"a;{mark}{sign}1+1") or mark in "\t\r\n", repr(mark)
 
 
 @pytest.mark.parametrize("mark", [",", ";", "\t", "|", "\n", "\r", "\r\n", "; ", ", \u200b"])
 def test_a_formula_behind_a_mark_at_which_another_program_parts_cells_is_guarded(mark: str) -> None:
     text = f"a{mark}=1+1"
     assert not parted(csv_export(["a"], [[text]])) & {"=1+1", '=1+1"'}
-    assert unguarded(guarded(text)) == text
+    assert unguard_formula(guard_formula(text)) == text
 
 
 @given(LIVELY)
@@ -88,12 +88,12 @@ def parted(data: bytes) -> set[str]:
 
 @given(LIVELY | TEXTS)
 def test_a_guarded_text_is_given_back(text: str) -> None:
-    assert unguarded(guarded(text)) == text
+    assert unguard_formula(guard_formula(text)) == text
 
 
 def test_plain_words_are_not_guarded() -> None:
     for text in ("a - b", "1, 2; 3", "x=1", "say: -5", "it's", "'quoted'", "-3.5", "a@b.c, d@e.f"):
-        assert guarded(text) == text
+        assert guard_formula(text) == text
 
 
 def test_exported_questions_are_read_again_as_they_were() -> None:

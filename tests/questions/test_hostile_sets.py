@@ -184,9 +184,9 @@ def test_a_long_cell_is_read_and_an_endless_one_named() -> None:
 
 
 def test_a_key_of_any_length_is_not_remembered() -> None:
-    sets._known.cache_clear()
+    sets._match_column.cache_clear()
     read_set("set", b"\n".join(b'{"question":"Who?","%s%d":1}' % (b"x" * 5000, number) for number in range(100)))
-    assert sets._known.cache_info().currsize <= 2
+    assert sets._match_column.cache_info().currsize <= 2
 
 
 def test_ways_to_write_a_column_are_not_all_told() -> None:

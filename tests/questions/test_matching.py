@@ -14,7 +14,7 @@ from crag.questions.matching import (
     comparable,
     comparison,
     content_stems,
-    covered,
+    coverage,
     exact,
     holds,
     token_f1,
@@ -194,8 +194,8 @@ def test_topics_are_named_by_their_stems() -> None:
 
 def test_covered_is_a_share_of_content_words() -> None:
     assert content_stems("When was the bridge opened?") == content_stems("opening bridges")
-    assert covered("When was the long bridge opened?", "The bridge opened in 1890.") == pytest.approx(2 / 3)
-    assert covered("What is it?", "anything") is None
+    assert coverage("When was the long bridge opened?", "The bridge opened in 1890.") == pytest.approx(2 / 3)
+    assert coverage("What is it?", "anything") is None
 
 
 @given(one=TEXT, other=TEXT)
@@ -206,7 +206,7 @@ def test_shares_lie_in_their_range_and_agree(one: str, other: str) -> None:
     if exact(one, other):
         assert f1 == 1.0
         assert holds(one, [other], polar=True)
-    for share in (covered(one, other), topic_coverage(one, [other])):
+    for share in (coverage(one, other), topic_coverage(one, [other])):
         assert share is None or 0.0 <= share <= 1.0
 
 

@@ -9,14 +9,14 @@ import pytest
 
 from crag.core import events as ev
 from crag.core.errors import CancelledError, IndexUnavailableError, ProviderError, UnreachableError
-from crag.core.meter import Meter
 from crag.core.protocols import Generator
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, RetrievedChunk
+from crag.core.usage import UsageTracker
 from crag.core.wording import failure_sentence
 from crag.correct.rewriting import KeywordRewriter
+from crag.run.context import EventEmitter
 from crag.run.fallback import FallbackGenerator, FallbackRetriever, FallbackRewriter, FallbackWeb
-from crag.run.parts import Outlet
 from crag.testing.fakes import FixedWeb, chunk_of
 
 
@@ -53,7 +53,7 @@ class Writer:
 
 @dataclass
 class Heard:
-    outlet: Outlet = field(default_factory=Outlet)
+    outlet: EventEmitter = field(default_factory=EventEmitter)
     events: list[ev.Event] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -143,12 +143,12 @@ def test_stop_is_no_failure_that_another_part_makes_up_for() -> None:
 def test_each_web_that_fails_is_told_and_the_last_ends_the_search() -> None:
     heard = Heard()
     broken = [FixedWeb(fails=True, name="tavily"), FixedWeb(fails=True, name="duckduckgo")]
-    assert FallbackWeb(broken, heard.outlet, Meter()).search("bridge", 3) is None
+    assert FallbackWeb(broken, heard.outlet, UsageTracker()).search("bridge", 3) is None
     assert heard.said == [
         "The web search did not answer. duckduckgo is asked instead.",
         "The web search did not answer. The answer rests on your documents alone.",
     ]
-    found = FallbackWeb([broken[0], FixedWeb(texts=["A page."], name="folder")], heard.outlet, Meter())
+    found = FallbackWeb([broken[0], FixedWeb(texts=["A page."], name="folder")], heard.outlet, UsageTracker())
     searched = found.search("bridge", 3)
     assert searched is not None and searched.provider == "folder" and len(searched.pages) == 1
 
@@ -160,5 +160,5 @@ def test_what_is_no_failure_of_a_provider_goes_through() -> None:
 
     heard = Heard()
     with pytest.raises(ZeroDivisionError):
-        FallbackWeb([Broken(), FixedWeb()], heard.outlet, Meter()).search("bridge", 3)  # type: ignore[list-item]
+        FallbackWeb([Broken(), FixedWeb()], heard.outlet, UsageTracker()).search("bridge", 3)  # type: ignore[list-item]
     assert not issubclass(ZeroDivisionError, ProviderError)

@@ -140,7 +140,7 @@ def test_every_strategy_can_be_turned_to_the_web_with_exactly_that_query(name: s
 
 def test_it_is_stored_and_a_run_without_it_still_shows() -> None:
     chunks = pages(CLAIMS)
-    event = ev.Guided(guidance=helped(chunks, guide(found=chunks)[0]), at=1.0)
+    event = ev.GuidanceOffered(guidance=helped(chunks, guide(found=chunks)[0]), at=1.0)
     assert event_from_json(event_to_json(event)) == event
     trace = Case("balanced", [BAD], guide=guide()[0]).trace
     assert Trace.from_json(trace.to_json()) == trace

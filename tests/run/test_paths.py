@@ -9,9 +9,9 @@ import pytest
 
 from crag.core import events as ev
 from crag.core.errors import CancelledError
-from crag.core.meter import Meter
 from crag.core.settings import Settings
 from crag.core.types import Action
+from crag.core.usage import UsageTracker
 from crag.core.wording import outcome_sentence
 from crag.run.graph import run_graph
 from crag.strategies import STRATEGIES
@@ -192,7 +192,7 @@ def test_stop_ends_the_run_at_the_next_grade() -> None:
 
     case = Case("plain-rag", [GOOD])
     parts = replace(
-        case.parts, settings=Settings(), evaluator=ScriptedEvaluator(score=stopping), meter=Meter(cancel=stop)
+        case.parts, settings=Settings(), evaluator=ScriptedEvaluator(score=stopping), meter=UsageTracker(cancel=stop)
     )
     seen: list[ev.Event] = []
     with pytest.raises(CancelledError):

@@ -9,12 +9,12 @@ from test_paths import QUESTION, SOSO, WEB, Case, FixedWeb
 
 from crag.core import events as ev
 from crag.core.errors import StorageError
-from crag.core.meter import Budget, Meter
 from crag.core.trace import Trace
 from crag.core.types import Unread, WebPage
+from crag.core.usage import Budget, UsageTracker
+from crag.run.context import RunContext
 from crag.run.fallback import FallbackWeb
 from crag.run.graph import run_graph
-from crag.run.parts import Parts
 from crag.testing.fakes import FakeClock
 
 
@@ -35,8 +35,8 @@ def away(**more: object) -> FixedWeb:
     return FixedWeb(texts=WEB, leaves=True, **more)  # type: ignore[arg-type]
 
 
-def parts(*webs: FixedWeb, **more: object) -> Parts:
-    made: Parts = Case("balanced", [SOSO]).parts
+def parts(*webs: FixedWeb, **more: object) -> RunContext:
+    made: RunContext = Case("balanced", [SOSO]).parts
     meter = more.pop("meter", None) or made.meter
     return replace(made, meter=meter, web=FallbackWeb(webs, made.outlet, meter, **more))  # type: ignore[arg-type]
 
@@ -78,7 +78,7 @@ def test_the_run_says_that_it_waits_and_the_wait_costs_none_of_its_time() -> Non
         return True
 
     clock = FakeClock()
-    meter = Meter(Budget(seconds=100), clock=clock)
+    meter = UsageTracker(Budget(seconds=100), clock=clock)
     for event in run_graph(QUESTION, parts(away(), allowed=allowed, meter=meter)):
         events.append(event)
     assert Trace.from_events(events).awaiting is None

@@ -13,8 +13,8 @@ from crag.core.errors import ProviderError
 from crag.core.keys import Keys
 from crag.core.provider import Price
 from crag.core.settings import Settings
+from crag.run.resolve import ProviderPlan, resolve_providers
 from crag.run.status import outside_statuses, parts_in_words, problem
-from crag.run.wiring import Wiring, wired
 from crag.strategies import STRATEGIES
 
 KEY = "sk-owner-and-nobody-else"
@@ -23,11 +23,11 @@ HOME = {"llm": "openai", "llm_model": "gpt-4o-mini"}
 ALL = Keys(**{slot: SecretStr(KEY) for slot in ("llm", "openai", "rerank", "tavily", "brave")})
 
 
-def of(keys: Keys = ALL, settings: Settings | None = None, given_web: str = "", **config: object) -> Wiring:
-    return wired(AppConfig.from_environment({}, **config), keys, settings, given_web=given_web)
+def of(keys: Keys = ALL, settings: Settings | None = None, given_web: str = "", **config: object) -> ProviderPlan:
+    return resolve_providers(AppConfig.from_environment({}, **config), keys, settings, given_web=given_web)
 
 
-def names(wiring: Wiring) -> list[str]:
+def names(wiring: ProviderPlan) -> list[str]:
     return [each.provider.name for each in wiring.webs]
 
 
@@ -114,8 +114,10 @@ def test_a_run_that_searches_no_web_misses_none() -> None:
 
 def test_a_key_for_openai_goes_to_openai_alone() -> None:
     keys = Keys(openai=SecretStr(KEY))
-    away = wired(AppConfig(llm="openai-compatible", llm_base_url="http://127.0.0.1:9/v1", llm_model="m"), keys)
-    home = wired(AppConfig(llm="openai", llm_model="m"), keys)
+    away = resolve_providers(
+        AppConfig(llm="openai-compatible", llm_base_url="http://127.0.0.1:9/v1", llm_model="m"), keys
+    )
+    home = resolve_providers(AppConfig(llm="openai", llm_model="m"), keys)
     assert away.model is not None and away.model.endpoint.key is None
     assert home.model is not None and home.model.endpoint.key == SecretStr(KEY) and home.model.endpoint.base_url is None
 

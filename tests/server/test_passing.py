@@ -17,7 +17,7 @@ from crag.engine import Engine
 from crag.server.bodies import pieces
 from crag.server.limits import Limits, Rates, RequestLimit
 from crag.server.problems import Problem, problem_of
-from crag.server.serving import Call, Serving
+from crag.server.serving import Call, ServerState
 
 ONE, TWO = Caller(number=1, workspace="alpha"), Caller(number=2, workspace="beta")
 
@@ -78,7 +78,7 @@ def test_a_client_that_goes_stops_the_work_that_was_for_it(engine: Engine) -> No
             await begun.wait()
             yield {"type": "http.disconnect"}
 
-        serving, loop = Serving.of(engine, Access(), Limits()), asyncio.get_running_loop()
+        serving, loop = ServerState.of(engine, Access(), Limits()), asyncio.get_running_loop()
         call = Call(serving=serving, request=_request(messages()), caller=ONE)
 
         def job() -> bool:
@@ -99,7 +99,7 @@ def test_work_under_way_is_stopped_and_waited_for(engine: Engine) -> None:
             await asyncio.Event().wait()
             yield {"type": "http.disconnect"}
 
-        serving = Serving.of(engine, Access(), Limits())
+        serving = ServerState.of(engine, Access(), Limits())
         call = Call(serving=serving, request=_request(messages()), caller=ONE)
 
         def job() -> bool:
@@ -141,7 +141,7 @@ def test_a_body_is_read_no_further_than_it_may_be() -> None:
 
 def test_who_waits_for_a_turn_and_goes_leaves_the_queue(engine: Engine) -> None:
     async def scenario() -> None:
-        serving, release = Serving.of(engine, Access(), Limits(at_once=1)), threading.Event()
+        serving, release = ServerState.of(engine, Access(), Limits(at_once=1)), threading.Event()
         going, staying = asyncio.Event(), asyncio.Event()
 
         async def messages(gone: asyncio.Event) -> AsyncIterator[Message]:

@@ -17,7 +17,7 @@ import openai
 import pytest
 from pydantic import SecretStr
 
-from crag.core.meter import Meter
+from crag.core.usage import UsageTracker
 from crag.providers.endpoint import Endpoint
 from crag.providers.rerank import Reranker
 from tests.support.http_server import HELD, OTHER, TOKEN, HttpServer, http_server
@@ -106,7 +106,7 @@ def test_openais_client_embeds_and_lists(server: HttpServer, connected: list[obj
 def test_our_own_reranking_client_reads_the_scores(server: HttpServer) -> None:
     base = f"{server.url}/v1"
     place = Endpoint(provider="reranker", model="crag-rerank", base_url=base, key=SecretStr(TOKEN))
-    assert Reranker(place, Meter()).rerank("hiring", TEXTS) == [spread(text) for text in TEXTS]
+    assert Reranker(place, UsageTracker()).rerank("hiring", TEXTS) == [spread(text) for text in TEXTS]
 
 
 def test_a_hundred_megabytes_are_refused_unread(server: HttpServer) -> None:

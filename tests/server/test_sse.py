@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from crag.server.sse import beating, framed
+from crag.server.sse import format_sse, with_heartbeat
 
 
 def test_an_event_is_one_line_of_data_whatever_it_holds() -> None:
-    said = framed({"text": "a\nb\r\u2028\x85\ndata: [DONE]\n\n"}, "token", 3)
+    said = format_sse({"text": "a\nb\r\u2028\x85\ndata: [DONE]\n\n"}, "token", 3)
     head, _, data = said.partition("data: ")
     assert head == "event: token\nid: 3\n"
     assert len(data.splitlines()) == 2 and data.endswith("\n\n")
@@ -34,7 +34,7 @@ def test_a_stream_that_waits_beats_and_leaves_nothing_running() -> None:
 
         found: list[int | None] = []
         with pytest.raises(ValueError, match="so it ends"):
-            async for each in beating(items(), 0.001):
+            async for each in with_heartbeat(items(), 0.001):
                 found.append(each)
                 if found.count(None) == 2:
                     go.set()
@@ -43,7 +43,7 @@ def test_a_stream_that_waits_beats_and_leaves_nothing_running() -> None:
 
         go.clear()
         closed.clear()
-        waiting = beating(items(), 0.001)
+        waiting = with_heartbeat(items(), 0.001)
         assert [await anext(waiting), await anext(waiting)] == [1, None]
         await waiting.aclose()  # type: ignore[attr-defined]
         await asyncio.wait_for(closed.wait(), 60)

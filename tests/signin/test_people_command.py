@@ -9,7 +9,7 @@ import pytest
 
 from crag.cli.main import main
 from crag.core.config import AppConfig
-from crag.library.kept import IN_USE, Kept
+from crag.library.key_value_store import IN_USE, KeyValueStore
 from crag.teams.audit import AuditLog
 from crag.teams.identity import Identity
 from crag.teams.people import people_of, settings_in_use
@@ -50,7 +50,7 @@ def test_the_role_that_counts_is_listed_with_its_source_where_the_app_alone_was_
 ) -> None:
     """CRAG_ADMINS is in the environment of the app, and not in the shell of `crag people`."""
     started = AppConfig.from_environment({}, data=data, admins=("ada@example.org",), editors_group="writers")
-    Kept(data).put(IN_USE, settings_in_use(started))
+    KeyValueStore(data).put(IN_USE, settings_in_use(started))
     with people_of(AppConfig.from_environment()) as people:
         for subject, groups in (("ada", ()), ("eve", ("writers",)), ("ben", ())):
             people.admit(Identity(issuer="http://p", subject=subject, email=f"{subject}@example.org", groups=groups))

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from crag.core.meter import Call, DaySpending
 from crag.core.settings import Settings
 from crag.core.trace import Round, StepRecord, Trace
 from crag.core.types import Answer, RetrievedChunk, Step, Strip
+from crag.core.usage import Call, DaySpending
 from crag.generate.llm import LlmGenerator
-from crag.spending.costs import Spent, by_step, cost_sentence, of_day, plain_rag, spent, summed
+from crag.spending.costs import Spent, by_step, cost_sentence, of_day, plain_rag, sum_calls, sum_spent
 from crag.spending.prices import Price
 from crag.testing.fakes import FakeChat, chunk_of
 
@@ -61,31 +61,31 @@ def run(*calls: Call, by: str = "openai:small", text: str = "It was opened in 18
 
 def test_tokens_and_calls_cost_what_their_prices_say() -> None:
     calls = [call("evaluate", 1000, 100), call("search", model="", provider="tavily"), call("answer", 500, 50)]
-    whole = spent(calls, PRICES)
+    whole = sum_calls(calls, PRICES)
     assert whole.dollars == pytest.approx((1500 * 1.0 + 150 * 2.0) / 1_000_000 + 0.01)
     assert (whole.calls, whole.searches, whole.input_tokens, whole.output_tokens) == (3, 1, 1500, 150)
     assert (whole.seconds, whole.failed, whole.unknown, whole.cost) == (1.5, 0, 0, "$0.012")
 
 
 def test_an_unknown_price_is_not_free() -> None:
-    only = spent([call("answer", 1000, 10, model="mystery")], PRICES)
+    only = sum_calls([call("answer", 1000, 10, model="mystery")], PRICES)
     assert (only.unpriced, only.dollars, only.cost) == (1, 0, "no price known")
-    mixed = summed([only, spent([call("answer", 1_000_000, 0)], PRICES)])
+    mixed = sum_spent([only, sum_calls([call("answer", 1_000_000, 0)], PRICES)])
     assert mixed.cost == "at least $1.00"
 
 
 def test_tokens_that_nobody_counted_are_not_free_either() -> None:
     for given, written in ((None, None), (100, None), (None, 5)):
-        assert spent([call("answer", given, written)], PRICES).cost == "tokens not counted"
+        assert sum_calls([call("answer", given, written)], PRICES).cost == "tokens not counted"
 
 
 def test_models_that_cost_nothing_need_not_be_counted() -> None:
-    assert spent([call("answer", model="home")], PRICES).cost == "$0"
+    assert sum_calls([call("answer", model="home")], PRICES).cost == "$0"
 
 
 def test_failed_calls_are_counted_and_free() -> None:
     calls = [call("evaluate", error="busy"), call("search", model="", provider="tavily", error="down")]
-    whole = spent([*calls, call("answer", error="gone", model="mystery")], PRICES)
+    whole = sum_calls([*calls, call("answer", error="gone", model="mystery")], PRICES)
     assert (whole.calls, whole.failed, whole.dollars, whole.unknown) == (3, 3, 0, 0)
 
 
@@ -95,7 +95,7 @@ def test_each_step_has_its_own_sums_in_the_order_of_steps() -> None:
     assert list(steps) == ["evaluate", "answer", "verify"]
     assert (steps["evaluate"].calls, steps["evaluate"].input_tokens) == (2, 50)
     assert steps["verify"].failed == 1
-    assert summed(steps.values()) == spent(trace.calls, PRICES)
+    assert sum_spent(steps.values()) == sum_calls(trace.calls, PRICES)
 
 
 @pytest.mark.parametrize("model", ["small", "mystery", "home"])
@@ -112,7 +112,7 @@ def test_a_day_s_sums_cost_what_its_calls_did(model: str) -> None:
         input_tokens=1000,
         output_tokens=10,
     )
-    assert of_day(day, PRICES) == spent(calls, PRICES)
+    assert of_day(day, PRICES) == sum_calls(calls, PRICES)
 
 
 def test_a_day_s_searches_cost_by_the_call() -> None:
@@ -128,12 +128,12 @@ def test_a_day_s_searches_cost_by_the_call() -> None:
         input_tokens=0,
         output_tokens=0,
     )
-    assert of_day(day, PRICES) == spent(calls, PRICES)
+    assert of_day(day, PRICES) == sum_calls(calls, PRICES)
     assert of_day(day, PRICES).dollars == 0.01
 
 
 def test_nothing_sums_to_nothing() -> None:
-    assert summed([]) == Spent()
+    assert sum_spent([]) == Spent()
     assert Spent().cost == "$0"
 
 

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag.core.errors import SettingsError
-from crag.spending.prices import PRICES, Price, money, parsed, price_of, table, written
+from crag.spending.prices import PRICES, Price, format_prices, money, parse_price, price_of, table
 
 
 def test_without_entries_the_table_is_the_shipped_one() -> None:
     assert table() == PRICES
-    assert written(PRICES) == ()
+    assert format_prices(PRICES) == ()
 
 
 def test_entries_replace_add_and_take_away() -> None:
@@ -25,7 +25,7 @@ def test_entries_replace_add_and_take_away() -> None:
 
 
 def test_a_name_may_hold_what_parts_an_entry() -> None:
-    assert parsed("org/model=v2=0.5/1.5") == ("org/model=v2", Price(0.5, 1.5))
+    assert parse_price("org/model=v2=0.5/1.5") == ("org/model=v2", Price(0.5, 1.5))
 
 
 @pytest.mark.parametrize(
@@ -61,13 +61,13 @@ NAMES = st.text(st.characters(codec="utf-8", exclude_characters=","), min_size=1
 )
 def test_what_is_written_reads_as_it_was(own: dict[str, Price], gone: set[str]) -> None:
     prices = {name: price for name, price in {**PRICES, **own}.items() if name not in gone}
-    assert table(written(prices)) == prices
+    assert table(format_prices(prices)) == prices
 
 
 @pytest.mark.parametrize("name", ["", " ", "a,b", " padded"])
 def test_a_name_that_could_not_be_read_again_is_not_written(name: str) -> None:
     with pytest.raises(SettingsError, match="no name of a model"):
-        written({name: Price(1, 1)})
+        format_prices({name: Price(1, 1)})
 
 
 def test_a_dated_state_of_a_model_has_the_model_s_price() -> None:

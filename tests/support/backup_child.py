@@ -14,7 +14,7 @@ from crag.backup.archive import Archive
 from crag.backup.home import home_of
 from crag.backup.restoring import Restore
 from crag.backup.sources import source_of
-from crag.backup.taking import taken
+from crag.backup.taking import take_backup
 from crag.backup.targets import target_of
 from crag.core.config import AppConfig
 
@@ -31,7 +31,7 @@ def main(what: str, file: str, place: str, data: str) -> None:
         for number in itertools.count():
             say("begun")
             if what == "backup":
-                taken(source_of(home, config.data), Path(file))
+                take_backup(source_of(home, config.data), Path(file))
             else:
                 with Archive(Path(file)) as archive:
                     list(Restore(archive, target_of(home, config), replace=True).libraries())

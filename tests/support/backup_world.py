@@ -9,7 +9,7 @@ from crag.backup.archive import Archive
 from crag.backup.home import home_of
 from crag.backup.restoring import Restore, Restored
 from crag.backup.sources import source_of
-from crag.backup.taking import Taken, taken
+from crag.backup.taking import Taken, take_backup
 from crag.backup.targets import Target, target_of
 from crag.core.config import AppConfig
 from crag.library.places import DatabaseHome, DataFolder
@@ -38,7 +38,7 @@ class World:
         return Everything.found(self.home(place), self.config)
 
     def backup(self, place: str = "", to: str = "backups", **more: object) -> Taken:
-        return taken(source_of(self.home(place), self.config.data), self.folder / to, **more)  # type: ignore[arg-type]
+        return take_backup(source_of(self.home(place), self.config.data), self.folder / to, **more)  # type: ignore[arg-type]
 
     def restore(self, file: Path, place: str = "", **more: object) -> tuple[list[Restored], str]:
         with Archive(file) as archive:

@@ -6,7 +6,7 @@ Arguments: the folder and the database of the source, those of the target (no da
 import sys
 from pathlib import Path
 
-from crag.library.copying import TABLES, copied
+from crag.library.copying import TABLES, copy_library
 from crag.library.places import FolderPlace, Place, ServerPlace
 from crag.library.records import server_at
 
@@ -22,7 +22,7 @@ def main(source: str, source_url: str, target: str, target_url: str) -> None:
         sys.stdout.flush()
 
     few = {table.name: 3 for table in TABLES}
-    copied(place(source, source_url), place(target, target_url), watch=tell, rows=few)
+    copy_library(place(source, source_url), place(target, target_url), watch=tell, rows=few)
 
 
 if __name__ == "__main__":

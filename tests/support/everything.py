@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy import insert, select
 
 from crag.core.config import AppConfig
-from crag.library.kept import CHOSEN, SIGNED_WITH
+from crag.library.key_value_store import CHOSEN, SIGNED_WITH
 from crag.library.library import Library
 from crag.library.places import DatabaseHome, DataFolder
 from crag.library.private import PrivateLibraries, name_of

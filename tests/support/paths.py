@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from crag.core import events as ev
-from crag.core.meter import Meter
 from crag.core.settings import Settings
 from crag.core.trace import Trace
+from crag.core.usage import UsageTracker
 from crag.correct.rewriting import KeywordRewriter
 from crag.correct.strips import StripRefiner
 from crag.generate.extractive import ExtractiveGenerator
 from crag.generate.verification import CitationVerifier
+from crag.run.context import EventEmitter, RunContext
 from crag.run.fallback import FallbackWeb
 from crag.run.graph import run_graph
 from crag.run.guiding import Guide
-from crag.run.parts import Outlet, Parts
 from crag.strategies import STRATEGIES
 from crag.testing.fakes import FixedRetriever, FixedWeb, ScriptedEvaluator, chunk_of
 
@@ -54,8 +54,8 @@ class Case:
         self.retriever = FixedRetriever(chunks=later, by_query={QUESTION: chunks})
         self.evaluator = ScriptedEvaluator(score=score, joint=joint)
         self.web = web
-        outlet, meter = Outlet(), Meter()
-        self.parts = Parts(
+        outlet, meter = EventEmitter(), UsageTracker()
+        self.parts = RunContext(
             settings=self.settings,
             retriever=self.retriever,
             evaluator=self.evaluator,

@@ -12,11 +12,11 @@ import pytest
 from pydantic import SecretStr
 
 from crag.core.errors import BudgetError, CancelledError, ProviderError, UnreachableError
-from crag.core.meter import Budget, Call, Meter
 from crag.core.outgoing import MAX_QUERY
 from crag.core.protocols import PageReader, WebSearch
 from crag.core.provider import WebParts, WebProvider
 from crag.core.types import Unread
+from crag.core.usage import Budget, Call, UsageTracker
 from crag.testing.fakes import FakeClock
 from crag.testing.websearch_contract import WebSearchContract
 from crag.web.fetching import PageFetcher
@@ -78,7 +78,7 @@ class SearchingContract(WebSearchContract):
     def made(self, server: Server) -> Made:
         """The provider at the loopback server, unless told otherwise."""
 
-        def made(meter: Meter, address: str = "", fetcher: PageReader | None = None) -> WebSearch:
+        def made(meter: UsageTracker, address: str = "", fetcher: PageReader | None = None) -> WebSearch:
             parts = WebParts(meter=meter, key=KEY, address=address or server.address, fetcher=fetcher)
             return self.provider.make(parts)
 
@@ -86,7 +86,7 @@ class SearchingContract(WebSearchContract):
 
     @pytest.fixture
     def web(self, made: Made) -> WebSearch:
-        return made(Meter())
+        return made(UsageTracker())
 
     @pytest.mark.parametrize(
         ("query", "sent"),
@@ -100,7 +100,7 @@ class SearchingContract(WebSearchContract):
         ],
     )
     def test_what_is_sent_is_what_was_asked(self, made: Made, server: Server, query: str, sent: str) -> None:
-        pages = made(Meter()).search(query, 3)
+        pages = made(UsageTracker()).search(query, 3)
         [request] = server.seen
         sent = " ".join(sent.split()[: self.most_words])
         assert query_of(request) == sent and len(sent) <= MAX_QUERY
@@ -109,12 +109,12 @@ class SearchingContract(WebSearchContract):
     @pytest.mark.parametrize("query", ["", "  \n\t ", "\x00\x07", "\ud800"])
     def test_a_query_of_nothing_is_not_sent(self, made: Made, server: Server, query: str) -> None:
         calls: list[Call] = []
-        assert made(Meter(listener=calls.append)).search(query, 3) == []
+        assert made(UsageTracker(listener=calls.append)).search(query, 3) == []
         assert server.seen == [] and calls == []
 
     def test_a_search_is_one_call_on_the_meter(self, made: Made) -> None:
         calls: list[Call] = []
-        meter = Meter(Budget(calls=2), listener=calls.append)
+        meter = UsageTracker(Budget(calls=2), listener=calls.append)
         meter.step = "search"
         made(meter).search("comet", 3)
         found = failure(made(meter, NOWHERE))
@@ -137,7 +137,7 @@ class SearchingContract(WebSearchContract):
 
         server.answer = answer
         with pytest.raises(CancelledError):
-            made(Meter(cancel=cancel, listener=calls.append)).search("comet", 3)
+            made(UsageTracker(cancel=cancel, listener=calls.append)).search("comet", 3)
         assert [call.error for call in calls] == ["The run was stopped."]
 
     @pytest.mark.parametrize("ends", ["hang", "drip"])
@@ -149,35 +149,35 @@ class SearchingContract(WebSearchContract):
             return Reply(ends=ends)  # type: ignore[arg-type]
 
         server.answer = answer
-        found = failure(made(Meter(clock=clock)))
+        found = failure(made(UsageTracker(clock=clock)))
         assert isinstance(found, UnreachableError) and "did not reply in time" in found.message
 
     def test_a_refused_or_broken_connection_is_told(self, made: Made, server: Server) -> None:
-        found = failure(made(Meter(), NOWHERE))
+        found = failure(made(UsageTracker(), NOWHERE))
         assert isinstance(found, UnreachableError) and "can't be reached" in found.message
         whole = server.answer
         for ends in ("cut", "closed"):
             server.answer = lambda request, ends=ends: Reply(kind="text/html", body=whole(request).body, ends=ends)  # type: ignore[misc]
-            found = failure(made(Meter()))
+            found = failure(made(UsageTracker()))
             assert isinstance(found, UnreachableError) and "broke off" in found.message
 
     @pytest.mark.parametrize("status", [301, 302, 307, 308])
     def test_a_redirect_is_not_followed_with_query_or_key(self, made: Made, server: Server, status: int) -> None:
         with serving(lambda request: Reply(body=b"caught")) as other:
             server.answer = lambda request: Reply(status=status, headers={"Location": f"{other.address}/elsewhere"})
-            assert str(status) in failure(made(Meter())).message
+            assert str(status) in failure(made(UsageTracker())).message
             assert len(server.seen) == 1 and other.seen == []
 
     @pytest.mark.parametrize("url", HOSTILE)
     def test_what_is_no_address_of_the_web_is_left_out(self, made: Made, server: Server, url: str) -> None:
         server.answer = lambda request: self.reply((url, "Bad", "A comet."), COMETS[0])
-        assert [page.url for page in made(Meter()).search("comet", 5)] == [COMETS[0][0]]
+        assert [page.url for page in made(UsageTracker()).search("comet", 5)] == [COMETS[0][0]]
 
     def test_markup_and_unseen_characters_of_results_are_taken_out(self, made: Made, server: Server) -> None:
         title = "<script>alert(1)</script>The <b>comet</b> <img src=x onerror=alert(1)"
         text = "1 < 2 <scr<b>ipt>and\u202e <a href='javascript:x'>Halley</a>"
         server.answer = lambda request: self.reply(('https://example.org/"><script>?a=1&b=2', title, text))
-        [page] = made(Meter()).search("comet", 5)
+        [page] = made(UsageTracker()).search("comet", 5)
         assert page.url == "https://example.org/%22%3E%3Cscript%3E?a=1&b=2"
         assert "comet" in page.title and "Halley" in page.text
         shown = page.title + page.text
@@ -186,8 +186,8 @@ class SearchingContract(WebSearchContract):
     def test_each_address_once_and_never_more_than_asked_for(self, made: Made, server: Server) -> None:
         twice = [COMETS[0], (COMETS[0][0], "Again", "The same comet."), (COMETS[0][0] + "#tail", "Part", "Its tail.")]
         server.answer = lambda request: self.reply(*twice, *COMETS)
-        assert [page.url for page in made(Meter()).search("comet", 3)] == [each[0] for each in COMETS[:3]]
-        assert made(Meter()).search("comet", 0) == []
+        assert [page.url for page in made(UsageTracker()).search("comet", 3)] == [each[0] for each in COMETS[:3]]
+        assert made(UsageTracker()).search("comet", 0) == []
 
     def test_pages_behind_results_are_read_and_those_that_are_not_are_named(self, made: Made, server: Server) -> None:
         def answer(request: Request) -> Reply:
@@ -199,12 +199,12 @@ class SearchingContract(WebSearchContract):
             return Reply(status=200 if found else 404, body=b"<p>The comet came back in 1910, says the whole page.</p>")
 
         server.answer = answer
-        web = made(Meter(), fetcher=PageFetcher(allow_private=True))
+        web = made(UsageTracker(), fetcher=PageFetcher(allow_private=True))
         good, bad = web.search("comet", 5)
         assert good.fetched and "whole page" in good.text
         assert not bad.fetched and bad.text == "Words."
         assert web.problems == (Unread(name="127.0.0.1", why="the server said 404"),)
-        assert made(Meter()).id != web.id
+        assert made(UsageTracker()).id != web.id
         server.answer = lambda request: Reply(status=500)
         failure(web)
         assert web.problems == (), "they are those of the last search"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from crag.core.errors import DayLimitError
-from crag.core.meter import Call
-from crag.limits.ledger import Ledger
-from crag.limits.purse import Purse, Spendable
+from crag.core.usage import Call
+from crag.limits.daily_budget import DailyBudget, DailyLimits
+from crag.limits.usage_store import UsageStore
 from crag.spending.prices import PRICES
 from crag.teams.store import Store
 
@@ -22,7 +22,7 @@ def spend(folder: Path, calls: int, limit: float) -> int:
     """How many of so many calls it was let make, a purse for each three."""
     store, made = Store(folder), 0
     for _ in range(calls // 3):
-        purse = Purse(Ledger(store), "one", Spendable(calls=(limit, 0), prices=PRICES))
+        purse = DailyBudget(UsageStore(store), "one", DailyLimits(calls=(limit, 0), prices=PRICES))
         for _ in range(3):
             try:
                 purse.take()

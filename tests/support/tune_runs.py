@@ -1,9 +1,9 @@
 """Stored runs for tests of the Tune page: made from scores, without a graph."""
 
-from crag.core.meter import Call
 from crag.core.settings import Settings
 from crag.core.trace import Round, StepRecord, Trace
 from crag.core.types import Grade, RetrievedChunk
+from crag.core.usage import Call
 from crag.evaluator.trigger import decide
 from crag.strategies import STRATEGIES
 from crag.testing.fakes import chunk_of

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from crag.core import events as ev
 from crag.core.errors import NotApprovedError, ProviderError, UnreachableError
-from crag.core.meter import Call
 from crag.core.settings import Settings
 from crag.core.types import (
     Action,
@@ -20,6 +19,7 @@ from crag.core.types import (
     Unread,
     WebPage,
 )
+from crag.core.usage import Call
 
 NASTY = "<img src=x onerror=alert(1)>"
 

@@ -15,18 +15,18 @@ from zlib import crc32
 
 from crag.core import events as ev
 from crag.core.errors import ProviderError, UnreachableError
-from crag.core.meter import Meter
 from crag.core.protocols import Messages
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation, Chunk, Grade, Passage, RetrievedChunk, WebPage
+from crag.core.usage import UsageTracker
 from crag.correct.selection import LlmStripSelector
 from crag.correct.strips import StripRefiner
 from crag.generate.extractive import ExtractiveGenerator
 from crag.generate.verification import CitationVerifier
+from crag.run.context import EventEmitter, RunContext
 from crag.run.fallback import FallbackRewriter, FallbackWeb
 from crag.run.graph import run_graph
-from crag.run.parts import Outlet, Parts
 from crag.strategies import STRATEGIES
 from crag.testing.fakes import FakeChat, FixedWeb, ScriptedEvaluator, chunk_of
 
@@ -133,11 +133,11 @@ class World:
     def size(self) -> int:
         return [0, 1, 3, 8, 14, 20][self.seed % 6]
 
-    def parts(self, settings: Settings) -> Parts:
+    def parts(self, settings: Settings) -> RunContext:
         evaluator, local = Together(score=score), ScriptedEvaluator(score=lambda text: score("strip " + text))
         webs = [Online(seed=self.seed), *[Online(seed=self.seed)] * 2, FixedWeb(fails=True), None]
-        outlet, meter, web = Outlet(), Meter(), webs[self.seed % 5]
-        return Parts(
+        outlet, meter, web = EventEmitter(), UsageTracker(), webs[self.seed % 5]
+        return RunContext(
             settings=settings,
             retriever=Shelf(self.seed, self.size, settings),
             evaluator=evaluator,

@@ -15,8 +15,8 @@ from crag.teams.audit import AuditLog
 from crag.teams.identity import Identity
 from crag.teams.links import Links
 from crag.teams.people import People, Person
-from crag.teams.spaces import Workspaces
 from crag.teams.store import Store
+from crag.teams.workspaces import Workspaces
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])

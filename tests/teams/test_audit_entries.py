@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import update
 
-from crag.teams.audit import AuditLog, told
+from crag.teams.audit import AuditLog, format_setting
 from crag.teams.store import Store
 from crag.teams.tables import audit as table
 
@@ -57,7 +57,7 @@ def test_what_others_named_is_one_line(audit):
     ],
 )
 def test_of_an_address_the_log_has_where_it_leads_and_no_secret(value, said):
-    assert told(value) == said
+    assert format_setting(value) == said
 
 
 def test_a_log_that_can_t_be_written_stops_nothing(tmp_path, caplog):

@@ -9,7 +9,7 @@ import pytest
 
 from crag.core.errors import AccessError, CragError, InputError, NotFoundError
 from crag.teams.actors import Actor
-from crag.teams.spaces import own_name
+from crag.teams.workspaces import own_name
 
 OWNER = Actor(name="owner", administers=True)
 

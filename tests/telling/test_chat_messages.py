@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from crag.core.trace import Trace
 from crag.core.types import Answer, Citation, Disagreement, Reported, SentenceCheck, ShortAnswer
-from crag.telling.chat import Harmless, closing, opening, spoken
+from crag.export.chat import Harmless, closing, extract_answer, opening
 
 MARKUP = st.text(st.sampled_from("[]()!<>a/:\\ 1\u202e\n"), max_size=40)
 
@@ -58,7 +58,7 @@ def test_under_an_answer_stand_its_sources_and_what_is_doubtful() -> None:
         "*Nothing shown supports this: So they say.*  \n"
         "*The sources disagree on “days”: 80 \\[1\\] and 90 \\[2\\].*"
     )
-    assert spoken(answer.text + said) == "It took 80 days . It is far . So they say."
+    assert extract_answer(answer.text + said) == "It took 80 days . It is far . So they say."
     assert closing(Trace()) == ""
     assert closing(Trace(answer=Answer(text="They do not say.", by="m", abstained=True, low_confidence=True))) == ""
 
@@ -71,4 +71,4 @@ def test_the_words_that_answer_stand_first_and_are_what_is_read_back() -> None:
     said = opening(answer) + answer.text
     assert said == "**Net \\*: \\$ 1.5** [1]\n\nIt was $ 1.5 [1]."
     assert opening(Answer(text="", by="m")) == ""
-    assert spoken(said) == "Net *: $ 1.5"
+    assert extract_answer(said) == "Net *: $ 1.5"

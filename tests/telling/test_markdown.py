@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from crag.core.events import Contextualized
+from crag.core.events import QuestionRewritten
 from crag.core.trace import Trace
 from crag.core.types import Answer, Citation, Disagreement, Reported, SentenceCheck
-from crag.telling import markdown
+from crag.export import markdown
 from tests.support.whole_run import approved, events
 
 
@@ -60,7 +60,7 @@ def test_a_kept_web_page_and_recognised_text_are_said():
 
 def test_a_conversation_keeps_the_footnotes_of_its_turns_apart_and_says_what_was_asked_as():
     first, second = Trace.from_events(events()), Trace.from_events(approved())
-    context = Contextualized(
+    context = QuestionRewritten(
         question=second.question, standalone="When was the bridge in Ulm opened?", by="rules", at=0
     )
     said = markdown.conversation([first, replace(second, context=context)])
@@ -89,19 +89,19 @@ def test_a_conversation_keeps_the_footnotes_of_its_turns_apart_and_says_what_was
     ],
 )
 def test_markup_of_a_source_is_text(hostile):
-    said = markdown.escaped(hostile)
+    said = markdown.escape_markdown(hostile)
     unescaped = re.sub(r"\\.", "", said)
     assert not re.search(r"[\[\]<>`*_~|$&#\\]", unescaped)
 
 
 @pytest.mark.parametrize("begins", ["- x", "+ x", "=== x", "1. x", "12) x", ": x"])
 def test_no_line_begins_what_is_not_a_paragraph(begins):
-    assert re.match(r"\d*\\", markdown.escaped(begins))
+    assert re.match(r"\d*\\", markdown.escape_markdown(begins))
 
 
 @pytest.mark.parametrize("name", ["report-2019.pdf", "Page.HTML", "a.txt"])
 def test_the_name_of_a_file_is_left_as_it_is(name):
-    assert markdown.escaped(f"{name}, page 4") == f"{name}, page 4"
+    assert markdown.escape_markdown(f"{name}, page 4") == f"{name}, page 4"
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_the_name_of_a_file_is_left_as_it_is(name):
 )
 def test_no_reader_finds_an_address_in_text(address):
     """Between the parts of an address stands an escape, which ends what a reader would make a link of."""
-    said = markdown.escaped(f"see {address} now")
+    said = markdown.escape_markdown(f"see {address} now")
     assert not re.search(r"\w(://|\.[^\W\d]|@)", said)
 
 
@@ -117,15 +117,15 @@ def test_no_reader_finds_an_address_in_text(address):
     ("address", "broken"), [("www.evil.pdf", r"www\."), ("a@b.pdf", r"a\@"), ("http://x.pdf", r"p\://")]
 )
 def test_an_address_that_ends_as_a_file_does_is_broken_where_it_begins(address, broken):
-    assert broken in markdown.escaped(address)
+    assert broken in markdown.escape_markdown(address)
 
 
 def test_plain_words_stay_readable():
     text = "Revenue was 4.5 percent (2017), i.e. $1.2 billion - up."
-    assert markdown.escaped("Costs rose 4.5 percent in 2017, up - by half.") == (
+    assert markdown.escape_markdown("Costs rose 4.5 percent in 2017, up - by half.") == (
         "Costs rose 4.5 percent in 2017, up - by half."
     )
-    assert "\\$1.2 billion" in markdown.escaped(text)
+    assert "\\$1.2 billion" in markdown.escape_markdown(text)
 
 
 def test_an_address_that_is_none_of_the_web_is_text():

@@ -9,9 +9,9 @@ import pytest
 from crag.core.trace import Round, Trace
 from crag.core.types import RetrievedChunk
 from crag.correct.refinement import make_strip
-from crag.telling.handing import handed_over
-from crag.telling.scenes import scenes, shown_sources
-from crag.telling.wording import outcomes, scene_sentence
+from crag.export.evidence import handed_over
+from crag.export.slides import scenes, shown_sources
+from crag.export.wording import outcomes, scene_sentence
 from crag.testing.fakes import chunk_of
 from tests.support.whole_run import approved, events, refused
 

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from benchmarks.injection_honest import ABOUT, MANUAL
-from crag.text.folded import folded
+from crag.text.folded import fold_text
 from crag.text.injection import detect_injection, injection_within, mask_injection
 
 BEFORE, AFTER = "The mill was built in 1901 by Ann Weaver.", "It burned down in 1934."
@@ -118,7 +118,7 @@ def test_a_report_of_an_attack_is_no_attack_but_its_words_alone_are() -> None:
 
 def test_folded_text_knows_where_each_sign_stood() -> None:
     text = "A\u200bbc ﬁn\u00e9 О\u043ak"
-    plain = folded(text)
+    plain = fold_text(text)
     assert plain.text.startswith("abc fine ")
     start = plain.text.index("fine")
     assert text[slice(*plain.span(start, start + 4))] == "ﬁn\u00e9"
@@ -152,7 +152,7 @@ def test_folding_takes_time_by_the_length_of_a_text(unit: str) -> None:
     def took(size: int) -> float:
         given = "я " + unit * (size // len(unit))
         began = time.process_time()
-        folded(given)
+        fold_text(given)
         return time.process_time() - began
 
     assert took(400_000) < 40 * (took(50_000) + 0.02)

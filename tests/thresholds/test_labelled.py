@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag.core.meter import Call
 from crag.core.settings import Settings
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Aggregation, Grade, RetrievedChunk
+from crag.core.usage import Call
 from crag.metrics.metrics import round_holds
 from crag.questions.sets import UNANSWERABLE, Question
 from crag.testing.fakes import FixedWeb, chunk_of
@@ -22,7 +22,7 @@ from crag.thresholds.labelled import (
     effort,
     expected_relevance,
     same_question,
-    scored,
+    score_cases,
     with_thumbs,
 )
 from crag.thresholds.recommend import Refusal, recommend
@@ -163,9 +163,9 @@ def test_scores_of_chunks_carry_their_labels_and_failures() -> None:
 
 def test_questions_have_the_scores_that_the_settings_would_look_at() -> None:
     case = case_of(0.9, None, 0.2, answerable=True)
-    assert scored([case], BALANCED) == [Scored(scores=(0.9, None, 0.2), answerable=True)]
-    assert scored([case], BALANCED.changed(k=1)) == [Scored(scores=(0.9,), answerable=True)]
-    assert scored([case_of(answerable=False)], BALANCED) == [Scored(scores=(), answerable=False)]
+    assert score_cases([case], BALANCED) == [Scored(scores=(0.9, None, 0.2), answerable=True)]
+    assert score_cases([case], BALANCED.changed(k=1)) == [Scored(scores=(0.9,), answerable=True)]
+    assert score_cases([case_of(answerable=False)], BALANCED) == [Scored(scores=(), answerable=False)]
 
 
 @pytest.mark.parametrize(
@@ -181,24 +181,26 @@ def test_questions_have_the_scores_that_the_settings_would_look_at() -> None:
 )
 def test_questions_whose_scores_only_a_call_could_tell_are_left_out(changes: dict[str, object]) -> None:
     case = case_of(0.9, 0.1, settings=BALANCED.changed(k=2))
-    assert scored([case], BALANCED.changed(k=2)) and not scored([case], BALANCED.changed(**{"k": 2, **changes}))
+    assert score_cases([case], BALANCED.changed(k=2)) and not score_cases(
+        [case], BALANCED.changed(**{"k": 2, **changes})
+    )
 
 
 def test_one_grade_over_all_is_the_score_of_a_joint_run() -> None:
     run = Run("joint", [GOOD, BAD], joint=0.6)
     case = with_thumbs(Entry.of(run.trace), (), True, {})
-    assert scored([case], run.settings) == [Scored(scores=(0.6,), answerable=True)]
-    assert scored([case], BALANCED) == [] == chunk_scores([case], run.settings)
+    assert score_cases([case], run.settings) == [Scored(scores=(0.6,), answerable=True)]
+    assert score_cases([case], BALANCED) == [] == chunk_scores([case], run.settings)
 
 
 def test_ungraded_runs_give_no_questions() -> None:
     run = Run("plain-rag", [GOOD])
-    assert scored([with_thumbs(Entry.of(run.trace), (), True, {})], BALANCED) == []
+    assert score_cases([with_thumbs(Entry.of(run.trace), (), True, {})], BALANCED) == []
 
 
 def test_what_is_scored_can_be_swept() -> None:
     cases = [case_of(place / 40, answerable=place > 20) for place in range(40)]
-    found = recommend(scored(cases, BALANCED), aggregation=Aggregation.ANY, effort=effort(cases, BALANCED))
+    found = recommend(score_cases(cases, BALANCED), aggregation=Aggregation.ANY, effort=effort(cases, BALANCED))
     assert not isinstance(found, Refusal) and 0.4 < found.upper < 0.6
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crag.core.types import Aggregation
-from crag.thresholds.recommend import Recommendation, Refusal, crowded, recommend
+from crag.thresholds.recommend import Recommendation, Refusal, crowding_warning, recommend
 from crag.thresholds.sweep import Scored, Weights, sweep
 from tests.support.sizes import sized
 
@@ -160,10 +160,10 @@ def test_a_pair_that_leaves_most_ambiguous_is_warned_of_with_one_that_does_not()
     found = recommended(questions, aggregation=ANY, weights=Weights(ambiguous=0.95), rounds=50)
     (warning,) = found.warnings
     assert "of the questions to AMBIGUOUS, more than 40%" in warning
-    assert crowded(questions, upper=found.upper, lower=found.lower, aggregation=ANY) is not None
+    assert crowding_warning(questions, upper=found.upper, lower=found.lower, aggregation=ANY) is not None
     named = re.search(r"([\d.]+) / ([\d.]+) stays within and is worth", warning)
     assert named
-    assert crowded(questions, upper=float(named[1]), lower=float(named[2]), aggregation=ANY) is None
+    assert crowding_warning(questions, upper=float(named[1]), lower=float(named[2]), aggregation=ANY) is None
 
 
 def test_scores_that_are_all_alike_are_warned_of() -> None:
@@ -184,8 +184,8 @@ def test_scores_that_beat_no_single_action_are_warned_of(share: float, action: s
 
 def test_any_setting_can_be_checked_for_crowding() -> None:
     questions = [Scored(scores=(score,)) for score in (0.1, 0.2, 0.5, 0.6, 0.9)]
-    assert crowded(questions, upper=0.7, lower=0.3, aggregation=ANY) is None  # Just 40 %.
-    warning = crowded(questions, upper=0.7, lower=0.2, aggregation=ANY)
+    assert crowding_warning(questions, upper=0.7, lower=0.3, aggregation=ANY) is None  # Just 40 %.
+    warning = crowding_warning(questions, upper=0.7, lower=0.2, aggregation=ANY)
     assert warning is not None
     assert warning.startswith("0.70 / 0.20 sends 60% of the questions to AMBIGUOUS")
-    assert crowded([], upper=0.7, lower=0.3, aggregation=ANY) is None
+    assert crowding_warning([], upper=0.7, lower=0.3, aggregation=ANY) is None

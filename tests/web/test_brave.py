@@ -13,9 +13,9 @@ import pytest
 from pydantic import SecretStr
 
 from crag.core.errors import KeyRejectedError, WebSearchError
-from crag.core.meter import Call, Meter
 from crag.core.protocols import WebSearch
 from crag.core.provider import WebParts
+from crag.core.usage import Call, UsageTracker
 from crag.web.brave import BRAVE, MOST_WORDS
 from tests.support.search_replies import COMETS
 from tests.support.searching_contract import KEY, SearchingContract, failure
@@ -50,8 +50,8 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def made(server: Server, key: str = KEY.get_secret_value(), meter: Meter | None = None) -> WebSearch:
-    return BRAVE.make(WebParts(meter=meter or Meter(), key=SecretStr(key), address=server.address))
+def made(server: Server, key: str = KEY.get_secret_value(), meter: UsageTracker | None = None) -> WebSearch:
+    return BRAVE.make(WebParts(meter=meter or UsageTracker(), key=SecretStr(key), address=server.address))
 
 
 def test_it_is_asked_with_the_token_for_no_more_than_it_gives(server: Server) -> None:
@@ -90,7 +90,7 @@ def test_the_key_goes_to_brave_and_nowhere_else(server: Server, caplog: pytest.L
     caplog.set_level(logging.DEBUG)
     told: list[Call] = []
     secret = KEY.get_secret_value()
-    web = made(server, f" {secret}\n", Meter(listener=told.append))
+    web = made(server, f" {secret}\n", UsageTracker(listener=told.append))
     server.answer = lambda request: refused(422, "SUBSCRIPTION_TOKEN_INVALID", f"the token {secret} is none")
     error = failure(web)
     assert secret not in f"{error} {''.join(traceback.format_exception(error))} {told} {web!r} {caplog.text}"

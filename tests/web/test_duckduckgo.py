@@ -10,11 +10,11 @@ import pytest
 from ddgs.engines.duckduckgo import Duckduckgo
 
 from crag.core.errors import WebSearchError
-from crag.core.meter import Call, Meter
 from crag.core.protocols import WebSearch
 from crag.core.provider import WebParts
 from crag.core.types import Unread
-from crag.web.ddgs_page import ADDRESS, MAX_BYTES, _Engine, translated
+from crag.core.usage import Call, UsageTracker
+from crag.web.ddgs_page import ADDRESS, MAX_BYTES, _Engine, translate_error
 from crag.web.duckduckgo import DUCKDUCKGO
 from tests.support.search_replies import COMETS, duckduckgo, duckduckgo_none, duckduckgo_puzzle
 from tests.support.searching_contract import SearchingContract
@@ -37,7 +37,7 @@ def server(running: Server) -> Server:
 
 @pytest.fixture
 def web(server: Server) -> WebSearch:
-    return DUCKDUCKGO.make(WebParts(meter=Meter(), address=server.address))
+    return DUCKDUCKGO.make(WebParts(meter=UsageTracker(), address=server.address))
 
 
 class TestContract(SearchingContract):
@@ -129,7 +129,7 @@ def test_every_failure_is_one_of_ours_with_a_remedy(server: Server, reply: Reply
     server.answer = lambda request: reply
     calls: list[Call] = []
     with pytest.raises(WebSearchError) as caught:
-        DUCKDUCKGO.make(WebParts(meter=Meter(listener=calls.append), address=server.address)).search("comet", 3)
+        DUCKDUCKGO.make(WebParts(meter=UsageTracker(listener=calls.append), address=server.address)).search("comet", 3)
     found = caught.value
     assert said in found.message and found.message.endswith(".")
     assert "Settings" in found.remedy and found.remedy.endswith(".")
@@ -146,9 +146,9 @@ def test_a_page_that_broke_off_inside_is_read_as_far_as_it_goes(server: Server, 
 
 def test_a_page_that_breaks_its_reader_is_said_to_be_unreadable(server: Server) -> None:
     server.answer = lambda request: Reply(body=b'<?xml version="1.0" encoding="utf-8"?><html>DuckDuckGo</html>')
-    one = DUCKDUCKGO.make(WebParts(meter=Meter(), address=server.address))
+    one = DUCKDUCKGO.make(WebParts(meter=UsageTracker(), address=server.address))
     assert one.search("comet", 3) == [] and one.problems == (UNSURE,), "a declaration, at which lxml stops, does not"
-    assert "can't be read" in translated(ValueError("whatever it may be")).message
+    assert "can't be read" in translate_error(ValueError("whatever it may be")).message
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,12 @@ from pydantic import BaseModel, SecretStr
 
 from crag.core.connection import MAX_REPLY, BoundedClient, OversizedError, PackingError
 from crag.core.errors import CragError, ProviderError, ReplyError, UnreachableError, WebSearchError
-from crag.core.meter import Budget, Meter
 from crag.core.provider import WebParts
 from crag.core.types import WebPage
+from crag.core.usage import Budget, UsageTracker
 from crag.core.waiting import CLOCK, Clock
 from crag.providers.chat import ChatModel, MeteredChat
-from crag.providers.discovery import listed_models
+from crag.providers.discovery import list_models
 from crag.providers.endpoint import Endpoint
 from crag.providers.registry import webs
 from crag.providers.rerank import Reranker
@@ -44,15 +44,15 @@ def place(server: Server) -> Endpoint:
     return Endpoint(provider="openai-compatible", model="m", base_url=server.address, key=KEY)
 
 
-def metered(seconds: float = 5.0, clock: Clock = CLOCK) -> Meter:
-    return Meter(Budget(calls=5, seconds=seconds), clock=clock)
+def metered(seconds: float = 5.0, clock: Clock = CLOCK) -> UsageTracker:
+    return UsageTracker(Budget(calls=5, seconds=seconds), clock=clock)
 
 
-def chat(server: Server, meter: Meter) -> MeteredChat:
+def chat(server: Server, meter: UsageTracker) -> MeteredChat:
     return ChatModel(place(server)).metered(meter)
 
 
-def page_of(server: Server, meter: Meter) -> None:
+def page_of(server: Server, meter: UsageTracker) -> None:
     """Fetches a page; why there is none is raised as the others raise it."""
     page = WebPage(id="1", url=f"{server.address}/page", title="A result", text="", provider="p", query="q", rank=1)
     [found], [problem] = PageFetcher(trusted=[server.place], clock=meter.clock).fetched(
@@ -65,17 +65,17 @@ def page_of(server: Server, meter: Meter) -> None:
 OUTSIDE = [each.name for each in webs().values() if each.leaves]
 
 
-def searched(name: str, server: Server, meter: Meter) -> None:
+def searched(name: str, server: Server, meter: UsageTracker) -> None:
     parts = WebParts(meter=meter, key=KEY, address=server.address)
     webs()[name].make(parts).search("q", 3)
 
 
-CALLS: dict[str, Callable[[Server, Meter], object]] = {
+CALLS: dict[str, Callable[[Server, UsageTracker], object]] = {
     "whole": lambda server, meter: chat(server, meter).text(HELLO, max_tokens=5),
     "object": lambda server, meter: chat(server, meter).parsed(Score, HELLO, max_tokens=5),
     "stream": lambda server, meter: list(chat(server, meter).written(HELLO, max_tokens=5)),
     "scores": lambda server, meter: Reranker(place(server), meter).rerank("q", ["a"]),
-    "models": lambda server, meter: listed_models(place(server)),
+    "models": lambda server, meter: list_models(place(server)),
     **{name: partial(searched, name) for name in OUTSIDE},
     "page": page_of,
 }
@@ -103,7 +103,7 @@ def loaded() -> None:
                 call(server, metered(20))
 
 
-def failed(call: str, server: Server, meter: Meter | None = None) -> tuple[CragError, int]:
+def failed(call: str, server: Server, meter: UsageTracker | None = None) -> tuple[CragError, int]:
     """How a call failed, and the most memory that it held meanwhile."""
     tracemalloc.start()
     try:
@@ -182,7 +182,7 @@ def test_unpacking_ends_with_the_call(server: Server) -> None:
         return Reply(kind="text/event-stream", body=body, headers={"Content-Encoding": "gzip"})
 
     server.answer = answer
-    one = ChatModel(place(server)).metered(Meter(Budget(calls=5, seconds=60), cancel))
+    one = ChatModel(place(server)).metered(UsageTracker(Budget(calls=5, seconds=60), cancel))
     with pytest.raises(CragError):
         list(one.written(HELLO, max_tokens=5))
     server.answer = lambda request: Reply(status=404)

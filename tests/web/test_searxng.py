@@ -10,10 +10,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from crag.core.errors import ProviderError, WebSearchError
-from crag.core.meter import Meter
 from crag.core.protocols import WebSearch
 from crag.core.provider import WebParts
 from crag.core.types import Unread
+from crag.core.usage import UsageTracker
 from crag.web.searxng import SEARXNG
 from tests.support.search_replies import COMETS
 from tests.support.searching_contract import SearchingContract, failure
@@ -42,7 +42,7 @@ def server() -> Iterator[Server]:
 
 
 def made(address: str) -> WebSearch:
-    return SEARXNG.make(WebParts(meter=Meter(), address=address))
+    return SEARXNG.make(WebParts(meter=UsageTracker(), address=address))
 
 
 def test_it_is_asked_for_json_below_the_address_that_was_given(server: Server) -> None:

@@ -11,8 +11,8 @@ from pydantic import SecretStr
 
 from crag.core.errors import KeyRejectedError, ProviderError, UnreachableError
 from crag.core.errors import WebSearchError as Failed
-from crag.core.meter import Call, Meter
 from crag.core.provider import WebParts
+from crag.core.usage import Call, UsageTracker
 from crag.web.tavily import TAVILY
 from tests.support.search_replies import COMETS, tavily, tavily_failure
 from tests.support.searching_contract import KEY, SearchingContract, failure
@@ -60,7 +60,7 @@ def test_every_failure_of_tavily_is_one_of_ours_with_a_remedy(
 ) -> None:
     server.answer = lambda request: reply
     calls: list[Call] = []
-    found = failure(TAVILY.make(WebParts(meter=Meter(listener=calls.append), key=KEY, address=server.address)))
+    found = failure(TAVILY.make(WebParts(meter=UsageTracker(listener=calls.append), key=KEY, address=server.address)))
     assert type(found) is kind and said in found.message
     assert found.message.endswith(".") and found.remedy.endswith(".")
     assert [call.error for call in calls] == [found.message]
@@ -71,7 +71,7 @@ def test_the_key_goes_to_tavily_and_nowhere_else(server: Server, caplog: pytest.
     secret = KEY.get_secret_value()
     told: list[Call] = []
     web = TAVILY.make(
-        WebParts(meter=Meter(listener=told.append), key=SecretStr(f" {secret}\n"), address=server.address)
+        WebParts(meter=UsageTracker(listener=told.append), key=SecretStr(f" {secret}\n"), address=server.address)
     )
     web.search("comet", 2)
     assert [request.headers["Authorization"] for request in server.seen] == [f"Bearer {secret}"]
@@ -84,7 +84,7 @@ def test_the_key_goes_to_tavily_and_nowhere_else(server: Server, caplog: pytest.
 @pytest.mark.parametrize("key", ["", " \n", "tvly-\u20ac", "tvly-a b", "tvly-a\r\nX-Other: b", "tvly-\x00"])
 def test_what_can_be_no_key_is_refused_and_not_repeated(key: str) -> None:
     with pytest.raises(KeyRejectedError) as caught:
-        TAVILY.make(WebParts(meter=Meter(), key=SecretStr(key)))
+        TAVILY.make(WebParts(meter=UsageTracker(), key=SecretStr(key)))
     assert "tvly" not in str(caught.value)
 
 
@@ -101,10 +101,12 @@ def test_rows_of_tavily_with_missing_or_odd_fields_do_no_harm(server: Server) ->
         {"url": "https://d.example/", "title": "D", "content": "x" * 50_000, "published_date": "2024-03-01"},
     ]
     server.answer = lambda request: tavily(odd, answer={"odd": 1})
-    c, d = TAVILY.make(WebParts(meter=Meter(), key=KEY, address=server.address)).search("comet", 9)
+    c, d = TAVILY.make(WebParts(meter=UsageTracker(), key=KEY, address=server.address)).search("comet", 9)
     assert (c.title, c.text, c.published) == ("https://c.example/", "Lone  surrogate", None)
     assert (len(d.text), d.published) == (10_000, "2024-03-01")
 
 
 def test_an_address_that_is_none_is_told_as_such() -> None:
-    assert isinstance(failure(TAVILY.make(WebParts(meter=Meter(), key=KEY, address="http://[::1"))), UnreachableError)
+    assert isinstance(
+        failure(TAVILY.make(WebParts(meter=UsageTracker(), key=KEY, address="http://[::1"))), UnreachableError
+    )

@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from crag.core.meter import Call
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation, Step
+from crag.core.usage import Call
 from crag.strategies import STRATEGIES
 from crag.testing.fakes import FixedWeb
 from crag.whatif.entries import Entry, Shared
-from crag.whatif.flips import FlipRow, Kept, Missing, Saved, Unknown
-from crag.whatif.ledger import Ledger
+from crag.whatif.outcome_changes import FlipRow, KeptStrips, Missing, Saved, Unknown
+from crag.whatif.stored_decisions import StoredDecisions
 from crag.whatif.whatif import WhatIf, redecide
 from tests.support.judged import run
 from tests.support.paths import BAD, GOOD, SOSO, WEB, Case
@@ -69,8 +69,8 @@ def stored() -> tuple[Trace, ...]:
 
 
 @cache
-def ledger() -> Ledger:
-    return Ledger(Entry.of(trace) for trace in stored())
+def ledger() -> StoredDecisions:
+    return StoredDecisions(Entry.of(trace) for trace in stored())
 
 
 ON = st.sets(st.sampled_from(list(Action))).map(lambda found: tuple(sorted(found)))
@@ -150,7 +150,7 @@ def test_its_own_settings_change_nothing_and_save_nothing(name: str) -> None:
         if trace.strategy != name:
             continue
         entry = Entry.of(trace)
-        (row,) = Ledger([entry]).redecide(entry.settings).rows
+        (row,) = StoredDecisions([entry]).redecide(entry.settings).rows
         assert (row.after, row.saved, row.searches, row.refines) == (trace.action, Saved(), False, False)
         assert row.documents_kept == len(trace.kept("internal"))
         assert row.pages_kept in (None, len(trace.kept("external")))
@@ -191,7 +191,7 @@ def test_the_matrix_holds_every_run_once_and_names_it() -> None:
 
 
 def one(case: Case, **changes: Any) -> FlipRow:
-    (row,) = Ledger([Entry.of(case.trace)]).redecide(case.settings.changed(**changes)).rows
+    (row,) = StoredDecisions([Entry.of(case.trace)]).redecide(case.settings.changed(**changes)).rows
     return row
 
 
@@ -248,11 +248,11 @@ def test_documents_that_would_be_refined_for_the_first_time_are_counted() -> Non
 
 def test_pages_that_a_model_would_judge_are_not_counted_as_known() -> None:
     case = Case("balanced", [SOSO], changes={"refine_on": ()}, web=FixedWeb(texts=WEB))
-    outcome = Ledger([Entry.of(case.trace)]).redecide(case.settings.changed(strip_judge="llm"))
-    assert (outcome.rows[0].web, outcome.rows[0].pages_kept, outcome.kept) == ("unknown", None, Kept())
+    outcome = StoredDecisions([Entry.of(case.trace)]).redecide(case.settings.changed(strip_judge="llm"))
+    assert (outcome.rows[0].web, outcome.rows[0].pages_kept, outcome.kept) == ("unknown", None, KeptStrips())
     assert outcome.open == {PAGES_NOT_JUDGED: 1}
-    same = Ledger([Entry.of(case.trace)]).redecide(case.settings)
-    assert same.kept == Kept(len(case.trace.kept()), len(case.trace.kept()), 1)
+    same = StoredDecisions([Entry.of(case.trace)]).redecide(case.settings)
+    assert same.kept == KeptStrips(len(case.trace.kept()), len(case.trace.kept()), 1)
 
 
 def called(case: Case, *steps: Step) -> Case:
@@ -304,9 +304,9 @@ def test_a_run_with_settings_of_another_version_is_decided_anew_with_their_defau
     old = replace(trace, strategy="gone", settings={**trace.settings, "upper": 7, "lower": 0.1, "gone": True})
     entry = Entry.of(old)
     assert (entry.settings.upper, entry.settings.lower) == (Settings().upper, 0.1)
-    assert len(Ledger([entry]).redecide(Settings()).rows) == 1
+    assert len(StoredDecisions([entry]).redecide(Settings()).rows) == 1
 
 
 def test_an_empty_ledger_has_an_outcome() -> None:
-    outcome = Ledger([]).redecide(Settings())
+    outcome = StoredDecisions([]).redecide(Settings())
     assert (outcome.matrix, outcome.flips, outcome.saved, outcome.kept.runs) == ({}, (), Saved(), 0)

@@ -16,8 +16,8 @@ from crag.core.trace import Trace
 from crag.core.types import Action, Strip
 from crag.testing.fakes import FixedWeb
 from crag.whatif.entries import Entry
-from crag.whatif.flips import FlipRow, Missing, Unknown
-from crag.whatif.ledger import Ledger
+from crag.whatif.outcome_changes import FlipRow, Missing, Unknown
+from crag.whatif.stored_decisions import StoredDecisions
 from crag.whatif.whatif import WhatIf, redecide
 from tests.support.paths import BAD, GOOD, SOSO, WEB, Case
 from tests.support.sizes import sized, thinned
@@ -39,11 +39,11 @@ C, A, I = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT  # noqa: E741
 WORLDS, EACH, BLOCKS = sized(90, 60), 5, 5
 
 
-def alone(trace: Trace) -> Ledger:
-    return Ledger([Entry.of(trace)])
+def alone(trace: Trace) -> StoredDecisions:
+    return StoredDecisions([Entry.of(trace)])
 
 
-def row_of(run: Ledger, settings: Settings) -> FlipRow:
+def row_of(run: StoredDecisions, settings: Settings) -> FlipRow:
     (row,) = run.redecide(settings).rows
     return row
 
@@ -62,7 +62,7 @@ def count(strips: dict[str, tuple[Strip, ...]]) -> int:
     return sum(strip.kept for group in strips.values() for strip in group)
 
 
-def check(stored: Trace, ledger: Ledger, settings: Settings, fresh: Trace) -> WhatIf:
+def check(stored: Trace, ledger: StoredDecisions, settings: Settings, fresh: Trace) -> WhatIf:
     """Every claim of both what-ifs against a fresh run, and the two against each other."""
     found, row = redecide(stored, settings), row_of(ledger, settings)
     assert (row.before, row.after, row.round, row.flips) == (found.before, found.action, found.round, found.flips)

@@ -9,7 +9,7 @@ from typing import get_args
 
 import streamlit as st
 
-from crag.questions.tables import csv_export, guarded
+from crag.questions.tables import csv_export, guard_formula
 from crag.teams.audit import AuditedAct, Entry
 from ui.app.program import program
 from ui.app.session import Session
@@ -76,12 +76,12 @@ def as_lines(entries: Sequence[Entry]) -> str:
 def _drawn(entry: Entry, named: dict[str, str]) -> dict[str, object]:
     return {
         "When (UTC)": datetime.fromisoformat(entry.at),
-        "Who": guarded(visible(entry.who)),
+        "Who": guard_formula(visible(entry.who)),
         "Act": entry.act,
         "Refused": "refused" if entry.refused else "",
-        "Workspace": guarded(visible(named.get(entry.workspace, entry.workspace))),
-        "What": guarded(visible(entry.what)),
-        "Detail": guarded(visible(entry.detail)),
+        "Workspace": guard_formula(visible(named.get(entry.workspace, entry.workspace))),
+        "What": guard_formula(visible(entry.what)),
+        "Detail": guard_formula(visible(entry.detail)),
     }
 
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from crag.core.errors import CragError
 from crag.core.roles import Role
-from crag.questions.tables import guarded
+from crag.questions.tables import guard_formula
 from crag.teams.people import GIVEN_ROLES, Person
 from ui.app.program import program
 from ui.app.session import Session
@@ -54,11 +54,11 @@ def show(session: Session) -> None:
 
 def _row(person: Person) -> dict[str, str]:
     return {
-        "Name": guarded(visible(person.name)),
-        "E-mail": guarded(visible(person.email)),
-        "Role": guarded(visible(f"{person.role} ({person.source})")) if person.source else person.role,
+        "Name": guard_formula(visible(person.name)),
+        "E-mail": guard_formula(visible(person.email)),
+        "Role": guard_formula(visible(f"{person.role} ({person.source})")) if person.source else person.role,
         "Last seen": words.ago(person.seen_at) if person.seen_at else _STANDINGS[person.standing],
-        "Groups": guarded(visible(", ".join(person.groups))),
+        "Groups": guard_formula(visible(", ".join(person.groups))),
         "Standing": _STANDINGS[person.standing] or "may sign in",
     }
 

@@ -8,8 +8,8 @@ from datetime import datetime
 import streamlit as st
 
 from crag.core.errors import CragError
-from crag.questions.tables import guarded
-from crag.teams.spaces import Workspace
+from crag.questions.tables import guard_formula
+from crag.teams.workspaces import Workspace
 from ui.administration import idle
 from ui.app import entering, removing
 from ui.app.program import program
@@ -94,8 +94,8 @@ def _rows() -> list[_Row]:
 def _drawn(row: _Row, *, counted: bool) -> dict[str, object]:
     used = datetime.fromisoformat(row.space.used_at) if row.space is not None else None
     return {
-        "Title": guarded(visible(row.title)),
-        "Owner": guarded(visible(row.owner)),
+        "Title": guard_formula(visible(row.title)),
+        "Owner": guard_formula(visible(row.owner)),
         "Documents": _documents(row.name, row.size) if counted and row.size else 0 if not row.size else None,
         "Size": words.size(row.size),
         "Last used": used,

@@ -9,18 +9,18 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec
 
-from crag.core.roles import Act
+from crag.core.roles import Permission
 from ui.app.jobs import Job
 from ui.app.presence import Presence
 from ui.kit import problems
 
 P = ParamSpec("P")
 
-CLICKS: dict[str, Act] = {}
+CLICKS: dict[str, Permission] = {}
 """What each callback that `requires` decorates asks for, by its module and name."""
 
 
-def requires(act: Act) -> Callable[[Callable[P, None]], Callable[P, None]]:
+def requires(act: Permission) -> Callable[[Callable[P, None]], Callable[P, None]]:
     """Let a callback do its work for who may do this, and show the refusal to others.
 
     It asks for the session that the callback is given, else for the tab. What fails of the work is shown as well.

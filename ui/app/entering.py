@@ -11,9 +11,9 @@ import streamlit as st
 from crag.core.errors import AccessError
 from crag.core.roles import Role
 from crag.engine import Engine
-from crag.teams.actors import Actor, Somebody
+from crag.teams.actors import Actor, Principal
 from crag.teams.links import Link
-from crag.teams.spaces import Shared, Workspace, own_name
+from crag.teams.workspaces import Shared, Workspace, own_name
 from ui.app import workspaces
 from ui.app.visitor import Visitor
 
@@ -51,7 +51,7 @@ class Entered:
         return self.link is None and self.actor.manages(self.workspace, self.owner)
 
 
-def enter(engine: Engine, who: Callable[[], Somebody | None]) -> Entered:
+def enter(engine: Engine, who: Callable[[], Principal | None]) -> Entered:
     """The workspace of this browser session, asked anew for each run of the script. `who`: says who signed in.
 
     Whoever has a link need not sign in. Raises AccessError for a link that lets nobody in and what `who` raises,
@@ -133,7 +133,7 @@ def _by_link(engine: Engine) -> Entered | None:
     return Entered(workspace=workspaces.switch_to(link.workspace), visitor=visitor, actor=Actor(name=name), link=link)
 
 
-def _of_person(engine: Engine, person: Somebody) -> Entered:
+def _of_person(engine: Engine, person: Principal) -> Entered:
     if st.session_state.get(_KNOWN) != person.id:
         if st.session_state.get(_KNOWN):  # somebody else's session before, in the same tab
             st.session_state.pop(_HELD, None)

@@ -13,7 +13,7 @@ from crag.core.errors import InputError
 from crag.core.keys import Keys
 from crag.core.provider import Provider
 from crag.providers import registry
-from crag.run.wiring import bare
+from crag.run.resolve import bare
 
 _KEY = re.compile(r"[!-~]{1,1000}")
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from crag.core.errors import AccessError, CragError
 from crag.core.roles import may
-from crag.teams.spaces import own_name
+from crag.teams.workspaces import own_name
 from ui.app import entering, gate, sharing
 from ui.app.entering import Entered
 from ui.app.program import program

@@ -13,7 +13,7 @@ from crag.core.fields import meta
 from crag.core.provider import Provider
 from crag.providers import registry
 from crag.providers.registry import GGUF
-from crag.run.wiring import bare
+from crag.run.resolve import bare
 from crag.sample import shipped_sample
 from ui.app.program import overridden
 

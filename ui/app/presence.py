@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from crag.core.errors import AccessError, CragError
-from crag.core.roles import Act
+from crag.core.roles import Permission
 from crag.teams.audit import AuditedAct
 from crag.teams.people import Person
 from ui.app import entering, gate
@@ -21,7 +21,7 @@ from ui.app.visitor import Visitor
 _BELIEVED = 2.0
 """Seconds for which it is believed who may do what here."""
 
-REFUSALS: dict[Act, str] = {
+REFUSALS: dict[Permission, str] = {
     "see": "Your role does not let you see this.",
     "ask": "Your role here is read-only: you can't ask questions.",
     "edit": "Your role does not let you add or change documents, labels or settings of this workspace.",
@@ -85,11 +85,11 @@ class Presence:
         """
         return self.entered.visitor
 
-    def may(self, act: Act) -> bool:
+    def may(self, act: Permission) -> bool:
         """Whether whoever is here may do this, as far as is known: what a page offers, and no more than that."""
         return self.visitor.may(act)
 
-    def require(self, act: Act, what: str = "") -> None:
+    def require(self, act: Permission, what: str = "") -> None:
         """Called by whatever does something. Nothing that was known before is believed.
 
         Raises AccessError for who may not, which the audit log has then.

@@ -18,10 +18,10 @@ from crag.core.errors import SettingsError, StorageError
 from crag.core.keys import Keys
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.library.kept import CHOSEN, IN_USE, Kept
+from crag.library.key_value_store import CHOSEN, IN_USE, KeyValueStore
 from crag.library.records import server_at
 from crag.providers.registry import FOLDER
-from crag.teams.audit import told
+from crag.teams.audit import format_setting
 from crag.teams.people import Person, settings_in_use
 from ui.app import removals, signin, tidying, warmup, workspaces
 from ui.app.jobs import Jobs
@@ -112,7 +112,9 @@ class Program:
             _note_settings(config)
         for name in AppConfig.model_fields:
             if (was := before.get(name)) != (now := config.get(name)):
-                engine.teams.audit.note("setting", by, what=name, detail=f"{told(was)} → {told(now)}")
+                engine.teams.audit.note(
+                    "setting", by, what=name, detail=f"{format_setting(was)} → {format_setting(now)}"
+                )
 
     def close(self) -> None:
         """Closes the engine, if there is one; the next use makes another."""
@@ -224,11 +226,11 @@ def _note_settings(config: AppConfig) -> None:
 
 
 @contextmanager
-def _kept(config: AppConfig) -> Iterator[Kept]:
+def _kept(config: AppConfig) -> Iterator[KeyValueStore]:
     """Where choices are kept: beside the libraries."""
     server = server_at(config.database_url)
     try:
-        yield Kept(config.data, server)
+        yield KeyValueStore(config.data, server)
     finally:
         if server is not None:
             server.close()

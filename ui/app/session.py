@@ -14,15 +14,15 @@ from crag.core.events import Event
 from crag.core.exchanges import Exchange
 from crag.core.keys import Keys
 from crag.core.policy import to_web
-from crag.core.scope import Scope, narrowed
+from crag.core.scope import Scope, narrow_filter
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.library.library import Library
+from crag.run.resolve import ProviderPlan
 from crag.run.unfinished import settle_runs
-from crag.run.wiring import Wiring
 from crag.sample import Sample
 from crag.strategies import STRATEGIES
-from crag.teams.audit import told
+from crag.teams.audit import format_setting
 from ui.app import keys, navigation, permits, weighing, workspaces
 from ui.app.jobs import Job
 from ui.app.presence import REFUSALS as REFUSALS
@@ -166,7 +166,7 @@ class Session(Presence):
         """
         history = self.history(again) if self.follows else []
         settings = self.settings(self.strategy)
-        settings = settings.changed(where=narrowed(settings.where, self.scope))
+        settings = settings.changed(where=narrow_filter(settings.where, self.scope))
         [run] = self.start(question, [(self.strategy, settings)], history, standalone)
         self._follow_on(run)
 
@@ -244,7 +244,7 @@ class Session(Presence):
         for slot, whom in keys.in_use(self.config, self.keys):
             if (slot, whom) not in noted:
                 noted.add((slot, whom))
-                self.note("key", f"{slot} used", f"for {told(whom)}")
+                self.note("key", f"{slot} used", f"for {format_setting(whom)}")
 
     def _begun(self, question: str, strategy: str, asked: dict[str, Any]) -> Job[Event]:
         engine, workspace = program().engine, self.workspace
@@ -363,7 +363,7 @@ class Session(Presence):
         """The program's configuration with what this session chose and may choose."""
         return permits.permitted(self.own, self.choices, shared=self.shared)
 
-    def wiring(self, config: AppConfig | None = None) -> Wiring:
+    def wiring(self, config: AppConfig | None = None) -> ProviderPlan:
         """What this session's configuration comes to, or another with this session's keys."""
         return program().engine.wiring(config or self.config, self.keys)
 

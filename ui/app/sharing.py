@@ -12,7 +12,7 @@ from crag.core.errors import AccessError
 from crag.core.roles import Role
 from crag.engine import Engine
 from crag.teams.links import LONGEST, Link
-from crag.teams.spaces import Kind, Member
+from crag.teams.workspaces import Kind, Member
 from ui.app import entering, gate, removing
 from ui.app.entering import Entered
 from ui.app.program import program

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from crag.core.roles import Act, Role, may
+from crag.core.roles import Permission, Role, may
 
 __all__ = ["Visitor"]
 
@@ -22,6 +22,6 @@ class Visitor:
     administers: bool
     person: str = ""
 
-    def may(self, act: Act) -> bool:
+    def may(self, act: Permission) -> bool:
         """Whether they may do this here; administering is of the whole program."""
         return self.administers if act == "administer" else may(self.role, act)

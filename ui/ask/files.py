@@ -7,8 +7,8 @@ from functools import partial
 
 from crag.core.eventlog import events_to_jsonl
 from crag.core.trace import Trace
+from crag.export import markdown
 from crag.library.runs import Unreadable
-from crag.telling import markdown
 from ui.app.session import Session
 from ui.kit import downloads
 from ui.kit import html as h

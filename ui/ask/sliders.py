@@ -10,10 +10,10 @@ from crag.core.errors import SettingsError
 from crag.core.origins import lacking_sentence
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Kept, Strip
+from crag.core.types import KeepReason, Strip
 from crag.core.wording import decision_sentence, words_text
 from crag.strategies import STRATEGIES
-from crag.text.words import counted
+from crag.text.words import count_words
 from crag.whatif.whatif import WhatIf, redecide
 from ui.app.clicks import requires
 from ui.app.session import Session
@@ -59,7 +59,7 @@ def view(trace: Trace, settings: Settings) -> tuple[View, WhatIf | None]:
     return View(upper=settings.upper, lower=settings.lower, room=room, deciding_id=deciding, kept=kept), what
 
 
-def _kept(trace: Trace, what: WhatIf) -> dict[str, dict[str, Kept]] | None:
+def _kept(trace: Trace, what: WhatIf) -> dict[str, dict[str, KeepReason]] | None:
     """The strips that would be kept and why, by source; where unknown, those of the run. None: all are the run's."""
     if what.decision is None or what.documents == "unknown":
         return None
@@ -69,7 +69,7 @@ def _kept(trace: Trace, what: WhatIf) -> dict[str, dict[str, Kept]] | None:
     return kept
 
 
-def _whys(strips: Iterable[Strip]) -> dict[str, Kept]:
+def _whys(strips: Iterable[Strip]) -> dict[str, KeepReason]:
     return {strip.id: strip.why for strip in strips if strip.kept}
 
 
@@ -129,7 +129,7 @@ def _strips(trace: Trace, what: WhatIf) -> list[str]:
         return []
     before = {strip.id: strip for strip in trace.kept()}
     after = {strip.id: strip for strips in what.strips.values() for strip in strips if strip.kept}
-    said, used = words_text(after.values()), sum(counted(strip.text) for strip in before.values())
+    said, used = words_text(after.values()), sum(count_words(strip.text) for strip in before.values())
     if before.keys() == after.keys():
         return [f"The same {words.count(len(after), 'strip')} would be kept, {said}."]
     return [

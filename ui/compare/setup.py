@@ -8,7 +8,7 @@ import streamlit as st
 
 from crag.core.settings import Settings
 from crag.core.types import Action
-from crag.run.admission import checked
+from crag.run.admission import check_question
 from crag.strategies import STRATEGIES
 from ui.app.session import REFUSALS, Session
 from ui.compare import state
@@ -110,7 +110,7 @@ def _renewed(ways: list[Way]) -> None:
 
 def _started(session: Session, asked: str, ways: list[Way]) -> list[str]:
     """The ids of the runs, begun together. Raises CragError."""
-    asked = checked(asked)
+    asked = check_question(asked)
     made: list[tuple[str, Settings]] = []
     for way in ways:
         settings = session.settings(way.strategy)

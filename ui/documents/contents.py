@@ -9,7 +9,7 @@ import streamlit as st
 
 from crag.core.track import Track
 from crag.core.types import Chunk
-from crag.questions.tables import guarded
+from crag.questions.tables import guard_formula
 from ui.app.session import Session
 from ui.documents import leaves
 from ui.documents.holdings import Held
@@ -89,9 +89,9 @@ def _row(chunk: Chunk, track: Track | None) -> dict[str, Any]:
     return {
         "#": chunk.ordinal + 1,
         "Page": chunk.page,
-        **({"Place": guarded(chunk.place)} if chunk.place else {}),
+        **({"Place": guard_formula(chunk.place)} if chunk.place else {}),
         "Kind": chunk.kind,
-        "Text": guarded(excerpt(chunk.text, 200)),
+        "Text": guard_formula(excerpt(chunk.text, 200)),
         "Characters": len(chunk.text),
         "Retrieved": track.retrieved if track else 0,
         "Used": track.used if track else 0,

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import streamlit as st
 
-from crag.library.begun import BegunWork
+from crag.library.in_flight import InFlightJob
 from ui.app.clicks import requires
 from ui.app.session import Session
 from ui.kit import problems, words
@@ -33,7 +33,7 @@ def show(session: Session) -> None:
             keep_places()
 
 
-def _notice(session: Session, work: BegunWork, missing: list[str]) -> None:
+def _notice(session: Session, work: InFlightJob, missing: list[str]) -> None:
     many, what = len(work.names), f"**The program ended while it worked on {markdown(work.label)}**"
     if not many:
         said = f"{what}, {words.ago(work.at)}. What was stored before is unchanged: begin it again where it is needed."

@@ -9,7 +9,7 @@ import streamlit as st
 
 from crag.core.purging import Due, conditions_of
 from crag.library.purges import UNDO_HOURS
-from crag.questions.tables import guarded
+from crag.questions.tables import guard_formula
 from ui.app.session import Session
 from ui.kit import html as h
 from ui.kit import problems, words
@@ -37,7 +37,11 @@ def show(session: Session) -> None:
         )
         rows = st.dataframe(
             [
-                {"Document": guarded(each.name), "Purged": datetime.fromisoformat(each.at), "Why": guarded(each.why)}
+                {
+                    "Document": guard_formula(each.name),
+                    "Purged": datetime.fromisoformat(each.at),
+                    "Why": guard_formula(each.why),
+                }
                 for each in found
             ],
             hide_index=True,

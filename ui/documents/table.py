@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from crag.core.metadata import written_field
-from crag.questions.tables import guarded
+from crag.questions.tables import guard_formula
 from ui.documents.holdings import Held
 from ui.kit import words
 
@@ -87,10 +87,10 @@ def _rows(shown: Sequence[Held]) -> list[dict[str, Any]]:
     """Texts are guarded, for the table's own menu copies and downloads its cells."""
     rows = [
         {
-            "Document": guarded(held.document.name),
-            "Title": guarded(held.document.title),
+            "Document": guard_formula(held.document.name),
+            "Title": guard_formula(held.document.title),
             "Kind": words.kind(held.kind),
-            "Tags": [guarded(tag) for tag in held.tags],
+            "Tags": [guard_formula(tag) for tag in held.tags],
             "Date": held.date,
             "Confidence": held.confidence,
             "Verified": held.verified,
@@ -99,9 +99,9 @@ def _rows(shown: Sequence[Held]) -> list[dict[str, Any]]:
             "Size": held.document.size,
             "Added": _moment(held.document.added_at),
             "Cited": held.cited,
-            "Problems": guarded(" ".join(held.problems)),
-            "Other fields": guarded(_others(held)),
-            "Model": guarded(held.document.model),
+            "Problems": guard_formula(" ".join(held.problems)),
+            "Other fields": guard_formula(_others(held)),
+            "Model": guard_formula(held.document.model),
         }
         for held in shown
     ]

@@ -14,7 +14,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from crag.ingest.identity import safe_name
-from crag.library.begun import BegunWork
+from crag.library.in_flight import InFlightJob
 from ui.app import clicks
 from ui.app.jobs import Job, Work
 from ui.app.program import program
@@ -63,7 +63,7 @@ def begin(session: Session, label: str, work: Work[UploadEvent], names: Sequence
     """
     session.require("edit")
     engine, workspace, who = program().engine, session.workspace, session.visitor.person
-    noted = BegunWork(id=secrets.token_hex(8), kind="upload", label=label, names=tuple(names))
+    noted = InFlightJob(id=secrets.token_hex(8), kind="upload", label=label, names=tuple(names))
 
     def kept(cancel: threading.Event, emit: Callable[[UploadEvent], None]) -> None:
         begun = engine.library(workspace).begun

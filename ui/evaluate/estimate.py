@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from crag.core.config import AppConfig
 from crag.core.settings import Settings
-from crag.run.wiring import Wiring
+from crag.run.resolve import ProviderPlan
 from crag.spending.prices import money
 
 _SENTENCES = 4
@@ -23,7 +23,7 @@ class Calls:
     searches: int = 0
 
 
-def without_outside(config: AppConfig, wiring: Wiring) -> AppConfig:
+def without_outside(config: AppConfig, wiring: ProviderPlan) -> AppConfig:
     """The same without the webs that lie outside; a folder of pages stays."""
     local = [each.provider.name for each in wiring.webs if not each.provider.leaves]
     return config.model_copy(
@@ -31,7 +31,7 @@ def without_outside(config: AppConfig, wiring: Wiring) -> AppConfig:
     )
 
 
-def calls(settings: Settings, wiring: Wiring, limit: int) -> Calls:
+def calls(settings: Settings, wiring: ProviderPlan, limit: int) -> Calls:
     """What one question takes of models and webs under these settings, with nothing remembered of earlier runs.
 
     `limit`: the calls that one may cost.
@@ -51,7 +51,7 @@ def calls(settings: Settings, wiring: Wiring, limit: int) -> Calls:
     return Calls(least=min(grading + written, most), most=min(most, limit), searches=int(searches))
 
 
-def sentence(plans: Sequence[Settings], questions: int, wiring: Wiring, limit: int) -> str:
+def sentence(plans: Sequence[Settings], questions: int, wiring: ProviderPlan, limit: int) -> str:
     """What the evaluation of so many questions with each of these settings may take, in words."""
     each = [calls(settings, wiring, limit) for settings in plans]
     least, most = (questions * sum(getattr(one, name) for one in each) for name in ("least", "most"))

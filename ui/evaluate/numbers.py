@@ -7,7 +7,7 @@ import streamlit as st
 from crag.evaluation.evaluate import Evaluation, rows, spending
 from crag.library.library import Library
 from crag.metrics.metrics import ResultRow
-from crag.metrics.results import Difference, Result, compared, summed_up
+from crag.metrics.results import Difference, Result, compare_results, summed_up
 from crag.spending.costs import Spent
 from ui.app.session import Session
 from ui.evaluate import work
@@ -60,4 +60,4 @@ def _result(_library: Library, key: _Key) -> Result:
 
 @st.cache_resource(max_entries=16, show_spinner="Comparing…")
 def _difference(_library: Library, one: _Key, other: _Key, names: tuple[str, str]) -> dict[str, Difference]:
-    return compared(_rows(_library, one), _rows(_library, other), names=names)
+    return compare_results(_rows(_library, one), _rows(_library, other), names=names)

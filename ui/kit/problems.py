@@ -9,19 +9,22 @@ from contextlib import contextmanager
 import streamlit as st
 
 from crag.core.errors import CragError, StorageError
-from crag.core.makers import named
+from crag.core.makers import name_in_sentence
 from crag.core.wording import about
 from ui.kit.safe import markdown
 
 
 def show(error: CragError) -> None:
     """The message in bold, then what to do."""
-    st.error(f"**{markdown(about(error.cause, error.who, named))}**  \n{markdown(error.remedy)}", icon=None)
+    st.error(f"**{markdown(about(error.cause, error.who, name_in_sentence))}**  \n{markdown(error.remedy)}", icon=None)
 
 
 def announce(error: CragError) -> None:
     """The same above the page until it is closed: what a callback draws takes the place of the page's first element."""
-    st.toast(f"**{markdown(about(error.cause, error.who, named))}**  \n{markdown(error.remedy)}", duration="infinite")
+    st.toast(
+        f"**{markdown(about(error.cause, error.who, name_in_sentence))}**  \n{markdown(error.remedy)}",
+        duration="infinite",
+    )
 
 
 def of_system(error: OSError) -> CragError | None:

@@ -10,11 +10,11 @@ import streamlit as st
 
 from crag.core.runfacts import RunFacts
 from crag.monitoring import figures
-from crag.monitoring.choice import Choice, Chosen, chosen
+from crag.monitoring.choice import Choice, Chosen, choose_runs
 from crag.monitoring.drift import Drift, drift
 from crag.monitoring.figures import Change, Latency, Spending
 from crag.monitoring.intervals import Estimate
-from crag.monitoring.sentences import Said, said
+from crag.monitoring.sentences import Said, compose_sentences
 from ui.monitor.stored import Seen
 
 WEEKS = 6
@@ -55,11 +55,11 @@ def _board(
     added: tuple[tuple[str, str], ...],
     now: datetime,
 ) -> Board:
-    found = chosen(_runs, choice, now)
+    found = choose_runs(_runs, choice, now)
     weeks = _weeks(found.every, now)
     return Board(
         found=found,
-        sentences=said(found, weeks),
+        sentences=compose_sentences(found, weeks),
         changes=[each for each in figures.changes(found.every, added) if each.at >= found.since.isoformat()],
         actions=figures.actions(found),
         web=figures.over_time(found, figures.web_rate),

@@ -10,7 +10,7 @@ import streamlit as st
 from crag.core.errors import CragError
 from crag.core.runfacts import RunFacts
 from crag.library.library import Library
-from crag.monitoring.ledger import Ledger
+from crag.monitoring.facts_cache import RunFactsCache
 from ui.app.program import program
 from ui.app.session import Session
 from ui.run.meter import in_use
@@ -65,8 +65,8 @@ def seen(session: Session, workspace: str) -> Seen:
 
 
 @st.cache_resource(max_entries=_LEDGERS, show_spinner=False)
-def _ledger(workspace: str) -> Ledger:
-    return Ledger()
+def _ledger(workspace: str) -> RunFactsCache:
+    return RunFactsCache()
 
 
 def added(library: Library) -> list[tuple[str, str]]:

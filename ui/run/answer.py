@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from crag.core.makers import maker, named
+from crag.core.makers import maker, name_in_sentence
 from crag.core.origins import handed_sentence, origin_text
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Citation, SentenceCheck
@@ -28,7 +28,7 @@ from crag.core.wording import (
     unnamed_sentence,
     web_origin,
 )
-from crag.generate.citations import MARK, cited_sentences, placed
+from crag.generate.citations import MARK, locate_checks, split_cited_sentences
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
@@ -68,7 +68,7 @@ def announcement(trace: Trace) -> str:
     verdict = f" Retrieval: {trace.action}." if trace.action else ""
     if trace.answer is None:
         return f"{_no_answer(trace)}{verdict}"
-    first, _ = next(iter(cited_sentences(trace.answer.text)), (trace.answer.text, ()))
+    first, _ = next(iter(split_cited_sentences(trace.answer.text)), (trace.answer.text, ()))
     lead = "No answer found" if trace.answer.abstained else "Answer ready"
     return f"{lead}: {excerpt(first, _SPOKEN)}{verdict}"
 
@@ -134,7 +134,7 @@ def _quoted(whole: Answer, trace: Trace) -> Html:
     said = f"{maker(whole.instead_of)} failed."
     if failure := next(iter(reversed(faults.of_step(trace, "answer"))), None):
         own = failure.who == whole.instead_of
-        cause = about(failure.cause, failure.who, named)
+        cause = about(failure.cause, failure.who, name_in_sentence)
         said = f"{maker(whole.instead_of)} failed: it {failure.cause}" if own else f"{said} {cause}"
     return h.div("note")[h.b["Quoted, not written:"], f" {said}"]
 
@@ -148,7 +148,7 @@ def _no_answer(trace: Trace) -> str:
     if trace.cancelled:
         return "Stopped. What was found until then is shown beside it."
     if trace.failure:
-        return f"{failure_sentence(trace.failure, named)} {trace.failure.remedy}"
+        return f"{failure_sentence(trace.failure, name_in_sentence)} {trace.failure.remedy}"
     return handed_sentence(trace) or "The run ended without an answer."
 
 
@@ -165,7 +165,7 @@ def _marked(
     """
     parts: list[object] = []
     at = 0
-    sentences = list(placed(whole, checks))
+    sentences = list(locate_checks(whole, checks))
     figures = placed_figures(whole, sentences)
 
     def plain(start: int, end: int) -> Html:
@@ -291,7 +291,7 @@ def _faithfulness(trace: Trace) -> list[object]:
 
 def _disputed(trace: Trace) -> Html:
     """Folded: the sentences of which not all judges say the same, with who objects."""
-    told = [(check, objection_sentence(check, named)) for check in trace.checks]
+    told = [(check, objection_sentence(check, name_in_sentence)) for check in trace.checks]
     disputed = [h.li[f"“{check.sentence}” ", h.b[words.sentence(said)]] for check, said in told if said]
     if not disputed:
         return Html()
@@ -365,7 +365,7 @@ class Flag:
 
 def flag_of(check: SentenceCheck, known: Collection[int]) -> Flag | None:
     """What is to be seen of a sentence, if anything; `known` are the numbers that stand for a source."""
-    note = words.sentence(check_sentence(check, named))
+    note = words.sentence(check_sentence(check, name_in_sentence))
     match fault_of(check, known):
         case "":
             return Flag("", "disputed", note) if check.supported and check.objecting else None

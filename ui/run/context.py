@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crag.core.makers import named
+from crag.core.makers import name_in_sentence
 from crag.core.trace import Trace
 from crag.core.wording import context_text
 from ui.kit import html as h
@@ -15,5 +15,5 @@ def asked_as(trace: Trace) -> Html:
         return Html()
     return h.div("asked-as")[
         h.div[h.span("tag")["Asked as"], " ", h.span("as")[trace.standalone]],
-        h.div("small")[context_text(trace.context, named)],
+        h.div("small")[context_text(trace.context, name_in_sentence)],
     ]

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import get_args
 
-from crag.core.makers import Maker, maker, named
+from crag.core.makers import Maker, maker, name_in_sentence
 from crag.core.origins import lacking_sentence
 from crag.core.trace import Approval, Round, Search, Trace
-from crag.core.types import Grade, InjectionSpan, Kept, RetrievedChunk, Strip, WebPage
+from crag.core.types import Grade, InjectionSpan, KeepReason, RetrievedChunk, Strip, WebPage
 from crag.core.wording import (
     about,
     addressed_reason,
@@ -86,7 +86,7 @@ def _group(trace: Trace, number: int, count: int) -> Html:
 def _legend(strips: Sequence[Strip], view: View) -> Html:
     """How bars and strips are to be read, with the reasons that strips here are kept for besides their score."""
     here = {view.why(strip) for strip in strips}
-    reasons: list[Kept] = [why for why in get_args(Kept) if why in here and kept_word(why)]
+    reasons: list[KeepReason] = [why for why in get_args(KeepReason) if why in here and kept_word(why)]
     return h.fragment(
         h.p("legend")[
             f"Bars: relevance score from 0 to 1. Lines: lower {view.lower:.2f}, upper {view.upper:.2f}. Open a chunk "
@@ -232,13 +232,13 @@ def _facts(grade: Grade | None, strips: Sequence[Strip], view: View) -> Html:
 def _grade_notes(grade: Grade) -> list[str]:
     """What the evaluator said of a text, and who that was."""
     if grade.score is None:
-        why = about(grade.error, grade.who, named) or "no reason is known"
+        why = about(grade.error, grade.who, name_in_sentence) or "no reason is known"
         failed = words.sentence(f"The grade failed: {why}")
         return [f"{failed} It counts as unknown."]
     how = "remembered" if grade.cached else words.duration(grade.seconds)
     lines = [f"{words.sentence(grade.reason)} Graded by {maker(grade.evaluator)} ({how}).".strip()]
     if Maker.of(grade.evaluator).role == "reranker":  # that it was reranked is its reason
-        lines = [words.sentence(f"{grade.reason} by {named(grade.evaluator)} ({how})")]
+        lines = [words.sentence(f"{grade.reason} by {name_in_sentence(grade.evaluator)} ({how})")]
     if grade.instead_of:
         lines.append(f"Graded locally: {faults.why(grade)}")
     return lines

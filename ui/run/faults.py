@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crag.core.events import Failed
-from crag.core.makers import named
+from crag.core.makers import name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Grade, Step
 from crag.core.wording import about, instead_sentence, why_sentence
@@ -23,7 +23,7 @@ def of_step(trace: Trace, step: Step) -> list[Failed]:
 
 def why(grade: Grade) -> str:
     """How the evaluator failed in whose place this grade was made; "" where none failed."""
-    return words.ended(why_sentence(grade, named, named(grade.instead_of)))
+    return words.ended(why_sentence(grade, name_in_sentence, name_in_sentence(grade.instead_of)))
 
 
 def block(trace: Trace) -> Html:
@@ -49,8 +49,8 @@ def _lines(trace: Trace) -> list[tuple[Step, str, str]]:
     for step in words.STEPS:
         for failure in of_step(trace, step):
             stood_in = step == "evaluate" and local and failure.instead
-            instead = _count(len(local), len(graded)) if stood_in else instead_sentence(failure, named)
-            told.append((step, about(failure.cause, failure.who, named), instead))
+            instead = _count(len(local), len(graded)) if stood_in else instead_sentence(failure, name_in_sentence)
+            told.append((step, about(failure.cause, failure.who, name_in_sentence), instead))
     return list(dict.fromkeys(told))
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from crag.core.makers import named
+from crag.core.makers import name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Step
 from crag.core.wording import about
-from crag.spending.costs import PlainRag, Spent, by_step, plain_rag, spent
+from crag.spending.costs import PlainRag, Spent, by_step, plain_rag, sum_calls
 from crag.spending.prices import PRICES, Price, money, usable
 from ui.app.program import program
 from ui.kit import html as h
@@ -26,7 +26,7 @@ def meter(trace: Trace, prices: Mapping[str, Price] = PRICES, *, plain: bool = T
     beside = plain_rag(trace, prices) if plain else None
     return h.div("cx")[
         _bar(trace),
-        _figures(trace, spent(trace.calls, prices)),
+        _figures(trace, sum_calls(trace.calls, prices)),
         beside and _plain(beside),
         trace.calls and _calls(trace, prices),
     ]
@@ -102,7 +102,7 @@ def _calls(trace: Trace, prices: Mapping[str, Price]) -> Html:
     """The table by step, folded."""
     steps = by_step(trace, prices)
     rows = [_row(words.STEPS[step], sums, _errors(trace, step)) for step, sums in steps.items()]
-    foot = h.tfoot[_row("In all", spent(trace.calls, prices), "")] if len(steps) > 1 else ""
+    foot = h.tfoot[_row("In all", sum_calls(trace.calls, prices), "")] if len(steps) > 1 else ""
     models = ", ".join(dict.fromkeys(call.model or call.provider for call in trace.calls))
     return h.details("calls")[
         h.summary["Calls by step"],
@@ -131,5 +131,5 @@ def _row(name: str, sums: Spent, errors: str) -> Html:
 
 def _errors(trace: Trace, step: Step) -> str:
     """What was wrong with the failed calls of a step, each reason once."""
-    said = [about(call.error, call.who, named) for call in trace.calls if call.step == step and call.error]
+    said = [about(call.error, call.who, name_in_sentence) for call in trace.calls if call.step == step and call.error]
     return " ".join(dict.fromkeys(said))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import InjectionSpan, Kept, Strip
+from crag.core.types import InjectionSpan, KeepReason, Strip
 from crag.core.wording import addressed_reason, addressed_text, kept_reason, kept_word, recognised_text
 from ui.kit import html as h
 from ui.kit import words
@@ -45,7 +45,7 @@ class View:
     lower: float
     deciding_id: str | None = None
     room: int = 0
-    kept: Mapping[str, Mapping[str, Kept]] | None = None
+    kept: Mapping[str, Mapping[str, KeepReason]] | None = None
     thumbs: Mapping[str, str] | None = None
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     alone: Collection[str] = ()
@@ -69,7 +69,7 @@ class View:
     def keeps(self, strip: Strip) -> bool:
         return strip.kept if self.kept is None else strip.id in self.kept.get(strip.source_id, ())
 
-    def why(self, strip: Strip) -> Kept:
+    def why(self, strip: Strip) -> KeepReason:
         """Why a strip is kept; empty for a dropped one, and where that is not known."""
         if self.kept is None:
             return strip.why if strip.kept else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crag.core.makers import named
+from crag.core.makers import name_in_sentence
 from crag.core.trace import StepRecord, Trace
 from crag.core.types import Action, Step
 from crag.core.wording import decision_sentence, failure_sentence, outcome_sentence
@@ -105,7 +105,7 @@ def _card(kind: str, icon: str, inner: Html) -> Html:
 def _failure(trace: Trace) -> Html:
     failure = trace.failure
     assert failure is not None
-    said = h.span("says")[h.b[failure_sentence(failure, named)]]
+    said = h.span("says")[h.b[failure_sentence(failure, name_in_sentence)]]
     return h.div[said, h.p("earlier")[failure.remedy]]
 
 

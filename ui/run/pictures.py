@@ -11,8 +11,8 @@ from PIL import Image
 from crag.core.errors import CragError
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Rect
+from crag.export.slides import shown_sources
 from crag.library.library import Library
-from crag.telling.scenes import shown_sources
 from ui.run import pageview, textview
 
 _LOG = logging.getLogger(__name__)

@@ -11,10 +11,10 @@ from crag.core.trace import Round, Trace
 from crag.core.types import Action, Chunk, Citation, RetrievedChunk, Strip, WebPage
 from crag.core.verdicts import check_sentence
 from crag.core.wording import cell_text, format_score, short_text
+from crag.export.evidence import handed_over
+from crag.export.slides import Kind, Scene, scenes, shown_sources, sift_strips, thresholds, used_pages
+from crag.export.wording import outcomes, scene_sentence
 from crag.generate.citations import MARK, with_found
-from crag.telling.handing import handed_over
-from crag.telling.scenes import Kind, Scene, scenes, shown_sources, sifted, thresholds, used_pages
-from crag.telling.wording import outcomes, scene_sentence
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
@@ -218,7 +218,7 @@ def _action(trace: Trace, here: Round) -> Html:
 def _kept(trace: Trace) -> Html:
     """The passage that shows the sifting best, with what was kept marked and the rest struck."""
     groups: dict[str, list[Strip]] = {}
-    for strip in sifted(trace):
+    for strip in sift_strips(trace):
         groups.setdefault(strip.source_id, []).append(strip)
     deciding = trace.decision.deciding_id if trace.decision else None
 

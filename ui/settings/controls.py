@@ -13,7 +13,7 @@ from crag.core.errors import CragError
 from crag.core.fields import meta
 from crag.core.provider import Provider
 from crag.providers import registry
-from crag.teams.audit import told
+from crag.teams.audit import format_setting
 from ui.app import keys, permits
 from ui.app.session import Session
 from ui.kit import forms, problems
@@ -116,7 +116,7 @@ def key(session: Session, slot: str, label: str, *, hint: str = "") -> None:
 
 def _forget(session: Session, slot: str) -> None:
     keys.forget(slot, session.config)
-    session.note("key", f"{slot} forgotten", f"for {told(keys.server(slot, session.config))}")
+    session.note("key", f"{slot} forgotten", f"for {format_setting(keys.server(slot, session.config))}")
 
 
 def _took(session: Session, slot: str, widget: str) -> None:
@@ -126,7 +126,7 @@ def _took(session: Session, slot: str, widget: str) -> None:
     try:
         if typed.strip():
             keys.keep(slot, session.config, typed)
-            session.note("key", f"{slot} entered", f"for {told(keys.server(slot, session.config))}")
+            session.note("key", f"{slot} entered", f"for {format_setting(keys.server(slot, session.config))}")
     except CragError as error:
         st.session_state[f"{widget}-problem"] = error
 

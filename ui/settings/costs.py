@@ -9,10 +9,10 @@ from typing import Any
 import streamlit as st
 
 from crag.core.errors import SettingsError
-from crag.core.meter import DaySpending
-from crag.questions.tables import guarded, unguarded
-from crag.spending.costs import Spent, of_day, summed
-from crag.spending.prices import PRICES, Price, table, written
+from crag.core.usage import DaySpending
+from crag.questions.tables import guard_formula, unguard_formula
+from crag.spending.costs import Spent, of_day, sum_spent
+from crag.spending.prices import PRICES, Price, format_prices, table
 from ui.app import signin
 from ui.app.program import overridden, program
 from ui.app.session import Session
@@ -56,7 +56,7 @@ def _spending(session: Session) -> None:
         return
     prices = in_use()
     days = [(row, of_day(row, prices)) for row in rows]
-    draw(_totals(summed(sums for _, sums in days)))
+    draw(_totals(sum_spent(sums for _, sums in days)))
     if len({row.day for row in rows}) > 1:
         _chart(days)
     st.dataframe(
@@ -90,14 +90,14 @@ def _line(row: DaySpending, sums: Spent) -> dict[str, Any]:
     """A row of the table; names are guarded, for the table's own menu copies and downloads its cells."""
     return {
         "Day": row.day,
-        "Model": guarded(row.model or row.provider),
+        "Model": guard_formula(row.model or row.provider),
         "Cost": sums.cost,
         "Calls": sums.calls,
         "Failed": sums.failed,
         "Tokens in": sums.input_tokens if row.model else None,
         "Tokens out": sums.output_tokens if row.model else None,
         "Seconds": sums.seconds,
-        "Provider": guarded(row.provider),
+        "Provider": guard_formula(row.provider),
     }
 
 
@@ -126,7 +126,7 @@ def _chart(days: Sequence[tuple[DaySpending, Spent]]) -> None:
     by_day: dict[str, list[Spent]] = {}
     for row, sums in days:
         by_day.setdefault(row.day, []).append(sums)
-    whole = {day: summed(parts) for day, parts in sorted(by_day.items())}
+    whole = {day: sum_spent(parts) for day, parts in sorted(by_day.items())}
     if any(sums.dollars for sums in whole.values()):
         heights = {day: (sums.dollars, sums.cost) for day, sums in whole.items()}
         st.caption("Cost by day, as far as prices are known.")
@@ -176,7 +176,7 @@ def _prices(session: Session) -> None:
     if save or back:
         with said, problems.reported():
             session.require("administer")
-            _keep(session, () if back else written(edited(found)))
+            _keep(session, () if back else format_prices(edited(found)))
 
 
 def _dollars(help: str) -> Any:
@@ -201,7 +201,7 @@ def _row(name: str, price: Price) -> dict[str, Any]:
     """A price's cells, the name guarded: what costs nothing is left empty, unless all of it does."""
     numbers = (price.input, price.output, price.call)
     shown = [number or None for number in numbers] if any(numbers) else numbers
-    return dict(zip((_NAME, _IN, _OUT, _CALL), (guarded(name), *shown), strict=True))
+    return dict(zip((_NAME, _IN, _OUT, _CALL), (guard_formula(name), *shown), strict=True))
 
 
 def _stored() -> Mapping[str, Price]:
@@ -244,7 +244,7 @@ def edited(rows: Sequence[Mapping[str, Any]]) -> dict[str, Price]:
     """
     prices: dict[str, Price] = {}
     for place, row in enumerate(rows, 1):
-        name = unguarded(str(row.get(_NAME) or "").strip())
+        name = unguard_formula(str(row.get(_NAME) or "").strip())
         numbers = [_number(row.get(column)) for column in (_IN, _OUT, _CALL)]
         if not name and all(number is None for number in numbers):
             continue

@@ -8,14 +8,14 @@ from typing import Any
 import streamlit as st
 
 from crag.core.errors import CragError
-from crag.core.makers import named
+from crag.core.makers import name_in_sentence
 from crag.core.types import Step
 from crag.core.wording import about
 from crag.providers import registry
-from crag.providers.discovery import Trial, listed_models, running_servers, tried, tried_reranker
+from crag.providers.discovery import Trial, list_models, running_servers, try_model, try_reranker
 from crag.providers.endpoint import Endpoint
+from crag.run.resolve import Service
 from crag.run.status import problem
-from crag.run.wiring import Service
 from ui.app import keys, permits
 from ui.app.session import Session
 from ui.kit import html as h
@@ -36,7 +36,7 @@ def language_model(session: Session) -> None:
         return
     if session.config.llm == registry.GGUF.name:
         modelfile.choose(session)
-        _test(session, "llm", "answer", session.wiring().model, tried)
+        _test(session, "llm", "answer", session.wiring().model, try_model)
         return
     if session.config.llm == registry.COMPATIBLE.name:
         controls.address(session, registry.COMPATIBLE)
@@ -47,7 +47,7 @@ def language_model(session: Session) -> None:
         controls.key(session, "llm", "Key", hint=_hint(session))
     with right:
         _model(session)
-    _test(session, "llm", "answer", session.wiring().model, tried)
+    _test(session, "llm", "answer", session.wiring().model, try_model)
 
 
 def reranker(session: Session) -> None:
@@ -58,7 +58,7 @@ def reranker(session: Session) -> None:
         controls.key(session, "rerank", "Key", hint="Not every server needs one.")
     with right:
         controls.text(session, "rerank_model")
-    _test(session, "rerank", "evaluate", session.wiring().grader, tried_reranker)
+    _test(session, "rerank", "evaluate", session.wiring().grader, try_reranker)
 
 
 def _hint(session: Session) -> str:
@@ -107,7 +107,7 @@ def _model(session: Session) -> None:
         controls.text(session, "llm_model")
         if listed is not None:
             # As HTML: Markdown would make a link of the address.
-            said = f"{about(listed.cause, listed.who, named)} {listed.remedy}"
+            said = f"{about(listed.cause, listed.who, name_in_sentence)} {listed.remedy}"
             draw(h.div("cx")[h.span("small")[said]])
         again = "Ask again" if listed is not None else "List the server's models"
         st.button(again, key="models-list", type="tertiary", on_click=_ask_for_list)
@@ -133,7 +133,7 @@ def _listed(session: Session, endpoint: Endpoint) -> list[str] | CragError | Non
 
 def _names(endpoint: Endpoint) -> list[str] | CragError:
     try:
-        return listed_models(endpoint)
+        return list_models(endpoint)
     except CragError as error:
         return error.with_traceback(None)  # it is kept
 

@@ -11,7 +11,7 @@ from crag.library.labels import Label
 from crag.thresholds.labelled import ChunkScore
 from crag.thresholds.sweep import Sweep
 from crag.whatif.entries import Entry
-from crag.whatif.flips import Outcome
+from crag.whatif.outcome_changes import Outcome
 from ui.kit import downloads
 
 Table = tuple[str, str, Callable[[], downloads.Table]]

@@ -9,7 +9,7 @@ from crag.core.origins import FAR, origin_text
 from crag.core.types import Action
 from crag.spending.prices import money
 from crag.whatif.entries import Entry
-from crag.whatif.flips import Becomes, Outcome
+from crag.whatif.outcome_changes import Becomes, Outcome
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html

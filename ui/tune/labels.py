@@ -11,9 +11,9 @@ from crag.evaluation.evaluate import question_set
 from crag.library.labels import Label
 from crag.questions.expected import label_of
 from crag.questions.sets import Question
-from crag.thresholds.labelled import Case, ChunkScore, chunk_scores, same_question, scored, with_thumbs
+from crag.thresholds.labelled import Case, ChunkScore, chunk_scores, same_question, score_cases, with_thumbs
 from crag.thresholds.sweep import Scored
-from crag.whatif.ledger import Ledger
+from crag.whatif.stored_decisions import StoredDecisions
 from ui.app.session import Session
 from ui.tune.cache import cached
 from ui.tune.stored import Judged, runs_of
@@ -68,7 +68,7 @@ def expected(session: Session) -> Mapping[str, Question]:
     return cached("expected", runs_of(session.workspace), ids, made)
 
 
-def label_runs(ledger: Ledger, judged: Mapping[str, Judged], thumbs: Sequence[Label]) -> Labels:
+def label_runs(ledger: StoredDecisions, judged: Mapping[str, Judged], thumbs: Sequence[Label]) -> Labels:
     """The runs of a ledger with what sets and people say of them."""
     said: dict[str, dict[str, bool]] = {}
     for label in thumbs:
@@ -95,7 +95,7 @@ def learnable(labels: Labels, settings: Settings, evaluator: str) -> Learnable:
         question = same_question(case.entry.question)
         if question in seen or _by(case, settings) != evaluator:
             continue
-        found = scored([case], settings)
+        found = score_cases([case], settings)
         if found:
             seen.add(question)
             cases.append(case)
@@ -110,7 +110,7 @@ def scores(cases: Sequence[Case], settings: Settings) -> list[ChunkScore]:
     found = []
     for case in cases:
         grade = case.entry.rounds[0].joint if case.entry.rounds else None
-        if grade is not None and scored([case], settings):
+        if grade is not None and score_cases([case], settings):
             found.append(
                 ChunkScore(
                     run_id=case.entry.run_id,

@@ -11,7 +11,7 @@ import streamlit as st
 from crag.core.origins import origin_text
 from crag.evaluation.evaluate import evaluations
 from crag.whatif.entries import Entry
-from crag.whatif.ledger import Ledger
+from crag.whatif.stored_decisions import StoredDecisions
 from ui.app.session import Session
 from ui.kit import words
 from ui.run import meter
@@ -31,8 +31,8 @@ _AT_ONCE = 20
 class Material:
     """The runs looked at: with what they took in seconds, in dollars (None: no outside calls), and their labels."""
 
-    ledger: Ledger
-    cost: Ledger | None
+    ledger: StoredDecisions
+    cost: StoredDecisions | None
     labels: Labels
     entries: Mapping[str, Entry]
 
@@ -61,7 +61,7 @@ def chosen(session: Session, stored_runs: StoredRuns) -> Callable[[], Material]:
 
         ledger = cached("ledger", state, choice, lambda: stored_runs.ledger(choice))
 
-        def cost() -> Ledger | None:
+        def cost() -> StoredDecisions | None:
             runs = stored_runs.runs
             return stored.dollars([runs[entry.run_id] for entry in ledger.entries], prices)
 

@@ -11,8 +11,8 @@ from crag.core.makers import maker
 from crag.core.settings import Settings
 from crag.strategies import STRATEGIES
 from crag.thresholds.labelled import ChunkScore
-from crag.thresholds.recommend import crowded
-from crag.whatif.flips import Outcome
+from crag.thresholds.recommend import crowding_warning
+from crag.whatif.outcome_changes import Outcome
 from ui.app import entering, guide, moving, navigation
 from ui.app.clicks import requires
 from ui.app.session import REFUSALS, Session
@@ -271,7 +271,7 @@ def _grader(graders: Sequence[str]) -> str:
 
 def _crowd(part: Learnable, settings: Settings, where: DeltaGenerator) -> None:
     """The warning where the sliders' pair leaves too much to AMBIGUOUS."""
-    said = crowded(
+    said = crowding_warning(
         part.questions,
         upper=settings.upper,
         lower=settings.lower,

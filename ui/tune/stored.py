@@ -8,18 +8,18 @@ from dataclasses import dataclass, field, replace
 
 import streamlit as st
 
-from crag.core.meter import Call
 from crag.core.trace import Trace
 from crag.core.types import Step
+from crag.core.usage import Call
 from crag.library.library import Library
 from crag.library.runs import Unreadable
 from crag.questions.sets import Question
-from crag.spending.costs import spent
+from crag.spending.costs import sum_calls
 from crag.spending.prices import Price
 from crag.thresholds.labelled import Relevance, expected_relevance, same_question
 from crag.whatif.entries import Entry, Shared
-from crag.whatif.flips import Saved
-from crag.whatif.ledger import Ledger
+from crag.whatif.outcome_changes import Saved
+from crag.whatif.stored_decisions import StoredDecisions
 
 _WORKSPACES = 8
 """Workspaces kept; the one that was not used for longest goes first."""
@@ -150,30 +150,30 @@ class StoredRuns:
         with self._lock:
             return tuple(self._unreadable[id] for id in self._order if id in self._unreadable)
 
-    def ledger(self, runs: frozenset[str] | None = None) -> Ledger:
+    def ledger(self, runs: frozenset[str] | None = None) -> StoredDecisions:
         """These runs, all without a choice, newest first."""
         with self._lock:
-            return Ledger(read.entry for id, read in self.runs.items() if runs is None or id in runs)
+            return StoredDecisions(read.entry for id, read in self.runs.items() if runs is None or id in runs)
 
 
 def _expectation(read: StoredRun, expected: Mapping[str, Question]) -> Question | None:
     return expected.get(same_question(read.entry.question)) if expected else None
 
 
-def dollars(runs: Sequence[StoredRun], prices: Mapping[str, Price]) -> Ledger | None:
+def dollars(runs: Sequence[StoredRun], prices: Mapping[str, Price]) -> StoredDecisions | None:
     """The runs that made outside calls, with dollars in place of the seconds of their stages; None without any.
 
     So what they save is what those stages cost; `uncounted` are the stages of which nobody knows.
     """
     entries = [_priced(run, prices) for run in runs if run.calls]
-    return Ledger(entries) if entries else None
+    return StoredDecisions(entries) if entries else None
 
 
 def _priced(read: StoredRun, prices: Mapping[str, Price]) -> Entry:
     """Where a step was taken more than once, its cost is parted by the calls of each, or evenly."""
     stages = []
     for stage, step in zip(read.entry.stages, read.steps, strict=True):
-        whole = spent([call for call in read.calls if call.step == step], prices)
+        whole = sum_calls([call for call in read.calls if call.step == step], prices)
         weights = [each.took.calls for each, other in zip(read.entry.stages, read.steps, strict=True) if other == step]
         part = stage.took.calls / sum(weights) if sum(weights) else 1 / len(weights)
         took = Saved(seconds=whole.dollars * part, uncounted=int(bool(whole.unknown)))

@@ -1,0 +1,169 @@
+"""An answer, and a whole conversation, as Markdown with footnotes: for a note, a mail, a wiki.
+
+Every word of a question, a document, a page or a model is text there and never markup, a link or an image. The one
+link that is made is the address of a web source, as itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from urllib.parse import quote, urlsplit
+
+from crag.core.origins import handed_sentence, origin_text
+from crag.core.remarks import disagreement_sentence
+from crag.core.trace import Trace
+from crag.core.types import Answer, Citation, SentenceCheck, WebPage
+from crag.core.wording import outcome_sentence, scope_text, short_text
+from crag.export.evidence import handed_over
+from crag.export.wording import flag_text, footnote_notes
+from crag.generate.citations import MARK, locate_checks
+
+__all__ = ["UNSEEN", "conversation", "escape_markdown", "place", "turn"]
+
+UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>|~&$^#])")
+_FILE = r"(?:pdf|html?|docx|pptx|xlsx|csv|txt|png|jpe?g|tiff?|webp|bmp)(?![\w.:/@?#-])"
+"""Ends the name of a file, and of no host: none of these is a top-level domain (as md and zip are)."""
+_ADDRESS = re.compile(rf"(?<=\w)(://|[:@]|\.(?!{_FILE}))(?=[^\W\d_]|/)", re.IGNORECASE)
+"""Where some readers make a link of a bare address: behind a scheme, in a host's name, in a mail address."""
+_MAIL = re.compile(r"(?<=\w)\\@(?=\w)")
+_LEADING = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|)([-+=:]|(?<=\d)[.)])")
+"""What begins a list, a rule, a heading or a definition at the start of a line."""
+_URL_SAFE = "!#$%&'()*+,-./:;=?@_~"
+
+
+def escape_markdown(text: str) -> str:
+    """Any text as one line of Markdown in which nothing is markup, and no reader finds a link."""
+    line = " ".join(UNSEEN.sub("", text).split())
+    line = _ADDRESS.sub(r"\\\1", _MARKUP.sub(r"\\\1", line))
+    line = _MAIL.sub("\\\\@\u2060", line)  # a mail address is found through an escape; not through a word joiner
+    return _LEADING.sub(r"\1\\\2", line)
+
+
+def turn(trace: Trace, label: str = "") -> str:
+    """A run's question and answer with a footnote for each source, ended by a line break.
+
+    `label` stands before the footnotes' numbers, so that those of several runs stay apart.
+    """
+    blocks = [f"## {escape_markdown(trace.question)}", *_about(trace), *_answer(trace, label)]
+    if outcome := outcome_sentence(trace):
+        blocks.append(f"*{escape_markdown(outcome)}*")
+    if trace.answer and trace.answer.citations:
+        blocks.append("\n".join(_footnote(citation, label) for citation in trace.answer.citations))
+    return "\n\n".join(blocks) + "\n"
+
+
+def conversation(traces: Iterable[Trace]) -> str:
+    """Several runs one after another under one heading, each with footnotes of its own."""
+    turns = [turn(trace, f"{number}-") for number, trace in enumerate(traces, 1)]
+    return "\n".join(["# Conversation\n", *turns])
+
+
+def _about(trace: Trace) -> list[str]:
+    """How the question came in, what was asked in its place, and of what."""
+    asked = [f"Asked {escape_markdown(said)}"] if (said := origin_text(trace.via, trace.client)) else []
+    asked += [f"Asked as: {escape_markdown(trace.standalone)}"] if trace.standalone else []
+    return asked + ([f"Asked of: {escape_markdown(scope_text(trace.scope))}"] if trace.scope else [])
+
+
+def _answer(trace: Trace, label: str) -> list[str]:
+    answer = trace.answer
+    if trace.handed_over:
+        return [f"*{escape_markdown(handed_sentence(trace))}*", *_handed(trace)]
+    if answer is None:
+        return ["*Stopped.*" if trace.cancelled else "*No answer.*"]
+    known = {citation.number for citation in answer.citations}
+    blocks = (
+        [f"**{escape_markdown(short_text(answer.short))}**[^{label}{answer.short.citation}]"] if answer.short else []
+    )
+    disagree = [_paragraph(disagreement_sentence(each), known, label) for each in answer.disagreements]
+    return [*blocks, *_paragraphs(answer, trace.checks, known, label), *disagree]
+
+
+def _handed(trace: Trace) -> list[str]:
+    """The evidence as a list, source by source; nothing of none."""
+    lines = []
+    for source, said in handed_over(trace):
+        if isinstance(source, WebPage):
+            parts = [f"**web** {escape_markdown(source.title)}".rstrip(), _address(source.url)]
+        else:
+            parts = [escape_markdown(each) for each in (source.source, source.where) if each]
+        lines.append(f"- {', '.join(parts)}: “{escape_markdown(said)}”")
+    return ["\n".join(lines)] if lines else []
+
+
+def _paragraphs(answer: Answer, checks: Sequence[SentenceCheck], known: set[int], label: str) -> list[str]:
+    """The answer's text, with what is wrong with a sentence said behind it and each mark a footnote."""
+    whole = UNSEEN.sub(" ", answer.text)
+    pieces, at = [], 0
+    for start, end, check in locate_checks(whole, checks):
+        sentence = whole[start:end]
+        flag = flag_text(check, known)
+        marked = "" if MARK.search(sentence) else "".join(f" [{number}]" for number in check.citations)
+        pieces += [whole[at:start], sentence, marked if check.attributed else "", f"\x01{flag}\x02" if flag else ""]
+        at = end
+    text = "".join([*pieces, whole[at:]])
+    return [said for part in re.split(r"\n\s*\n", text) if (said := _paragraph(part, known, label))]
+
+
+def _paragraph(text: str, known: set[int], label: str) -> str:
+    """Lines of one paragraph, each kept a line of its own."""
+    lines = [_line(line, known, label) for line in text.split("\n") if line.strip()]
+    return "  \n".join(lines)
+
+
+def _line(line: str, known: set[int], label: str) -> str:
+    parts = []
+    for piece in re.split(r"(\x01[^\x01\x02]*\x02)", line):
+        if piece.startswith("\x01"):
+            parts.append(f" *({escape_markdown(piece[1:-1])})*")
+            continue
+        parts.append(_link_footnotes(piece, known, label))
+    return "".join(parts).strip()
+
+
+def _link_footnotes(text: str, known: set[int], label: str) -> str:
+    """Text whose marks are footnotes; a number that stands for no source stays text."""
+    made, at = [], 0
+    for mark in MARK.finditer(text):
+        made.append(_escape_keeping_space(text[at : mark.start()]).rstrip())
+        for number in map(int, re.findall(r"\d+", mark.group())):
+            made.append(f"[^{label}{number}]" if number in known else f" \\[{number}\\]")
+        at = mark.end()
+    return "".join([*made, _escape_keeping_space(text[at:])])
+
+
+def _escape_keeping_space(text: str) -> str:
+    """Escaped, with the white space at its ends kept as one blank."""
+    said = escape_markdown(text)
+    before, after = text[:1].isspace(), text[-1:].isspace()
+    return f"{' ' * before}{said}{' ' * after}" if said else " " * bool(text)
+
+
+def _footnote(citation: Citation, label: str) -> str:
+    """Where it stands, the words quoted, and the address of a web source."""
+    return f"[^{label}{citation.number}]: {place(citation)}: “{escape_markdown(citation.quote)}”"
+
+
+def place(citation: Citation) -> str:
+    """Where what is cited stands, on one line: file and page, or a page of the web, marked as one, and its address."""
+    web = citation.origin == "external" or bool(citation.from_web)
+    source = ", ".join(filter(None, (escape_markdown(citation.source), escape_markdown(citation.where))))
+    parts = [f"**web** {source}" if citation.origin == "external" else source]
+    if web and citation.url:
+        parts.append(_address(citation.url))
+    parts += [escape_markdown(note) for note in footnote_notes(citation)]
+    return ", ".join(parts)
+
+
+def _address(url: str) -> str:
+    """A plain http or https address as a link that says itself; any other as text."""
+    try:
+        parts = urlsplit(url.strip())
+    except ValueError:
+        return escape_markdown(url)
+    if parts.scheme.lower() not in ("http", "https") or not parts.hostname:
+        return escape_markdown(url)
+    whole = url.strip().encode("utf-8", "replace").decode()
+    return f"<{quote(whole, safe=_URL_SAFE)}>"

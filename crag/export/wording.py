@@ -1,0 +1,186 @@
+"""The sentence that is said of each scene of a presentation, and what is said of an answer's sentences in a text."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import assert_never
+
+from crag.core.makers import name_in_sentence
+from crag.core.origins import handed_sentence, origin_text
+from crag.core.settings import Settings
+from crag.core.trace import Trace
+from crag.core.types import Action, Citation, SentenceCheck
+from crag.core.verdicts import NOTHING_SHOWN, fault_of
+from crag.core.wording import count, decision_sentence, failure_sentence, scope_text, web_origin, words_text
+from crag.export.slides import Scene, sift_strips, tally, used_pages
+
+_MOST = 90
+"""Characters of a name in a sentence that is read from afar."""
+
+
+def scene_sentence(scene: Scene, trace: Trace) -> str:
+    """One plain sentence for whoever sees the scene."""
+    match scene.kind:
+        case "question":
+            return _question(trace)
+        case "rephrased":
+            what = "store" if trace.elsewhere else "library"
+            return f"The question is put in other words, and the {what} is searched again."
+        case "found":
+            return _describe_found(trace, scene.place)
+        case "graded":
+            return _describe_grades(trace, scene.place)
+        case "action":
+            decision = trace.rounds[scene.place].decision
+            return decision_sentence(decision) if decision else ""
+        case "kept":
+            return _describe_kept(trace)
+        case "web":
+            return _web(trace, scene.place)
+        case "answer":
+            return _answer(trace)
+        case "source":
+            return _source(trace, scene.place)
+        case "checked":
+            return _describe_checks(trace)
+        case "handed":
+            return handed_sentence(trace)
+        case "ended":
+            return failure_sentence(trace.failure, name_in_sentence) if trace.failure else "The run was stopped."
+        case _:
+            assert_never(scene.kind)
+
+
+def _question(trace: Trace) -> str:
+    to = " to another store" if trace.elsewhere else " to the documents"
+    asked = f", asked of {scope_text(trace.scope)}" if trace.scope else to
+    via = f", {said}" if (said := origin_text(trace.via, trace.client)) else ""
+    if trace.standalone:
+        return f"A follow-up question{asked}{via}, first made to stand alone."
+    return f"A question{asked}{via}."
+
+
+def _describe_found(trace: Trace, place: int) -> str:
+    chunks = trace.rounds[place].chunks
+    if not chunks:
+        return "The library is searched, and nothing is found."
+    documents = len({found.chunk.document_id for found in chunks})
+    where = "one document" if documents == 1 else f"{documents} documents"
+    return f"The {count(len(chunks), 'passage')} that come closest are taken from {where}."
+
+
+def _describe_grades(trace: Trace, place: int) -> str:
+    here = trace.rounds[place]
+    if here.joint is not None and not here.grades:
+        return f"The {count(len(here.chunks), 'passage')} are graded together: do they answer the question?"
+    counts, failed = tally(trace, here)
+    words = {Action.CORRECT: ("does", "do"), Action.AMBIGUOUS: ("may", "may"), Action.INCORRECT: ("does not", "do not")}
+    told = [f"{number} {words[action][number > 1]}" for action, number in counts.items() if number]
+    told += [f"{failed} could not be graded"] if failed else []
+    return f"Each passage is graded: does it answer the question? {', '.join(told)}."
+
+
+def _describe_kept(trace: Trace) -> str:
+    strips = sift_strips(trace)
+    kept = [strip for strip in strips if strip.kept]
+    if not kept:
+        return f"The passages are cut into {count(len(strips), 'strip')}, and none of them is kept."
+    return f"Only what helps is kept: {len(kept)} of {count(len(strips), 'strip')}, {words_text(kept)}."
+
+
+def _web(trace: Trace, place: int) -> str:
+    search, used = trace.searches[place], len(used_pages(trace, place))
+    if search.found_at:
+        asked = "What the web gave for exactly this query before is used again"
+    elif search.provider == "folder":
+        asked = "The saved pages are searched with exactly this query"
+    else:
+        asked = "The web is searched with exactly this query"
+    came = f"{count(len(search.pages), 'page')} found, {used or 'none'} used" if search.pages else "nothing is found"
+    return f"{asked}: {came}."
+
+
+def _answer(trace: Trace) -> str:
+    answer = trace.answer
+    assert answer is not None
+    if answer.abstained:
+        return "Nothing that was found is good enough to answer from, so no answer is given."
+    origins = [citation.origin for citation in answer.citations]
+    documents, web = origins.count("internal"), origins.count("external")
+    rests = [count(documents, "source") + " in the documents"] if documents else []
+    rests += [count(web, "source") + " on the web"] if web else []
+    how = "quoted word for word" if answer.by == "extractive" else f"written by {name_in_sentence(answer.by)}"
+    return f"The answer, {how}, rests on {' and '.join(rests) or 'no source'}."
+
+
+def _source(trace: Trace, number: int) -> str:
+    citation = next(each for each in trace.answer.citations if each.number == number) if trace.answer else None
+    if citation is None:
+        return ""
+    if citation.origin == "external":
+        return f"Source {number} is a page of the web, and these are its words."
+    name = citation.source if len(citation.source) <= _MOST else f"{citation.source[: _MOST - 1]}…"
+    where = f"{citation.where} of " if citation.where else ""
+    kept = f", {web_origin(citation.from_web)}" if citation.from_web else ""
+    return f"Source {number} is {where}{name}{kept}."
+
+
+def _describe_checks(trace: Trace) -> str:
+    known = [check.supported for check in trace.checks if check.supported is not None]
+    if not known:
+        return "Each sentence is held against what it cites; none could be checked."
+    said = f"{sum(known)} of {len(known)} {'is' if len(known) == 1 else 'are'} supported"
+    left = len(trace.checks) - len(known)
+    return f"Each sentence is held against what it cites: {said}{f', {left} could not be checked' if left else ''}."
+
+
+def outcomes(trace: Trace) -> dict[Action, str]:
+    """What each action leads to under a run's settings, in few words."""
+    settings = Settings.stored(trace.settings).settings
+    said = {}
+    for action in Action:
+        documents, web = action in settings.internal_on, action in settings.web_on
+        said[action] = (
+            "documents and web"
+            if documents and web
+            else "documents alone"
+            if documents
+            else "web alone"
+            if web
+            else "no answer"
+        )
+    return said
+
+
+# Markdown
+
+
+def flag_text(check: SentenceCheck, known: Collection[int]) -> str:
+    """What is wrong with a sentence of an answer, in few words; empty where nothing is.
+
+    `known`: the numbers that stand for a source.
+    """
+    missing = [figure.text for figure in check.figures if figure.state == "missing"]
+    match fault_of(check, known):
+        case "":
+            return ""
+        case "nothing shown":
+            return NOTHING_SHOWN
+        case "no citation":
+            return "no source named"
+        case "invented citation":
+            return "cites what is no source"
+        case "not checked":
+            return "not checked"
+        case "unsupported":
+            return f"not in what it cites: {', '.join(missing)}" if missing else "not supported by what it cites"
+
+
+def footnote_notes(citation: Citation) -> list[str]:
+    """What is to be known of a citation besides where it stands."""
+    notes = [web_origin(citation.from_web)] if citation.from_web else []
+    if citation.recognised is not None:
+        notes.append("read by text recognition")
+    if citation.found:
+        notes.append("found afterwards, not cited by the writer")
+    return notes

@@ -1,0 +1,119 @@
+"""What an index's files must be to be believed: a small file that is written last, in one step."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from crag.index.chunk_index import Contents
+
+_log = logging.getLogger(__name__)
+
+
+class IndexCorruptError(Exception):
+    """A file is missing, damaged, or not what the stamp says. Nothing of the index is believed then."""
+
+
+@contextmanager
+def believing(what: str) -> Iterator[None]:
+    """What FAISS or tantivy raise inside becomes a IndexCorruptError: a damaged file, or no room for one."""
+    try:
+        yield
+    except BaseException as error:
+        # A panic of tantivy's is a BaseException, whose class nothing exports.
+        if isinstance(error, RuntimeError | ValueError) or type(error).__module__ == "pyo3_runtime":
+            raise IndexCorruptError(what) from error
+        raise
+
+
+Mark = tuple[int, int, int]
+"""Which version of the stamp's file was looked at: its number, time and size; zeros where there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """One commit.
+
+    `cells` is the name of the main file, without its ending, or empty; `sums` are the SHA-256 of its parts. `length` is
+    how many bytes of the file `journal` count. `words` is the folder of the words, `opstamp` the commit in it.
+    """
+
+    contents: Contents
+    generation: int
+    size: int
+    cells: str
+    sums: tuple[str, ...]
+    journal: str
+    length: int
+    words: str
+    opstamp: int
+
+    @property
+    def names(self) -> set[str]:
+        """The files and folders that belong to it."""
+        return {self.journal, self.words, *([f"{self.cells}.faiss", f"{self.cells}.rows"] if self.cells else [])}
+
+
+def mark(path: Path) -> Mark:
+    """Which version stands at `path` now: one look at the folder, so that every search can ask."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return 0, 0, 0
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def read(path: Path, contents: Contents) -> Manifest | None:
+    """The stamp, or None where there is none, or it is damaged, or it is of another library or model."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        _log.warning("the chunk index's stamp can't be read: %s", error.strerror)
+        return None
+    sum_, _, body = data.partition(b"\n")
+    if sum_ != _sum(body):
+        _log.warning("the chunk index's stamp is damaged: the index is filled again")
+        return None
+    values = json.loads(body)
+    if values["contents"] != asdict(contents):
+        _log.info("the chunk index is of another library or model: it is filled again")
+        return None
+    return Manifest(**{**values, "contents": contents, "sums": tuple(values["sums"])})
+
+
+def write(path: Path, stamp: Manifest) -> None:
+    """Replace the stamp in one step that lasts. Raises OSError."""
+    body = json.dumps(asdict(stamp), sort_keys=True).encode()
+    part = path.with_suffix(".part")
+    try:
+        with part.open("wb") as file:
+            file.write(_sum(body) + b"\n" + body)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise
+    sync(path.parent)
+
+
+def _sum(body: bytes) -> bytes:
+    return hashlib.sha256(body).hexdigest().encode()
+
+
+def sync(folder: Path) -> None:
+    """Make the folder's own entries last. Raises OSError."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
