@@ -56,8 +56,8 @@ from crag.run.guarded import (
     GuardedRetriever,
     GuardedRewriter,
     guard_evaluator,
+    guard_plugin_evaluator,
     guard_web,
-    guarded_evaluator,
 )
 from crag.run.guiding import Guide
 from crag.run.resolve import ProviderPlan, resolve_providers
@@ -251,8 +251,8 @@ def _evaluators(
         address=endpoint.base_url or "",
     )
     try:
-        grades = guarded_evaluator(provider, provider.make, parts)
-        return grades, guarded_evaluator(provider, provider.checks, parts) if provider.checks else grades
+        grades = guard_plugin_evaluator(provider, provider.make, parts)
+        return grades, guard_plugin_evaluator(provider, provider.checks, parts) if provider.checks else grades
     except ProviderError as error:
         problems.append(("evaluate", error))
         return None

@@ -47,7 +47,7 @@ def guard_web(provider: WebProvider, parts: WebParts) -> WebSearch:
         )
 
 
-def guarded_evaluator(
+def guard_plugin_evaluator(
     provider: EvaluatorProvider, make: Callable[[EvaluatorParts], RetrievalEvaluator], parts: EvaluatorParts
 ) -> RetrievalEvaluator:
     """The provider's evaluator, made by `make`. Raises ProviderError where it can't be made."""

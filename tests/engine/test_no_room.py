@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,7 +14,6 @@ from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.library.cache import Cache
 from crag.testing.fakes import ScriptedEvaluator
-from tests.support.kills import ROOT
 from tests.support.library_makers import HashEmbedder
 
 TEXT = b"The bridge was opened in 1890 by the mayor. It is four hundred metres long.\n"
@@ -76,17 +71,3 @@ def test_a_cache_that_fails_ends_no_run(data: Path, monkeypatch: pytest.MonkeyPa
     with closing(engine_on(data)) as engine:
         trace = asked(engine, "default")
     assert trace.answer is not None and trace.failures == ()
-
-
-def test_a_folder_that_can_only_be_read_is_looked_at_and_asked(tmp_path: Path) -> None:
-    unshare = shutil.which("unshare")
-    child = [sys.executable, "-m", "tests.support.read_only_child", str(tmp_path)]
-    mounts = unshare and not subprocess.run([unshare, "-m", "true"], capture_output=True, check=False).returncode
-    if not mounts:
-        pytest.skip("no namespace of mounts can be made here: unshare is not there, or not allowed")
-    ran = subprocess.run([str(unshare), "-m", *child], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr
-    found = json.loads(ran.stdout)
-    assert "four hundred" in found["answer"] and not found["fatal"]
-    assert found["instead"] == ["records", "not stored"]
-    assert (found["documents"], found["runs"]) == (["bridge.txt"], ["When was the bridge opened?"])
