@@ -7,8 +7,8 @@ from pathlib import Path
 
 import streamlit as st
 
+from crag.admin.people import Person
 from crag.core.errors import CragError
-from crag.teams.people import Person
 from ui.app import collector, drafts, entering, limits, menu, navigation, notices, presence, returning, tabs
 from ui.edge import start
 from ui.kit import drawing

@@ -26,14 +26,14 @@ from typing import Any
 from benchmarks.evaluator_graders import evaluator_version
 from benchmarks.evaluator_library import spread
 from benchmarks.financebench import asked, indexed
+from crag.analysis.metrics.metrics import ResultRow
+from crag.analysis.questions.matching import answer_match, asked_scale
+from crag.analysis.questions.sets import Question, read_set
 from crag.core.config import AppConfig
 from crag.core.keys import Keys
 from crag.core.protocols import AnswerReader
 from crag.core.settings import Settings
 from crag.engine import Engine
-from crag.metrics.metrics import ResultRow
-from crag.questions.matching import answer_match, asked_scale
-from crag.questions.sets import Question, read_set
 from training.pairs import held_out
 
 ROOT = Path(__file__).resolve().parent.parent

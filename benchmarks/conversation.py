@@ -29,19 +29,19 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.headline_model import serving
-from crag.conversation.model import LlmContextualizer
-from crag.conversation.rules import RuleContextualizer
 from crag.core.config import AppConfig
 from crag.core.errors import ProviderError
 from crag.core.exchanges import Exchange
 from crag.core.ingesting import DocumentFailed
 from crag.core.keys import Keys
+from crag.core.sample import shipped_sample
 from crag.core.types import INDEXED_AS
-from crag.core.usage import Budget, UsageTracker
 from crag.engine import Engine
+from crag.generation.conversation.model import LlmContextualizer
+from crag.generation.conversation.rules import RuleContextualizer
 from crag.ingest.chunking import CHUNKING_ID
 from crag.providers.chat import ChatModel
-from crag.sample import shipped_sample
+from crag.runtime.usage import Budget, UsageTracker
 from tests.support import real_server
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -44,11 +44,11 @@ from benchmarks.evaluator_sets import SETS, Sources
 from benchmarks.evaluator_speed import measure_speed
 from benchmarks.evaluator_strips import measure_strips
 from crag.core.settings import Settings
+from crag.core.strategies import STRATEGIES
 from crag.core.types import Action, Grade
-from crag.evaluator.trigger import decide
-from crag.generate.judgement_merge import SUPPORTED_FROM
+from crag.evaluation.trigger import decide
+from crag.generation.judgement_merge import SUPPORTED_FROM
 from crag.models.minilm import MiniLM
-from crag.strategies import STRATEGIES
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"

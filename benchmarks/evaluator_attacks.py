@@ -18,7 +18,7 @@ from benchmarks.evaluator_row import Row
 from benchmarks.evaluator_sets import Sources, titled
 from crag.core.settings import Settings
 from crag.core.types import Action
-from crag.evaluator.trigger import decide
+from crag.evaluation.trigger import decide
 
 __all__ = ["FLATTERIES", "measure_attacks"]
 

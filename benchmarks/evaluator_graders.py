@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from benchmarks.evaluator_row import Row, grouped
 from crag.core.protocols import Embedder, RetrievalEvaluator, StripGrader
 from crag.core.types import Grade, Passage
-from crag.evaluator.local import LocalEvaluator
+from crag.evaluation.local import LocalEvaluator
 
 __all__ = ["Cosine", "LanguageModel", "Memo", "bm25", "evaluator_version", "in_place", "shipped_evaluator", "terms"]
 

@@ -22,7 +22,7 @@ from benchmarks.evaluator_sets import Sources
 from crag.core.protocols import RetrievalEvaluator
 from crag.core.settings import Settings
 from crag.core.types import Strip
-from crag.correct.strips import StripRefiner, filter_strips
+from crag.evaluation.strips import StripRefiner, filter_strips
 
 __all__ = ["measure_strips"]
 

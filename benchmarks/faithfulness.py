@@ -36,16 +36,16 @@ from benchmarks.headline_model import serving, stored
 from crag.core.errors import ProviderError
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Passage, Strip, WebPage
-from crag.core.usage import Budget, UsageTracker
-from crag.evaluator.local import LocalEvaluator
-from crag.generate.citations import MARK
-from crag.generate.judgement_merge import SUPPORTED_FROM
-from crag.generate.judges import Judges
-from crag.generate.llm import LlmGenerator
-from crag.generate.overlap_judge import share_of_words
-from crag.generate.verification import CitationVerifier
+from crag.evaluation.local import LocalEvaluator
+from crag.generation.citations import MARK
+from crag.generation.judgement_merge import SUPPORTED_FROM
+from crag.generation.judges import Judges
+from crag.generation.llm import LlmGenerator
+from crag.generation.overlap_judge import share_of_words
+from crag.generation.verification import CitationVerifier
 from crag.models.embedders import EMBEDDERS
 from crag.providers.chat import ChatModel
+from crag.runtime.usage import Budget, UsageTracker
 from crag.text.sentences import sentences
 
 HERE = Path(__file__).resolve().parent

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from crag.core.types import FigureCheck
-from crag.generate.citations import MARK
-from crag.generate.figures import check_figures
+from crag.generation.citations import MARK
+from crag.generation.figures import check_figures
 from crag.text.names import GENERIC, fold
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,7 +41,7 @@ Half = Literal["dev", "report"]
 HEAD = """# Figures checked as figures
 
 Made by `python -m benchmarks.faithfulness_figures`, on the {half} half of each set: every number, date and name of a
-sentence is looked for in the text that supports it (`crag/generate/figures.py`). Goals: of altered figures 95 %
+sentence is looked for in the text that supports it (`crag/generation/figures.py`). Goals: of altered figures 95 %
 flagged, of true ones at most 3 %.
 
 {table}

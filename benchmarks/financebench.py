@@ -28,18 +28,18 @@ from benchmarks.evaluator_graders import evaluator_version
 from benchmarks.evaluator_library import spread
 from benchmarks.financebench_report import COMPARED, report, strategy_figures
 from benchmarks.popqa import variant
+from crag.analysis.metrics.metrics import ResultRow, measure_run
+from crag.analysis.metrics.results import compare_results
+from crag.analysis.questions.sets import Question, read_set
 from crag.core.config import AppConfig
 from crag.core.ingesting import DocumentAdded, DocumentFailed
 from crag.core.keys import Keys
+from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import INDEXED_AS
 from crag.engine import Engine
-from crag.evaluator.local import LocalEvaluator
+from crag.evaluation.local import LocalEvaluator
 from crag.ingest.chunking import CHUNKING_ID
-from crag.metrics.metrics import ResultRow, measure_run
-from crag.metrics.results import compare_results
-from crag.questions.sets import Question, read_set
-from crag.strategies import STRATEGIES
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"

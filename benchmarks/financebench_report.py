@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.evaluator_report import figure, share, table
-from crag.metrics.intervals import intervals
-from crag.metrics.metrics import Ranked, ResultRow
-from crag.metrics.results import summed_up
+from crag.analysis.metrics.intervals import intervals
+from crag.analysis.metrics.metrics import Ranked, ResultRow
+from crag.analysis.metrics.results import summed_up
 
 __all__ = ["COMPARED", "page_hit", "report", "seconds_to_answer", "strategy_figures"]
 
@@ -33,7 +33,8 @@ No language model: answers are quoted sentences and table rows, so a figure that
 and what is quoted is supported by what it cites: faithfulness says little here. No web: where a strategy wants one
 after AMBIGUOUS it answers from the documents alone, after INCORRECT it abstains. The data is marked dev.
 
-Measures are those of the Evaluate page (`crag.metrics`), with 95 % intervals by bootstrap over questions in brackets.
+Measures are those of the Evaluate page (`crag.analysis.metrics`), with 95 % intervals by bootstrap over questions in
+brackets.
 Citations are checked under every strategy, also under plain RAG, which does not do so by itself; the seconds leave the
 check out."""
 

@@ -41,14 +41,14 @@ from benchmarks.headline_report import report
 from benchmarks.headline_rows import ARMS, Journal, Row, figures, row_of
 from benchmarks.popqa import RESULTS, ROOT, Bench
 from benchmarks.popqa_cases import Case, load_cases, with_retrieved
+from crag.analysis.metrics.metrics import measure_run
 from crag.core.config import AppConfig
 from crag.core.protocols import Embedder, RetrievalEvaluator
 from crag.core.settings import Settings
-from crag.evaluator.local import LocalEvaluator
-from crag.library.library import Library
-from crag.metrics.metrics import measure_run
+from crag.core.strategies import strategy
+from crag.evaluation.local import LocalEvaluator
 from crag.models.embedders import embedder_of
-from crag.strategies import strategy
+from crag.storage.library import Library
 
 QUESTIONS = 300
 NO_RETRIEVAL = "no-retrieval"

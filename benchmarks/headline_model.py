@@ -23,12 +23,12 @@ from crag.core.config import AppConfig
 from crag.core.errors import ModelFileError
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Strip, WebPage
-from crag.generate.abstention import usable_of
+from crag.generation.abstention import usable_of
+from crag.pipeline.resolve import resolve_providers
+from crag.pipeline.status import problem
 from crag.providers.endpoint import OPENAI, Endpoint
 from crag.providers.gguf_server import GgufServer, installed
 from crag.providers.registry import given_keys
-from crag.run.resolve import resolve_providers
-from crag.run.status import problem
 
 __all__ = ["INSTRUCTIONS", "MAX_TOKENS", "Model", "Said", "ServedModel", "ShortWriter", "asked", "model_of", "stored"]
 

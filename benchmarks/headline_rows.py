@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.headline_model import Said
-from crag.metrics.intervals import intervals
-from crag.questions.matching import holds
+from crag.analysis.metrics.intervals import intervals
+from crag.analysis.questions.matching import holds
 
 __all__ = ["ARMS", "BASE", "Journal", "Row", "accepted_in", "figures"]
 

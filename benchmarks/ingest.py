@@ -2,7 +2,7 @@
 
     python -m benchmarks.ingest [--documents N] [--recipe-python PATH]
 
-Ours is the product's own path, crag.run.indexing (sandboxed reader, tables, chunking, embedding in int8, SQLite
+Ours is the product's own path, crag.pipeline.indexing (sandboxed reader, tables, chunking, embedding in int8, SQLite
 and FAISS), with the default model and with the small one.
 The recipe is pdfplumber's text, a recursive splitter at 500/50, all-MiniLM-L6-v2 in float32 through
 sentence-transformers, and a flat FAISS index in memory. Each side runs in a process of its own, one after the other,
@@ -37,11 +37,11 @@ BEAT = 0.05
 
 def ours(files: list[Path], embedding: str = "multilingual") -> dict[str, Any]:
     from crag.core.config import AppConfig
-    from crag.core.fair_queue import FairQueue
     from crag.core.ingesting import DocumentAdded, DocumentFailed
-    from crag.library.library import Library
     from crag.models.embedders import EMBEDDERS
-    from crag.run.indexing import index_files
+    from crag.pipeline.indexing import index_files
+    from crag.runtime.fair_queue import FairQueue
+    from crag.storage.library import Library
 
     pages = chunks = 0
     with tempfile.TemporaryDirectory() as folder:

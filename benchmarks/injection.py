@@ -37,15 +37,15 @@ from benchmarks.injection_procedures import procedures, weigh
 from benchmarks.injection_report import report
 from crag.core.config import AppConfig
 from crag.core.settings import Settings
+from crag.core.strategies import strategy
 from crag.core.types import Answer, Chunk, Grade, Passage, Strip
-from crag.core.usage import Budget, UsageTracker
 from crag.engine import Engine
-from crag.evaluator.local import LocalEvaluator
-from crag.evaluator.trigger import decide
-from crag.generate.llm import LlmGenerator
+from crag.evaluation.local import LocalEvaluator
+from crag.evaluation.trigger import decide
+from crag.generation.llm import LlmGenerator
 from crag.providers.chat import ChatModel
 from crag.providers.endpoint import Endpoint
-from crag.strategies import strategy
+from crag.runtime.usage import Budget, UsageTracker
 from crag.testing.fakes import FixedRetriever
 from crag.text.injection import detect_injection, mask_injection
 from crag.text.sentences import sentences
@@ -223,7 +223,7 @@ def answers(each: Sequence[Planted], rows: Sequence[Asked], endpoint: Endpoint, 
         for way, shown in (("bare", text), ("marked", text), ("erased", mask_injection(text))):
             if time.monotonic() > ends:
                 return found[: len(found) - len(found) % 3]
-            with patch("crag.generate.shown.injection_within", lambda *_: ()) if way == "bare" else nullcontext():
+            with patch("crag.generation.shown.injection_within", lambda *_: ()) if way == "bare" else nullcontext():
                 said = _written(writer, row.question, shown, settings)
             found.append(
                 {

@@ -21,12 +21,12 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
+from crag.admin.quotas import Quotas
+from crag.admin.store import Store
+from crag.admin.usage_store import Want
 from crag.core.config import AppConfig
-from crag.core.usage import Call
-from crag.library.postgres import Server
-from crag.limits.quotas import Quotas
-from crag.limits.usage_store import Want
-from crag.teams.store import Store
+from crag.core.types import Call
+from crag.storage.postgres import Server
 from tests.support.postgres_server import postgres_server
 
 RESULT = Path(__file__).resolve().parent / "results" / "limits.md"

@@ -31,7 +31,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from benchmarks.overhead import PATHS, Course, engine_of
 from crag.engine import Engine
-from crag.langchain import CragMiddleware
+from crag.integrations.langchain import CragMiddleware
 
 RESULT = Path(__file__).resolve().parent / "results" / "middleware.md"
 GOAL = 0.010

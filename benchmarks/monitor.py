@@ -27,16 +27,16 @@ import numpy as np
 from sqlalchemy import insert
 
 from benchmarks.replay_week import NoEmbedder
+from crag.analysis.monitoring.choice import Choice
+from crag.analysis.monitoring.facts_cache import RunFactsCache
+from crag.core.strategies import STRATEGIES
 from crag.core.trace import Round, StepRecord, Trace
 from crag.core.types import Grade, RetrievedChunk
-from crag.evaluator.trigger import decide
-from crag.library import facts as stored_facts
-from crag.library.library import Library
-from crag.library.tables import runs
-from crag.monitoring.choice import Choice
-from crag.monitoring.facts_cache import RunFactsCache
-from crag.spending.prices import PRICES
-from crag.strategies import STRATEGIES
+from crag.evaluation.trigger import decide
+from crag.providers.prices import PRICES
+from crag.storage import facts as stored_facts
+from crag.storage.library import Library
+from crag.storage.tables import runs
 from crag.testing.fakes import chunk_of
 from ui.monitor.board import _board
 

@@ -33,16 +33,16 @@ from numpy.typing import NDArray
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.settings import Settings
+from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, Citation, Document, LineBox, Rect, Strip, WebPage
-from crag.core.usage import UsageTracker
-from crag.correct.strips import StripRefiner
 from crag.engine import Engine
-from crag.generate.verification import CitationVerifier
-from crag.run.context import EventEmitter, RunContext
-from crag.run.fallback import FallbackWeb
-from crag.run.graph import run_graph
-from crag.strategies import strategy
+from crag.evaluation.strips import StripRefiner
+from crag.generation.verification import CitationVerifier
+from crag.pipeline.context import EventEmitter, RunContext
+from crag.pipeline.fallback import FallbackWeb
+from crag.pipeline.graph import run_graph
+from crag.runtime.usage import UsageTracker
 from crag.testing.fakes import FixedRetriever, FixedWeb, ScriptedEvaluator, chunk_of
 
 __all__ = ["PATHS", "Course", "bare_run", "engine_of", "parts_of"]

@@ -29,24 +29,24 @@ from benchmarks.evaluator_library import spread
 from benchmarks.popqa_cases import Case, OwnPages, load_cases, own_holds, web_holds, with_retrieved
 from benchmarks.popqa_figures import Figures, Found, condition_figures, strategy_figures
 from benchmarks.popqa_report import report
+from crag.analysis.metrics.metrics import measure_run
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.keys import Keys
 from crag.core.protocols import Generator, RetrievalEvaluator
 from crag.core.settings import Settings
+from crag.core.strategies import STRATEGIES
+from crag.core.strategies import strategy as strategy_named
 from crag.core.trace import Trace
 from crag.core.types import INDEXED_AS, Document
-from crag.correct.rewriting import KeywordRewriter
-from crag.evaluator.cached import CachedEvaluator
-from crag.evaluator.local import LocalEvaluator
-from crag.generate.extractive import ExtractiveGenerator
-from crag.library.library import Library
-from crag.metrics.metrics import measure_run
+from crag.evaluation.cached import CachedEvaluator
+from crag.evaluation.local import LocalEvaluator
+from crag.generation.extractive import ExtractiveGenerator
 from crag.models.embedders import embedder_of
-from crag.run.build import Asked, Local, build_pipeline
-from crag.run.graph import run_graph
-from crag.strategies import STRATEGIES
-from crag.strategies import strategy as strategy_named
+from crag.pipeline.build import Asked, Local, build_pipeline
+from crag.pipeline.graph import run_graph
+from crag.retrieval.rewriting import KeywordRewriter
+from crag.storage.library import Library
 from crag.testing.fakes import FixedRetriever
 
 ROOT = Path(__file__).resolve().parent.parent

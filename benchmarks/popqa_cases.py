@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from benchmarks.evaluator_sets import lines
+from crag.analysis.questions.matching import holds
+from crag.analysis.questions.sets import Question, read_set
 from crag.core.trace import Trace
 from crag.core.types import Chunk, WebPage
-from crag.questions.matching import holds
-from crag.questions.sets import Question, read_set
 
 __all__ = [
     *("Case", "OwnPages", "Part", "ceilings", "load_cases", "part_of", "passages", "retrieved_chunks", "web_holds"),

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 from benchmarks.popqa_cases import Case, Part, ceilings, web_holds
+from crag.analysis.metrics.metrics import ResultRow
+from crag.analysis.metrics.results import compare_results, summed_up
 from crag.core.types import Action
-from crag.metrics.metrics import ResultRow
-from crag.metrics.results import compare_results, summed_up
 
 __all__ = ["FATES", "Becomes", "Figures", "Found", "condition_figures", "fate", "strategy_figures"]
 

@@ -27,7 +27,8 @@ Made by `python -m benchmarks.popqa`: evaluator files {version}, no language mod
 internal text and the web passages of the paper's authors. Every question runs through the product's graph under every
 strategy; the web finds the question's own passages, whatever the query, so rewriting makes no difference to it.
 
-*Answer kept*: the evidence that a run keeps, documents and web, holds an accepted answer (`crag.metrics`). It says
+*Answer kept*: the evidence that a run keeps, documents and web, holds an accepted answer (`crag.analysis.metrics`). It
+says
 nothing of whether the text means it. *From its own*: the same of the question's own passages and web pages alone; it
 differs only where a library holds other questions' passages. *Words*: of the evidence kept. In brackets: 95 %
 intervals, by bootstrap over questions.

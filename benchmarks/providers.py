@@ -127,9 +127,9 @@ def most_at_once(address: str) -> int:
 
 def ours(address: str, parallel: int) -> Grading:
     from crag.core.types import Passage
-    from crag.core.usage import UsageTracker
-    from crag.evaluator.llm import LlmEvaluator
+    from crag.evaluation.llm import LlmEvaluator
     from crag.providers.chat import ChatModel, Endpoint
+    from crag.runtime.usage import UsageTracker
 
     endpoint = Endpoint(provider="openai-compatible", model="half-a-second", base_url=address)
     model = ChatModel(endpoint, parallel=parallel)

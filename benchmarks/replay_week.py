@@ -33,14 +33,14 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 
 from crag.core.config import AppConfig
-from crag.core.eventlog import events_from_jsonl, events_to_jsonl
 from crag.core.events import Event, RunStarted
+from crag.core.filters.scope import Scope, narrow_filter
 from crag.core.keys import Keys
-from crag.core.scope import Scope, narrow_filter
+from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.library.library import Library
-from crag.strategies import STRATEGIES
+from crag.runtime.eventlog import events_from_jsonl, events_to_jsonl
+from crag.storage.library import Library
 
 ROOT = Path(__file__).resolve().parent.parent
 SEED = 18

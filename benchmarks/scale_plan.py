@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from benchmarks.scale_chunks import MadeDocument, Maker
 from benchmarks.scale_sides import Asked
 from benchmarks.scale_sources import Sources
-from crag.library.terms import question_terms
+from crag.retrieval.terms import question_terms
 
 __all__ = ["Plan", "nearest", "planned"]
 

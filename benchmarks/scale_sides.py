@@ -17,7 +17,7 @@ from benchmarks.earlier_search import EarlierSearch
 from benchmarks.scale_chunks import MadeDocument
 from crag.core.types import Chunk, Document
 from crag.index.chunk_index import ChunkIndex, Contents, Numbers
-from crag.library.library import Library
+from crag.storage.library import Library
 
 __all__ = ["SIDES", "Asked", "Searched", "Side"]
 
@@ -261,6 +261,6 @@ SIDES = {
     "embedded": Side(label="the embedded index", opened=_embedded, needs=("crag.index.embedded",)),
     "milvus-lite": Side(label="Milvus Lite", opened=_milvus, most=100_000, needs=("crag.index.milvus",)),
     "library": Side(
-        label="the whole library", opened=OfLibrary, needs=("crag.library.library", "crag.index.chunk_index")
+        label="the whole library", opened=OfLibrary, needs=("crag.storage.library", "crag.index.chunk_index")
     ),
 }

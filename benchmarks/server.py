@@ -36,7 +36,7 @@ from typing import Any
 import httpx
 
 from crag.core.types import Passage
-from crag.evaluator.local import LocalEvaluator
+from crag.evaluation.local import LocalEvaluator
 
 PAGE = Path(__file__).resolve().parent / "results" / "server.md"
 GOAL = 1.15

@@ -28,8 +28,8 @@ from benchmarks.soak_served import ROOT, Supervised
 from benchmarks.soak_world import family
 from crag.core.config import AppConfig
 from crag.engine import Engine
-from crag.library.private import name_of
 from crag.models.embedders import embedder_of
+from crag.storage.private import name_of
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.library_makers import make_document
 

@@ -25,11 +25,11 @@ from benchmarks.soak_app import engine
 from benchmarks.soak_client import Lost, Tab
 from benchmarks.soak_programs import Programs
 from benchmarks.soak_served import Supervised
+from crag.analysis.evaluation.evaluate import add_set
+from crag.analysis.questions.sets import Question, QuestionSet
 from crag.core.config import AppConfig
-from crag.evaluation.evaluate import add_set
-from crag.library.in_flight import InFlightJob
-from crag.library.private import name_of
-from crag.questions.sets import Question, QuestionSet
+from crag.storage.in_flight import InFlightJob
+from crag.storage.private import name_of
 
 GOAL = "0 leaks across 200 workspaces, 50 of them active, checked by planted words"
 

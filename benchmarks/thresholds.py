@@ -25,10 +25,10 @@ from benchmarks.thresholds_grades import KeptScores
 from benchmarks.thresholds_report import report
 from benchmarks.thresholds_strips import cut_cases, filter_table, floor_table, top_k_table
 from benchmarks.thresholds_sweep import Sets, counted
+from crag.analysis.thresholds.sweep import GRID, Pair, Weights
 from crag.core.settings import Settings
+from crag.core.strategies import STRATEGIES
 from crag.core.types import Grade
-from crag.strategies import STRATEGIES
-from crag.thresholds.sweep import GRID, Pair, Weights
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"

@@ -12,7 +12,7 @@ from benchmarks.thresholds_cases import Case, CaseSet
 from benchmarks.thresholds_grades import KeptScores
 from crag.core.settings import Settings
 from crag.core.types import Strip
-from crag.correct.strips import StripRefiner, filter_strips
+from crag.evaluation.strips import StripRefiner, filter_strips
 
 __all__ = ["CutCase", "cut_cases", "filter_table", "floor_table", "top_k_table"]
 

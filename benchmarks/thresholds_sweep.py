@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.thresholds_cases import Case
+from crag.analysis.thresholds.sweep import GRID, Floats, Pair, Scored, Sweep, Weights, best_pair, sweep
 from crag.core.policy import acted_on
 from crag.core.settings import Settings
 from crag.core.types import Action, Grade
-from crag.evaluator.trigger import decide
-from crag.thresholds.sweep import GRID, Floats, Pair, Scored, Sweep, Weights, best_pair, sweep
+from crag.evaluation.trigger import decide
 
 __all__ = ["COLLAPSE", "LIKELY", "Counts", "Sets", "counted"]
 

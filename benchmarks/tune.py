@@ -27,10 +27,10 @@ from typing import Any
 
 from benchmarks.overhead import ms, p95
 from benchmarks.whatif import stored_run
+from crag.analysis.evaluation.evaluate import add_set
+from crag.analysis.questions.sets import Question, QuestionSet
 from crag.core.config import AppConfig
 from crag.engine import Engine
-from crag.evaluation.evaluate import add_set
-from crag.questions.sets import Question, QuestionSet
 from tests.support.app_server import serving
 
 APP = Path(__file__).with_name("tune_app.py")

@@ -25,19 +25,19 @@ from typing import TypeVar
 
 from benchmarks.overhead import PATHS as COURSES
 from benchmarks.overhead import SETTINGS, TEXTS, ms, p95, parts_of
+from crag.analysis.whatif.entries import Entry
+from crag.analysis.whatif.outcome_changes import Outcome
+from crag.analysis.whatif.stored_decisions import StoredDecisions
+from crag.analysis.whatif.whatif import WhatIf, redecide
 from crag.core import events as ev
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Aggregation
-from crag.generate.extractive import ExtractiveGenerator
-from crag.generate.verification import CitationVerifier
-from crag.run.fallback import FallbackWeb
-from crag.run.graph import run_graph
+from crag.generation.extractive import ExtractiveGenerator
+from crag.generation.verification import CitationVerifier
+from crag.pipeline.fallback import FallbackWeb
+from crag.pipeline.graph import run_graph
 from crag.testing.fakes import FixedWeb, ScriptedEvaluator
-from crag.whatif.entries import Entry
-from crag.whatif.outcome_changes import Outcome
-from crag.whatif.stored_decisions import StoredDecisions
-from crag.whatif.whatif import WhatIf, redecide
 
 RESULT = Path(__file__).resolve().parent / "results" / "whatif.md"
 GOAL = 0.050

@@ -11,45 +11,45 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Unpack
 
+from crag.admin.sharing import Teams
 from crag.core import events as ev
-from crag.core.circuit import Circuits
 from crag.core.config import AppConfig
 from crag.core.errors import CragError, SettingsError
 from crag.core.exchanges import Exchange
-from crag.core.fair_queue import FairQueue
 from crag.core.ingesting import IngestEvent
 from crag.core.keys import Keys
 from crag.core.protocols import AnswerReader, Embedder, Generator, RetrievalEvaluator, Retriever, Rewriter, WebSearch
+from crag.core.sample import Sample, shipped_sample
 from crag.core.settings import Settings
+from crag.core.strategies import strategy as strategy_named
 from crag.core.trace import Trace
 from crag.core.types import Answer, Grade, OutputMode, Passage
-from crag.core.waiting import CLOCK, Clock
-from crag.correct.rewriting import KeywordRewriter
-from crag.evaluator.local import LocalEvaluator
-from crag.generate.extractive import ExtractiveGenerator
+from crag.evaluation.local import LocalEvaluator
+from crag.generation.extractive import ExtractiveGenerator
 from crag.index.opening import opened
-from crag.library.data_dir_lock import DataDirLock
-from crag.library.library import Library
-from crag.library.places import check_workspace_name
-from crag.library.private import PrivateLibraries
-from crag.library.records import server_at
 from crag.models.embedders import embedder_of
+from crag.pipeline.admission import QUESTION_CHARS as QUESTION_CHARS
+from crag.pipeline.admission import named_client, refuse_filter, storable
+from crag.pipeline.asking import Asking
+from crag.pipeline.build import Asked, Local, grader
+from crag.pipeline.executor import Events, RunExecutor
+from crag.pipeline.guarded import guard_evaluator
+from crag.pipeline.indexing import index_files
+from crag.pipeline.libraries import OpenLibraries
+from crag.pipeline.pages import Pages
+from crag.pipeline.resolve import ProviderPlan, resolve_providers
+from crag.pipeline.staleness import stale
+from crag.pipeline.status import ProviderStatus, model_status, outside_statuses, storage_statuses
 from crag.providers.registry import FOLDER, given_keys
-from crag.run.admission import QUESTION_CHARS as QUESTION_CHARS
-from crag.run.admission import named_client, refuse_filter, storable
-from crag.run.asking import Asking
-from crag.run.build import Asked, Local, grader
-from crag.run.executor import Events, RunExecutor
-from crag.run.guarded import guard_evaluator
-from crag.run.indexing import index_files
-from crag.run.libraries import OpenLibraries
-from crag.run.pages import Pages
-from crag.run.resolve import ProviderPlan, resolve_providers
-from crag.run.staleness import stale
-from crag.run.status import ProviderStatus, model_status, outside_statuses, storage_statuses
-from crag.sample import Sample, shipped_sample
-from crag.sharing import Teams
-from crag.strategies import strategy as strategy_named
+from crag.retrieval.rewriting import KeywordRewriter
+from crag.runtime.circuit import Circuits
+from crag.runtime.fair_queue import FairQueue
+from crag.runtime.waiting import CLOCK, Clock
+from crag.storage.data_dir_lock import DataDirLock
+from crag.storage.library import Library
+from crag.storage.places import check_workspace_name
+from crag.storage.private import PrivateLibraries
+from crag.storage.records import server_at
 from crag.web.folder import FolderWeb
 
 __all__ = ["Engine", "ProviderStatus"]
@@ -170,7 +170,7 @@ class Engine:
         return Library.open(folder, self.embedder, room, server, partial(opened, self.config, self.keys, folder))
 
     def stale(self, workspace: Workspace = "default", ids: Sequence[str] | None = None) -> dict[str, tuple[str, ...]]:
-        """What is stale of these documents, or of all: see `crag.run.staleness.stale`."""
+        """What is stale of these documents, or of all: see `crag.pipeline.staleness.stale`."""
         return stale(self.library(workspace), ids)
 
     def tidy(self, stop: threading.Event) -> None:
@@ -205,7 +205,7 @@ class Engine:
         confidence: float = 1.0,
         cancel: threading.Event | None = None,
     ) -> Iterator[IngestEvent]:
-        """Adds files in order, each (name, function that returns its bytes). See `crag.run.indexing.index_files`.
+        """Adds files in order, each (name, function that returns its bytes). See `crag.pipeline.indexing.index_files`.
 
         `confidence` says how far what these files say is trusted, 0..1: strategies may leave out what is below
         theirs (`Settings.min_confidence`). Raises InputError outside that range.
@@ -335,7 +335,7 @@ class Engine:
     def wiring(
         self, config: AppConfig | None = None, keys: Keys | None = None, settings: Settings | None = None
     ) -> ProviderPlan:
-        """What `config` and `keys` (this engine's own, if not given) come to: see `crag.run.resolve`."""
+        """What `config` and `keys` (this engine's own, if not given) come to: see `crag.pipeline.resolve`."""
         given = self._given_web.name if self._given_web else ""
         return resolve_providers(config or self.config, keys or self.keys, settings, given_web=given)
 

@@ -22,8 +22,8 @@ from crag.cli.options import option_of, provider_settings  # noqa: E402
 from crag.core.config import AppConfig  # noqa: E402
 from crag.core.fields import meta  # noqa: E402
 from crag.core.settings import Settings  # noqa: E402
+from crag.core.strategies import STRATEGIES  # noqa: E402
 from crag.providers import registry  # noqa: E402
-from crag.strategies import STRATEGIES  # noqa: E402
 
 PAGE = ROOT / "docs" / "reference.md"
 

@@ -15,7 +15,7 @@ from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 
 from crag import Engine
-from crag.langchain import CragMiddleware
+from crag.integrations.langchain import CragMiddleware
 
 TENANTS = {"pilots": "ntsb-*.html", "clerks": "opm-2017-retirement-*.html"}
 QUESTIONS = (

@@ -11,7 +11,7 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from crag import Engine
-from crag.langchain import CragCompressor, CragEmbeddings, CragRetriever, retriever_of
+from crag.integrations.langchain import CragCompressor, CragEmbeddings, CragRetriever, retriever_of
 
 
 def show(title: str, found: list[Document]) -> None:

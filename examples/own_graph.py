@@ -10,7 +10,7 @@ from langgraph.graph import START, StateGraph
 
 from crag import Engine
 from crag.core.types import Action, Aggregation, Decision, RetrievedChunk
-from crag.evaluator.trigger import decide
+from crag.evaluation.trigger import decide
 
 engine = Engine()
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from crag import Engine
-from crag.strategies import strategy
-from crag.thresholds.recommend import Refusal, crowding_warning, recommend
-from crag.thresholds.sweep import Scored
+from crag.analysis.thresholds.recommend import Refusal, crowding_warning, recommend
+from crag.analysis.thresholds.sweep import Scored
+from crag.core.strategies import strategy
 
 file = Path(sys.argv[1] if sys.argv[1:] else "examples/labels.jsonl")
 labels: dict[str, list[dict[str, Any]]] = defaultdict(list)

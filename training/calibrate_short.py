@@ -24,11 +24,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from crag.evaluator.head import load_head
-from crag.evaluator.short import LONGEST, SHORT_FEATURES, features, trim_answer
+from crag.analysis.questions.matching import answer_match
+from crag.evaluation.head import load_head
+from crag.evaluation.short import LONGEST, SHORT_FEATURES, features, trim_answer
 from crag.models.cross_encoder import FOLDER, CrossEncoder
 from crag.models.minilm import MiniLM
-from crag.questions.matching import answer_match
 from training.pairs import Corpus, held_out, lines
 from training.samples import remembered
 

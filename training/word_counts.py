@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from crag.evaluator.head import stems
+from crag.evaluation.head import stems
 from training.pairs import lines
 
 __all__ = ["lexicon_file"]

@@ -14,14 +14,14 @@ from pydantic import SecretStr
 
 from benchmarks.attacks.figure import Figure, main, peak_mb
 from crag.core.errors import CragError
-from crag.core.provider import WebParts
 from crag.core.types import WebPage
-from crag.core.usage import Budget, UsageTracker
 from crag.providers.chat import ChatModel
 from crag.providers.discovery import list_models
 from crag.providers.endpoint import Endpoint
 from crag.providers.registry import webs
 from crag.providers.rerank import Reranker
+from crag.runtime.provider import WebParts
+from crag.runtime.usage import Budget, UsageTracker
 from crag.web.fetching import PageFetcher
 
 FINDING = 12

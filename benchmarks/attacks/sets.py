@@ -19,8 +19,8 @@ def read(what: str, data: bytes, *, stored: bool = False) -> Figure:
     """Read a set, `stored` write it as the library keeps it, and say what came of it."""
     from pydantic import TypeAdapter
 
+    from crag.analysis.questions.sets import QuestionSet, read_set
     from crag.core.errors import InputError
-    from crag.questions.sets import QuestionSet, read_set
 
     resource.setrlimit(resource.RLIMIT_AS, (MOST, MOST))
     began = time.perf_counter()

@@ -20,18 +20,19 @@ from crag.cli.options import (
     settings,
 )
 from crag.cli.output import Colour, Output, plain, strip_controls
-from crag.conversation.history import leading_to
 from crag.core import events as ev
-from crag.core.advice import HEADS, about_text, against_text, headings_text, suggestion_text, web_text
 from crag.core.errors import CancelledError
 from crag.core.guidance import Guidance
-from crag.core.origins import handed_sentence, origin_text
-from crag.core.remarks import disagreement_sentence, figures_sentences
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Citation, InjectionSpan, SentenceCheck
-from crag.core.verdicts import FOUND, NOTHING_SHOWN, objection_sentence
-from crag.core.wording import (
+from crag.export import markdown
+from crag.export.records import event_record, trace_record
+from crag.generation.conversation.history import leading_to
+from crag.messages.advice import HEADS, about_text, against_text, headings_text, suggestion_text, web_text
+from crag.messages.remarks import disagreement_sentence, figures_sentences
+from crag.messages.verdicts import FOUND, NOTHING_SHOWN, objection_sentence
+from crag.messages.wording import (
     addressed_text,
     context_text,
     decision_sentence,
@@ -45,10 +46,9 @@ from crag.core.wording import (
     unread_sentence,
     web_origin,
 )
-from crag.export import markdown
-from crag.export.records import event_record, trace_record
-from crag.spending.costs import cost_sentence
-from crag.spending.prices import table
+from crag.providers.costs import cost_sentence
+from crag.providers.prices import table
+from crag.runtime.origins import handed_sentence, origin_text
 
 QUOTE = 160
 

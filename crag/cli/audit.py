@@ -7,11 +7,11 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import get_args
 
+from crag.admin.acts import AuditedAct
 from crag.cli.options import opened
 from crag.cli.output import Output, plain
 from crag.core.errors import SettingsError
 from crag.core.fields import days_of
-from crag.teams.acts import AuditedAct
 
 _MOST = 1_000_000
 

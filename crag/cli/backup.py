@@ -16,7 +16,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import SettingsError
 
 if TYPE_CHECKING:
-    from crag.backup.taking import Taken
+    from crag.admin.backup.taking import Taken
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,9 +53,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if options.verify is not None:
         return _verify(options.verify, output)
     config = AppConfig.from_environment()
-    from crag.backup.home import home_of  # only now: it loads SQLAlchemy and the index
-    from crag.backup.sources import source_of
-    from crag.backup.taking import take_backup
+    from crag.admin.backup.home import home_of  # only now: it loads SQLAlchemy and the index
+    from crag.admin.backup.sources import source_of
+    from crag.admin.backup.taking import take_backup
 
     with interruptible() as cancel, ExitStack() as stack:
         home = home_of(options.source, config, stack, there=True)
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def _verify(file: Path, output: Output) -> int:
-    from crag.backup.archive import Archive
+    from crag.admin.backup.archive import Archive
 
     with interruptible() as cancel, Archive(file) as archive:
         count, size = archive.verify(lambda name, done, of: output.progress(f"{done:,} of {of:,} bytes"), cancel)

@@ -14,7 +14,7 @@ from crag.cli.output import Output, plain
 from crag.core.config import AppConfig
 
 if TYPE_CHECKING:
-    from crag.moving import Moved
+    from crag.admin.moving import Moved
 
 _PLACE = "a library's folder, a data folder, `database` (of CRAG_DATABASE_URL), env:NAME (of another variable) or a URL"
 _KEPT = {"copied": "copied", "there": "there already", "other": "there is another, which was left as it is"}
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, output: Output) -> int:
     """0 where every copy and its index are whole; 1 where one differs or failed, or a library was left out."""
     config = AppConfig.from_environment(index=options.index)
-    from crag.moving import Move  # only now: it loads SQLAlchemy and the index
+    from crag.admin.moving import Move  # only now: it loads SQLAlchemy and the index
 
     with (
         interruptible() as cancel,

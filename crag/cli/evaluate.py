@@ -9,6 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from crag.analysis.metrics.metrics import ResultRow
+from crag.analysis.questions.sets import MOST_BYTES, QuestionSet, read_set
+from crag.analysis.questions.tables import csv_export, json_export
 from crag.cli.options import (
     add_library,
     add_providers,
@@ -22,15 +25,12 @@ from crag.cli.options import (
 from crag.cli.options import settings as chosen_settings
 from crag.cli.output import Output, plain
 from crag.core.errors import PROGRAM, CancelledError, EmptyLibraryError, InputError, SettingsError
-from crag.metrics.metrics import ResultRow
-from crag.questions.sets import MOST_BYTES, QuestionSet, read_set
-from crag.questions.tables import csv_export, json_export
-from crag.spending.prices import table as price_table
+from crag.providers.prices import table as price_table
 
 if TYPE_CHECKING:
+    from crag.analysis.evaluation.evaluate import Progress
     from crag.cli.table import Column
     from crag.engine import Engine
-    from crag.evaluation.evaluate import Progress
 
 SAMPLE = "sample"
 SHOWN_PROBLEMS = 10
@@ -65,9 +65,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
         _check_target(file)
     place = existing(options)
     with interruptible() as cancel, opened(options, **providers(options)) as engine:
+        from crag.analysis.evaluation.evaluate import add_set, evaluate, rows, spending
+        from crag.analysis.metrics.results import summed_up
         from crag.cli.table import Column  # only now: it loads numpy
-        from crag.evaluation.evaluate import add_set, evaluate, rows, spending
-        from crag.metrics.results import summed_up
 
         questions, library = _questions(options, engine, output), engine.library(place)
         if not library.documents.count():
@@ -190,7 +190,7 @@ def _tell(done: list[Column], output: Output) -> None:
 
 def _export(rows: list[ResultRow], options: argparse.Namespace, output: Output) -> None:
     """All rows to the files named. Raises InputError; the results are in the library all the same."""
-    from crag.metrics.results import flat
+    from crag.analysis.metrics.results import flat
 
     tables = [flat(row) for row in rows]
     columns = list(dict.fromkeys(name for table in tables for name in table))

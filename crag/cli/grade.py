@@ -16,8 +16,8 @@ from crag.cli.output import Output, plain
 from crag.core.errors import CragError
 from crag.core.settings import Settings
 from crag.core.types import Grade
-from crag.core.wording import about, why_sentence
-from crag.evaluator.trigger import verdict
+from crag.evaluation.trigger import verdict
+from crag.messages.wording import about, why_sentence
 
 if TYPE_CHECKING:
     from crag.engine import Engine

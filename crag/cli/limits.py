@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from crag.admin import told
+from crag.admin.quantities import Bound
 from crag.cli.options import opened
 from crag.cli.output import Output, plain
 from crag.core.errors import SettingsError
-from crag.limits import told
-from crag.limits.quantities import Bound
 
 if TYPE_CHECKING:
-    from crag.limits.quotas import Quotas, Standing
+    from crag.admin.quotas import Quotas, Standing
 
 _WHO = "command line"
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from crag.admin.access import Access
 from crag.cli.options import (
     DEFAULT_WORKSPACE,
     add_library,
@@ -20,7 +21,6 @@ from crag.cli.options import (
     providers,
 )
 from crag.cli.output import Output, plain
-from crag.core.access import Access
 from crag.core.errors import PROGRAM, CragError, NotFoundError, SettingsError
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise CragError(
             "What MCP needs is not installed.", 'Run: pip install "mcp>=2.3,<3" (in a clone: pip install ".[mcp]").'
         )
-    from crag.mcp.offer import ServerConfig
-    from crag.mcp.service import Service
+    from crag.integrations.mcp.offer import ServerConfig
+    from crag.integrations.mcp.service import Service
 
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     place = _place(options)
@@ -80,12 +80,12 @@ def run(options: argparse.Namespace, output: Output) -> int:
             )
         )
         if options.http:
-            from crag.mcp.http import serve as serve_http
+            from crag.integrations.mcp.http import serve as serve_http
 
             with interruptible():
                 serve_http(service, access, options.host, options.port, lambda at: output.message(f"MCP at {at}"))
         else:
-            from crag.mcp.stdio import serve as serve_stdio
+            from crag.integrations.mcp.stdio import serve as serve_stdio
 
             serve_stdio(service)
     return 0

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from crag.core.config import AppConfig
 from crag.core.errors import PROGRAM, NotFoundError, SettingsError
 from crag.core.fields import meta
+from crag.core.filters.scope import Scope, narrow_filter
 from crag.core.metadata import tags_of
-from crag.core.scope import Scope, narrow_filter
 from crag.core.settings import Settings
+from crag.core.strategies import STRATEGIES, strategy
 from crag.core.types import Aggregation
 from crag.providers import registry
-from crag.strategies import STRATEGIES, strategy
 
 if TYPE_CHECKING:
+    from crag.admin.audit import AuditedAct
     from crag.engine import Engine
-    from crag.teams.audit import AuditedAct
 
 DEFAULT_WORKSPACE = "default"
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, cast
 
+from crag.admin.roles import ROLES, Role
 from crag.cli.output import Output, plain
 from crag.core.config import AppConfig
 from crag.core.errors import SettingsError
-from crag.core.roles import ROLES, Role
 
 if TYPE_CHECKING:
-    from crag.teams.people import Person
+    from crag.admin.people import Person
 
 _BY = "command line"
 _ROLES = ROLES[1:]
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise SettingsError("No role is named.", f"Give one of {', '.join(_ROLES)}.")
     if options.was and options.action != "role":
         raise SettingsError("--was goes with a change of a role.", "Leave it out.")
-    from crag.teams.people import people_of  # only now: it loads SQLAlchemy
+    from crag.admin.people import people_of  # only now: it loads SQLAlchemy
 
     with people_of(AppConfig.from_environment()) as people:
         if options.action == "list":

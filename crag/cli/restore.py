@@ -17,8 +17,8 @@ from crag.core.config import AppConfig
 from crag.core.errors import SettingsError
 
 if TYPE_CHECKING:
-    from crag.backup.restoring import Restored
-    from crag.backup.targets import Target
+    from crag.admin.backup.restoring import Restored
+    from crag.admin.backup.targets import Target
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,9 +51,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if options.list:
         return _list_contents(options.backup, output)
     config = AppConfig.from_environment()
-    from crag.backup.home import home_of  # only now: it loads SQLAlchemy and the index
-    from crag.backup.restoring import put_back, refusals
-    from crag.backup.targets import target_of
+    from crag.admin.backup.home import home_of  # only now: it loads SQLAlchemy and the index
+    from crag.admin.backup.restoring import put_back, refusals
+    from crag.admin.backup.targets import target_of
 
     with ExitStack() as stack:
         target = target_of(home_of(options.target, config, stack, there=False), config)
@@ -70,8 +70,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def _restore(options: argparse.Namespace, target: Target, output: Output) -> int:
-    from crag.backup.archive import Archive
-    from crag.backup.restoring import Restore
+    from crag.admin.backup.archive import Archive
+    from crag.admin.backup.restoring import Restore
 
     code = 0
     with interruptible() as cancel, Archive(options.backup) as archive:
@@ -109,7 +109,7 @@ def _show(each: Restored, output: Output) -> None:
 
 
 def _list_contents(file: Path, output: Output) -> int:
-    from crag.backup.archive import Archive
+    from crag.admin.backup.archive import Archive
 
     with Archive(file) as archive:
         contents = archive.contents

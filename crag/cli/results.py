@@ -16,7 +16,7 @@ from crag.core.ingesting import (
     ReadingQueued,
     RecognisingPage,
 )
-from crag.core.wording import left_text, lost_text
+from crag.messages.wording import left_text, lost_text
 
 Result = dict[str, Any]
 Ended = DocumentAdded | DuplicateFound | DocumentFailed | DocumentRefreshed

@@ -7,8 +7,8 @@ import argparse
 from crag.cli.options import add_library, add_scope, add_settings, add_strategy, existing, narrowed_to, opened, settings
 from crag.cli.output import Output, plain
 from crag.core.errors import PROGRAM, EmptyLibraryError, QuestionError
-from crag.core.wording import recognised_text
 from crag.export.records import hit_record
+from crag.messages.wording import recognised_text
 
 EXCERPT = 240
 

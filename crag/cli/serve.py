@@ -6,12 +6,12 @@ import argparse
 import logging
 import sys
 
+from crag.admin.access import Access
 from crag.cli.options import DEFAULT_WORKSPACE, add_providers, interruptible, opened, providers
 from crag.cli.output import Output
-from crag.core.access import Access
 from crag.core.errors import CragError, SettingsError
-from crag.core.heaps import share_heaps
-from crag.core.listening import listening, room_for_files
+from crag.runtime.heaps import share_heaps
+from crag.runtime.listening import listening, room_for_files
 
 _EXTRA = ("uvicorn", "starlette", "python_multipart")
 
@@ -45,8 +45,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
     access.check_address(options.host)
     with opened(options, **providers(options)) as engine:
         try:
-            from crag.server.app import app
-            from crag.server.running import Server
+            from crag.integrations.http.app import app
+            from crag.integrations.http.running import Server
         except ModuleNotFoundError as error:
             if error.name not in _EXTRA:
                 raise
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
                 "The HTTP server needs packages that are not installed.",
                 'Run: pip install "starlette>=0.40,<2" "uvicorn>=0.34,<1" "python-multipart>=0.0.18,<1"',
             ) from error
-        from crag.server.limits import Limits
+        from crag.integrations.http.limits import Limits
 
         limits = Limits.of(engine.config, rate=options.rate, waiting=options.waiting, grace_seconds=options.grace)
         room_for_files()
@@ -79,7 +79,7 @@ def _print_start(url: str, access: Access, output: Output) -> None:
 def _log_to_standard_error(output: Output) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
-    logger = logging.getLogger("crag.server")
+    logger = logging.getLogger("crag.integrations.http")
     logger.addHandler(handler)
     logger.setLevel(logging.WARNING if output.quiet else logging.INFO)
     logger.propagate = False

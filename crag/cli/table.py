@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from crag.analysis.metrics.metrics import ResultRow
+from crag.analysis.metrics.results import MEASURES, UNTIMED, Difference, Mean, Result, compare_results
 from crag.core.types import Action
-from crag.metrics.metrics import ResultRow
-from crag.metrics.results import MEASURES, UNTIMED, Difference, Mean, Result, compare_results
-from crag.spending.costs import Spent
+from crag.providers.costs import Spent
 
 MAIN = """
 first_source_recall first_page_precision first_page_recall first_page_reciprocal_rank first_holds acted_holds

@@ -1,4 +1,4 @@
-"""The closed union of events that one run is made of. `crag.core.eventlog` has their JSON form.
+"""The closed union of events that one run is made of. `crag.runtime.eventlog` has their JSON form.
 
 Every event carries `at`: seconds since the run began. Consumers `match` on the class and end in `assert_never`.
 """
@@ -13,6 +13,7 @@ from crag.core.exchanges import Carried
 from crag.core.guidance import Guidance
 from crag.core.types import (
     Answer,
+    Call,
     Citation,
     Decision,
     Grade,
@@ -25,7 +26,6 @@ from crag.core.types import (
     Unread,
     WebPage,
 )
-from crag.core.usage import Call
 
 __all__ = [
     "ActionTaken",
@@ -72,7 +72,7 @@ FallbackAction = Literal[
     "records",
     "no guidance",
 ]
-"""What was done where something failed; `crag.core.wording` has the words."""
+"""What was done where something failed; `crag.messages.wording` has the words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,10 +12,10 @@ from typing import NoReturn
 
 from crag.core.errors import SettingsError
 from crag.core.fields import days_of
+from crag.core.filters.where import Filter, check, parse
 from crag.core.metadata import Fields, known_fields
 from crag.core.track import Track
 from crag.core.types import Document
-from crag.core.where import Filter, check, parse
 
 __all__ = [
     *("KEEP", "Conditions", "Due", "Standing", "add_conditions", "age", "conditions_given", "conditions_of", "due"),

@@ -9,10 +9,9 @@ from typing import Literal
 
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Action, Chunk
-from crag.core.usage import Call, DaySpending
+from crag.core.types import Action, Call, Chunk
 
-__all__ = ["Outcome", "RunFacts", "figures_of"]
+__all__ = ["DaySpending", "Outcome", "RunFacts", "figures_of"]
 
 Outcome = Literal["answered", "no answer", "handed over", "failed", "stopped", "unreadable"]
 HERE = "this machine"
@@ -196,3 +195,18 @@ def _count_failures(trace: Trace) -> Counter[str]:
         calls = [call.provider for call in trace.calls if call.error is not None and call.step == failure.step]
         found.update(f"{who}: {failure.reason}" for who in (dict.fromkeys(calls) or (HERE,)))
     return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaySpending:
+    """What one model (or provider without models) took on one day, in UTC. `uncounted` calls named no tokens."""
+
+    day: str
+    provider: str
+    model: str
+    calls: int
+    failed: int
+    uncounted: int
+    seconds: float
+    input_tokens: int
+    output_tokens: int

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, mo
 
 from crag.core.errors import FilterError, SettingsError
 from crag.core.fields import first_problem, setting
+from crag.core.filters.where import parse
 from crag.core.types import Action, Aggregation
-from crag.core.where import parse
 
 __all__ = ["Settings", "StoredSettings"]
 

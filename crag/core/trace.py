@@ -14,6 +14,7 @@ from crag.core.guidance import Guidance
 from crag.core.types import (
     Action,
     Answer,
+    Call,
     Chunk,
     Citation,
     Decision,
@@ -27,7 +28,6 @@ from crag.core.types import (
     Unread,
     WebPage,
 )
-from crag.core.usage import Call
 
 __all__ = ["Approval", "Rewrite", "Round", "Search", "StepRecord", "Trace"]
 

@@ -15,6 +15,7 @@ __all__ = [
     "Action",
     "Aggregation",
     "Answer",
+    "Call",
     "Chunk",
     "Citation",
     "Decision",
@@ -380,3 +381,21 @@ class Verification:
 
     checks: tuple[SentenceCheck, ...]
     found: tuple[Citation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One outside call. Tokens as the provider counted them, None where it did not.
+
+    `error`, if it failed, is a sentence, or what is said of `who`, the id of a model.
+    """
+
+    step: Step
+    provider: str
+    model: str
+    seconds: float
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    attempt: int = 1
+    error: str | None = None
+    who: str = ""

@@ -1,1 +1,1 @@
-"""Question sets asked under strategies: the work, its record, and what came of it."""
+"""The retrieval evaluators, the action trigger, and what corrects a retrieval: knowledge strips and their filter."""

@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator
 
 from crag.core.makers import name_in_sentence
-from crag.core.remarks import disagreement_sentence
 from crag.core.trace import Trace
 from crag.core.types import Answer
-from crag.core.wording import failure_sentence, short_text, unnamed_sentence
 from crag.export.markdown import UNSEEN, escape_markdown, place
 from crag.export.wording import flag_text
-from crag.generate.citations import MARK
+from crag.generation.citations import MARK
+from crag.messages.remarks import disagreement_sentence
+from crag.messages.wording import failure_sentence, short_text, unnamed_sentence
 
 __all__ = ["Harmless", "closing", "extract_answer", "opening"]
 

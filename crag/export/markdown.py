@@ -10,14 +10,14 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote, urlsplit
 
-from crag.core.origins import handed_sentence, origin_text
-from crag.core.remarks import disagreement_sentence
 from crag.core.trace import Trace
 from crag.core.types import Answer, Citation, SentenceCheck, WebPage
-from crag.core.wording import outcome_sentence, scope_text, short_text
 from crag.export.evidence import handed_over
 from crag.export.wording import flag_text, footnote_notes
-from crag.generate.citations import MARK, locate_checks
+from crag.generation.citations import MARK, locate_checks
+from crag.messages.remarks import disagreement_sentence
+from crag.messages.wording import outcome_sentence, scope_text, short_text
+from crag.runtime.origins import handed_sentence, origin_text
 
 __all__ = ["UNSEEN", "conversation", "escape_markdown", "place", "turn"]
 

@@ -6,13 +6,12 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from crag.core.eventlog import event_to_json
 from crag.core.events import ActionTaken, Event, Failed, ScopeResolved
-from crag.core.remarks import disagreement_sentence, figures_sentences
 from crag.core.trace import Trace
 from crag.core.types import Decision, Grade, RetrievedChunk, Strip, WebPage
-from crag.core.verdicts import check_sentence, objection_sentence
-from crag.core.wording import (
+from crag.messages.remarks import disagreement_sentence, figures_sentences
+from crag.messages.verdicts import check_sentence, objection_sentence
+from crag.messages.wording import (
     about,
     decision_sentence,
     failure_sentence,
@@ -21,6 +20,7 @@ from crag.core.wording import (
     short_text,
     unread_sentence,
 )
+from crag.runtime.eventlog import event_to_json
 
 Record = dict[str, Any]
 

@@ -12,7 +12,7 @@ from typing import Literal
 from crag.core.settings import Settings
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Citation, Strip, WebPage
-from crag.evaluator.trigger import verdict
+from crag.evaluation.trigger import verdict
 
 Kind = Literal[
     "question",

@@ -6,13 +6,13 @@ from collections.abc import Collection
 from typing import assert_never
 
 from crag.core.makers import name_in_sentence
-from crag.core.origins import handed_sentence, origin_text
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Citation, SentenceCheck
-from crag.core.verdicts import NOTHING_SHOWN, fault_of
-from crag.core.wording import count, decision_sentence, failure_sentence, scope_text, web_origin, words_text
 from crag.export.slides import Scene, sift_strips, tally, used_pages
+from crag.messages.verdicts import NOTHING_SHOWN, fault_of
+from crag.messages.wording import count, decision_sentence, failure_sentence, scope_text, web_origin, words_text
+from crag.runtime.origins import handed_sentence, origin_text
 
 _MOST = 90
 """Characters of a name in a sentence that is read from afar."""

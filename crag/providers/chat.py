@@ -15,15 +15,15 @@ import openai
 from langchain_openai import ChatOpenAI
 from pydantic import BaseModel, SecretStr
 
-from crag.core.connection import BoundedClient
 from crag.core.errors import BusyError, CragError, ProviderError, ReplyError, UnreachableError
 from crag.core.protocols import Cut, Messages, Parsed
-from crag.core.usage import PendingCall, UsageTracker
 from crag.providers.endpoint import OPENAI, Endpoint
 from crag.providers.gguf import SLOTS
 from crag.providers.gguf_server import ANYWHERE, LocalClient, server_of
 from crag.providers.replies import Speech, ThoughtOnlyError, extract_message, read, strict, text_of
 from crag.providers.translation import told_to_wait, translate_error
+from crag.runtime.connection import BoundedClient
+from crag.runtime.usage import PendingCall, UsageTracker
 from crag.text.repeats import loop_in
 
 __all__ = ["ChatModel", "Endpoint", "MeteredChat"]

@@ -12,14 +12,14 @@ from typing import Any
 import httpx
 from pydantic import BaseModel, Field
 
-from crag.core.connection import BoundedClient
 from crag.core.errors import KeyRejectedError, ProviderError, ReplyError
-from crag.core.usage import Budget, UsageTracker
-from crag.core.waiting import wait_for
 from crag.providers.endpoint import OPENAI, Endpoint
 from crag.providers.gguf_server import server_of
 from crag.providers.rerank import Reranker
 from crag.providers.translation import translate_error
+from crag.runtime.connection import BoundedClient
+from crag.runtime.usage import Budget, UsageTracker
+from crag.runtime.waiting import wait_for
 
 LOCAL_SERVERS: Mapping[str, str] = {
     "Ollama": "http://127.0.0.1:11434/v1",

@@ -24,11 +24,11 @@ from typing import Any
 
 import httpx
 
-from crag.core.children import PACKAGE_PARENT, bare_environment
-from crag.core.connection import BoundedClient
 from crag.core.errors import ModelFileError, UnreachableError
 from crag.providers.gguf import CONTEXT, SLOTS, Fault, ModelFile, inspect_model
 from crag.providers.gguf_child import Job
+from crag.runtime.children import PACKAGE_PARENT, bare_environment
+from crag.runtime.connection import BoundedClient
 
 __all__ = ["GgufServer", "LocalClient", "Running", "installed", "server_of"]
 

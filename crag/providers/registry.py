@@ -18,9 +18,9 @@ from typing import Any, Literal, cast, get_args
 from crag.core.config import AppConfig
 from crag.core.fields import meta
 from crag.core.keys import Keys
-from crag.core.provider import EvaluatorProvider, Price, Provider, WebProvider
-from crag.evaluator.llm import LLM
-from crag.evaluator.reranker import RERANKER
+from crag.evaluation.llm import LLM
+from crag.evaluation.reranker import RERANKER
+from crag.runtime.provider import EvaluatorProvider, Price, Provider, WebProvider
 from crag.web.brave import BRAVE
 from crag.web.duckduckgo import DUCKDUCKGO
 from crag.web.folder import FOLDER

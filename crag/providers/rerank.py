@@ -8,11 +8,11 @@ from typing import Any
 
 import httpx
 
-from crag.core.connection import BoundedClient
 from crag.core.errors import BusyError, KeyRejectedError, ProviderError, ReplyError
 from crag.core.fences import sendable
-from crag.core.usage import UsageTracker
 from crag.providers.endpoint import Endpoint
+from crag.runtime.connection import BoundedClient
+from crag.runtime.usage import UsageTracker
 
 SECONDS = 30.0
 CHARS = 8_000

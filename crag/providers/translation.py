@@ -8,7 +8,6 @@ import zlib
 import httpx
 import openai
 
-from crag.core.connection import OversizedError, PackingError
 from crag.core.errors import (
     BusyError,
     CragError,
@@ -18,6 +17,7 @@ from crag.core.errors import (
     UnreachableError,
 )
 from crag.providers.replies import ThoughtOnlyError
+from crag.runtime.connection import OversizedError, PackingError
 
 log = logging.getLogger(__name__)
 

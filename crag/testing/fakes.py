@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from crag.core.errors import ProviderError, ReplyError, WebSearchError
 from crag.core.protocols import Messages, Parsed
 from crag.core.types import Chunk, Grade, Passage, RetrievedChunk, SpanReading, Unread, WebPage
-from crag.core.waiting import Clock
+from crag.runtime.waiting import Clock
 
 __all__ = [
     *("FakeChat", "FakeClock", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "ScriptedReader"),

@@ -7,7 +7,7 @@ import pytest
 from crag.core.protocols import Generator
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Strip, WebPage
-from crag.generate.citations import split_cited_sentences
+from crag.generation.citations import split_cited_sentences
 from crag.testing.fakes import chunk_of
 
 BRIDGE = chunk_of("The bridge was opened in 1890. It is 2,467 metres long. Trains cross it every day.", page=7)

@@ -8,7 +8,7 @@ from functools import lru_cache
 __all__ = ["FUNCTION_WORDS", "SEARCH_STOP_WORDS", "STOP_WORDS", "UNSPACED", "count_words", "stem", "words"]
 
 # The shipped evaluator has lists of its own, which it was trained with and which stay as they were then: `STOP` in
-# crag/models/pairing.py, `_STOP` in crag/evaluator/head.py.
+# crag/models/pairing.py, `_STOP` in crag/evaluation/head.py.
 FUNCTION_WORDS = frozenset(
     """a about also an and any are as at be been both but by can could did do does for from had has have he her
     his how i if in into is it its me more most no not of on or our she should some such than that the their

@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterable
 import httpcore
 import httpx
 
-from crag.core.connection import certificates
 from crag.core.errors import WebSearchError
+from crag.runtime.connection import certificates
 
 Place = tuple[str, int]
 """An IP address and a port."""

@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 
 from crag.core.errors import KeyRejectedError, ProviderError, WebSearchError
-from crag.core.provider import Price, WebProvider
 from crag.core.types import Unread
+from crag.runtime.provider import Price, WebProvider
 from crag.web.searching import Row, Searching
 
 MOST_RESULTS, MOST_WORDS = 20, 50

@@ -9,9 +9,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from urllib.parse import unquote, urldefrag, urlsplit
 
-from crag.core.connection import BoundedClient, OversizedError
 from crag.core.errors import CancelledError, CragError, GoneError, PageError, SignInError, UnreachableError
-from crag.core.waiting import wait_for
+from crag.runtime.connection import BoundedClient, OversizedError
+from crag.runtime.waiting import wait_for
 from crag.text.encodings import decode_text
 from crag.web.addresses import AddressError, Place, guarded_transport
 from crag.web.fetching import AGENT, LATE, check_address, follow_redirects, reason_of

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from crag.core.provider import Price, WebProvider
 from crag.core.types import Unread
+from crag.runtime.provider import Price, WebProvider
 from crag.web.searching import Row, Searching
 
 

@@ -15,10 +15,10 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from crag.core.connection import BoundedClient, OversizedError, PackingError
 from crag.core.errors import ProviderError, WebSearchError
 from crag.core.types import Unread, WebPage
-from crag.core.waiting import CLOCK, Clock, iterate
+from crag.runtime.connection import BoundedClient, OversizedError, PackingError
+from crag.runtime.waiting import CLOCK, Clock, iterate
 from crag.text.encodings import decode_text
 from crag.web.addresses import AddressError, Place, guarded_transport
 from crag.web.webpage import read_page

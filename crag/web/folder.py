@@ -14,8 +14,8 @@ from pathlib import Path
 
 from crag.core.errors import WebSearchError
 from crag.core.protocols import WebSearch
-from crag.core.provider import WebParts, WebProvider
 from crag.core.types import Unread, WebPage
+from crag.runtime.provider import WebParts, WebProvider
 from crag.text.words import STOP_WORDS, words
 from crag.web.webpage import SavedPage, read_page
 

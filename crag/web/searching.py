@@ -12,11 +12,11 @@ from urllib.parse import quote, urldefrag, urlsplit
 
 import httpx
 
-from crag.core.connection import BoundedClient, OversizedError, PackingError
 from crag.core.errors import CragError, KeyRejectedError, ProviderError, UnreachableError, WebSearchError
-from crag.core.outgoing import MAX_QUERY, outgoing
-from crag.core.provider import WebParts
 from crag.core.types import Unread, WebPage
+from crag.runtime.connection import BoundedClient, OversizedError, PackingError
+from crag.runtime.outgoing import MAX_QUERY, outgoing
+from crag.runtime.provider import WebParts
 
 log = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import httpx
 
 from crag.core.errors import ProviderError, WebSearchError
-from crag.core.provider import Price, WebProvider
 from crag.core.types import Unread
+from crag.runtime.provider import Price, WebProvider
 from crag.web.searching import Row, Searching
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from crag.core.connection import BoundedClient
 from crag.core.errors import CragError, KeyRejectedError, UnreachableError, WebSearchError
-from crag.core.provider import Price, WebProvider
 from crag.core.types import Unread
+from crag.runtime.connection import BoundedClient
+from crag.runtime.provider import Price, WebProvider
 from crag.web.searching import Row, Searching
 
 

@@ -16,9 +16,9 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest, local_script_runner
 
 from crag.core.config import AppConfig
+from crag.core.sample import load_sample
 from crag.engine import Engine
 from crag.providers.registry import key_variables
-from crag.sample import load_sample
 from tests.support import local_models
 from tests.support.model_server import Server, serving
 from ui.app import collector

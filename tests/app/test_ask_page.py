@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 import streamlit as st
 
+from crag.core.sample import load_sample
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import ShortAnswer
-from crag.sample import load_sample
 from tests.support import local_models
 from tests.support.app_text import pick, said
 from tests.support.small_pdf import small_pdf

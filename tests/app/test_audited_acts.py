@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag.library.private import name_of
-from crag.teams.actors import Actor
+from crag.admin.actors import Actor
+from crag.storage.private import name_of
 from tests.support.app_text import said
 from tests.support.small_pdf import small_pdf
 from ui.administration.log import as_csv, as_lines

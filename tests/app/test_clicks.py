@@ -15,12 +15,12 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from crag.admin.actors import Actor
+from crag.admin.identity import Identity
+from crag.admin.idle import Idle
+from crag.admin.workspaces import own_name
 from crag.core.errors import AccessError
 from crag.core.trace import Trace
-from crag.limits.idle import Idle
-from crag.teams.actors import Actor
-from crag.teams.identity import Identity
-from crag.teams.workspaces import own_name
 from tests.support.product import ROOT, modules, tree_of
 from tests.support.whole_run import asked_outside
 from ui.app.clicks import CLICKS

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag.comparing.differences import differences
+from crag.analysis.comparing.differences import differences
 from crag.core.errors import UnreachableError
+from crag.core.sample import load_sample
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.sample import load_sample
 from crag.testing.fakes import FixedWeb
 from tests.support import local_models
 from tests.support.app_text import said

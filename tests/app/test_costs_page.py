@@ -9,8 +9,8 @@ from streamlit.testing.v1 import AppTest
 
 from crag.core.errors import SettingsError
 from crag.core.trace import Trace
-from crag.core.usage import Call
-from crag.spending.prices import PRICES, Price
+from crag.core.types import Call
+from crag.providers.prices import PRICES, Price
 from tests.support.app_text import said
 from ui.app.program import program
 from ui.settings import costs

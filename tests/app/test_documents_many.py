@@ -6,8 +6,8 @@ import pytest
 
 from crag.core.config import AppConfig
 from crag.core.errors import InputError
+from crag.core.filters.scope import Scope
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound, Embedding, ReadingPage
-from crag.core.scope import Scope
 from crag.ingest.chunking import chunk_id
 from tests.support.app_text import said
 from tests.support.library_makers import make_document

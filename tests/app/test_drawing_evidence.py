@@ -8,7 +8,7 @@ import pytest
 from crag.core.settings import Settings
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Aggregation, Decision, KeepReason, RetrievedChunk, Strip, WebPage
-from crag.core.wording import decision_sentence, kept_reason, kept_word, outcome_sentence, words_text
+from crag.messages.wording import decision_sentence, kept_reason, kept_word, outcome_sentence, words_text
 from crag.testing.fakes import chunk_of
 from tests.support.inspector import Inspector
 from ui.run import evidence, export, path

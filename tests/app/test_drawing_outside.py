@@ -11,7 +11,7 @@ from crag.core.errors import ProviderError
 from crag.core.makers import name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Answer, Grade, SentenceCheck
-from crag.core.wording import outcome_sentence
+from crag.messages.wording import outcome_sentence
 from tests.support.inspector import Inspector
 from tests.support.whole_run import BUSY, GRADER, NASTY, QWEN, approved, asked_outside, cited, page, refused
 from ui.run import answer, evidence, export, path

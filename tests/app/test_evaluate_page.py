@@ -6,13 +6,13 @@ import threading
 
 import pytest
 
+from crag.analysis.evaluation import evaluate as evaluations
+from crag.analysis.metrics.metrics import ResultRow
+from crag.analysis.metrics.results import rows_to_json
+from crag.analysis.questions.sets import read_set
+from crag.analysis.questions.tables import csv_export
 from crag.core.config import AppConfig
 from crag.core.settings import Settings
-from crag.evaluation import evaluate as evaluations
-from crag.metrics.metrics import ResultRow
-from crag.metrics.results import rows_to_json
-from crag.questions.sets import read_set
-from crag.questions.tables import csv_export
 from crag.testing.fakes import FixedWeb
 from tests.support import local_models
 from tests.support.app_text import said

@@ -6,17 +6,17 @@ from dataclasses import replace
 import pytest
 from pydantic import SecretStr
 
+from crag.analysis.evaluation.evaluate import Evaluation, Progress
+from crag.analysis.metrics.metrics import Ranked, ResultRow
+from crag.analysis.metrics.results import compare_results, summed_up
+from crag.analysis.questions.sets import read_set
 from crag.core.config import AppConfig
 from crag.core.keys import Keys
 from crag.core.settings import Settings
+from crag.core.strategies import STRATEGIES
 from crag.core.types import Action
-from crag.evaluation.evaluate import Evaluation, Progress
-from crag.metrics.metrics import Ranked, ResultRow
-from crag.metrics.results import compare_results, summed_up
-from crag.questions.sets import read_set
-from crag.run.resolve import ProviderPlan, resolve_providers
-from crag.spending.costs import Spent
-from crag.strategies import STRATEGIES
+from crag.pipeline.resolve import ProviderPlan, resolve_providers
+from crag.providers.costs import Spent
 from tests.support.inspector import Inspector
 from ui.evaluate import measures, sets_view, table
 from ui.evaluate.difference import changes, intervals, listed, sentences
@@ -155,7 +155,7 @@ def test_how_many_questions_know_a_measure_and_the_interval_stand_beside_it():
 
 def test_every_measure_of_the_library_is_in_one_of_the_tables():
     shown = [measure.key for group in measures.GROUPS.values() for measure in group]
-    from crag.metrics.results import MEASURES
+    from crag.analysis.metrics.results import MEASURES
 
     assert set(shown) <= set(MEASURES) and len(set(shown)) == len(shown)
     assert {*shown, *(measure.key for measure in measures.REST)} == set(MEASURES)

@@ -8,10 +8,10 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from crag.admin.actors import Actor
+from crag.admin.identity import Identity
+from crag.admin.workspaces import own_name
 from crag.core.errors import AccessError
-from crag.teams.actors import Actor
-from crag.teams.identity import Identity
-from crag.teams.workspaces import own_name
 from tests.support.app_text import said
 from ui.app.program import program
 

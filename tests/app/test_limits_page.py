@@ -6,8 +6,8 @@ from datetime import date
 
 import pytest
 
-from crag.library.private import name_of
-from crag.limits.idle import Idle
+from crag.admin.idle import Idle
+from crag.storage.private import name_of
 from tests.support.app_text import said
 from ui.app.program import program
 

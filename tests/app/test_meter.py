@@ -6,8 +6,8 @@ import pytest
 
 from crag.core import events as ev
 from crag.core.trace import Trace
-from crag.core.usage import Call
-from crag.spending.prices import PRICES, Price
+from crag.core.types import Call
+from crag.providers.prices import PRICES, Price
 from tests.support.inspector import Inspector
 from tests.support.whole_run import NASTY, events
 from ui.run import export

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from crag.core.sample import load_sample
 from crag.core.trace import Trace
-from crag.sample import load_sample
 from crag.testing.fakes import FixedRetriever, chunk_of
 from tests.support.app_text import pick, said
 from tests.support.whole_run import NASTY, events

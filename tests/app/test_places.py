@@ -5,9 +5,9 @@ from datetime import date
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag.library.in_flight import InFlightJob, InFlightJobs
-from crag.library.private import name_of
-from crag.limits.idle import Idle
+from crag.admin.idle import Idle
+from crag.storage.in_flight import InFlightJob, InFlightJobs
+from crag.storage.private import name_of
 from tests.support.app_text import pick, said
 from ui.app.program import program
 
@@ -59,7 +59,7 @@ def be_cut_off(app, monkeypatch) -> str:
 
 def be_full(app, monkeypatch) -> str:
     fill(app, monkeypatch)
-    monkeypatch.setattr("crag.limits.quotas._BELIEVED", 0.0)
+    monkeypatch.setattr("crag.admin.quotas._BELIEVED", 0.0)
     return "The limit is reached"
 
 

@@ -10,11 +10,11 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from crag.analysis.evaluation.evaluate import add_set, evaluate, evaluations
+from crag.analysis.gaps.coverage import gaps
+from crag.analysis.questions.sets import Question, QuestionSet
 from crag.core.types import Action
-from crag.evaluation.evaluate import add_set, evaluate, evaluations
-from crag.gaps.coverage import gaps
-from crag.library.private import name_of
-from crag.questions.sets import Question, QuestionSet
+from crag.storage.private import name_of
 from tests.support.app_text import said
 from ui.app import presence
 from ui.app.program import program

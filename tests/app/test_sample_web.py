@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from crag.core.sample import Sample, load_sample
 from crag.engine import Engine
-from crag.sample import Sample, load_sample
 from tests.support import local_models
 from tests.support.app_text import said
 from tests.support.small_pdf import small_pdf

@@ -9,12 +9,12 @@ import pytest
 from pydantic import SecretStr
 
 from crag.core.config import AppConfig
-from crag.core.eventlog import events_to_jsonl
 from crag.core.keys import Keys
 from crag.core.protocols import RetrievalEvaluator
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.spending.prices import table
+from crag.providers.prices import table
+from crag.runtime.eventlog import events_to_jsonl
 from tests.support import local_models
 from tests.support.model_server import KEY as ECHOED
 from ui.app.jobs import Jobs

@@ -7,9 +7,9 @@ from streamlit.testing.v1 import AppTest
 
 from crag.core.config import AppConfig
 from crag.core.fields import meta
+from crag.core.sample import load_sample
 from crag.core.settings import Settings
-from crag.sample import load_sample
-from crag.strategies import STRATEGIES
+from crag.core.strategies import STRATEGIES
 from tests.support.app_text import said
 from ui.app.program import program
 from ui.kit import forms

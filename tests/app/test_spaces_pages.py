@@ -9,11 +9,11 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from crag.admin.actors import Actor
+from crag.admin.identity import Identity
+from crag.admin.idle import Ending, Idle
+from crag.admin.workspaces import own_name
 from crag.core.errors import AccessError
-from crag.limits.idle import Ending, Idle
-from crag.teams.actors import Actor
-from crag.teams.identity import Identity
-from crag.teams.workspaces import own_name
 from tests.support.app_text import said
 from tests.support.small_pdf import small_pdf
 from ui.app import entering

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from crag.analysis.evaluation.evaluate import evaluations
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.evaluation.evaluate import evaluations
 from tests.support.app_text import said
 from tests.support.inspector import Inspector
 from tests.support.stored import RUNS, stored_library, stored_run

@@ -7,7 +7,7 @@ import pytest
 from crag.core.errors import InputError, NotFoundError
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.library.library import Library
+from crag.storage.library import Library
 from tests.support.inspector import Inspector
 from tests.support.whole_run import NASTY, events
 from ui.app.program import program

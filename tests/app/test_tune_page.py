@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from crag.analysis.evaluation.evaluate import add_set
+from crag.analysis.questions.sets import Question, QuestionSet
+from crag.analysis.questions.tables import csv_export
+from crag.analysis.whatif.entries import Entry, Retrieval
+from crag.analysis.whatif.outcome_changes import Outcome
+from crag.core.sample import load_sample
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action
-from crag.correct.refinement import make_strip
 from crag.engine import Engine
-from crag.evaluation.evaluate import add_set
-from crag.questions.sets import Question, QuestionSet
-from crag.questions.tables import csv_export
-from crag.sample import load_sample
-from crag.whatif.entries import Entry, Retrieval
-from crag.whatif.outcome_changes import Outcome
+from crag.evaluation.refinement import make_strip
 from tests.support.app_text import said
 from tests.support.tune_runs import run
 from ui.app import warmup

@@ -65,7 +65,7 @@ from ui.app import warmup
 engine = Engine(AppConfig(data=sys.argv[1]))
 assert "langgraph" not in sys.modules and "onnxruntime" not in sys.modules
 warmup.begin(engine).join(60)
-assert "crag.run.graph" in sys.modules and "langgraph" in sys.modules and "onnxruntime" in sys.modules
+assert "crag.pipeline.graph" in sys.modules and "langgraph" in sys.modules and "onnxruntime" in sys.modules
 """
     ran = subprocess.run([sys.executable, "-c", code, str(data)], cwd=ROOT, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr

@@ -9,8 +9,8 @@ from streamlit import config as streamlit_config
 from streamlit.testing.v1 import AppTest
 
 from crag.core.config import AppConfig
-from crag.core.eventlog import events_to_jsonl
-from crag.library.private import name_of
+from crag.runtime.eventlog import events_to_jsonl
+from crag.storage.private import name_of
 from tests.support.app_text import said
 from tests.support.small_pdf import small_pdf
 from ui.app import workspaces

@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks.financebench import differences
 from benchmarks.financebench_report import page_hit, report, seconds_to_answer, strategy_figures
+from crag.analysis.metrics.metrics import Ranked, ResultRow, rank_expected
 from crag.core.types import Action
-from crag.metrics.metrics import Ranked, ResultRow, rank_expected
 
 
 def ranking(rank: int | None) -> Ranked | None:

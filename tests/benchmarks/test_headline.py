@@ -16,9 +16,9 @@ from benchmarks.headline_report import report, verdict
 from benchmarks.headline_rows import ARMS, Journal, Row, accepted_in, figures
 from benchmarks.overhead import HashEmbedder
 from benchmarks.popqa_cases import Case
+from crag.analysis.questions.sets import Question
+from crag.core.strategies import strategy
 from crag.core.types import Answer
-from crag.questions.sets import Question
-from crag.strategies import strategy
 from crag.testing.fakes import ScriptedEvaluator, chunk_of
 from tests.support.model_server import serving
 

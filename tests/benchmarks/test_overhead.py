@@ -9,7 +9,7 @@ import pytest
 from benchmarks.overhead import PATHS, bare_run, engine_of, measure, parts_of, report, shares
 from crag.core import events as ev
 from crag.core.trace import Trace
-from crag.run.graph import NODES, run_graph
+from crag.pipeline.graph import NODES, run_graph
 
 QUESTION = "How many days did it take in 2019?"
 

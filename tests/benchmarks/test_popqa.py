@@ -13,12 +13,12 @@ from benchmarks.popqa import LESS, TRIED, Bench, variant
 from benchmarks.popqa_cases import Case, OwnPages, ceilings, own_holds, part_of, passages, retrieved_chunks
 from benchmarks.popqa_figures import Found, condition_figures, fate
 from benchmarks.popqa_report import goals, report
+from crag.analysis.metrics.metrics import ResultRow, measure_run
+from crag.analysis.questions.sets import Question
 from crag.core.errors import SettingsError
 from crag.core.trace import Trace
 from crag.core.types import Action, Strip
-from crag.library.library import Library
-from crag.metrics.metrics import ResultRow, measure_run
-from crag.questions.sets import Question
+from crag.storage.library import Library
 from crag.testing.fakes import ScriptedEvaluator, chunk_of
 
 INSIDE = "Jane Doe, who was born in Bergen in 1901, wrote novels and short stories for fifty years."

@@ -10,9 +10,9 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 
 from crag.core.config import AppConfig
+from crag.core.sample import load_sample
 from crag.core.trace import Trace
-from crag.library.private import name_of
-from crag.sample import load_sample
+from crag.storage.private import name_of
 from tests.support import local_models
 from tests.support.app_server import Served, gated, over_the_sample, serving
 from tests.support.portal import Portal, portal_of

@@ -14,12 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from crag.analysis.evaluation.evaluate import add_set, evaluate
+from crag.analysis.questions.sets import read_set
 from crag.core.config import AppConfig
 from crag.core.trace import Trace
-from crag.core.types import Document
-from crag.core.usage import Call
-from crag.evaluation.evaluate import add_set, evaluate
-from crag.questions.sets import read_set
+from crag.core.types import Call, Document
 from crag.testing.fakes import chunk_of
 from tests.support import local_models
 from tests.support.app_server import Served, gated

@@ -5,12 +5,12 @@ import shutil
 
 import pytest
 
+from crag.analysis.evaluation.evaluate import add_set
+from crag.analysis.questions.sets import read_set
 from crag.core.config import AppConfig
+from crag.core.sample import load_sample
 from crag.core.settings import Settings
-from crag.evaluation.evaluate import add_set
-from crag.questions.sets import read_set
-from crag.sample import load_sample
-from crag.strategies import STRATEGIES
+from crag.core.strategies import STRATEGIES
 from tests.support import local_models
 from tests.support.browsing import ask, fits, settled
 

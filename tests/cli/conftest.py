@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crag.sample import Sample, load_sample
+from crag.core.sample import Sample, load_sample
 from tests.support.small_pdf import LIGHTHOUSE, small_pdf
 
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from crag.core.eventlog import event_from_json
 from crag.core.events import Event, RunFinished, RunStarted
+from crag.core.sample import Sample
 from crag.core.trace import Trace
 from crag.core.types import Action
-from crag.sample import Sample
+from crag.runtime.eventlog import event_from_json
 from tests.support.shell import ROOT, Ran, crag, environment, process
 
 
@@ -214,7 +214,7 @@ def test_no_command_and_an_unknown_one_are_wrong_usage() -> None:
 
 
 def test_help_names_every_command_and_strategy() -> None:
-    from crag.strategies import STRATEGIES
+    from crag.core.strategies import STRATEGIES
 
     shown = crag("--help")
     assert shown.code == 0

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
+from crag.analysis.metrics.results import MEASURES
 from crag.cli.table import MAIN
-from crag.library.library import Library
-from crag.metrics.results import MEASURES
-from crag.sample import Sample
+from crag.core.sample import Sample
+from crag.storage.library import Library
 from tests.support.shell import ROOT, Ran, crag, environment
 from tests.support.sizes import sized
 from tests.support.small_pdf import LIGHTHOUSE, small_pdf

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from crag.sample import Sample
+from crag.core.sample import Sample
 from tests.support.shell import ROOT, crag, environment, process
 from tests.support.small_pdf import LIGHTHOUSE, small_pdf
 

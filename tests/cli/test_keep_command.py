@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from crag.sample import Sample
+from crag.core.sample import Sample
 from tests.support.shell import crag
 
 QUESTION = "Why did the airplane skid off the runway at Wausau?"

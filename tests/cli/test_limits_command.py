@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from crag.admin.audit import AuditLog
+from crag.admin.overrides import Overrides
+from crag.admin.store import Store
 from crag.cli.main import main
 from crag.core.config import AppConfig
-from crag.limits.overrides import Overrides
-from crag.teams.audit import AuditLog
-from crag.teams.store import Store
 
 
 @pytest.fixture(autouse=True)

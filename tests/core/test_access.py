@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crag.core.access import Access, Caller, foreign, is_loopback
+from crag.admin.access import Access, Caller, foreign, is_loopback
 from crag.core.errors import SettingsError
 
 

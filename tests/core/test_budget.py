@@ -7,7 +7,8 @@ import threading
 import pytest
 
 from crag.core.errors import BudgetError, BusyError, CancelledError
-from crag.core.usage import Budget, Call, PendingCall, UsageTracker
+from crag.core.types import Call
+from crag.runtime.usage import Budget, PendingCall, UsageTracker
 from crag.testing.fakes import FakeClock
 
 

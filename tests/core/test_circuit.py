@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from crag.core.circuit import LONGEST_REST, REST, RUNS, Circuits, Service
 from crag.core.errors import (
     BudgetError,
     CancelledError,
@@ -16,7 +15,9 @@ from crag.core.errors import (
     KeyRejectedError,
     UnreachableError,
 )
-from crag.core.usage import UNLIMITED, Budget, Call, UsageTracker
+from crag.core.types import Call
+from crag.runtime.circuit import LONGEST_REST, REST, RUNS, Circuits, Service
+from crag.runtime.usage import UNLIMITED, Budget, UsageTracker
 from crag.testing.fakes import FakeClock
 
 MODEL, OTHER_KEY = Service("qwen", ("http://one", 1)), Service("qwen", ("http://one", 2))

@@ -9,22 +9,22 @@ from collections.abc import Callable
 import pytest
 from pydantic import BaseModel
 
-from crag.conversation.followup_detection import follows_on
-from crag.conversation.phrases import names
+from crag.analysis.questions.matching import answer_match
 from crag.core.errors import ReplyError
 from crag.core.settings import Settings
-from crag.correct.rewriting import _validate_query
-from crag.correct.strip_dependencies import needs
-from crag.correct.strips import StripRefiner
-from crag.evaluator.short import trim_answer
+from crag.evaluation.short import trim_answer
+from crag.evaluation.strip_dependencies import needs
+from crag.evaluation.strips import StripRefiner
 from crag.export.markdown import escape_markdown
-from crag.generate.citations import literal, quotable, split_cited_sentences, with_mark
-from crag.generate.short import cell_of
-from crag.generate.subjects import names_of, subjects_of
+from crag.generation.citations import literal, quotable, split_cited_sentences, with_mark
+from crag.generation.conversation.followup_detection import follows_on
+from crag.generation.conversation.phrases import names
+from crag.generation.short import cell_of
+from crag.generation.subjects import names_of, subjects_of
 from crag.index.stems import stems
 from crag.ingest.identity import safe_name
 from crag.providers.replies import Speech, read
-from crag.questions.matching import answer_match
+from crag.retrieval.rewriting import _validate_query
 from crag.testing.fakes import chunk_of
 from crag.text.amounts import without_amounts
 from crag.text.dates import dates_in

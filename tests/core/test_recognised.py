@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from crag.core.documents import LOW_RECOGNITION, LineBox, Rect
-from crag.core.wording import left_text, recognised_text
+from crag.messages.wording import left_text, recognised_text
 from crag.testing.fakes import chunk_of
 
 RECT = Rect(page=1, left=0, top=0, right=9, bottom=9)

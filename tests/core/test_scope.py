@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from crag.core.errors import FilterError, InputError
 from crag.core.events import ScopeResolved
-from crag.core.scope import ID, Scope, narrow_filter, scope_of
-from crag.core.where import parse
-from crag.core.wording import scope_text
+from crag.core.filters.scope import ID, Scope, narrow_filter, scope_of
+from crag.core.filters.where import parse
+from crag.messages.wording import scope_text
 
 IDS = st.text("0123456789abcdef", min_size=64, max_size=64)
 TAGS = st.text(st.characters(exclude_characters='[],"', exclude_categories=("C", "Z")), min_size=1, max_size=20)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag.core.advice import against_text
 from crag.core.types import Action, Aggregation, Decision
-from crag.core.wording import decision_sentence, format_score
+from crag.messages.advice import against_text
+from crag.messages.wording import decision_sentence, format_score
 
 UNIT = st.floats(0.0, 1.0)
 

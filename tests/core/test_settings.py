@@ -13,9 +13,9 @@ from crag.core.config import AppConfig
 from crag.core.errors import SettingsError
 from crag.core.fields import meta
 from crag.core.settings import Settings
+from crag.core.strategies import STRATEGIES, strategy
 from crag.core.types import Aggregation
-from crag.core.wording import stored_sentence
-from crag.strategies import STRATEGIES, strategy
+from crag.messages.wording import stored_sentence
 
 ANY = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.text()) | st.just({"a": [1]})
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crag.core.transfer import BodyError, Pace, bound_body, drop_when_unread
+from crag.runtime.transfer import BodyError, Pace, bound_body, drop_when_unread
 
 
 def test_a_body_must_go_on_come_at_a_rate_and_end() -> None:

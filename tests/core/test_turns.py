@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from crag.core.errors import CancelledError
-from crag.core.fair_queue import FairQueue, QueueTicket
+from crag.runtime.fair_queue import FairQueue, QueueTicket
 
 NEVER = threading.Event()
 

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 import pytest
 
 from crag.core.errors import CancelledError, UnreachableError
-from crag.core.waiting import _result, iterate, wait_for
+from crag.runtime.waiting import _result, iterate, wait_for
 
 SPOT: contextvars.ContextVar[str] = contextvars.ContextVar("spot", default="nowhere")
 

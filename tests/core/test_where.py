@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag.core.clauses import Condition
 from crag.core.errors import FilterError
+from crag.core.filters.clauses import Condition
+from crag.core.filters.where import Filter, check, parse
 from crag.core.metadata import days_in, known_fields
-from crag.core.where import Filter, check, parse
 
 REPORT: dict[str, Any] = {
     "name": "acme.pdf",

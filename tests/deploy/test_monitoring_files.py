@@ -16,8 +16,8 @@ from typing import Any
 import httpx
 import pytest
 
-from crag.monitoring.metrics import Metrics
-from tests.monitoring.test_scraping import FACTS, calls
+from crag.analysis.monitoring.metrics import Metrics
+from tests.analysis.monitoring.test_scraping import FACTS, calls
 from tests.support.app_server import ROOT, Served, serving
 from tests.support.eventually import eventually
 from tests.support.visitor import visit

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from starlette.responses import PlainTextResponse
 
-from crag.monitoring.health import Health
-from crag.monitoring.scraping import Scraping
+from crag.analysis.monitoring.health import Health
+from crag.analysis.monitoring.scraping import Scraping
 from ui.edge.callers import Callers
 from ui.edge.headers import security_headers
 from ui.edge.middleware import Edge, Rules

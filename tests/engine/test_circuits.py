@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from crag.core.circuit import REST, RUNS
+from crag.analysis.monitoring.facts import facts_of
 from crag.core.config import AppConfig
 from crag.core.keys import Keys
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.monitoring.facts import facts_of
+from crag.runtime.circuit import REST, RUNS
 from crag.testing.fakes import FakeClock, ScriptedEvaluator
 from tests.support.failing_servers import LLM_KEY, TAVILY_KEY, Part, World, world
 from tests.support.small_library import WordEmbedder, fill

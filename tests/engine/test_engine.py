@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from crag.analysis.whatif.whatif import redecide
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import (
@@ -19,17 +20,16 @@ from crag.core.errors import (
     QuestionError,
     SettingsError,
 )
-from crag.core.eventlog import events_from_jsonl, events_to_jsonl
 from crag.core.settings import Settings
+from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation
 from crag.engine import Engine
 from crag.models.e5 import E5
 from crag.models.minilm import MiniLM
 from crag.providers.registry import choices
-from crag.strategies import STRATEGIES
+from crag.runtime.eventlog import events_from_jsonl, events_to_jsonl
 from crag.testing.fakes import ScriptedEvaluator
-from crag.whatif.whatif import redecide
 from tests.support.sizes import sized
 from tests.support.small_library import TEXTS, WordEmbedder, fill, spread
 from tests.support.small_pdf import small_pdf
@@ -220,7 +220,7 @@ changes = st.fixed_dictionaries(
 def test_what_if_equals_a_fresh_run(engine: Engine, drawn: dict[str, object]) -> None:
     """A stored run re-decided gives what asking anew gives, or says what it can't know; through a real library.
 
-    Over all settings and the graph alone: tests/whatif/test_whatif.py.
+    Over all settings and the graph alone: tests/analysis/whatif/test_whatif.py.
     """
     if not engine.library().documents.all():
         fill(engine)

@@ -12,11 +12,11 @@ import pytest
 
 from crag.core import events as ev
 from crag.core.errors import CragError, EmptyLibraryError, SettingsError
+from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.run.asking import Asking
-from crag.run.following import follow_run
-from crag.strategies import STRATEGIES
+from crag.pipeline.asking import Asking
+from crag.pipeline.following import follow_run
 from crag.testing.fakes import FixedRetriever, chunk_of
 from tests.support.small_library import fill
 

@@ -15,14 +15,15 @@ from pydantic import SecretStr
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import BudgetError, UnreachableError
-from crag.core.eventlog import events_from_jsonl, events_to_jsonl
 from crag.core.keys import Keys
+from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
-from crag.core.usage import Budget, Call, UsageTracker
+from crag.core.types import Call
 from crag.engine import Engine
 from crag.providers.chat import ChatModel
 from crag.providers.endpoint import Endpoint
-from crag.strategies import STRATEGIES
+from crag.runtime.eventlog import events_from_jsonl, events_to_jsonl
+from crag.runtime.usage import Budget, UsageTracker
 from crag.testing.fakes import FakeClock, ScriptedEvaluator
 from crag.web.webpage import read_page
 from tests.support.failing_servers import (

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from crag.conversation.history import leading_to
-from crag.conversation.model import LlmContextualizer
-from crag.conversation.rules import RuleContextualizer
+from crag.analysis.whatif.whatif import redecide
 from crag.core import events as ev
 from crag.core.errors import UnreachableError
 from crag.core.exchanges import Exchange
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.run.fallback import FallbackContextualizer
-from crag.run.graph import run_graph
+from crag.generation.conversation.history import leading_to
+from crag.generation.conversation.model import LlmContextualizer
+from crag.generation.conversation.rules import RuleContextualizer
+from crag.pipeline.fallback import FallbackContextualizer
+from crag.pipeline.graph import run_graph
 from crag.testing.fakes import FakeChat, FixedWeb
-from crag.whatif.whatif import redecide
 from tests.support.paths import GOOD, WEB, Case
 from tests.support.small_library import fill
 

@@ -13,7 +13,7 @@ from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.library import index_sync
+from crag.storage import index_sync
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.milvus_server import MilvusServer
 from tests.support.small_library import TEXTS, WordEmbedder, fill

@@ -12,7 +12,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import StorageError
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.library.cache import Cache
+from crag.storage.cache import Cache
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.library_makers import HashEmbedder
 

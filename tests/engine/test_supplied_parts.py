@@ -11,10 +11,10 @@ import pytest
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.settings import Settings
+from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Answer, Grade, Passage, RetrievedChunk, WebPage
 from crag.engine import Engine
-from crag.strategies import STRATEGIES
 from crag.testing.fakes import FixedWeb, ScriptedEvaluator, chunk_of
 from tests.support.small_library import WordEmbedder, fill
 

@@ -16,7 +16,7 @@ from crag.core.errors import EmptyLibraryError, FilterError, InputError, NotFoun
 from crag.core.trace import Trace
 from crag.core.types import Document, Grade, WebPage
 from crag.engine import Engine
-from crag.library.library import Library
+from crag.storage.library import Library
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.library_makers import HashEmbedder, make_document
 from tests.support.sizes import sized

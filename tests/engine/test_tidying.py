@@ -13,9 +13,9 @@ from crag.core.config import AppConfig
 from crag.core.errors import SettingsError
 from crag.core.purging import conditions_of
 from crag.engine import Engine
-from crag.library.library import Library
-from crag.library.store import count
-from crag.library.tables import purged
+from crag.storage.library import Library
+from crag.storage.store import count
+from crag.storage.tables import purged
 from tests.support.library_makers import HashEmbedder, make_document
 
 EMBEDDER = HashEmbedder()
@@ -67,7 +67,7 @@ def test_a_broken_library_stops_no_other(tmp_path: Path, caplog: pytest.LogCaptu
     file = tmp_path / "workspaces" / "a" / "library.db"
     file.write_bytes(file.read_bytes()[:100] + b"nothing of a library" * 500)
     engine = Engine(AppConfig(data=tmp_path, purge="--unverified"), embedder=EMBEDDER)
-    with caplog.at_level(logging.WARNING, logger="crag.run.libraries"):
+    with caplog.at_level(logging.WARNING, logger="crag.pipeline.libraries"):
         engine.tidy(threading.Event())
     assert "the library a was not purged" in caplog.text
     assert engine.library("b").size == (0, 0)

@@ -10,8 +10,8 @@ import pytest
 from crag.core.config import AppConfig
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.library import in_flight
-from crag.run.unfinished import settle_runs
+from crag.pipeline.unfinished import settle_runs
+from crag.storage import in_flight
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.small_library import WordEmbedder, fill
 

@@ -9,7 +9,7 @@ import pytest
 
 from crag.core.config import AppConfig
 from crag.core.types import Action, Passage
-from crag.evaluator.local import LocalEvaluator
+from crag.evaluation.local import LocalEvaluator
 from tests.support import local_models
 
 NOTICE = (

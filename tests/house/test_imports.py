@@ -106,20 +106,20 @@ UI = {
 
 # Outside crag only the pure parts of a step may be used beside the engine.
 PURE = {
-    "crag.conversation.history",
-    "crag.evaluator.trigger",
-    "crag.generate.disagreements",
-    "crag.generate.verification",
-    "crag.correct.keeping",
-    "crag.correct.strip_dependencies",
-    "crag.correct.refinement",
-    "crag.correct.scoring",
-    "crag.correct.strips",
+    "crag.generation.conversation.history",
+    "crag.evaluation.trigger",
+    "crag.generation.disagreements",
+    "crag.generation.verification",
+    "crag.evaluation.keeping",
+    "crag.evaluation.strip_dependencies",
+    "crag.evaluation.refinement",
+    "crag.evaluation.scoring",
+    "crag.evaluation.strips",
     "crag.ingest.media",
 }
 
 # The steps of a run and all that is computed from stored ones; only wiring makes parts that do work.
-ORCHESTRATION = ("crag.run.steps", "crag.run.graph", "crag.run.context", "crag.run.fallback")
+ORCHESTRATION = ("crag.pipeline.steps", "crag.pipeline.graph", "crag.pipeline.context", "crag.pipeline.fallback")
 
 OUTER = {"crag": set(), "ui": {"crag"}, "pages": {"crag", "ui"}, "app.py": {"crag", "ui", "pages"}}
 

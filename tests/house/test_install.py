@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from crag.sample import load_sample
+from crag.core.sample import load_sample
 from tests.support.small_pdf import small_pdf
 
 ROOT = Path(__file__).resolve().parents[2]

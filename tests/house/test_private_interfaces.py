@@ -1,7 +1,7 @@
 """What the product takes from other packages beside their public interfaces: each as it must be, or said in words.
 
 A failure here after an upgrade means: look at the named file before anything else. Two more are held where they are
-used: FAISS's memory by `tests/library/test_vectors.py`, Streamlit's store of sessions by `tests/edge/test_start.py`.
+used: FAISS's memory by `tests/storage/test_vectors.py`, Streamlit's store of sessions by `tests/edge/test_start.py`.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def all_code() -> str:
 
 
 def test_the_files_and_modules_that_a_page_names_are_there() -> None:
-    """Paths of tracked folders in code marks, and modules such as `crag.library`, perhaps with a name in them."""
+    """Paths of tracked folders in code marks, and modules such as `crag.storage`, perhaps with a name in them."""
     folders = "crag|ui|pages|docs|tests|training|benchmarks|samples|examples"
     gone = []
     for page in PAGES:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 import pytest
 from pydantic import BaseModel, Field, SecretStr
 
-from crag.core import waiting
 from crag.core.errors import (
     BudgetError,
     BusyError,
@@ -21,8 +20,10 @@ from crag.core.errors import (
     UnreachableError,
 )
 from crag.core.protocols import Cut
-from crag.core.usage import Budget, Call, UsageTracker
+from crag.core.types import Call
 from crag.providers.chat import FIRST_WAIT, TOKEN_CHARS, ChatModel, Endpoint, MeteredChat
+from crag.runtime import waiting
+from crag.runtime.usage import Budget, UsageTracker
 from crag.testing.fakes import FakeClock
 from tests.support.model_server import GRADE, KEY, WORDS, Server, serving
 

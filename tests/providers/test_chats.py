@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from crag.core.protocols import Chat
-from crag.core.usage import UsageTracker
 from crag.providers.chat import ChatModel
 from crag.providers.endpoint import Endpoint
+from crag.runtime.usage import UsageTracker
 from crag.testing.chat_contract import GRADE, ChatContract
 from crag.testing.fakes import FakeChat
 from tests.support.model_server import serving

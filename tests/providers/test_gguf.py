@@ -11,10 +11,10 @@ import pytest
 
 from crag.core.config import AppConfig
 from crag.core.keys import Keys
+from crag.pipeline import resolve
+from crag.pipeline.resolve import model_place, resolve_providers
+from crag.pipeline.status import problem
 from crag.providers.gguf import SLOTS, Fault, ModelFile, free_memory, inspect_model, model_files
-from crag.run import resolve
-from crag.run.resolve import model_place, resolve_providers
-from crag.run.status import problem
 from tests.support.real_server import model_file
 from tests.support.small_gguf import CHAT, small_gguf
 

@@ -14,17 +14,17 @@ import pytest
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import ModelFileError, UnreachableError
-from crag.core.eventlog import event_to_json
 from crag.core.keys import Keys
 from crag.core.settings import Settings
-from crag.core.types import Action
-from crag.core.usage import Budget, Call, UsageTracker
+from crag.core.types import Action, Call
 from crag.engine import Engine
 from crag.providers.chat import ChatModel, MeteredChat
 from crag.providers.discovery import try_model
 from crag.providers.endpoint import Endpoint
 from crag.providers.gguf import ModelFile, inspect_model
 from crag.providers.gguf_server import STARTS, GgufServer, server_of
+from crag.runtime.eventlog import event_to_json
+from crag.runtime.usage import Budget, UsageTracker
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.real_server import model_file
 from tests.support.small_gguf import small_gguf

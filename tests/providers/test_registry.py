@@ -13,19 +13,19 @@ from crag.cli.options import option_of, provider_settings
 from crag.core.config import AppConfig
 from crag.core.errors import SettingsError
 from crag.core.keys import Keys
-from crag.core.provider import Price, Provider
 from crag.core.trace import Trace
 from crag.engine import Engine
+from crag.pipeline.resolve import resolve_providers
+from crag.pipeline.status import outside_statuses
 from crag.providers import registry
-from crag.run.resolve import resolve_providers
-from crag.run.status import outside_statuses
-from crag.spending.prices import format_prices, price_of, table
+from crag.providers.prices import format_prices, price_of, table
+from crag.runtime.provider import Price, Provider
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.plugging import WEB, plugged
 from tests.support.small_library import WordEmbedder, fill
 
 GRADER = """
-from crag.core.provider import EvaluatorProvider
+from crag.runtime.provider import EvaluatorProvider
 from crag.core.types import Grade
 
 

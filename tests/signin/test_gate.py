@@ -11,8 +11,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from crag.admin.identity import Identity
 from crag.core.errors import AccessError
-from crag.teams.identity import Identity
 from tests.support import local_models
 from tests.support.signing_in import SECRET, claims_of
 from ui.app import collector, drafts, removals, signin

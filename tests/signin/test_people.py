@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from crag.admin.audit import AuditLog
+from crag.admin.identity import Identity
+from crag.admin.people import People
+from crag.admin.store import Store
 from crag.core.config import AppConfig
 from crag.core.errors import AccessError, InputError, NotFoundError
-from crag.teams.audit import AuditLog
-from crag.teams.identity import Identity
-from crag.teams.people import People
-from crag.teams.store import Store
 
 ISSUER = "http://provider.example"
 

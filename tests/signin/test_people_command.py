@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from crag.admin.audit import AuditLog
+from crag.admin.identity import Identity
+from crag.admin.people import people_of, settings_in_use
+from crag.admin.store import Store
 from crag.cli.main import main
 from crag.core.config import AppConfig
-from crag.library.key_value_store import IN_USE, KeyValueStore
-from crag.teams.audit import AuditLog
-from crag.teams.identity import Identity
-from crag.teams.people import people_of, settings_in_use
-from crag.teams.store import Store
+from crag.storage.key_value_store import IN_USE, KeyValueStore
 
 
 @pytest.fixture(autouse=True)

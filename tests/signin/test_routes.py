@@ -17,11 +17,11 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
+from crag.admin.audit import AuditLog, Entry
+from crag.admin.identity import Identity
+from crag.admin.people import People
+from crag.admin.store import Store
 from crag.core.config import AppConfig
-from crag.teams.audit import AuditLog, Entry
-from crag.teams.identity import Identity
-from crag.teams.people import People
-from crag.teams.store import Store
 from tests.support.app_server import serving
 from tests.support.signing_in import (
     SECRET,

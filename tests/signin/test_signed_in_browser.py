@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from crag.admin.audit import AuditLog
+from crag.admin.people import People
+from crag.admin.store import Store
 from crag.core.config import AppConfig
-from crag.teams.audit import AuditLog
-from crag.teams.people import People
-from crag.teams.store import Store
 from tests.support.app_server import serving
 from tests.support.browsing import OFF_SCREEN, settled, until
 from tests.support.signing_in import claims_of, cookie, openid_provider, secrets_file

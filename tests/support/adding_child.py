@@ -8,10 +8,10 @@ import itertools
 import sys
 from pathlib import Path
 
+from crag.core.filters.where import parse
 from crag.core.purging import Conditions
-from crag.core.where import parse
-from crag.library.library import Library
-from crag.library.records import server_at
+from crag.storage.library import Library
+from crag.storage.records import server_at
 from tests.support.library_makers import HashEmbedder, index_at, make_document
 
 

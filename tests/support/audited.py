@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from crag.teams.audit import AuditLog, Entry
-from crag.teams.store import Store
+from crag.admin.audit import AuditLog, Entry
+from crag.admin.store import Store
 
 
 def audited(data: Path) -> list[Entry]:

@@ -10,12 +10,12 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-from crag.backup.archive import Archive
-from crag.backup.home import home_of
-from crag.backup.restoring import Restore
-from crag.backup.sources import source_of
-from crag.backup.taking import take_backup
-from crag.backup.targets import target_of
+from crag.admin.backup.archive import Archive
+from crag.admin.backup.home import home_of
+from crag.admin.backup.restoring import Restore
+from crag.admin.backup.sources import source_of
+from crag.admin.backup.taking import take_backup
+from crag.admin.backup.targets import target_of
 from crag.core.config import AppConfig
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from crag.backup.archive import Archive
-from crag.backup.home import home_of
-from crag.backup.restoring import Restore, Restored
-from crag.backup.sources import source_of
-from crag.backup.taking import Taken, take_backup
-from crag.backup.targets import Target, target_of
+from crag.admin.audit import AuditLog, Entry
+from crag.admin.backup.archive import Archive
+from crag.admin.backup.home import home_of
+from crag.admin.backup.restoring import Restore, Restored
+from crag.admin.backup.sources import source_of
+from crag.admin.backup.taking import Taken, take_backup
+from crag.admin.backup.targets import Target, target_of
 from crag.core.config import AppConfig
-from crag.library.places import DatabaseHome, DataFolder
-from crag.teams.audit import AuditLog, Entry
+from crag.storage.places import DatabaseHome, DataFolder
 from tests.support.everything import Everything
 
 

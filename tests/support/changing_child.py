@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from crag.core.errors import EmptyLibraryError, NotFoundError
-from crag.library.library import Library
-from crag.library.records import server_at
+from crag.storage.library import Library
+from crag.storage.records import server_at
 from tests.support.library_makers import HashEmbedder, index_at, make_document
 
 KEPT = 6

@@ -11,17 +11,17 @@ from typing import Any
 
 import httpx
 
-from crag.core.access import Access
+from crag.admin.access import Access
 from crag.core.config import AppConfig
 from crag.core.errors import ReplyError
-from crag.core.listening import listening
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Strip, WebPage
 from crag.engine import Engine
-from crag.generate.extractive import ExtractiveGenerator
-from crag.server.app import app
-from crag.server.limits import Limits
-from crag.server.running import Server
+from crag.generation.extractive import ExtractiveGenerator
+from crag.integrations.http.app import app
+from crag.integrations.http.limits import Limits
+from crag.integrations.http.running import Server
+from crag.runtime.listening import listening
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.small_library import WordEmbedder, fill
 

@@ -6,9 +6,9 @@ Arguments: the folder and the database of the source, those of the target (no da
 import sys
 from pathlib import Path
 
-from crag.library.copying import TABLES, copy_library
-from crag.library.places import FolderPlace, Place, ServerPlace
-from crag.library.records import server_at
+from crag.storage.copying import TABLES, copy_library
+from crag.storage.places import FolderPlace, Place, ServerPlace
+from crag.storage.records import server_at
 
 
 def place(folder: str, url: str) -> Place:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from crag.analysis.evaluation.evaluate import add_set
+from crag.analysis.questions.sets import Question, QuestionSet
 from crag.core.config import AppConfig
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Strip, WebPage
 from crag.engine import Engine
-from crag.evaluation.evaluate import add_set
-from crag.questions.sets import Question, QuestionSet
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.small_library import WordEmbedder, fill, spread
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from sqlalchemy import insert, select
 
+from crag.admin.audit import AuditLog
+from crag.admin.store import Store
+from crag.admin.tables import audit, limits, links, members, metadata, people, usage, workspaces
 from crag.core.config import AppConfig
-from crag.library.key_value_store import CHOSEN, SIGNED_WITH
-from crag.library.library import Library
-from crag.library.places import DatabaseHome, DataFolder
-from crag.library.private import PrivateLibraries, name_of
-from crag.teams.audit import AuditLog
-from crag.teams.store import Store
-from crag.teams.tables import audit, limits, links, members, metadata, people, usage, workspaces
+from crag.storage.key_value_store import CHOSEN, SIGNED_WITH
+from crag.storage.library import Library
+from crag.storage.places import DatabaseHome, DataFolder
+from crag.storage.private import PrivateLibraries, name_of
 from tests.support.library_makers import HashEmbedder
 from tests.support.many_rows import fill, many, rows_of
 

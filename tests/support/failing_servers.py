@@ -17,7 +17,7 @@ from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
-from crag.core.connection import MAX_REPLY
+from crag.runtime.connection import MAX_REPLY
 
 Part = Literal["grade", "support", "select", "rewrite", "search", "fetch", "answer"]
 Failure = Literal["429", "500", "hang", "garbage", "words", "refused", "killed", "bomb", "loop", "endless"]

@@ -13,7 +13,7 @@ from crag.core.config import AppConfig
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.engine import Engine
-from crag.langchain.stores import retriever_of
+from crag.integrations.langchain.stores import retriever_of
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.small_library import TEXTS, WordEmbedder
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sqlalchemy import Update
 
 from crag.core.types import Chunk, Document, LineBox, Rect
-from crag.library.index_sync import OpenIndex
-from crag.library.library import Library
+from crag.storage.index_sync import OpenIndex
+from crag.storage.library import Library
 
 WORDS = (
     "harbour ledger copper willow orbit granite saffron lantern meadow turbine glacier anthem "

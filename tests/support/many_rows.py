@@ -7,11 +7,11 @@ from collections.abc import Callable
 from sqlalchemy import delete, insert, select
 
 from crag.core.types import Document
-from crag.library import store
-from crag.library.copying import TABLES
-from crag.library.library import Library
-from crag.library.places import Place
-from crag.library.tables import (
+from crag.storage import store
+from crag.storage.copying import TABLES
+from crag.storage.library import Library
+from crag.storage.places import Place
+from crag.storage.tables import (
     calls,
     evaluations,
     facts,

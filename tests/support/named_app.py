@@ -8,9 +8,9 @@ from pathlib import Path
 
 import streamlit as st
 
+from crag.admin.identity import Identity
+from crag.admin.people import Person
 from crag.core.errors import AccessError
-from crag.teams.identity import Identity
-from crag.teams.people import Person
 from tests.support.local_models import engine
 from ui.app.program import program
 from ui.edge import start

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_SERVED = "tests/backup/test_backing_up.py"
+_SERVED = "tests/admin/backup/test_backing_up.py"
 LONG = (
     _SERVED,
     "tests/browser/test_journey.py",
@@ -11,22 +11,22 @@ LONG = (
     "tests/engine/test_failures.py",
     "tests/app/test_ask_page.py",
     "tests/app/test_models_page.py",
-    "tests/questions/test_hostile_sets.py",
+    "tests/analysis/questions/test_hostile_sets.py",
     "tests/cli/test_evaluate_command.py",
     "tests/providers/test_real_server.py",
-    "tests/library/test_outages.py",
+    "tests/storage/test_outages.py",
     "tests/index/test_embedded_index.py",
     "tests/web/test_hostile_pages.py",
     "tests/web/test_hostile_replies.py",
     "tests/edge/test_server.py",
     "tests/app/test_evaluate_page.py",
     "tests/app/test_compare_page.py",
-    "tests/evaluation/test_evaluation_kill.py",
+    "tests/analysis/evaluation/test_evaluation_kill.py",
     "tests/examples/test_examples.py",
     "tests/cli/test_ask_command.py",
     "tests/ingest/test_unseen.py",
-    "tests/library/test_library_kill.py",
-    "tests/library/test_library_sharing.py",
+    "tests/storage/test_library_kill.py",
+    "tests/storage/test_library_sharing.py",
     "tests/engine/test_tenancy.py",
     "tests/app/test_warmup.py",
     "tests/cli/test_grade_command.py",
@@ -37,7 +37,7 @@ LONG = (
     "tests/app/test_documents_page.py",
     "tests/app/test_workspaces.py",
     "tests/providers/test_chat.py",
-    "tests/evaluator/test_llm_evaluator.py",
+    "tests/evaluation/evaluators/test_llm_evaluator.py",
 )
 
 
@@ -56,7 +56,7 @@ over many; or it has parsed the whole product."""
 
 
 WITH_SERVERS = (
-    *("tests/backup/", "tests/library/", "tests/limits/", "tests/teams/"),
+    *("tests/admin/backup/", "tests/storage/", "tests/admin/limits/", "tests/admin/teams/"),
     *("tests/index/test_milvus_failures.py", "tests/index/test_milvus_index.py", "tests/engine/test_tenancy.py"),
     *("tests/cli/test_copy_command.py", "tests/deploy/test_containers.py"),
 )

@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 
 from crag.core import events as ev
 from crag.core.settings import Settings
+from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
-from crag.core.usage import UsageTracker
-from crag.correct.rewriting import KeywordRewriter
-from crag.correct.strips import StripRefiner
-from crag.generate.extractive import ExtractiveGenerator
-from crag.generate.verification import CitationVerifier
-from crag.run.context import EventEmitter, RunContext
-from crag.run.fallback import FallbackWeb
-from crag.run.graph import run_graph
-from crag.run.guiding import Guide
-from crag.strategies import STRATEGIES
+from crag.evaluation.strips import StripRefiner
+from crag.generation.extractive import ExtractiveGenerator
+from crag.generation.verification import CitationVerifier
+from crag.pipeline.context import EventEmitter, RunContext
+from crag.pipeline.fallback import FallbackWeb
+from crag.pipeline.graph import run_graph
+from crag.pipeline.guiding import Guide
+from crag.retrieval.rewriting import KeywordRewriter
+from crag.runtime.usage import UsageTracker
 from crag.testing.fakes import FixedRetriever, FixedWeb, ScriptedEvaluator, chunk_of
 
 QUESTION = "What is the capital of France?"

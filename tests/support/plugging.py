@@ -9,7 +9,7 @@ import pytest
 __all__ = ["plugged"]
 
 WEB = """
-from crag.core.provider import Price, WebProvider
+from crag.runtime.provider import Price, WebProvider
 from crag.core.types import WebPage
 
 

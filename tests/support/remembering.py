@@ -16,7 +16,7 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
-from crag.evaluator.local import LocalEvaluator
+from crag.evaluation.local import LocalEvaluator
 from crag.models.cross_encoder import CrossEncoder, Reading
 from crag.models.e5 import E5
 

@@ -12,11 +12,11 @@ import pytest
 from pydantic import SecretStr
 
 from crag.core.errors import BudgetError, CancelledError, ProviderError, UnreachableError
-from crag.core.outgoing import MAX_QUERY
 from crag.core.protocols import PageReader, WebSearch
-from crag.core.provider import WebParts, WebProvider
-from crag.core.types import Unread
-from crag.core.usage import Budget, Call, UsageTracker
+from crag.core.types import Call, Unread
+from crag.runtime.outgoing import MAX_QUERY
+from crag.runtime.provider import WebParts, WebProvider
+from crag.runtime.usage import Budget, UsageTracker
 from crag.testing.fakes import FakeClock
 from crag.testing.websearch_contract import WebSearchContract
 from crag.web.fetching import PageFetcher

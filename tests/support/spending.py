@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from crag.admin.daily_budget import DailyBudget, DailyLimits
+from crag.admin.store import Store
+from crag.admin.usage_store import UsageStore
 from crag.core.errors import DayLimitError
-from crag.core.usage import Call
-from crag.limits.daily_budget import DailyBudget, DailyLimits
-from crag.limits.usage_store import UsageStore
-from crag.spending.prices import PRICES
-from crag.teams.store import Store
+from crag.core.types import Call
+from crag.providers.prices import PRICES
 
 
 def call(cost_model: str = "dear", error: str | None = None) -> Call:

@@ -1,11 +1,10 @@
 """Stored runs for tests of the Tune page: made from scores, without a graph."""
 
 from crag.core.settings import Settings
+from crag.core.strategies import STRATEGIES
 from crag.core.trace import Round, StepRecord, Trace
-from crag.core.types import Grade, RetrievedChunk
-from crag.core.usage import Call
-from crag.evaluator.trigger import decide
-from crag.strategies import STRATEGIES
+from crag.core.types import Call, Grade, RetrievedChunk
+from crag.evaluation.trigger import decide
 from crag.testing.fakes import chunk_of
 
 

@@ -9,6 +9,7 @@ from crag.core.types import (
     Action,
     Aggregation,
     Answer,
+    Call,
     Chunk,
     Citation,
     Decision,
@@ -19,7 +20,6 @@ from crag.core.types import (
     Unread,
     WebPage,
 )
-from crag.core.usage import Call
 
 NASTY = "<img src=x onerror=alert(1)>"
 

@@ -17,17 +17,17 @@ from crag.core import events as ev
 from crag.core.errors import ProviderError, UnreachableError
 from crag.core.protocols import Messages
 from crag.core.settings import Settings
+from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation, Chunk, Grade, Passage, RetrievedChunk, WebPage
-from crag.core.usage import UsageTracker
-from crag.correct.selection import LlmStripSelector
-from crag.correct.strips import StripRefiner
-from crag.generate.extractive import ExtractiveGenerator
-from crag.generate.verification import CitationVerifier
-from crag.run.context import EventEmitter, RunContext
-from crag.run.fallback import FallbackRewriter, FallbackWeb
-from crag.run.graph import run_graph
-from crag.strategies import STRATEGIES
+from crag.evaluation.selection import LlmStripSelector
+from crag.evaluation.strips import StripRefiner
+from crag.generation.extractive import ExtractiveGenerator
+from crag.generation.verification import CitationVerifier
+from crag.pipeline.context import EventEmitter, RunContext
+from crag.pipeline.fallback import FallbackRewriter, FallbackWeb
+from crag.pipeline.graph import run_graph
+from crag.runtime.usage import UsageTracker
 from crag.testing.fakes import FakeChat, FixedWeb, ScriptedEvaluator, chunk_of
 
 QUESTION = "How long is the northern bridge over the wide river?"

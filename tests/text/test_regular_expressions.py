@@ -17,10 +17,10 @@ from tests.support.patterns import calls, foreign, slow
 from tests.support.product import ROOT
 
 BUILT = {
-    "crag/backup/taking.py: f'{begins}": "re.compile(rf'crag-a-{_STAMP}\\.zip')",
-    "crag/conversation/rules.py: f'\\\\b{preposition}": "re.compile(r'\\bas of (?:the )?', re.IGNORECASE)",
-    "crag/correct/rewriting.py: f'\\\\b{re.escape(_stem(word))}": "re.compile(r'\\baa')",
-    "crag/generate/citations.py: f'(?<!\\\\w){re.escape(wanted)}": "re.compile(r'(?<!\\w)a\\ a(?!\\w)')",
+    "crag/admin/backup/taking.py: f'{begins}": "re.compile(rf'crag-a-{_STAMP}\\.zip')",
+    "crag/generation/conversation/rules.py: f'\\\\b{preposition}": "re.compile(r'\\bas of (?:the )?', re.IGNORECASE)",
+    "crag/retrieval/rewriting.py: f'\\\\b{re.escape(_stem(word))}": "re.compile(r'\\baa')",
+    "crag/generation/citations.py: f'(?<!\\\\w){re.escape(wanted)}": "re.compile(r'(?<!\\w)a\\ a(?!\\w)')",
     "crag/text/injection.py: form": "_rules()",
     "crag/text/dates.py: form": "_FORMS",
     "crag/web/markup.py: f'</{name}": "re.compile(r'</a(?=[\\s/>])[^>]*+>?', re.IGNORECASE)",
@@ -30,9 +30,9 @@ BUILT = {
 """Of a pattern that is built at run time how its source begins, and what holds it: an expression in its module."""
 
 WINDOWS = {
-    "crag/evaluator/short.py: _OUT_OF": 40,
-    "crag/generate/short.py: _VALUE": 40,
-    "crag/questions/values.py: PAGES": 60,
+    "crag/evaluation/short.py: _OUT_OF": 40,
+    "crag/generation/short.py: _VALUE": 40,
+    "crag/analysis/questions/values.py: PAGES": 60,
     "crag/text/names.py: _OPENS": 8,
     "crag/text/numerals.py: _BEFORE": 24,
     "crag/text/sentences.py: _NEXT": 48,

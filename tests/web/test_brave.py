@@ -14,8 +14,9 @@ from pydantic import SecretStr
 
 from crag.core.errors import KeyRejectedError, WebSearchError
 from crag.core.protocols import WebSearch
-from crag.core.provider import WebParts
-from crag.core.usage import Call, UsageTracker
+from crag.core.types import Call
+from crag.runtime.provider import WebParts
+from crag.runtime.usage import UsageTracker
 from crag.web.brave import BRAVE, MOST_WORDS
 from tests.support.search_replies import COMETS
 from tests.support.searching_contract import KEY, SearchingContract, failure

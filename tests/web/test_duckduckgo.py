@@ -11,9 +11,9 @@ from ddgs.engines.duckduckgo import Duckduckgo
 
 from crag.core.errors import WebSearchError
 from crag.core.protocols import WebSearch
-from crag.core.provider import WebParts
-from crag.core.types import Unread
-from crag.core.usage import Call, UsageTracker
+from crag.core.types import Call, Unread
+from crag.runtime.provider import WebParts
+from crag.runtime.usage import UsageTracker
 from crag.web.ddgs_page import ADDRESS, MAX_BYTES, _Engine, translate_error
 from crag.web.duckduckgo import DUCKDUCKGO
 from tests.support.search_replies import COMETS, duckduckgo, duckduckgo_none, duckduckgo_puzzle

@@ -14,17 +14,17 @@ import httpx
 import pytest
 from pydantic import BaseModel, SecretStr
 
-from crag.core.connection import MAX_REPLY, BoundedClient, OversizedError, PackingError
 from crag.core.errors import CragError, ProviderError, ReplyError, UnreachableError, WebSearchError
-from crag.core.provider import WebParts
 from crag.core.types import WebPage
-from crag.core.usage import Budget, UsageTracker
-from crag.core.waiting import CLOCK, Clock
 from crag.providers.chat import ChatModel, MeteredChat
 from crag.providers.discovery import list_models
 from crag.providers.endpoint import Endpoint
 from crag.providers.registry import webs
 from crag.providers.rerank import Reranker
+from crag.runtime.connection import MAX_REPLY, BoundedClient, OversizedError, PackingError
+from crag.runtime.provider import WebParts
+from crag.runtime.usage import Budget, UsageTracker
+from crag.runtime.waiting import CLOCK, Clock
 from crag.testing.fakes import FakeClock
 from crag.web.fetching import PageFetcher
 from tests.support.sizes import thinned

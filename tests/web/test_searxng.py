@@ -11,9 +11,9 @@ import pytest
 
 from crag.core.errors import ProviderError, WebSearchError
 from crag.core.protocols import WebSearch
-from crag.core.provider import WebParts
 from crag.core.types import Unread
-from crag.core.usage import UsageTracker
+from crag.runtime.provider import WebParts
+from crag.runtime.usage import UsageTracker
 from crag.web.searxng import SEARXNG
 from tests.support.search_replies import COMETS
 from tests.support.searching_contract import SearchingContract, failure

@@ -11,8 +11,9 @@ from pydantic import SecretStr
 
 from crag.core.errors import KeyRejectedError, ProviderError, UnreachableError
 from crag.core.errors import WebSearchError as Failed
-from crag.core.provider import WebParts
-from crag.core.usage import Call, UsageTracker
+from crag.core.types import Call
+from crag.runtime.provider import WebParts
+from crag.runtime.usage import UsageTracker
 from crag.web.tavily import TAVILY
 from tests.support.search_replies import COMETS, tavily, tavily_failure
 from tests.support.searching_contract import KEY, SearchingContract, failure

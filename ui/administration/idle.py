@@ -7,8 +7,8 @@ from datetime import date
 
 import streamlit as st
 
+from crag.admin.idle import Ending
 from crag.core.errors import CragError
-from crag.limits.idle import Ending
 from ui.app.program import program
 from ui.app.session import Session
 from ui.kit import problems, words

@@ -9,8 +9,8 @@ from typing import get_args
 
 import streamlit as st
 
-from crag.questions.tables import csv_export, guard_formula
-from crag.teams.audit import AuditedAct, Entry
+from crag.admin.audit import AuditedAct, Entry
+from crag.analysis.questions.tables import csv_export, guard_formula
 from ui.app.program import program
 from ui.app.session import Session
 from ui.kit import downloads

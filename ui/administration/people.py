@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crag.admin.people import GIVEN_ROLES, Person
+from crag.admin.roles import Role
+from crag.analysis.questions.tables import guard_formula
 from crag.core.errors import CragError
-from crag.core.roles import Role
-from crag.questions.tables import guard_formula
-from crag.teams.people import GIVEN_ROLES, Person
 from ui.app.program import program
 from ui.app.session import Session
 from ui.kit import html as h

@@ -7,9 +7,9 @@ from datetime import datetime
 
 import streamlit as st
 
+from crag.admin.workspaces import Workspace
+from crag.analysis.questions.tables import guard_formula
 from crag.core.errors import CragError
-from crag.questions.tables import guard_formula
-from crag.teams.workspaces import Workspace
 from ui.administration import idle
 from ui.app import entering, removing
 from ui.app.program import program

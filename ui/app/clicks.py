@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec
 
-from crag.core.roles import Permission
+from crag.admin.roles import Permission
 from ui.app.jobs import Job
 from ui.app.presence import Presence
 from ui.kit import problems

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from crag.teams.people import Person
+from crag.admin.people import Person
 from ui.app import entering
 
 _FIELDS = ("question", "compare-question")

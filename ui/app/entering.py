@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from crag.admin.actors import Actor, Principal
+from crag.admin.links import Link
+from crag.admin.roles import Role
+from crag.admin.workspaces import Shared, Workspace, own_name
 from crag.core.errors import AccessError
-from crag.core.roles import Role
 from crag.engine import Engine
-from crag.teams.actors import Actor, Principal
-from crag.teams.links import Link
-from crag.teams.workspaces import Shared, Workspace, own_name
 from ui.app import workspaces
 from ui.app.visitor import Visitor
 

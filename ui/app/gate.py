@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from crag.admin.people import Person
 from crag.core.errors import AccessError, CragError
-from crag.teams.people import Person
 from ui.app import drafts, signin
 from ui.app.program import program
 from ui.app.signin import SignIn

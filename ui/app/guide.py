@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from crag.core.roles import Role
+from crag.admin.roles import Role
 from ui.app import entering, gate
 from ui.app.entering import Entered
 from ui.app.menu import called

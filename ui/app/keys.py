@@ -11,9 +11,9 @@ from pydantic import SecretStr
 from crag.core.config import AppConfig
 from crag.core.errors import InputError
 from crag.core.keys import Keys
-from crag.core.provider import Provider
+from crag.pipeline.resolve import bare
 from crag.providers import registry
-from crag.run.resolve import bare
+from crag.runtime.provider import Provider
 
 _KEY = re.compile(r"[!-~]{1,1000}")
 

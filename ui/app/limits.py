@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 import streamlit as st
 
+from crag.admin import told
 from crag.core.errors import CragError
-from crag.limits import told
 from ui.app.presence import Presence
 from ui.app.program import program
 from ui.app.session import Session

@@ -18,9 +18,9 @@ from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.media_file_storage import MediaFileKind, MediaFileStorage
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from crag.admin.people import Person
 from crag.core.errors import CragError
 from crag.engine import Engine
-from crag.teams.people import Person
 from ui.app import entering, signin
 
 COOKIE = "crag_browser"

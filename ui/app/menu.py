@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crag.admin.roles import may
+from crag.admin.workspaces import own_name
 from crag.core.errors import AccessError, CragError
-from crag.core.roles import may
-from crag.teams.workspaces import own_name
 from ui.app import entering, gate, sharing
 from ui.app.entering import Entered
 from ui.app.program import program

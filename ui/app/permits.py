@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 from crag.core.config import AppConfig
 from crag.core.errors import NotFoundError
 from crag.core.fields import meta
-from crag.core.provider import Provider
+from crag.core.sample import shipped_sample
+from crag.pipeline.resolve import bare
 from crag.providers import registry
 from crag.providers.registry import GGUF
-from crag.run.resolve import bare
-from crag.sample import shipped_sample
+from crag.runtime.provider import Provider
 from ui.app.program import overridden
 
 _DECLARED = tuple(

@@ -8,10 +8,10 @@ from typing import Any
 
 import streamlit as st
 
+from crag.admin.audit import AuditedAct
+from crag.admin.people import Person
+from crag.admin.roles import Permission
 from crag.core.errors import AccessError, CragError
-from crag.core.roles import Permission
-from crag.teams.audit import AuditedAct
-from crag.teams.people import Person
 from ui.app import entering, gate
 from ui.app.entering import Entered
 from ui.app.jobs import Job

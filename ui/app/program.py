@@ -13,16 +13,16 @@ from typing import Any
 
 import streamlit as st
 
+from crag.admin.audit import format_setting
+from crag.admin.people import Person, settings_in_use
 from crag.core.config import AppConfig
 from crag.core.errors import SettingsError, StorageError
 from crag.core.keys import Keys
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.library.key_value_store import CHOSEN, IN_USE, KeyValueStore
-from crag.library.records import server_at
 from crag.providers.registry import FOLDER
-from crag.teams.audit import format_setting
-from crag.teams.people import Person, settings_in_use
+from crag.storage.key_value_store import CHOSEN, IN_USE, KeyValueStore
+from crag.storage.records import server_at
 from ui.app import removals, signin, tidying, warmup, workspaces
 from ui.app.jobs import Jobs
 

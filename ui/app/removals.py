@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 
+from crag.admin.roles import may
 from crag.core.errors import StorageError
-from crag.core.roles import may
 from crag.engine import Engine
 from ui.app.jobs import Jobs
 

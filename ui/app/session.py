@@ -7,22 +7,22 @@ from typing import Any
 
 import streamlit as st
 
-from crag.conversation.history import EXCHANGES, leading_to
+from crag.admin.audit import format_setting
 from crag.core.config import AppConfig
 from crag.core.errors import CragError, NotFoundError
 from crag.core.events import Event
 from crag.core.exchanges import Exchange
+from crag.core.filters.scope import Scope, narrow_filter
 from crag.core.keys import Keys
 from crag.core.policy import to_web
-from crag.core.scope import Scope, narrow_filter
+from crag.core.sample import Sample
 from crag.core.settings import Settings
+from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
-from crag.library.library import Library
-from crag.run.resolve import ProviderPlan
-from crag.run.unfinished import settle_runs
-from crag.sample import Sample
-from crag.strategies import STRATEGIES
-from crag.teams.audit import format_setting
+from crag.generation.conversation.history import EXCHANGES, leading_to
+from crag.pipeline.resolve import ProviderPlan
+from crag.pipeline.unfinished import settle_runs
+from crag.storage.library import Library
 from ui.app import keys, navigation, permits, weighing, workspaces
 from ui.app.jobs import Job
 from ui.app.presence import REFUSALS as REFUSALS

@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 import streamlit as st
 from streamlit.config import get_option
 
+from crag.admin.links import LONGEST, Link
+from crag.admin.roles import Role
+from crag.admin.workspaces import Kind, Member
 from crag.core.errors import AccessError
-from crag.core.roles import Role
 from crag.engine import Engine
-from crag.teams.links import LONGEST, Link
-from crag.teams.workspaces import Kind, Member
 from ui.app import entering, gate, removing
 from ui.app.entering import Entered
 from ui.app.program import program

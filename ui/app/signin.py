@@ -1,7 +1,7 @@
 """Sign-in by OpenID Connect: at which providers, by the `[auth]` section of the secrets, and which sign-ins count.
 
 Streamlit leads to the provider and back and keeps what the provider said in a signed cookie. Whose cookie it is, of
-which provider and how old, is decided here; who that is and what they may do, in `crag.teams.people`.
+which provider and how old, is decided here; who that is and what they may do, in `crag.admin.people`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from streamlit import auth_util
 from streamlit.config import get_option
 from streamlit.errors import StreamlitSecretNotFoundError
 
-from crag.core.access import is_loopback
+from crag.admin.access import is_loopback
+from crag.admin.identity import EMAIL_CLAIM, Identity
 from crag.core.errors import AccessError
-from crag.teams.identity import EMAIL_CLAIM, Identity
 
 _log = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from crag.core.roles import Permission, Role, may
+from crag.admin.roles import Permission, Role, may
 
 __all__ = ["Visitor"]
 

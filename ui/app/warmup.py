@@ -46,7 +46,7 @@ def begin(engine: Engine) -> Warmup:
 def _warm(engine: Engine, ending: threading.Event) -> bool:
     """Whether everything is loaded."""
     try:
-        import crag.run.graph  # noqa: F401  LangGraph takes most of a second
+        import crag.pipeline.graph  # noqa: F401  LangGraph takes most of a second
 
         if ending.is_set():
             return False

@@ -7,7 +7,7 @@ from streamlit.config import get_option
 
 from crag.core.config import AppConfig
 from crag.engine import Engine
-from crag.library.private import name_of
+from crag.storage.private import name_of
 from ui.app import signin
 from ui.kit.drawing import keep_places
 

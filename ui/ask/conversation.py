@@ -7,12 +7,12 @@ from typing import Any
 
 import streamlit as st
 
-from crag.core.origins import OWN, origin_text, origin_word
+from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Action
-from crag.library.runs import RunSummary
-from crag.run.unfinished import settle_runs
-from crag.strategies import STRATEGIES
+from crag.pipeline.unfinished import settle_runs
+from crag.runtime.origins import OWN, origin_text, origin_word
+from crag.storage.runs import RunSummary
 from ui.app import limits, workspaces
 from ui.app.program import program
 from ui.app.session import REFUSALS, Session

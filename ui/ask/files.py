@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from crag.core.eventlog import events_to_jsonl
 from crag.core.trace import Trace
 from crag.export import markdown
-from crag.library.runs import Unreadable
+from crag.runtime.eventlog import events_to_jsonl
+from crag.storage.runs import Unreadable
 from ui.app.session import Session
 from ui.kit import downloads
 from ui.kit import html as h

@@ -14,7 +14,7 @@ from crag.core.events import Event
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action
-from crag.core.wording import stored_sentence
+from crag.messages.wording import stored_sentence
 from ui.app import clicks, moving
 from ui.app.jobs import Job
 from ui.app.session import Session

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import streamlit as st
 
+from crag.core.filters.scope import Scope
 from crag.core.metadata import tags_of
-from crag.core.scope import Scope
 from ui.app.session import Session
 from ui.kit import problems, words
 from ui.kit.drawing import keep_places

@@ -6,15 +6,15 @@ from collections.abc import Iterable
 
 import streamlit as st
 
+from crag.analysis.whatif.whatif import WhatIf, redecide
 from crag.core.errors import SettingsError
-from crag.core.origins import lacking_sentence
 from crag.core.settings import Settings
+from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import KeepReason, Strip
-from crag.core.wording import decision_sentence, words_text
-from crag.strategies import STRATEGIES
+from crag.messages.wording import decision_sentence, words_text
+from crag.runtime.origins import lacking_sentence
 from crag.text.words import count_words
-from crag.whatif.whatif import WhatIf, redecide
 from ui.app.clicks import requires
 from ui.app.session import Session
 from ui.kit import forms, words

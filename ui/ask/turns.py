@@ -14,7 +14,7 @@ import streamlit as st
 from crag.core.errors import CragError
 from crag.core.trace import Trace
 from crag.core.types import Action
-from crag.core.wording import short_text
+from crag.messages.wording import short_text
 from ui.app.session import MOST_TURNS, Session
 from ui.kit import html as h
 from ui.kit import words

@@ -7,9 +7,9 @@ from typing import Any
 import streamlit as st
 
 from crag.core.settings import Settings
+from crag.core.strategies import STRATEGIES
 from crag.core.types import Action
-from crag.run.admission import check_question
-from crag.strategies import STRATEGIES
+from crag.pipeline.admission import check_question
 from ui.app.session import REFUSALS, Session
 from ui.compare import state
 from ui.compare.state import MOST, QUESTION, Way

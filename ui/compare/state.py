@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import streamlit as st
 
 from crag.core.settings import Settings
+from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Action
-from crag.strategies import STRATEGIES
 from ui.app import navigation
 from ui.app.session import Session
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crag.comparing.differences import HANDED, Differences, Figure, Item, Value
+from crag.analysis.comparing.differences import HANDED, Differences, Figure, Item, Value
 from crag.core.types import Action
-from crag.spending.prices import money
+from crag.providers.prices import money
 from ui.compare.lanes import Lane
 from ui.kit import html as h
 from ui.kit import words

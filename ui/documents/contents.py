@@ -7,9 +7,9 @@ from typing import Any
 
 import streamlit as st
 
+from crag.analysis.questions.tables import guard_formula
 from crag.core.track import Track
 from crag.core.types import Chunk
-from crag.questions.tables import guard_formula
 from ui.app.session import Session
 from ui.documents import leaves
 from ui.documents.holdings import Held

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import streamlit as st
 
-from crag.library.in_flight import InFlightJob
+from crag.storage.in_flight import InFlightJob
 from ui.app.clicks import requires
 from ui.app.session import Session
 from ui.kit import problems, words

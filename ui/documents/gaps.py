@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from crag.core.origins import origins_text
-from crag.gaps.coverage import RUNS, FoundPage, Gap, found_pages, gaps
+from crag.analysis.gaps.coverage import RUNS, FoundPage, Gap, found_pages, gaps
 from crag.ingest.media import ENDINGS
-from crag.library.library import Library
+from crag.runtime.origins import origins_text
+from crag.storage.library import Library
 from ui.app import navigation
 from ui.app.clicks import requires
 from ui.app.program import program

@@ -9,7 +9,7 @@ import streamlit as st
 
 from crag.core.metadata import Fields, fields_of, written_field
 from crag.core.types import Document
-from crag.library.facts import Standing
+from crag.storage.facts import Standing
 from ui.app.program import program
 from ui.app.session import Session
 

@@ -23,7 +23,7 @@ from crag.core.ingesting import (
     ReadingQueued,
     RecognisingPage,
 )
-from crag.core.wording import left_text, lost_text
+from crag.messages.wording import left_text, lost_text
 from ui.app.jobs import Job
 from ui.kit import html as h
 from ui.kit import problems, words

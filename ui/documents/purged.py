@@ -7,9 +7,9 @@ from datetime import datetime
 
 import streamlit as st
 
+from crag.analysis.questions.tables import guard_formula
 from crag.core.purging import Due, conditions_of
-from crag.library.purges import UNDO_HOURS
-from crag.questions.tables import guard_formula
+from crag.storage.purges import UNDO_HOURS
 from ui.app.session import Session
 from ui.kit import html as h
 from ui.kit import problems, words

@@ -9,8 +9,8 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from crag.analysis.questions.tables import guard_formula
 from crag.core.metadata import written_field
-from crag.questions.tables import guard_formula
 from ui.documents.holdings import Held
 from ui.kit import words
 

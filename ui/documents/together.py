@@ -8,8 +8,8 @@ from typing import Any
 
 import streamlit as st
 
+from crag.core.filters.scope import Scope
 from crag.core.metadata import Fields, Value, checked_fields, read_field
-from crag.core.scope import Scope
 from ui.app import navigation
 from ui.app.session import Session
 from ui.documents import addresses, fields, table

@@ -14,7 +14,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from crag.ingest.identity import safe_name
-from crag.library.in_flight import InFlightJob
+from crag.storage.in_flight import InFlightJob
 from ui.app import clicks
 from ui.app.jobs import Job, Work
 from ui.app.program import program

@@ -6,7 +6,7 @@ import logging
 import threading
 import traceback
 
-from crag.core.rates import Buckets
+from crag.runtime.rates import Buckets
 
 FRAMEWORKS = ("streamlit", "starlette", "uvicorn", "asyncio")
 PER_MINUTE = 30

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from crag.monitoring.health import Health
+from crag.analysis.monitoring.health import Health
 from ui.edge.callers import Callers
 from ui.edge.headers import Header, values, with_headers
 from ui.edge.refusals import RefusalLog

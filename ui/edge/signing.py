@@ -17,10 +17,10 @@ from streamlit.auth_util import get_cookie_with_chunks
 from streamlit.web.server.server_util import get_cookie_secret
 from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
 
+from crag.admin.people import Person
+from crag.admin.roles import may
 from crag.core.errors import AccessError, CragError, StorageError
-from crag.core.rates import Buckets
-from crag.core.roles import may
-from crag.teams.people import Person
+from crag.runtime.rates import Buckets
 from ui.app import signin
 from ui.app.program import program
 from ui.app.signin import Signed, SignIn

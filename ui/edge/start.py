@@ -26,13 +26,13 @@ from streamlit.runtime import runtime as streamlit_runtime
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.stats import CACHE_MEMORY_FAMILY, CacheStat
 
+from crag.analysis.monitoring.health import Health
+from crag.analysis.monitoring.scraping import Scraping, metrics_token
 from crag.core.config import AppConfig
 from crag.core.errors import CragError
-from crag.core.heaps import share_heaps
-from crag.core.listening import room_for_files
-from crag.library.records import server_at
-from crag.monitoring.health import Health
-from crag.monitoring.scraping import Scraping, metrics_token
+from crag.runtime.heaps import share_heaps
+from crag.runtime.listening import room_for_files
+from crag.storage.records import server_at
 from ui.app import media, notices, signin, tabs, weighing, workspaces
 from ui.app.program import at_start, program
 from ui.edge import processes

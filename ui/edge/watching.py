@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from starlette.responses import JSONResponse, Response
 from starlette.types import Scope
 
-from crag.core.circuit import OpenCircuit
+from crag.analysis.monitoring.health import Health
+from crag.analysis.monitoring.metrics import Metrics, Sources, standing
+from crag.analysis.monitoring.scraping import Scrape, Scraping
 from crag.core.errors import CragError
 from crag.core.trace import Trace
-from crag.monitoring.health import Health
-from crag.monitoring.metrics import Metrics, Sources, standing
-from crag.monitoring.scraping import Scrape, Scraping
-from crag.spending.prices import Price, usable
+from crag.providers.prices import Price, usable
+from crag.runtime.circuit import OpenCircuit
 from ui.app.program import program
 from ui.app.tabs import open_tabs
 from ui.edge.sizes import Uploads

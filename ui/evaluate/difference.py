@@ -6,9 +6,9 @@ import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
-from crag.metrics.intervals import LEVEL
-from crag.metrics.metrics import ResultRow
-from crag.metrics.results import ROUGH, UNTIMED, Difference
+from crag.analysis.metrics.intervals import LEVEL
+from crag.analysis.metrics.metrics import ResultRow
+from crag.analysis.metrics.results import ROUGH, UNTIMED, Difference
 from ui.evaluate.measures import GROUPS, PLOTTED, as_text, label, signed
 from ui.evaluate.rows import facts, taken
 from ui.kit import html as h

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from crag.metrics.metrics import ResultRow
-from crag.metrics.results import MEASURES, STEP_SECONDS
+from crag.analysis.metrics.metrics import ResultRow
+from crag.analysis.metrics.results import MEASURES, STEP_SECONDS
 from ui.kit import words
 
 

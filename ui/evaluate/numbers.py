@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from crag.evaluation.evaluate import Evaluation, rows, spending
-from crag.library.library import Library
-from crag.metrics.metrics import ResultRow
-from crag.metrics.results import Difference, Result, compare_results, summed_up
-from crag.spending.costs import Spent
+from crag.analysis.evaluation.evaluate import Evaluation, rows, spending
+from crag.analysis.metrics.metrics import ResultRow
+from crag.analysis.metrics.results import Difference, Result, compare_results, summed_up
+from crag.providers.costs import Spent
+from crag.storage.library import Library
 from ui.app.session import Session
 from ui.evaluate import work
 from ui.run.meter import in_use

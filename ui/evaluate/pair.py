@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
+from crag.analysis.evaluation.evaluate import Evaluation
+from crag.analysis.metrics.results import Difference
 from crag.core.errors import InputError
-from crag.evaluation.evaluate import Evaluation
-from crag.metrics.results import Difference
 from ui.app.session import Session
 from ui.evaluate import numbers
 from ui.evaluate.difference import Change, changes, intervals, listed, sentences

@@ -7,10 +7,10 @@ from typing import Any
 
 import streamlit as st
 
+from crag.analysis.evaluation.evaluate import Evaluation
+from crag.analysis.metrics.metrics import ResultRow
+from crag.analysis.metrics.results import MEASURES, Result, flat
 from crag.core.errors import InputError
-from crag.evaluation.evaluate import Evaluation
-from crag.metrics.metrics import ResultRow
-from crag.metrics.results import MEASURES, Result, flat
 from ui.app import navigation
 from ui.app.session import Session
 from ui.evaluate import numbers, work

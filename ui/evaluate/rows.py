@@ -7,9 +7,9 @@ from typing import TypeVar
 
 import streamlit as st
 
+from crag.analysis.evaluation.evaluate import Evaluation
+from crag.analysis.metrics.metrics import ResultRow
 from crag.core.errors import NotFoundError
-from crag.evaluation.evaluate import Evaluation
-from crag.metrics.metrics import ResultRow
 from ui.app import navigation
 from ui.app.session import Session
 from ui.evaluate.measures import FILTERS, as_text, found

@@ -10,11 +10,11 @@ from typing import Literal
 
 import streamlit as st
 
+from crag.analysis.evaluation.evaluate import Evaluation, add_set, question_set
+from crag.analysis.questions.sets import MOST_BYTES, MOST_QUESTIONS, QuestionSet, read_set
 from crag.core.errors import CragError, InputError
-from crag.evaluation.evaluate import Evaluation, add_set, question_set
-from crag.library.evaluations import StoredSet
-from crag.library.library import Library
-from crag.questions.sets import MOST_BYTES, MOST_QUESTIONS, QuestionSet, read_set
+from crag.storage.evaluations import StoredSet
+from crag.storage.library import Library
 from ui.app import guide
 from ui.app.program import program
 from ui.app.session import REFUSALS, Session

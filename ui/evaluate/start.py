@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from crag.analysis.evaluation.evaluate import Evaluation
 from crag.core.config import AppConfig
-from crag.evaluation.evaluate import Evaluation
-from crag.library.evaluations import StoredSet
-from crag.strategies import STRATEGIES
+from crag.core.strategies import STRATEGIES
+from crag.storage.evaluations import StoredSet
 from ui.app.clicks import requires
 from ui.app.session import REFUSALS, Session
 from ui.documents import progress, uploads

@@ -10,13 +10,13 @@ from typing import Any
 
 import streamlit as st
 
+from crag.analysis.evaluation.asking import Progress
+from crag.analysis.evaluation.evaluate import evaluate, rows
+from crag.analysis.metrics.metrics import ResultRow
 from crag.core.config import AppConfig
 from crag.core.errors import InputError
 from crag.core.settings import Settings
-from crag.evaluation.asking import Progress
-from crag.evaluation.evaluate import evaluate, rows
-from crag.library.library import Library
-from crag.metrics.metrics import ResultRow
+from crag.storage.library import Library
 from ui.app.jobs import Job
 from ui.app.program import program
 from ui.app.session import Session

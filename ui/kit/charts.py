@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from crag.metrics.calibration import PrecisionRecall, Reliability, Roc
-from crag.thresholds.sweep import Sweep
+from crag.analysis.metrics.calibration import PrecisionRecall, Reliability, Roc
+from crag.analysis.thresholds.sweep import Sweep
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from crag.core.fields import meta
 from crag.core.settings import Settings
 from crag.core.types import Action, Aggregation
-from crag.run.admission import QUESTION_CHARS
+from crag.pipeline.admission import QUESTION_CHARS
 from ui.kit import html as h
 from ui.kit.drawing import draw
 from ui.kit.safe import markdown

@@ -10,7 +10,7 @@ import streamlit as st
 
 from crag.core.errors import CragError, StorageError
 from crag.core.makers import name_in_sentence
-from crag.core.wording import about
+from crag.messages.wording import about
 from ui.kit.safe import markdown
 
 

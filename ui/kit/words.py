@@ -8,11 +8,11 @@ from typing import Any
 
 from crag.core.fields import meta
 from crag.core.settings import Settings
+from crag.core.strategies import STRATEGIES
 from crag.core.types import Action, Chunk, Citation, Step
-from crag.core.wording import count as count
 from crag.ingest.media import NAMES
+from crag.messages.wording import count as count
 from crag.providers import registry
-from crag.strategies import STRATEGIES
 
 ICONS = {Action.CORRECT: "✓", Action.AMBIGUOUS: "≈", Action.INCORRECT: "✕"}
 """A shape for each action, so that colour never speaks alone."""

@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 
 import streamlit as st
 
+from crag.analysis.monitoring import figures
+from crag.analysis.monitoring.choice import Choice, Chosen, choose_runs
+from crag.analysis.monitoring.drift import Drift, drift
+from crag.analysis.monitoring.figures import Change, Latency, Spending
+from crag.analysis.monitoring.intervals import Estimate
+from crag.analysis.monitoring.sentences import Said, compose_sentences
 from crag.core.runfacts import RunFacts
-from crag.monitoring import figures
-from crag.monitoring.choice import Choice, Chosen, choose_runs
-from crag.monitoring.drift import Drift, drift
-from crag.monitoring.figures import Change, Latency, Spending
-from crag.monitoring.intervals import Estimate
-from crag.monitoring.sentences import Said, compose_sentences
 from ui.monitor.stored import Seen
 
 WEEKS = 6
@@ -23,7 +23,9 @@ WEEKS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
-    """Figures by name as `crag.monitoring.figures` makes them; `drifts`: those of a week by what was compared."""
+    """Figures by name as `crag.analysis.monitoring.figures` makes them; `drifts`: those of a week by what was
+    compared.
+    """
 
     found: Chosen
     sentences: Sequence[Said]

@@ -8,10 +8,10 @@ from typing import Any
 
 import streamlit as st
 
+from crag.analysis.monitoring.choice import Choice, Span
 from crag.core.makers import maker
-from crag.core.origins import origin_word
 from crag.core.runfacts import RunFacts
-from crag.monitoring.choice import Choice, Span
+from crag.runtime.origins import origin_word
 from ui.app.session import Session
 from ui.kit import words
 from ui.kit.safe import excerpt

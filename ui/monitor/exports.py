@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from crag.analysis.monitoring.drift import Drift
+from crag.analysis.monitoring.figures import ACTIONS, Group
+from crag.analysis.monitoring.intervals import Estimate
 from crag.core.runfacts import RunFacts
-from crag.monitoring.drift import Drift
-from crag.monitoring.figures import ACTIONS, Group
-from crag.monitoring.intervals import Estimate
 from ui.kit.downloads import Table
 from ui.monitor.board import Board
 

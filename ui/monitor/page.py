@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from crag.analysis.monitoring import figures
+from crag.analysis.monitoring.choice import behind
+from crag.analysis.monitoring.drift import FEWEST, FEWEST_BEFORE
 from crag.core.makers import maker
-from crag.monitoring import figures
-from crag.monitoring.choice import behind
-from crag.monitoring.drift import FEWEST, FEWEST_BEFORE
 from ui.app import guide, navigation
 from ui.app.session import Session
 from ui.kit import charts, downloads, words

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from crag.analysis.monitoring.choice import BINS
+from crag.analysis.monitoring.figures import ACTIONS, Change, Latency, Spending
+from crag.analysis.monitoring.intervals import Estimate
+from crag.analysis.monitoring.sentences import MOST_REWRITES, change_sentence
 from crag.core.types import Action
-from crag.monitoring.choice import BINS
-from crag.monitoring.figures import ACTIONS, Change, Latency, Spending
-from crag.monitoring.intervals import Estimate
-from crag.monitoring.sentences import MOST_REWRITES, change_sentence
-from crag.spending.prices import money
+from crag.providers.prices import money
 from ui.kit import words
 from ui.kit.charts import COLOURS, framed
 

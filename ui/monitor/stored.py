@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from crag.analysis.monitoring.facts_cache import RunFactsCache
 from crag.core.errors import CragError
 from crag.core.runfacts import RunFacts
-from crag.library.library import Library
-from crag.monitoring.facts_cache import RunFactsCache
+from crag.storage.library import Library
 from ui.app.program import program
 from ui.app.session import Session
 from ui.run.meter import in_use

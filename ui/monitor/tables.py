@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from crag.analysis.monitoring.drift import Drift, drift_word
+from crag.analysis.monitoring.figures import ACTIONS, Change, Group, Latency, Spending
+from crag.analysis.monitoring.intervals import Estimate
+from crag.analysis.monitoring.sentences import Said, change_sentence, drift_sentence
 from crag.core.runfacts import HERE
 from crag.core.types import Action
-from crag.monitoring.drift import Drift, drift_word
-from crag.monitoring.figures import ACTIONS, Change, Group, Latency, Spending
-from crag.monitoring.intervals import Estimate
-from crag.monitoring.sentences import Said, change_sentence, drift_sentence
+from crag.providers.prices import money
 from crag.providers.registry import title
-from crag.spending.prices import money
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html

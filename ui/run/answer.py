@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from crag.core.makers import maker, name_in_sentence
-from crag.core.origins import handed_sentence, origin_text
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Citation, SentenceCheck
-from crag.core.verdicts import (
+from crag.generation.citations import MARK, locate_checks, split_cited_sentences
+from crag.messages.verdicts import (
     FOUND,
     NOTHING_SHOWN,
     attributed_sentence,
@@ -18,7 +18,7 @@ from crag.core.verdicts import (
     fault_of,
     objection_sentence,
 )
-from crag.core.wording import (
+from crag.messages.wording import (
     about,
     cell_text,
     failure_sentence,
@@ -28,7 +28,7 @@ from crag.core.wording import (
     unnamed_sentence,
     web_origin,
 )
-from crag.generate.citations import MARK, locate_checks, split_cited_sentences
+from crag.runtime.origins import handed_sentence, origin_text
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crag.core.makers import name_in_sentence
 from crag.core.trace import Trace
-from crag.core.wording import context_text
+from crag.messages.wording import context_text
 from ui.kit import html as h
 from ui.kit.html import Html
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from crag.core import events as ev
 from crag.core.trace import Trace
-from crag.spending.prices import PRICES, Price
+from crag.providers.prices import PRICES, Price
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.drawing import asset, stylesheet

@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from crag.core.remarks import disagreement_parts, figure_sentence, figures_sentences, remarkable
 from crag.core.types import Answer, Disagreement, FigureCheck, SentenceCheck
-from crag.generate.citations import MARK
+from crag.generation.citations import MARK
+from crag.messages.remarks import disagreement_parts, figure_sentence, figures_sentences, remarkable
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html

@@ -12,7 +12,7 @@ from crag.core.errors import CragError, NotFoundError
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Document, Rect, ShortAnswer, WebPage
 from crag.ingest.render import render_page
-from crag.library.library import Library
+from crag.storage.library import Library
 from crag.text.injection import detect_injection
 from ui.app.program import program
 from ui.app.session import Session

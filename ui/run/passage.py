@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import InjectionSpan, KeepReason, Strip
-from crag.core.wording import addressed_reason, addressed_text, kept_reason, kept_word, recognised_text
+from crag.messages.wording import addressed_reason, addressed_text, kept_reason, kept_word, recognised_text
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html

@@ -5,7 +5,7 @@ from __future__ import annotations
 from crag.core.makers import name_in_sentence
 from crag.core.trace import StepRecord, Trace
 from crag.core.types import Action, Step
-from crag.core.wording import decision_sentence, failure_sentence, outcome_sentence
+from crag.messages.wording import decision_sentence, failure_sentence, outcome_sentence
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html

@@ -12,7 +12,7 @@ from crag.core.errors import CragError
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Rect
 from crag.export.slides import shown_sources
-from crag.library.library import Library
+from crag.storage.library import Library
 from ui.run import pageview, textview
 
 _LOG = logging.getLogger(__name__)

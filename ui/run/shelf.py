@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
+from crag.analysis.gaps.keeping import KeptPage, in_library, keep, pages_named, used_pages, verify
 from crag.core.errors import NotFoundError
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation
-from crag.core.wording import web_origin
-from crag.gaps.keeping import KeptPage, in_library, keep, pages_named, used_pages, verify
+from crag.messages.wording import web_origin
 from ui.app.program import program
 from ui.app.session import Session
 from ui.kit import html as h

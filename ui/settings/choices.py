@@ -11,7 +11,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import CragError
 from crag.core.fields import meta
 from crag.core.settings import Settings
-from crag.strategies import STRATEGIES
+from crag.core.strategies import STRATEGIES
 from ui.app import permits, signin
 from ui.app.program import overridden, program, providers
 from ui.app.session import Session

@@ -8,12 +8,12 @@ from typing import Any
 
 import streamlit as st
 
+from crag.admin.audit import format_setting
 from crag.core.config import AppConfig
 from crag.core.errors import CragError
 from crag.core.fields import meta
-from crag.core.provider import Provider
 from crag.providers import registry
-from crag.teams.audit import format_setting
+from crag.runtime.provider import Provider
 from ui.app import keys, permits
 from ui.app.session import Session
 from ui.kit import forms, problems

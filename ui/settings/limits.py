@@ -7,12 +7,12 @@ from typing import Any
 
 import streamlit as st
 
+from crag.admin import told
+from crag.admin.quantities import QUANTITIES, Bound
+from crag.admin.quotas import Standing
 from crag.core.config import AppConfig
 from crag.core.errors import CragError
 from crag.core.fields import meta
-from crag.limits import told
-from crag.limits.quantities import QUANTITIES, Bound
-from crag.limits.quotas import Standing
 from ui.app.clicks import requires
 from ui.app.program import program
 from ui.app.session import Session

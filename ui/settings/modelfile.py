@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crag.pipeline.resolve import model_folder, model_place
+from crag.pipeline.status import gigabytes
 from crag.providers.gguf import free_memory, model_files
 from crag.providers.gguf_server import GgufServer, server_of
 from crag.providers.registry import GGUF
-from crag.run.resolve import model_folder, model_place
-from crag.run.status import gigabytes
 from ui.app.clicks import requires
 from ui.app.session import Session
 from ui.kit.safe import markdown

@@ -9,10 +9,10 @@ import streamlit as st
 
 from crag.core.config import AppConfig
 from crag.core.errors import CragError
-from crag.core.provider import Provider
+from crag.pipeline.status import problem
 from crag.providers import registry
 from crag.providers.registry import FOLDER
-from crag.run.status import problem
+from crag.runtime.provider import Provider
 from ui.app import permits
 from ui.app.program import program
 from ui.app.session import Session

@@ -10,12 +10,12 @@ import streamlit as st
 from crag.core.errors import CragError
 from crag.core.makers import name_in_sentence
 from crag.core.types import Step
-from crag.core.wording import about
+from crag.messages.wording import about
+from crag.pipeline.resolve import Service
+from crag.pipeline.status import problem
 from crag.providers import registry
 from crag.providers.discovery import Trial, list_models, running_servers, try_model, try_reranker
 from crag.providers.endpoint import Endpoint
-from crag.run.resolve import Service
-from crag.run.status import problem
 from ui.app import keys, permits
 from ui.app.session import Session
 from ui.kit import html as h

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from crag.teams.people import Person
+from crag.admin.people import Person
 from ui.app import gate, guide
 from ui.kit import drawing
 from ui.kit import html as h

@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
+from crag.admin.people import Person
 from crag.core.errors import AccessError, CragError
-from crag.teams.people import Person
 from ui.app import drafts, gate, signin
 from ui.app.signin import NO_AUTHLIB, SignIn
 from ui.kit import drawing, problems

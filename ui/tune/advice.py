@@ -6,10 +6,10 @@ from collections.abc import Hashable
 
 import streamlit as st
 
+from crag.analysis.thresholds.labelled import effort
+from crag.analysis.thresholds.recommend import Recommendation, Refusal, recommend
+from crag.analysis.thresholds.sweep import Sweep, Weights, sweep
 from crag.core.settings import Settings
-from crag.thresholds.labelled import effort
-from crag.thresholds.recommend import Recommendation, Refusal, recommend
-from crag.thresholds.sweep import Sweep, Weights, sweep
 from ui.kit import charts, words
 from ui.kit import html as h
 from ui.kit.drawing import draw

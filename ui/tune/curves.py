@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from crag.analysis.metrics.calibration import PrecisionRecall, Reliability, Roc, precision_recall, reliability, roc
+from crag.analysis.thresholds.labelled import ChunkScore
 from crag.core.errors import InputError
 from crag.core.settings import Settings
-from crag.metrics.calibration import PrecisionRecall, Reliability, Roc, precision_recall, reliability, roc
-from crag.thresholds.labelled import ChunkScore
 from ui.kit import charts, words
 from ui.kit import html as h
 from ui.kit.drawing import draw

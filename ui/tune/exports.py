@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import streamlit as st
 
-from crag.library.labels import Label
-from crag.thresholds.labelled import ChunkScore
-from crag.thresholds.sweep import Sweep
-from crag.whatif.entries import Entry
-from crag.whatif.outcome_changes import Outcome
+from crag.analysis.thresholds.labelled import ChunkScore
+from crag.analysis.thresholds.sweep import Sweep
+from crag.analysis.whatif.entries import Entry
+from crag.analysis.whatif.outcome_changes import Outcome
+from crag.storage.labels import Label
 from ui.kit import downloads
 
 Table = tuple[str, str, Callable[[], downloads.Table]]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
-from crag.core.origins import FAR, origin_text
+from crag.analysis.whatif.entries import Entry
+from crag.analysis.whatif.outcome_changes import Becomes, Outcome
 from crag.core.types import Action
-from crag.spending.prices import money
-from crag.whatif.entries import Entry
-from crag.whatif.outcome_changes import Becomes, Outcome
+from crag.providers.prices import money
+from crag.runtime.origins import FAR, origin_text
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html

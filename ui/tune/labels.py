@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from crag.analysis.evaluation.evaluate import question_set
+from crag.analysis.questions.expected import label_of
+from crag.analysis.questions.sets import Question
+from crag.analysis.thresholds.labelled import Case, ChunkScore, chunk_scores, same_question, score_cases, with_thumbs
+from crag.analysis.thresholds.sweep import Scored
+from crag.analysis.whatif.stored_decisions import StoredDecisions
 from crag.core.settings import Settings
-from crag.evaluation.evaluate import question_set
-from crag.library.labels import Label
-from crag.questions.expected import label_of
-from crag.questions.sets import Question
-from crag.thresholds.labelled import Case, ChunkScore, chunk_scores, same_question, score_cases, with_thumbs
-from crag.thresholds.sweep import Scored
-from crag.whatif.stored_decisions import StoredDecisions
+from crag.storage.labels import Label
 from ui.app.session import Session
 from ui.tune.cache import cached
 from ui.tune.stored import Judged, runs_of

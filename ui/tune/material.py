@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from crag.core.origins import origin_text
-from crag.evaluation.evaluate import evaluations
-from crag.whatif.entries import Entry
-from crag.whatif.stored_decisions import StoredDecisions
+from crag.analysis.evaluation.evaluate import evaluations
+from crag.analysis.whatif.entries import Entry
+from crag.analysis.whatif.stored_decisions import StoredDecisions
+from crag.runtime.origins import origin_text
 from ui.app.session import Session
 from ui.kit import words
 from ui.run import meter

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from crag.analysis.thresholds.labelled import ChunkScore
+from crag.analysis.thresholds.recommend import crowding_warning
+from crag.analysis.whatif.outcome_changes import Outcome
 from crag.core.makers import maker
 from crag.core.settings import Settings
-from crag.strategies import STRATEGIES
-from crag.thresholds.labelled import ChunkScore
-from crag.thresholds.recommend import crowding_warning
-from crag.whatif.outcome_changes import Outcome
+from crag.core.strategies import STRATEGIES
 from ui.app import entering, guide, moving, navigation
 from ui.app.clicks import requires
 from ui.app.session import REFUSALS, Session

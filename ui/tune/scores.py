@@ -10,10 +10,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from crag.analysis.thresholds.labelled import ChunkScore
 from crag.core.makers import maker
 from crag.core.settings import Settings
 from crag.core.types import Action
-from crag.thresholds.labelled import ChunkScore
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html

@@ -8,7 +8,7 @@ import streamlit as st
 
 from crag.core.errors import SettingsError
 from crag.core.settings import Settings
-from crag.strategies import STRATEGIES
+from crag.core.strategies import STRATEGIES
 from ui.app.session import Session
 from ui.kit import forms
 from ui.kit.problems import show

@@ -8,18 +8,17 @@ from dataclasses import dataclass, field, replace
 
 import streamlit as st
 
+from crag.analysis.questions.sets import Question
+from crag.analysis.thresholds.labelled import Relevance, expected_relevance, same_question
+from crag.analysis.whatif.entries import Entry, Shared
+from crag.analysis.whatif.outcome_changes import Saved
+from crag.analysis.whatif.stored_decisions import StoredDecisions
 from crag.core.trace import Trace
-from crag.core.types import Step
-from crag.core.usage import Call
-from crag.library.library import Library
-from crag.library.runs import Unreadable
-from crag.questions.sets import Question
-from crag.spending.costs import sum_calls
-from crag.spending.prices import Price
-from crag.thresholds.labelled import Relevance, expected_relevance, same_question
-from crag.whatif.entries import Entry, Shared
-from crag.whatif.outcome_changes import Saved
-from crag.whatif.stored_decisions import StoredDecisions
+from crag.core.types import Call, Step
+from crag.providers.costs import sum_calls
+from crag.providers.prices import Price
+from crag.storage.library import Library
+from crag.storage.runs import Unreadable
 
 _WORKSPACES = 8
 """Workspaces kept; the one that was not used for longest goes first."""

@@ -1,0 +1,250 @@
+"""The limits of one engine: it asks here before a run begins and before a file is read, whoever asked the engine."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from crag.admin import told
+from crag.admin.daily_budget import DailyBudget, DailyLimits
+from crag.admin.intake import Intake
+from crag.admin.overrides import Override, Overrides
+from crag.admin.quantities import QUANTITIES, Bound, Quantity
+from crag.admin.store import Store
+from crag.admin.usage_store import SERVER, Refused, UsageStore, Want
+from crag.core.config import AppConfig
+from crag.core.errors import NotFoundError, StorageError
+from crag.providers.prices import Price, usable
+from crag.storage.library import Library
+
+__all__ = ["Admission", "Quotas", "Standing"]
+
+_log = logging.getLogger(__name__)
+
+_BELIEVED = 5.0
+"""Seconds for which changed limits are believed to be as they were read; another process's change holds from then."""
+_SHARE = 1 / 20
+"""Of a minute's questions, one process takes no more than this ahead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """One quantity in a workspace: its own limit and the server's, None where there is none of that kind.
+
+    Amounts as they are used now; `most` 0 stands for no limit. `counted`: whether it is known here what is used of it.
+    `own_change` and `all_change`: who changed it last.
+    """
+
+    quantity: Quantity
+    own: Bound
+    all: Bound | None
+    counted: bool = True
+    own_change: Override | None = None
+    all_change: Override | None = None
+
+    @property
+    def near(self) -> Bound | None:
+        """The bound of which most is used, where that is 80 % or more."""
+        worst = max((each for each in (self.own, self.all) if each), key=lambda bound: bound.share)
+        return worst if worst.share >= 0.8 else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """One run before the limits: `party` waits in the queue with `each` of it at once."""
+
+    quotas: Quotas
+    workspace: str
+    party: str
+    each: int
+    purse: DailyBudget
+
+    def admit(self) -> None:
+        """One question. Raises QuotaError where it is one too many in this minute."""
+        self.quotas.ask(self.workspace)
+        self.quotas.touched(self.workspace)
+
+
+class Quotas:
+    """Thread-safe. A library in a folder of its own, outside the data folder, has the server's limits alone."""
+
+    def __init__(
+        self,
+        store: Store,
+        config: Callable[[], AppConfig],
+        known: Callable[[str], bool] = lambda workspace: True,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """`known` says whether a library of a name is stored."""
+        self.ledger, self._config, self._known = UsageStore(store, now), config, known
+        self.overrides = Overrides(store)
+        self._lock = threading.Lock()
+        self._changed: Mapping[tuple[str, str], Override] = {}
+        self._read_at = -_BELIEVED
+        self._near: dict[str, tuple[float, list[Standing]]] = {}
+        self._priced: tuple[tuple[str, ...], Mapping[str, Price] | None] = (), None
+        """The entries of the configuration, and the table that they make."""
+        self.taken: Callable[[Path | str], tuple[float, float]] = lambda library: (0.0, 0.0)
+        """Megabytes that a library takes on the disk, and all of them: see `crag.storage.storage_quota`."""
+        self.opened: Callable[[str], float] | None = None
+        """Browser tabs that are open on a workspace, and with "" in all, where this process serves any."""
+        self.touched: Callable[[str], None] = lambda workspace: None
+        """Is told of each workspace that is used."""
+        self._ahead: dict[str, tuple[str, int, int]] = {}
+        """By workspace: the minute, the questions that are left of those taken ahead in it, and how many were taken."""
+
+    # What the limits are
+
+    def most(self, name: str, workspace: str = SERVER) -> float:
+        """The limit that a setting names, now: the workspace's own, else as it was changed for all, else configured."""
+        changed = self._changes()
+        for where in dict.fromkeys((workspace, SERVER)):
+            found = changed.get((where, name))
+            if found is not None and found.value is not None:
+                return found.value
+        return float(self._config().get(name))
+
+    def change(self, workspace: str, name: str, value: float | None, *, seen: int, by: str) -> Override:
+        """Changes a limit of a workspace, or with "" of the server; None: back to what is configured.
+
+        Raises as `Overrides.put`, and NotFoundError for a workspace that is none.
+        """
+        self.check(workspace)
+        made = self.overrides.put(workspace, name, value, seen=seen, by=by)
+        with self._lock:
+            self._read_at = -_BELIEVED
+        return made
+
+    def check(self, workspace: str) -> None:
+        """Raises NotFoundError for a workspace that is none; "" is the whole server."""
+        if workspace and not (workspace == "default" or self.overrides.named(workspace) or self._known(workspace)):
+            raise NotFoundError(f"There is no workspace {workspace[:80]!r}.", "Check its name.")
+
+    def standing(self, workspace: str, library: Library | None = None) -> list[Standing]:
+        """Every limit of a workspace and what is used of it. Raises StorageError."""
+        own, all = self._amounts(workspace), self._amounts(SERVER)
+        if library is not None and library.made:
+            documents, chunks = library.size
+            own |= {"documents": documents, "chunks": chunks}
+            own["mb"], all["mb"] = self.taken(library.place)
+        for what in ("documents", "chunks"):
+            all[what] = self.ledger.held(what, besides=workspace) + own.get(what, 0.0)
+        uncounted = {"runs"}  # nobody needs it: who is one too many waits a moment
+        if self.opened is None:
+            uncounted.add("sessions")
+        else:
+            own["sessions"], all["sessions"] = self.opened(workspace), self.opened(SERVER)
+        changed = self._changes()
+        return [
+            Standing(
+                quantity=each,
+                counted=name not in uncounted,
+                own=Bound(whose="workspace", most=self.most(each.own, workspace), used=own.get(name, 0.0)),
+                all=Bound(whose="server", most=self.most(each.all), used=all.get(name, 0.0)) if each.all else None,
+                own_change=changed.get((workspace, each.own)),
+                all_change=changed.get((SERVER, each.all)),
+            )
+            for name, each in QUANTITIES.items()
+        ]
+
+    def megabytes(self, library: Path | str) -> tuple[float, float]:
+        """How much one library, by its folder or schema, and all of them may take on the disk."""
+        name = library.name if isinstance(library, Path) else library.removeprefix("w_")
+        return self.most("library_mb", name), self.most("all_mb")
+
+    def near(self, workspace: str, library: Library | None = None) -> list[Standing]:
+        """The limits of which a workspace has used most, as they were some seconds ago. Raises StorageError."""
+        at, found = self._near.get(workspace, (-_BELIEVED, []))
+        if time.monotonic() >= at + _BELIEVED:
+            found = [each for each in self.standing(workspace, library) if each.near]
+            with self._lock:
+                kept = {who: seen for who, seen in self._near.items() if time.monotonic() < seen[0] + _BELIEVED}
+                self._near = {**kept, workspace: (time.monotonic(), found)}
+        return found
+
+    def _amounts(self, workspace: str) -> dict[str, float]:
+        """What is used in the minute, the hour and the day that it is."""
+        return {what: amount for amounts in self.ledger.used(workspace).values() for what, amount in amounts.items()}
+
+    def _changes(self) -> Mapping[tuple[str, str], Override]:
+        with self._lock:
+            if time.monotonic() < self._read_at + _BELIEVED:
+                return self._changed
+        try:
+            found = self.overrides.all()
+        except StorageError as error:
+            _log.warning("limits are believed to be as they were: %s", error.message)
+            found = self._changed
+        with self._lock:
+            self._changed, self._read_at = found, time.monotonic()
+            return self._changed
+
+    # What is admitted
+
+    def run(self, workspace: str | Path) -> Admission:
+        """What one run is admitted by; its purse is to be settled at the end."""
+        name, party = (workspace, workspace) if isinstance(workspace, str) else (SERVER, str(workspace.absolute()))
+        return Admission(
+            quotas=self,
+            workspace=name,
+            party=party,
+            each=int(self.most("library_runs_at_once", name)),
+            purse=self.purse(name),
+        )
+
+    def purse(self, workspace: str = SERVER) -> DailyBudget:
+        """What is spent of the day's calls and dollars."""
+        spendable = DailyLimits(
+            calls=self._limits("calls", workspace),
+            dollars=self._limits("dollars", workspace),
+            prices=self._prices(),
+        )
+        return DailyBudget(self.ledger, workspace, spendable)
+
+    def ask(self, workspace: str) -> None:
+        """Counts one question. Raises QuotaError, with when one may be asked again."""
+        own, all = self._limits("questions", workspace)
+        if not own and not all:
+            return
+        minute = self.ledger.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M")
+        with self._lock:
+            self._ahead = {who: ahead for who, ahead in self._ahead.items() if ahead[0] == minute}
+            _, left, taken = self._ahead.get(workspace, (minute, 0, 0))
+            if left:
+                self._ahead[workspace] = minute, left - 1, taken
+                return
+        # As many ahead as were asked so far: one who asks once takes one, one who asks often seldom goes to the disk.
+        want = Want(least=1, most=max(1, taken), share=_SHARE, own=own, all=all)
+        outcome = self.ledger.reserve(workspace, "minute", {"questions": want})
+        if isinstance(outcome, Refused):
+            raise told.too_many(outcome.what, outcome.bound, outcome.within, self.ledger.now())
+        granted = int(outcome.granted["questions"])
+        with self._lock:
+            _, left, taken = self._ahead.get(workspace, (minute, 0, 0))
+            self._ahead[workspace] = minute, left + granted - 1, taken + granted
+
+    def intake(self, workspace: str | Path, library: Library) -> Intake:
+        """What the files of one upload are admitted by."""
+        name = workspace if isinstance(workspace, str) else SERVER
+        self.touched(name)
+        limits = {what: self._limits(what, name) for what in ("documents", "chunks", "files", "upload_mb")}
+        return Intake(self.ledger, name, library, limits)
+
+    def _prices(self) -> Mapping[str, Price]:
+        """What calls cost, made once for as long as the configuration has the same."""
+        entries, prices = self._priced
+        if prices is None or entries != self._config().prices:
+            entries = self._config().prices
+            prices = usable(entries)
+            self._priced = entries, prices
+        return prices
+
+    def _limits(self, what: str, workspace: str) -> tuple[float, float]:
+        """A workspace's limit and the server's. What lies outside the data folder has none of a workspace."""
+        quantity = QUANTITIES[what]
+        return self.most(quantity.own, workspace) if workspace else 0.0, self.most(quantity.all)

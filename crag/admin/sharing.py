@@ -1,0 +1,71 @@
+"""What all who use one data folder or database have in common: people, workspaces, links, limits and the audit log."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from crag.admin.audit import AuditLog
+from crag.admin.idle import Idle
+from crag.admin.links import Links
+from crag.admin.people import People
+from crag.admin.quotas import Quotas
+from crag.admin.store import Store
+from crag.admin.workspaces import Workspaces
+from crag.core.config import AppConfig
+from crag.core.errors import StorageError
+from crag.core.purging import Due
+from crag.storage.census import Census
+from crag.storage.private import PrivateLibraries
+from crag.storage.storage_quota import Folders, StorageQuota
+
+if TYPE_CHECKING:
+    from crag.storage.postgres import Server
+
+__all__ = ["Teams"]
+
+_log = logging.getLogger(__name__)
+
+
+class Teams:
+    """The parts that stand beside the libraries, made once and knowing one another. Thread-safe, each of them."""
+
+    def __init__(
+        self,
+        config: Callable[[], AppConfig],
+        libraries: PrivateLibraries,
+        server: Server | None,
+        remove: Callable[[str], None],
+    ) -> None:
+        """`config` as it is now; `libraries` and `server`, where they lie; `remove` removes a named one whole."""
+        self._config = config
+        self.store = Store(config().data, server)
+        """The tables of people, workspaces, limits and the audit log."""
+        self.audit = AuditLog(self.store)
+        self.people = People(self.store, self.audit, config)
+        self.spaces, self.links = Workspaces(self.store, self.audit), Links(self.store, self.audit)
+        self.census = Census(libraries.root, server)
+        """How many libraries there are, and how large they are together."""
+        self.quotas = Quotas(self.store, config, libraries.holds)
+        self.room = StorageQuota(shelf=server or Folders(libraries.root), changed=self.quotas.megabytes)
+        """How much may be stored."""
+        self.idle = Idle(self.store, config, self.audit, remove)
+        self.quotas.taken, self.quotas.touched = self.room.taken, self.idle.touch
+
+    def purged(self, workspace: str, each: Due) -> None:
+        """Notes that the program deleted a document whose time was over."""
+        self.audit.note("delete", "program", workspace=workspace, what=f"purged {each.document.name}", detail=each.why)
+
+    def tidy(self, workspaces: Callable[[], Iterable[str]], stop: threading.Event) -> None:
+        """Removes old entries of the audit log, and idle workspaces, of these, whose day has come."""
+        try:
+            self.audit.tidy(self._config().audit_days)
+            self.idle.look(workspaces(), stop)
+        except StorageError as error:
+            _log.warning("what is old was not removed: %s", error.message)
+
+    def close(self) -> None:
+        """Closes what is open of the store; the next use opens it again."""
+        self.store.close()

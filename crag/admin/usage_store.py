@@ -1,0 +1,224 @@
+"""What is used, in the teams' store: by minute, hour and day, and how much each workspace holds. Several processes
+share it.
+
+Whoever is about to use something reserves it first, in one short transaction, and gives back what was left over. So two
+processes never take the same last one.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from itertools import product
+from math import floor
+from typing import TypeVar
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from crag.admin.quantities import PERIODS, Bound, Period, amount_left, decide, period_of
+from crag.admin.store import Store
+from crag.admin.tables import usage
+from crag.core.errors import StorageError
+
+__all__ = ["Refused", "Reserved", "UsageStore", "Want"]
+
+_log = logging.getLogger(__name__)
+
+SERVER = ""
+"""Where the sums of all workspaces stand."""
+_LATEST = "latest day"
+"""The day that was seen last, as a count of days: a clock that is set back does not begin a new one."""
+_BELIEVED = 31
+"""Days. A clock that stood further ahead than that was wrong, and what it said is not held to."""
+_KEPT = 40
+"""Days for which a day's use is kept."""
+_Amounts = dict[tuple[str, str], float]
+"""By workspace and what is counted."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Want:
+    """At least `least` of something, `most` to be ahead, under the limits of the workspace and of the server.
+
+    Of what is left no more than `share` is granted, beyond the least: others want some, too. `whole`: it is counted.
+    """
+
+    least: float
+    most: float
+    share: float = 1.0
+    whole: bool = True
+    own: float = 0.0
+    all: float = 0.0
+
+    def bounds(self, own: float, all: float) -> tuple[Bound, Bound]:
+        """The limits with what is used of each."""
+        return Bound(whose="workspace", most=self.own, used=own), Bound(whose="server", most=self.all, used=all)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reserved:
+    """What was granted of each, in the minute, hour or day named `within`."""
+
+    within: str
+    granted: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """Nothing was granted: of `what`, this limit is reached."""
+
+    within: str
+    what: str
+    bound: Bound
+
+
+class UsageStore:
+    """The table of what is used. Thread-safe.
+
+    Where it can't be reached, this process counts for itself until it can: a full disk must not end the work, nor open
+    every limit.
+    """
+
+    def __init__(self, store: Store, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._store, self.now = store, now
+        self._aside: dict[tuple[str, str, str], float] = {}
+        """What was counted here while the store could not be written to."""
+        self._lock = threading.Lock()
+        self._alone = False
+        """Whether the log was told that use can't be stored at present: once, however long it lasts."""
+
+    def reserve(self, workspace: str, period: Period, wants: Mapping[str, Want]) -> Reserved | Refused:
+        """All of these, or none. One transaction."""
+
+        def work(within: str, amounts: _Amounts) -> Reserved | Refused:
+            granted: dict[str, float] = {}
+            for what, want in wants.items():
+                bounds = want.bounds(amounts[workspace, what], amounts[SERVER, what])
+                if (bound := decide(bounds, want.least)) is not None:
+                    return Refused(within=within, what=what, bound=bound)
+                ahead = min(want.most, amount_left(bounds) * want.share)
+                granted[what] = max(want.least, floor(ahead) if want.whole else ahead)
+            _add(amounts, granted)
+            return Reserved(within=within, granted=granted)
+
+        return self._booked(period, "", {workspace, SERVER}, set(wants), work)
+
+    def add(self, workspace: str, within: str, more: Mapping[str, float]) -> None:
+        """So much more was used in that minute, hour or day, or less, where amounts are below 0."""
+        if any(more.values()):
+            self._booked("", within, {workspace, SERVER}, set(more), lambda _, amounts: _add(amounts, more))
+
+    def hold(self, workspace: str, held: Mapping[str, float]) -> None:
+        """So much is in the workspace now."""
+        put = {(workspace, what): amount for what, amount in held.items()}
+        self._booked("", "", {workspace}, set(held), lambda _, amounts: amounts.update(put))
+
+    def held(self, what: str, *, besides: str = "") -> float:
+        """How much all workspaces hold together, without that one. Raises StorageError."""
+        c = usage.c
+        there = (c.day == "") & (c.what == what) & (c.workspace != SERVER) & (c.workspace != besides)
+        with self._store.read() as connection:
+            return float(connection.scalar(select(func.sum(c.amount)).where(there)) or 0.0)
+
+    def used(self, workspace: str) -> dict[str, dict[str, float]]:
+        """What is used of each, now: of this minute, hour and day by their names. Raises StorageError."""
+        c, found = usage.c, dict[str, dict[str, float]]()
+        with self._store.read() as connection:
+            for period in PERIODS:
+                within = self._within(connection, period, note=False)
+                there = (c.workspace == workspace) & (c.day == within)
+                found[within] = {
+                    what: amount for what, amount in connection.execute(select(c.what, c.amount).where(there))
+                }
+        return found
+
+    def today(self) -> date:
+        """The day that use is counted to. Raises StorageError."""
+        with self._store.read() as connection:
+            return date.fromisoformat(self._within(connection, "day", note=False))
+
+    def begin_day(self) -> None:
+        """Hold to the clock again, after it stood ahead and was set right. Raises StorageError."""
+        with self._store.write() as connection:
+            connection.execute(delete(usage).where(usage.c.workspace == SERVER, usage.c.what == _LATEST))
+
+    def _booked(
+        self, period: Period, within: str, workspaces: set[str], whats: set[str], work: Callable[[str, _Amounts], T]
+    ) -> T:
+        """What `work` makes of the amounts, which are stored as it leaves them."""
+        try:
+            with self._store.write() as connection:
+                if period:
+                    within = self._within(connection, period)
+                before = _read(connection, within, workspaces, whats)
+                after = dict.fromkeys(product(workspaces, whats), 0.0) | before
+                outcome = work(within, after)
+                _write(connection, within, before, after)
+            self._alone = False
+            return outcome
+        except StorageError as error:
+            if not self._alone:
+                _log.warning("use is counted by this process alone: %s", error.message)
+            self._alone = True
+        with self._lock:
+            within = within or (period_of(period, self.now()) if period else "")
+            today = period_of("day", self.now())
+            self._aside = {key: amount for key, amount in self._aside.items() if key[0][:10] in ("", today)}
+            here = {(who, what): self._aside.get((within, who, what), 0.0) for who, what in product(workspaces, whats)}
+            outcome = work(within, here)
+            self._aside.update({(within, who, what): amount for (who, what), amount in here.items()})
+            return outcome
+
+    def _within(self, connection: Connection, period: Period, *, note: bool = True) -> str:
+        """The minute, hour or day it is."""
+        now = self.now()
+        if period != "day":
+            return period_of(period, now)
+        before, today = _read(connection, "", {SERVER}, {_LATEST}), now.astimezone(UTC).date()
+        latest = date.fromordinal(max(1, int(before.get((SERVER, _LATEST), 1))))
+        if latest > today + timedelta(days=_BELIEVED):
+            latest = date.min
+        within = max(today, latest)
+        if note and within != latest:
+            _write(connection, "", before, {(SERVER, _LATEST): float(within.toordinal())})
+        return within.isoformat()
+
+
+def _add(amounts: _Amounts, more: Mapping[str, float]) -> None:
+    """To the workspace's and to those of all."""
+    for who, what in amounts:
+        amounts[who, what] = max(0.0, amounts[who, what] + more.get(what, 0.0))
+
+
+def _read(connection: Connection, within: str, workspaces: set[str], whats: set[str]) -> _Amounts:
+    c = usage.c
+    there = (c.day == within) & c.workspace.in_(workspaces) & c.what.in_(whats)
+    return {
+        (who, what): amount
+        for who, what, amount in connection.execute(select(c.workspace, c.what, c.amount).where(there))
+    }
+
+
+def _write(connection: Connection, within: str, before: _Amounts, after: _Amounts) -> None:
+    """What changed. With the first amount of a minute, hour or day go those that are older than they have to be."""
+    c = usage.c
+    for (who, what), amount in after.items():
+        if (who, what) not in before:
+            if amount:
+                connection.execute(insert(usage).values(workspace=who, day=within, what=what, amount=amount))
+            if amount and within and who == SERVER:
+                connection.execute(delete(usage).where(c.what == what, c.day != "", c.day < _oldest(within)))
+        elif amount != before[who, what]:
+            there = (c.workspace == who) & (c.day == within) & (c.what == what)
+            connection.execute(update(usage).where(there).values(amount=amount))
+
+
+def _oldest(within: str) -> str:
+    """The oldest minute, hour or day that is kept beside this one."""
+    if len(within) > len("2026-01-01"):
+        return within
+    return (date.fromisoformat(within) - timedelta(days=_KEPT)).isoformat()

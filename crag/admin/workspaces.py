@@ -1,0 +1,390 @@
+"""Workspaces: each person's own, and those that are shared with people by name or with a group."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, get_args
+
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
+
+from crag.admin.actors import Actor, Principal, check, one_line, refusals_noted
+from crag.admin.audit import AuditLog
+from crag.admin.roles import ROLES, Role, higher, lower
+from crag.admin.store import Store
+from crag.admin.tables import limits, links, members, people, usage, workspaces
+from crag.core.errors import InputError, NotFoundError
+
+__all__ = ["Kind", "Member", "Shared", "Workspace", "Workspaces", "own_name"]
+
+Kind = Literal["person", "group"]
+"""How somebody is let in: by themselves, or with all of a group that the provider of their sign-in names."""
+
+MOST_OWNED, MOST_MEMBERS = 100, 500
+"""Workspaces that one person may make, and members of one."""
+_TITLE, _GROUP, _EMAIL = 80, 200, 254
+"""Characters of each, at most."""
+_LIBRARY = "'s library"
+_ADDRESS = re.compile(r"[^@\s,;<>]+@[^@\s,;<>]+")
+_NAME = re.compile(r"[a-z0-9-]{1,61}")
+_GIVEN: tuple[Role, ...] = ROLES[:-1]
+"""What a membership may give; who administers is said of a person, for all workspaces."""
+_USED_EVERY = timedelta(minutes=10)
+_CHANGED = "Somebody else has changed this meanwhile."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workspace:
+    """`name`: of its library. `owner`: the id of a person, or nothing. Times are ISO 8601 in UTC."""
+
+    name: str
+    title: str
+    owner: str
+    made_at: str
+    used_at: str
+
+    @property
+    def personal(self) -> bool:
+        """Whether it is somebody's first, own one, which nobody needs to make."""
+        return self.name.startswith("u-")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """A workspace, and what the person who asks may do in it."""
+
+    workspace: Workspace
+    role: Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """`who`: the id of a person, an e-mail of one who never came, or a group. `shown`: how people call them."""
+
+    kind: Kind
+    who: str
+    role: Role
+    made_at: str
+    shown: str
+
+
+def own_name(id: str) -> str:
+    """The name of the library that is a person's own; it tells nothing of the person."""
+    return "u-" + hashlib.sha256(f"crag person {id}".encode()).hexdigest()[:40]
+
+
+class Workspaces:
+    """Thread-safe; several processes may share the store. Every method raises StorageError.
+
+    What changes one asks whether who does it may, and is in the audit log, done or refused.
+    """
+
+    def __init__(self, store: Store, audit: AuditLog) -> None:
+        self._store, self._audit = store, audit
+
+    # Who may enter what
+
+    def of(self, person: Principal) -> list[Shared]:
+        """All that the person may enter: their own first, the others by title. For who administers: all there are."""
+        with self._store.read() as connection:
+            rows = connection.execute(select(workspaces)).all()
+            given = _read_memberships(connection, person)
+        own = own_name(person.id)
+        found = [
+            Shared(workspace=each, role=role)
+            for each in map(_workspace, rows)
+            if (role := _role(person, each, given.get(each.name, ()))) is not None
+        ]
+        return sorted(found, key=lambda each: (each.workspace.name != own, each.workspace.title.casefold()))
+
+    def role_in(self, person: Principal, name: str) -> Role | None:
+        """What a person may do in a workspace; None: they may not enter it, or there is none of this name."""
+        with self._store.read() as connection:
+            row = connection.execute(select(workspaces).where(workspaces.c.name == name)).one_or_none()
+            if row is None:
+                return None
+            return _role(person, _workspace(row), _read_memberships(connection, person, name).get(name, ()))
+
+    def own(self, person: Principal) -> Workspace:
+        """The person's own workspace, made when they first come. Where others shared by their e-mail, it is theirs."""
+        name = own_name(person.id)
+        with self._store.read() as connection:
+            row = connection.execute(select(workspaces).where(workspaces.c.name == name)).one_or_none()
+            waiting = (bool(person.email) and connection.scalar(_waiting(select(func.count()), person))) or 0
+        if row is not None and not waiting:
+            return _workspace(row)
+        with self._store.write() as connection:
+            _take_over(connection, person)
+            row = connection.execute(select(workspaces).where(workspaces.c.name == name)).one_or_none()
+            if row is None:
+                made = _build_workspace(name, _own_title(person), person.id)
+                connection.execute(insert(workspaces).values(_row(made)))
+                return made
+        return _workspace(row)
+
+    # Making and changing them
+
+    def make(self, title: str, by: Actor) -> Workspace:
+        """A workspace more, whose owner made it. Raises InputError for a bad title, and where there are too many."""
+        made = _build_workspace(
+            f"s-{secrets.token_hex(20)}", one_line(title, "The title of a workspace", _TITLE), by.id
+        )
+        with self._store.write() as connection:
+            held = select(func.count()).select_from(workspaces).where(workspaces.c.owner == by.id)
+            if by.id and (connection.scalar(held) or 0) > MOST_OWNED:
+                raise InputError(
+                    f"One person may have {MOST_OWNED} workspaces.", "Delete one that is no longer needed."
+                )
+            connection.execute(insert(workspaces).values(_row(made)))
+        self._audit.note("workspace", by.name, workspace=made.name, what="made", detail=made.title)
+        return made
+
+    def adopt(self, name: str, title: str, by: Actor) -> Workspace:
+        """Enter a library that was there before anybody signed in; only who administers may. Raises as `rename`."""
+        with refusals_noted(self._audit, by, "workspace", name, "adopt"):
+            check(by, "", "")
+        if not _NAME.fullmatch(name):
+            raise InputError("That is no name of a library that can be shared.", "Copy it to another name first.")
+        made = _build_workspace(name, one_line(title, "The title of a workspace", _TITLE), "")
+        with self._store.write() as connection:
+            row = connection.execute(select(workspaces).where(workspaces.c.name == name)).one_or_none()
+            if row is not None:
+                return _workspace(row)
+            connection.execute(insert(workspaces).values(_row(made)))
+        self._audit.note("workspace", by.name, workspace=name, what="adopted", detail=made.title)
+        return made
+
+    def rename(self, name: str, title: str, by: Actor) -> None:
+        """Raises InputError, NotFoundError, AccessError."""
+        title = one_line(title, "The title of a workspace", _TITLE)
+        with refusals_noted(self._audit, by, "workspace", name, "rename"), self._store.write() as connection:
+            before = _find(connection, name)
+            check(by, name, before.owner)
+            connection.execute(update(workspaces).where(workspaces.c.name == name).values(title=title))
+        self._audit.note("workspace", by.name, workspace=name, what="renamed", detail=f"{before.title} → {title}")
+
+    def hand_over(self, name: str, owner: str, by: Actor) -> None:
+        """Another person, by id, is the owner from now on. Raises as `rename`."""
+        with refusals_noted(self._audit, by, "workspace", name, "hand over"), self._store.write() as connection:
+            before = _find(connection, name)
+            check(by, name, before.owner)
+            to = connection.execute(select(people.c.email, people.c.name).where(_is(owner))).one_or_none()
+            if to is None:
+                raise NotFoundError("There is no such person.")
+            connection.execute(update(workspaces).where(workspaces.c.name == name).values(owner=owner))
+        self._audit.note("workspace", by.name, workspace=name, what="handed over", detail=to.email or to.name)
+
+    def delete(self, name: str, by: Actor) -> None:
+        """Nobody may enter it any more, and its links end. Its library is removed by `Engine.remove`.
+
+        Raises NotFoundError, AccessError.
+        """
+        with refusals_noted(self._audit, by, "workspace", name, "delete"), self._store.write() as connection:
+            before = _find(connection, name)
+            check(by, name, before.owner)
+            for table in (members, links, limits, usage):
+                connection.execute(delete(table).where(table.c.workspace == name))
+            connection.execute(delete(workspaces).where(workspaces.c.name == name))
+        self._audit.note("workspace", by.name, workspace=name, what="deleted", detail=before.title)
+
+    def used(self, name: str) -> None:
+        """Remember that somebody is in it; to the nearest minutes, so that it costs a write now and then only."""
+        now = datetime.now(UTC)
+        recent = (now - _USED_EVERY).isoformat(timespec="seconds")
+        with self._store.read() as connection:
+            at = connection.scalar(select(workspaces.c.used_at).where(workspaces.c.name == name))
+        if at is not None and at < recent:
+            with self._store.write() as connection:
+                said = now.isoformat(timespec="seconds")
+                connection.execute(update(workspaces).where(workspaces.c.name == name).values(used_at=said))
+
+    def get(self, name: str) -> Workspace:
+        """Raises NotFoundError."""
+        with self._store.read() as connection:
+            return _find(connection, name)
+
+    def all(self) -> list[Workspace]:
+        """Every workspace, the one used last first."""
+        with self._store.read() as connection:
+            return [
+                _workspace(row) for row in connection.execute(select(workspaces).order_by(workspaces.c.used_at.desc()))
+            ]
+
+    # Members
+
+    def members(self, name: str) -> list[Member]:
+        """Those it is shared with, without its owner; people first, by what they are called."""
+        with self._store.read() as connection:
+            known = {id: email or called for id, email, called in connection.execute(_people())}
+            rows = connection.execute(select(members).where(members.c.workspace == name)).all()
+        found = [
+            Member(kind=row.kind, who=row.who, role=row.role, made_at=row.made_at, shown=_label_member(row, known))
+            for row in rows
+        ]
+        return sorted(found, key=lambda each: (each.kind != "person", each.shown.casefold()))
+
+    def member_counts(self) -> dict[str, int]:
+        """How many members each workspace has; none for those that have none."""
+        c = members.c
+        with self._store.read() as connection:
+            found = connection.execute(select(c.workspace, func.count()).group_by(c.workspace)).all()
+        return {name: many for name, many in found}
+
+    def share(
+        self, name: str, kind: Kind, who: str, role: Role, by: Actor, *, was: Role | Literal[""] | None = ""
+    ) -> None:
+        """Let somebody in, or change what they may do there. A person is named by id or e-mail, a group as it is.
+
+        `was`: the role that who changes it saw, None where there was none: where another was faster, it is refused.
+        Raises InputError, NotFoundError, AccessError.
+        """
+        if kind not in get_args(Kind) or role not in _GIVEN:
+            raise InputError("A member is a person or a group, who reads, asks or edits.", "Choose one of these.")
+        with refusals_noted(self._audit, by, "share", name, "share"), self._store.write() as connection:
+            space = _find(connection, name)
+            check(by, name, space.owner)
+            who = _person(connection, who) if kind == "person" else one_line(who, "The name of a group", _GROUP)
+            if kind == "person" and who == space.owner:
+                raise InputError("The owner has a workspace without being a member.", "Name somebody else.")
+            held = _read_roles(connection, name)
+            before = held.get((kind, who))
+            if was != "" and before != was:
+                raise InputError(_CHANGED, "Look at it again, then decide anew.")
+            if before is None and len(held) >= MOST_MEMBERS:
+                raise InputError(f"A workspace may have {MOST_MEMBERS} members.", "Share it with a group instead.")
+            connection.execute(delete(members).where(_membership(name, kind, who)))
+            row = {"workspace": name, "kind": kind, "who": who, "role": role, "made_at": _now()}
+            connection.execute(insert(members).values(row))
+            shown = _member_name(connection, who)
+        said = f"{before or 'not let in'} → {role}"
+        self._audit.note("share", by.name, workspace=name, what=f"{kind} {shown}", detail=said)
+
+    def unshare(self, name: str, kind: Kind, who: str, by: Actor) -> None:
+        """Let somebody in no longer; members may leave by themselves. Raises NotFoundError, AccessError."""
+        with refusals_noted(self._audit, by, "share", name, "unshare"), self._store.write() as connection:
+            space = _find(connection, name)
+            if not (kind == "person" and by.id and who == by.id):
+                check(by, name, space.owner)
+            shown = _member_name(connection, who)
+            gone = connection.execute(delete(members).where(_membership(name, kind, who))).rowcount
+        if not gone:
+            raise NotFoundError("That is no member of this workspace any more.")
+        self._audit.note("share", by.name, workspace=name, what=f"{kind} {shown}", detail="let in no longer")
+
+
+def _role(person: Principal, workspace: Workspace, given: Iterable[Role]) -> Role | None:
+    """A membership never gives more than the person may do at all; the owner has at least an editor's membership."""
+    if person.role == "admin":
+        return "admin"
+    best: Role | None = "editor" if person.id and workspace.owner == person.id else None
+    for each in given:
+        best = each if best is None else higher(best, each)
+    return None if best is None else lower(person.role, best)
+
+
+def _read_memberships(connection: Connection, person: Principal, name: str | None = None) -> dict[str, list[Role]]:
+    """What memberships give the person, by workspace."""
+    c = members.c
+    mine: ColumnElement[bool] = (c.kind == "person") & (c.who == person.id)
+    groups = list(person.groups)
+    if groups:
+        mine = or_(mine, (c.kind == "group") & c.who.in_(groups))
+    wanted = select(c.workspace, c.role).where(mine)
+    if name is not None:
+        wanted = wanted.where(c.workspace == name)
+    found: dict[str, list[Role]] = {}
+    for where, role in connection.execute(wanted):
+        if role in _GIVEN:
+            found.setdefault(where, []).append(role)
+    return found
+
+
+def _person(connection: Connection, who: str) -> str:
+    """The id of a person who is named by id or e-mail; the e-mail, while nobody has it. Raises InputError."""
+    if connection.scalar(select(people.c.id).where(_is(who))) is not None:
+        return who
+    said = who.strip().lower()
+    if len(said) > _EMAIL or not _ADDRESS.fullmatch(said) or not said.isprintable():
+        raise InputError("That is no e-mail address.", "Write it as name@example.org.")
+    found = connection.scalars(
+        select(people.c.id).where(func.lower(people.c.email) == said, people.c.removed_at == "")
+    ).all()
+    return found[0] if len(found) == 1 else said
+
+
+def _take_over(connection: Connection, person: Principal) -> None:
+    """What was shared with the e-mail of somebody who had never come is shared with the person from now on."""
+    for row in connection.execute(_waiting(select(members), person)).all():
+        mine = _membership(row.workspace, "person", person.id)
+        if connection.scalar(select(members.c.role).where(mine)) is None:
+            moved = {"workspace": row.workspace, "kind": "person", "who": person.id}
+            connection.execute(insert(members).values({**moved, "role": row.role, "made_at": row.made_at}))
+        connection.execute(delete(members).where(_membership(row.workspace, "person", row.who)))
+
+
+def _waiting(asked: Any, person: Principal) -> Any:
+    c = members.c
+    return asked.select_from(members).where(c.kind == "person", c.who == person.email.lower())
+
+
+def _find(connection: Connection, name: str) -> Workspace:
+    row = connection.execute(select(workspaces).where(workspaces.c.name == name)).one_or_none()
+    if row is None:
+        raise NotFoundError("There is no such workspace.", "It may have been deleted: reload the page.")
+    return _workspace(row)
+
+
+def _read_roles(connection: Connection, name: str) -> dict[tuple[str, str], Role]:
+    rows = connection.execute(select(members.c.kind, members.c.who, members.c.role).where(members.c.workspace == name))
+    return {(kind, who): role for kind, who, role in rows}
+
+
+def _member_name(connection: Connection, who: str) -> str:
+    found = connection.execute(select(people.c.email, people.c.name).where(_is(who))).one_or_none()
+    return (found.email or found.name) if found is not None else who
+
+
+def _label_member(row: Any, known: dict[str, str]) -> str:
+    """Whose invitation was taken back has an id that names nobody any more."""
+    by_name = row.kind == "group" or "@" in row.who
+    return row.who if by_name else known.get(row.who) or "somebody who was removed"
+
+
+def _people() -> Any:
+    return select(people.c.id, people.c.email, people.c.name)
+
+
+def _is(id: str) -> Any:
+    return (people.c.id == id) & (people.c.removed_at == "")
+
+
+def _membership(name: str, kind: str, who: str) -> Any:
+    c = members.c
+    return (c.workspace == name) & (c.kind == kind) & (c.who == who)
+
+
+def _own_title(person: Principal) -> str:
+    """As others read it, within the length of a title."""
+    whose = one_line(person.name or person.email or "Somebody", "A name", 500)
+    return f"{whose[: _TITLE - len(_LIBRARY)]}{_LIBRARY}"
+
+
+def _build_workspace(name: str, title: str, owner: str) -> Workspace:
+    now = _now()
+    return Workspace(name=name, title=title, owner=owner, made_at=now, used_at=now)
+
+
+def _row(made: Workspace) -> dict[str, str]:
+    return {name: getattr(made, name) for name in Workspace.__dataclass_fields__}
+
+
+def _workspace(row: Any) -> Workspace:
+    return Workspace(**{name: getattr(row, name) for name in Workspace.__dataclass_fields__})
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

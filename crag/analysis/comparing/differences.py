@@ -1,0 +1,357 @@
+"""Where several runs of one question differ: actions, chunks, text kept, sources, sentences, and what each took. Pure.
+
+Runs cut texts differently, so text is compared by its characters: a strip counts as kept elsewhere where at least
+half of it is kept there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from crag.core.trace import Trace
+from crag.core.types import Chunk, Citation, Strip, WebPage
+from crag.messages.wording import short_text
+from crag.providers.costs import sum_calls
+from crag.providers.prices import PRICES, Price
+from crag.text.sentences import sentences
+from crag.text.words import count_words, words
+
+Value = str | int | float | None
+Places = tuple[int, ...]
+Key = TypeVar("Key", bound=Hashable)
+
+HANDED = "evidence handed over"
+"""How a run ended that another program answers."""
+_HALF = 0.5
+_MARKS_HERE = re.compile(r"(?:\s*+\[\d{1,3}\])++")
+_MARKS = re.compile(rf"(?<!\s){_MARKS_HERE.pattern}")
+"""Anywhere: from the first blank of a run on, so that a long run is looked at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One number or word of each run, in order; None where there is none. `unit`: s, $, share or nothing."""
+
+    name: str
+    label: str
+    values: tuple[Value, ...]
+    unit: Literal["", "s", "$", "share"] = ""
+
+    @property
+    def differs(self) -> bool:
+        return len(set(self.values)) > 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """Something that the runs treat differently, and what each does with it, in order."""
+
+    kind: Literal["chunk", "page", "strip", "source", "sentence"]
+    what: str
+    where: str
+    states: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marks:
+    """What stands out in one run. Places are those of the other runs, counted from 0; none of them is empty.
+
+    `found`: chunks and pages, by id, with the runs that did not find them. `used` and `unused`: those that this run
+    answers from, or does not, with the runs that found them too and do otherwise. `strips`: ids of strips kept in no
+    other run. `missed`: of strips dropped here and picked out in another. `sources`: citation numbers with the runs
+    that do not cite that page. `sentences`: where in the answer those stand that no other run says, as [start, end).
+    """
+
+    found: Mapping[str, Places]
+    used: Mapping[str, Places]
+    unused: Mapping[str, Places]
+    strips: frozenset[str]
+    missed: frozenset[str]
+    sources: Mapping[int, Places]
+    sentences: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Differences:
+    """Of runs named `names`: figures of all, items that differ, and each run's marks."""
+
+    names: tuple[str, ...]
+    figures: tuple[Figure, ...]
+    items: tuple[Item, ...]
+    marks: tuple[Marks, ...]
+
+
+def differences(traces: Sequence[Trace], names: Sequence[str], prices: Mapping[str, Price] = PRICES) -> Differences:
+    """Where the runs, finished or not, differ; `names` are what they are called, one each."""
+    if len(traces) != len(names):
+        raise ValueError("each run needs a name")
+    runs = [Side(trace) for trace in traces]
+    return Differences(
+        names=tuple(names),
+        figures=figures(traces, prices),
+        items=(*_compare_sources(runs), *_strips(runs), *_sources(runs), *_sentences(runs)),
+        marks=tuple(_marks(runs, place) for place in range(len(runs))),
+    )
+
+
+def table(found: Differences) -> tuple[list[str], list[list[Value]]]:
+    """Columns and rows of a file: the figures, then every item, with one column a run."""
+    columns = ["kind", "what", "where", *found.names]
+    rows: list[list[Value]] = [["figure", each.label, each.unit, *each.values] for each in found.figures]
+    rows += [[each.kind, each.what, each.where, *each.states] for each in found.items]
+    return columns, rows
+
+
+# Figures
+
+
+def figures(traces: Sequence[Trace], prices: Mapping[str, Price] = PRICES) -> tuple[Figure, ...]:
+    """What each run came to and took, finished or not."""
+    runs = [Side(trace) for trace in traces]
+    sums = [sum_calls(trace.calls, prices) for trace in traces]
+
+    def figure(name: str, label: str, of: Callable[[Side], Value], unit: Literal["", "s", "$", "share"] = "") -> Figure:
+        return Figure(name=name, label=label, values=tuple(of(run) for run in runs), unit=unit)
+
+    forced = any(trace.decision and trace.decision.instead_of for trace in traces)
+    return (
+        figure("action", "Action", lambda run: run.trace.action),
+        *([figure("scores_say", "The scores say", _scores_say)] if forced else []),
+        figure("score", "Score that decided", lambda run: run.trace.decision.score if run.trace.decision else None),
+        figure("retrievals", "Searches of the library", lambda run: len(run.trace.rounds)),
+        figure("chunks", "Chunks found", lambda run: len(run.trace.round.chunks) if run.trace.round else 0),
+        figure("chunks_used", "Chunks used", lambda run: _count(run, Chunk)),
+        figure("searches", "Web searches", lambda run: len(run.trace.searches)),
+        figure("pages_used", "Web pages used", lambda run: _count(run, WebPage)),
+        figure("words", "Words kept", lambda run: sum(count_words(strip.text) for strip in run.kept)),
+        figure("answer", "Answer", _describe_end),
+        *([figure("short", "Short answer", _short)] if any(run.answer and run.answer.short for run in traces) else []),
+        figure("sources", "Sources cited", lambda run: _of_answer(run, len(run.cited))),
+        figure("sentences", "Sentences", lambda run: _of_answer(run, len(run.said))),
+        figure("faithfulness", "Faithfulness", lambda run: run.trace.faithfulness, "share"),
+        figure("seconds", "Time", lambda run: run.trace.seconds, "s"),
+        figure("remembered", "Remembered", lambda run: run.trace.remembered),
+        Figure(name="calls", label="Model calls", values=tuple(each.calls - each.searches for each in sums)),
+        Figure(name="tokens", label="Tokens", values=tuple(each.input_tokens + each.output_tokens for each in sums)),
+        Figure(
+            name="cost",
+            label="Cost",
+            values=tuple(None if each.unknown and not each.dollars else each.dollars for each in sums),
+            unit="$",
+        ),
+    )
+
+
+def _short(run: Side) -> Value:
+    answer = run.trace.answer
+    return short_text(answer.short) if answer and answer.short else None
+
+
+def _scores_say(run: Side) -> Value:
+    decision = run.trace.decision
+    return (decision.instead_of or decision.action) if decision else None
+
+
+def _count(run: Side, kind: type) -> int:
+    return sum(1 for key in run.used if isinstance(run.sources[key], kind))
+
+
+def _describe_end(run: Side) -> Value:
+    """How the run ended, in a word or two; None while it runs."""
+    trace = run.trace
+    if trace.answer is not None:
+        if trace.answer.abstained:
+            return "none found"
+        return "low confidence" if trace.answer.low_confidence else "given"
+    if trace.handed_over:
+        return HANDED
+    if trace.cancelled:
+        return "stopped"
+    return "failed" if trace.failure else None
+
+
+def _of_answer(run: Side, number: int) -> Value:
+    """What is counted of an answer; nothing where another program writes it."""
+    return None if run.trace.handed_over else number
+
+
+# Items
+
+
+def _compare_sources(runs: Sequence[Side]) -> list[Item]:
+    """Chunks, then pages, that the runs do not treat alike."""
+    known = {key: source for run in reversed(runs) for key, source in run.sources.items()}
+    items = []
+    for key, source in sorted(known.items(), key=lambda pair: isinstance(pair[1], WebPage)):
+        states = tuple(run.state(key) for run in runs)
+        if len(set(states)) > 1:
+            kind: Literal["chunk", "page"] = "chunk" if isinstance(source, Chunk) else "page"
+            what = source.text if isinstance(source, Chunk) else source.title
+            items.append(Item(kind=kind, what=what, where=_where(source), states=states))
+    return items
+
+
+def _strips(runs: Sequence[Side]) -> list[Item]:
+    """Strips kept in one run and not in another that found their source; each once."""
+    items: dict[tuple[str, int, int], Item] = {}
+    for run in runs:
+        for strip in run.kept:
+            key = (strip.source_id, strip.start, strip.end)
+            states = tuple(_strip_state(strip, other) for other in runs)
+            if key not in items and {"kept", "dropped"} <= set(states) and not run.whole(strip):
+                source = run.source(strip)
+                items[key] = Item(kind="strip", what=strip.text, where=_where(source), states=states)
+    return list(items.values())
+
+
+def _sources(runs: Sequence[Side]) -> list[Item]:
+    named = {citation_place(citation): citation for run in runs for citation in run.citations}
+    return [
+        Item(
+            kind="source",
+            what=citation.source,
+            where=citation.where or citation.url or "",
+            states=tuple(run.of_answer("cited" if place in run.cited else "not cited") for run in runs),
+        )
+        for place, citation in named.items()
+        if any(place not in run.cited for run in runs if run.answers)
+    ]
+
+
+def _sentences(runs: Sequence[Side]) -> list[Item]:
+    whole = {key: sentence for run in runs for key, (sentence, _) in run.said.items()}
+    return [
+        Item(
+            kind="sentence",
+            what=sentence,
+            where="answer",
+            states=tuple(run.of_answer("said" if key in run.said else "not said") for run in runs),
+        )
+        for key, sentence in whole.items()
+        if any(key not in run.said for run in runs if run.answers)
+    ]
+
+
+# Marks
+
+
+def _marks(runs: Sequence[Side], place: int) -> Marks:
+    run, own = runs[place], runs[place].sources.items()
+    others = [(number, other) for number, other in enumerate(runs) if number != place]
+    answers = [(number, other) for number, other in others if other.answers]
+    found = {source.id: tuple(n for n, other in others if key not in other.sources) for key, source in own}
+    used = {
+        source.id: tuple(n for n, other in others if other.state(key) == "not used")
+        for key, source in own
+        if key in run.used
+    }
+    unused = {source.id: tuple(n for n, o in others if key in o.used) for key, source in own if key not in run.used}
+    cited = {each.number: tuple(n for n, o in answers if citation_place(each) not in o.cited) for each in run.citations}
+    dropped = [strip for group in run.trace.strips.values() for strip in group if not strip.kept]
+    return Marks(
+        found=_fill_places(found),
+        used=_fill_places(used),
+        unused=_fill_places(unused),
+        strips=frozenset(
+            strip.id
+            for strip in run.kept
+            if others and not run.whole(strip) and not any(other.keeps(strip) for _, other in others)
+        ),
+        missed=frozenset(strip.id for strip in dropped if any(other.keeps(strip, chosen=True) for _, other in others)),
+        sources=_fill_places(cited),
+        sentences=tuple(
+            span
+            for key, (_, span) in run.said.items()
+            if answers and not any(key in other.said for _, other in answers)
+        ),
+    )
+
+
+def _fill_places(places: Mapping[Key, Places]) -> dict[Key, Places]:
+    return {key: found for key, found in places.items() if found}
+
+
+def _strip_state(strip: Strip, run: Side) -> str:
+    if strip.source_id not in run.by_id:
+        return "not found"
+    return "kept" if run.keeps(strip) else "dropped"
+
+
+def _where(source: Chunk | WebPage) -> str:
+    return ", ".join(filter(None, (source.source, source.where))) if isinstance(source, Chunk) else source.url
+
+
+# One run
+
+
+class Side:
+    """What is compared of one run. Chunks are known by id, web pages by address."""
+
+    def __init__(self, trace: Trace) -> None:
+        here = trace.round
+        self.trace = trace
+        self.sources: dict[str, Chunk | WebPage] = (
+            {found.chunk.id: found.chunk for found in here.chunks} if here else {}
+        )
+        self.sources.update({page.url: page for page in trace.pages})
+        self.by_id = {source.id: key for key, source in self.sources.items()}
+        self.kept = tuple(strip for strip in trace.kept() if strip.source_id in self.by_id)
+        self.used = {self.by_id[strip.source_id] for strip in self.kept}
+        self.spans: dict[str, list[tuple[int, int]]] = {}
+        self.chosen: dict[str, list[tuple[int, int]]] = {}
+        for strip in self.kept:
+            self.spans.setdefault(strip.source_id, []).append((strip.start, strip.end))
+            if not self.whole(strip):
+                self.chosen.setdefault(strip.source_id, []).append((strip.start, strip.end))
+        self.answers = not trace.handed_over
+        answer = trace.answer
+        self.citations: tuple[Citation, ...] = answer.citations if answer else ()
+        self.cited = {citation_place(citation) for citation in self.citations}
+        self.said = {} if answer is None or answer.abstained else _sentences_of(answer.text)
+
+    def of_answer(self, state: str) -> str:
+        """What is said of an answer, where it is this run's."""
+        return state if self.answers else "evidence alone"
+
+    def state(self, key: str) -> str:
+        """What became of a chunk or page."""
+        return "used" if key in self.used else "not used" if key in self.sources else "not found"
+
+    def keeps(self, strip: Strip, *, chosen: bool = False) -> bool:
+        """Whether at least half of the strip's characters are kept here, however this run cut them.
+
+        `chosen`: as part of a strip that was picked out of its source, not because the source was taken whole.
+        """
+        spans = (self.chosen if chosen else self.spans).get(strip.source_id, ())
+        shared = sum(max(0, min(end, strip.end) - max(start, strip.start)) for start, end in spans)
+        return shared >= _HALF * (strip.end - strip.start) and shared > 0
+
+    def whole(self, strip: Strip) -> bool:
+        """Whether it is all of its source, taken as it is: then what is said of the source says enough."""
+        return strip.start == 0 and strip.end >= len(self.source(strip).text)
+
+    def source(self, strip: Strip) -> Chunk | WebPage:
+        """What a kept strip was cut from."""
+        return self.sources[self.by_id[strip.source_id]]
+
+
+def citation_place(citation: Citation) -> tuple[str, int | None]:
+    """What a citation points to, coarsely: the page of a file, or the web page."""
+    return (citation.url or citation.source, citation.page)
+
+
+def _sentences_of(answer: str) -> dict[str, tuple[str, tuple[int, int]]]:
+    """An answer's sentences by what they say, letter case and punctuation apart, with where they stand."""
+    found: dict[str, tuple[str, tuple[int, int]]] = {}
+    for start, end in sentences(answer):
+        before, marks = _MARKS_HERE.match(answer, start, end), _MARKS_HERE.match(answer, end)
+        start = before.end() if before else start  # those of the sentence before it
+        start += len(answer[start:end]) - len(answer[start:end].lstrip())
+        said = _MARKS.sub("", answer[start:end]).strip()
+        key = " ".join(words(said))
+        if key:
+            found.setdefault(key, (said, (start, marks.end() if marks else end)))
+    return found

@@ -1,0 +1,1 @@
+"""Question sets asked under strategies: the work, its record, and what came of it."""

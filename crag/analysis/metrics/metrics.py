@@ -1,0 +1,318 @@
+"""What one finished run is worth against what was expected of it. Pure: nothing is asked, nothing is guessed.
+
+Whatever a label or the run does not tell is None. See `ResultRow` for every measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, get_args
+
+from crag.analysis.questions.expected import (
+    Label,
+    chunk_place,
+    files_of,
+    is_expected,
+    judge,
+    label_of,
+    name_of,
+    pages_of,
+)
+from crag.analysis.questions.matching import (
+    answer_match,
+    asked_scale,
+    checkable,
+    comparable,
+    coverage,
+    holds,
+    topic_coverage,
+)
+from crag.analysis.questions.sets import UNANSWERABLE, Question
+from crag.core.trace import Round, Trace
+from crag.core.types import Action, Chunk, Step
+from crag.messages.wording import failure_sentence, short_text
+
+UNSCORED = "No accepted answer can be compared with a text: each is an explanation, or says nothing."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """How a ranking of `considered` chunks did. All shares lie in 0..1.
+
+    `precision`: the share of chunks that are expected, None of no chunks. `recall`: the share of what is expected
+    that some chunk brought. `rank` from 1 of the first expected chunk, None where there is none; `reciprocal_rank`
+    is 1 / rank, then 0.
+    """
+
+    considered: int
+    precision: float | None
+    recall: float
+    rank: int | None
+    reciprocal_rank: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultRow:
+    """One question under one strategy, measured. None: the labels or the run do not tell.
+
+    A field with a title is averaged over questions; of a Ranked, its three shares are.
+    `problem` says why a run did not finish; what depends on its answer is then None.
+    `first_*` is of the first retrieval, `acted_*` of the one acted on. Their `*_by_source` and `*_by_page`
+    rank chunks by file name, and by file name and page. `*_holds`: whether what is sought was retrieved: see
+    `round_holds`; `judged_by` is the finest label there was to tell by.
+    `first_right` and `acted_right`: see `action_right`.
+    `evidence_answer`: whether the kept strips, web included, hold an accepted answer; `evidence_page` and
+    `evidence_source`: whether one of them is from an expected page or source, a web page too; `evidence_words`: how
+    many words are kept.
+    `answer_exact`, `answer_f1` (0..1), `answer_holds`: the answer against the accepted ones; an abstention gives none.
+    The first two are the better of the answer's and its `short_answer`'s, where it has one. `unscored` says why
+    none of the three tells though an answer is accepted.
+    `question_covered`: the share of the question's content words that the answer takes up, 0..1. It stands in for
+    answer relevance and knows nothing of meaning: 0 for an abstention though an answer is expected.
+    `topics_covered`: the share of expected topics that the answer names, 0..1.
+    `abstention_right`: whether the run abstained exactly where its evidence held no accepted answer and was from no
+    expected page.
+    `rewrite_helped`: of a question whose first retrieval lacked what is sought and was rewritten for the library:
+    whether the retrieval acted on holds it. None of all others.
+    `failed_grades` of chunks and web pages, `failed_calls`, `searches`, `rewrites` (library and web), and `remembered`
+    grades and searches of earlier runs, which took no time, are counts.
+    Seconds in all hold the wait for a person's approval, those by step don't; tokens are None where a model's were
+    not counted.
+    """
+
+    question_id: str
+    question: str
+    strategy: str = ""
+    run_id: str = ""
+    problem: str = ""
+    answer: str = ""
+    short_answer: str = ""
+    first_by_source: Annotated[Ranked | None, "by source, first retrieval"] = None
+    first_by_page: Annotated[Ranked | None, "by page, first retrieval"] = None
+    acted_by_source: Annotated[Ranked | None, "by source, retrieval acted on"] = None
+    acted_by_page: Annotated[Ranked | None, "by page, retrieval acted on"] = None
+    judged_by: Label | None = None
+    first_holds: Annotated[bool | None, "First retrieval holds what is sought"] = None
+    acted_holds: Annotated[bool | None, "Retrieval acted on holds what is sought"] = None
+    first_action: Action | None = None
+    first_right: Annotated[float | None, "First action right (AMBIGUOUS counts half)"] = None
+    action: Action | None = None
+    acted_right: Annotated[float | None, "Action right (AMBIGUOUS counts half)"] = None
+    evidence_answer: Annotated[bool | None, "Evidence kept holds the answer"] = None
+    evidence_page: Annotated[bool | None, "Evidence kept is from an expected page"] = None
+    evidence_source: Annotated[bool | None, "Evidence kept is from an expected source"] = None
+    evidence_words: Annotated[int | None, "Words of evidence kept"] = None
+    faithfulness: Annotated[float | None, "Faithfulness"] = None
+    attributed: Annotated[float | None, "Sentences whose source was found afterwards"] = None
+    unsupported: Annotated[float | None, "Sentences that nothing shown supports"] = None
+    answer_exact: Annotated[bool | None, "Answer: exact match"] = None
+    answer_f1: Annotated[float | None, "Answer: token F1"] = None
+    answer_holds: Annotated[bool | None, "Answer says an accepted answer"] = None
+    unscored: str = ""
+    question_covered: Annotated[float | None, "Question's words taken up by the answer"] = None
+    topics_covered: Annotated[float | None, "Topics named"] = None
+    abstained: Annotated[bool | None, "Abstained"] = None
+    abstention_right: Annotated[bool | None, "Abstained or answered as the evidence asks"] = None
+    rewrites: Annotated[int, "Rewrites"] = 0
+    library_rewrites: Annotated[int, "Rewrites for the library"] = 0
+    rewrite_helped: Annotated[bool | None, "Rewriting found what was missing"] = None
+    searches: Annotated[int, "Web searches"] = 0
+    calls: Annotated[int, "Calls"] = 0
+    failed_calls: Annotated[int, "Failed calls"] = 0
+    failed_grades: Annotated[int, "Failed grades"] = 0
+    remembered: Annotated[int, "Remembered grades and searches"] = 0
+    seconds: Annotated[float | None, "Seconds"] = None
+    step_seconds: dict[Step, float] = field(default_factory=dict)
+    input_tokens: Annotated[int | None, "Tokens in"] = None
+    output_tokens: Annotated[int | None, "Tokens out"] = None
+
+
+def measure_run(trace: Trace, expected: Question) -> ResultRow:
+    """All measures of one run."""
+    first, acted = trace.rounds[0] if trace.rounds else None, trace.round
+    first_holds, acted_holds = round_holds(first, expected), round_holds(acted, expected)
+    first_by_source, first_by_page = _rankings(first, expected)
+    acted_by_source, acted_by_page = _rankings(acted, expected)
+    by_answer, by_page = evidence_holds(trace, expected)
+    known = [each for each in (by_answer, by_page) if each is not None]
+    answer = trace.answer if _complete(trace) else None
+    abstained = answer.abstained if answer else None
+    said = "" if answer is None or answer.abstained else answer.text
+    accepted = () if UNANSWERABLE in expected.labels else expected.answers
+    scale = asked_scale(expected.question)
+    short = short_text(answer.short, labelled=False) if answer and answer.short else ""
+    matches = [found for each in (said, short) if answer and (found := answer_match(each, accepted, scale=scale))]
+    again = len(trace.rounds) > 1 and first_holds is False and UNANSWERABLE not in expected.labels
+    told = [check for check in trace.checks if check.supported is not None]
+    return ResultRow(
+        question_id=expected.id,
+        question=expected.question,
+        strategy=trace.strategy,
+        run_id=trace.run_id,
+        problem=_problem(trace),
+        answer=answer.text if answer else "",
+        short_answer=short,
+        first_by_source=first_by_source,
+        first_by_page=first_by_page,
+        acted_by_source=acted_by_source,
+        acted_by_page=acted_by_page,
+        judged_by=label_of(expected),
+        first_holds=first_holds,
+        acted_holds=acted_holds,
+        first_action=_action(first),
+        first_right=action_right(_action(first), first_holds),
+        action=trace.action,
+        acted_right=action_right(trace.action, acted_holds),
+        evidence_answer=by_answer,
+        evidence_page=by_page,
+        evidence_source=_evidence_source(trace, expected),
+        evidence_words=sum(len(strip.text.split()) for strip in trace.kept()) if answer else None,
+        faithfulness=trace.faithfulness,
+        attributed=_share([check.attributed for check in told]),
+        unsupported=_share([check.note == "nothing shown" for check in told]),
+        answer_exact=any(match.exact for match in matches) if matches else None,
+        answer_f1=max((match.f1 for match in matches), default=None),
+        answer_holds=any(match.holds for match in matches) if matches else None,
+        unscored=UNSCORED if accepted and not comparable(accepted) else "",
+        question_covered=_question_covered(said, abstained, expected),
+        topics_covered=topic_coverage(said, expected.topics) if answer else None,
+        abstained=abstained,
+        abstention_right=None if abstained is None or not known else abstained != any(known),
+        rewrites=len(trace.rewrites),
+        library_rewrites=sum(rewrite.purpose == "library" for rewrite in trace.rewrites),
+        rewrite_helped=acted_holds if again else None,
+        searches=len(trace.searches),
+        calls=len(trace.calls),
+        failed_calls=sum(call.error is not None for call in trace.calls),
+        failed_grades=_failed_grades(trace),
+        remembered=trace.remembered,
+        seconds=trace.seconds if _complete(trace) else None,
+        step_seconds=_step_seconds(trace),
+        input_tokens=_tokens([call.input_tokens for call in trace.calls if call.model and call.error is None]),
+        output_tokens=_tokens([call.output_tokens for call in trace.calls if call.model and call.error is None]),
+    )
+
+
+def rank_expected(found: Sequence[Hashable], wanted: Iterable[Hashable]) -> Ranked | None:
+    """How `found`, best first, did against `wanted`; None where nothing is wanted."""
+    sought = frozenset(wanted)
+    if not sought:
+        return None
+    hits = [place for place, each in enumerate(found, 1) if each in sought]
+    return Ranked(
+        considered=len(found),
+        precision=len(hits) / len(found) if found else None,
+        recall=len(sought & frozenset(found)) / len(sought),
+        rank=hits[0] if hits else None,
+        reciprocal_rank=1 / hits[0] if hits else 0.0,
+    )
+
+
+def round_holds(round: Round | None, expected: Question) -> bool | None:
+    """Whether a retrieval brought what is sought, by `judge`. None without a label, and for a run without one."""
+    if round is None or label_of(expected) is None:
+        return None
+    holds_it = judge(expected)
+    return any(holds_it(found.chunk) for found in round.chunks)
+
+
+def action_right(action: Action | None, held: bool | None) -> float | None:
+    """1 where the action fits what was retrieved, 0 where it doesn't, 0.5 for AMBIGUOUS, which hedges both ways.
+
+    CORRECT fits a retrieval that holds what is sought, INCORRECT one that doesn't.
+    """
+    if action is None or held is None:
+        return None
+    if action is Action.AMBIGUOUS:
+        return 0.5
+    return float((action is Action.CORRECT) == held)
+
+
+def evidence_holds(trace: Trace, expected: Question) -> tuple[bool | None, bool | None]:
+    """Whether the kept strips hold an accepted answer, and whether one is from an expected page.
+
+    A source's kept strips are read as one text, in order; no evidence answers what is labelled unanswerable.
+    None where no label tells, or the run did not come so far.
+    """
+    if not _complete(trace):
+        return None, None
+    if UNANSWERABLE in expected.labels:
+        return False, None
+    answers, places = checkable(expected.answers), pages_of(expected)
+    kept, sources = trace.kept(), trace.sources
+    texts: dict[str, list[str]] = {}
+    for strip in kept:
+        texts.setdefault(strip.source_id, []).append(strip.text)
+    scale = asked_scale(expected.question)
+    in_text = any(holds("\n".join(parts), answers, scale=scale) for parts in texts.values())
+    chunks = (sources.get(source) for source in texts)
+    on_page = any(isinstance(chunk, Chunk) and chunk_place(chunk) in places for chunk in chunks)
+    return in_text if answers else None, on_page if places else None
+
+
+def _evidence_source(trace: Trace, expected: Question) -> bool | None:
+    """Whether a kept strip is from an expected source; None where none is labelled, or the run did not come so far."""
+    if not _complete(trace) or not expected.sources or UNANSWERABLE in expected.labels:
+        return None
+    sources = trace.sources
+    return any(is_expected(sources[strip.source_id], expected) for strip in trace.kept() if strip.source_id in sources)
+
+
+def _rankings(round: Round | None, expected: Question) -> tuple[Ranked | None, Ranked | None]:
+    """How a retrieval's chunks were ranked by file name, and by file name and page."""
+    if round is None:
+        return None, None
+    chunks = [found.chunk for found in round.chunks]
+    by_source = rank_expected([name_of(chunk.source) for chunk in chunks], files_of(expected))
+    return by_source, rank_expected([chunk_place(chunk) for chunk in chunks], pages_of(expected))
+
+
+def _action(round: Round | None) -> Action | None:
+    return round.decision.action if round and round.decision else None
+
+
+def _share(held: Sequence[bool]) -> float | None:
+    return sum(held) / len(held) if held else None
+
+
+def _question_covered(said: str, abstained: bool | None, expected: Question) -> float | None:
+    if abstained is None:
+        return None
+    if abstained:
+        return 0.0 if expected.answers and UNANSWERABLE not in expected.labels else None
+    return coverage(expected.question, said)
+
+
+def _complete(trace: Trace) -> bool:
+    """Whether the run came to its own end: what was stopped or failed on the way says nothing of its strategy."""
+    return not _problem(trace)
+
+
+def _problem(trace: Trace) -> str:
+    if trace.failure:
+        return failure_sentence(trace.failure)
+    if trace.cancelled:
+        return "The run was stopped."
+    return "" if trace.finished else "The run did not end."
+
+
+def _failed_grades(trace: Trace) -> int:
+    grades = [grade for each in trace.rounds for grade in (*each.grades.values(), each.joint) if grade is not None]
+    return sum(grade.failed for grade in (*grades, *trace.web_grades.values()))
+
+
+def _step_seconds(trace: Trace) -> dict[Step, float]:
+    """All visits of a step together; a step that did not end is left out."""
+    steps: tuple[Step, ...] = get_args(Step)
+    visits = {step: [record.seconds for record in trace.steps if record.step == step] for step in steps}
+    return {
+        step: sum(each for each in seconds if each is not None)
+        for step, seconds in visits.items()
+        if seconds and None not in seconds
+    }
+
+
+def _tokens(counts: Sequence[int | None]) -> int | None:
+    """Their sum; 0 where no model was called, None where one call's were not counted."""
+    return None if None in counts else sum(count for count in counts if count is not None)

@@ -1,0 +1,253 @@
+"""Rows of a strategy summed up, and two results held against each other question by question. Pure and seeded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import get_args, get_type_hints
+
+import numpy as np
+from pydantic import TypeAdapter
+
+from crag.analysis.metrics.intervals import LEVEL, Values, intervals
+from crag.analysis.metrics.metrics import Ranked, ResultRow
+from crag.core.types import Action, Step
+
+FEW = 20
+"""Below so many questions an interval is rough."""
+ROUGH = "So few questions make a rough interval."
+UNTIMED = (
+    "Times are not compared: strategies run one after another, and grades remembered from earlier runs take no time."
+)
+STEP_SECONDS: dict[str, Step] = {f"seconds_{step}": step for step in get_args(Step)}
+"""The measures of single steps, which stand beside the others."""
+
+Cell = str | int | float | bool | None
+
+_SHARES = ("precision", "recall", "reciprocal_rank")
+
+
+def _measures() -> Iterator[tuple[str, str]]:
+    for name, hint in get_type_hints(ResultRow, include_extras=True).items():
+        (title,) = getattr(hint, "__metadata__", ("",))
+        if name in _RANKED:
+            yield from ((f"{_RANKED[name]}_{of}", f"{of.replace('_', ' ').capitalize()} {title}") for of in _SHARES)
+        elif title:
+            yield name, title
+
+
+_RANKED = {each.name: each.name.replace("_by_", "_") for each in fields(ResultRow) if "_by_" in each.name}
+"""Fields that hold a Ranked, and how their columns begin."""
+MEASURES = dict(_measures())
+"""Every measure that is averaged: its column in `flat` and its name on screen. Yes counts 1, no 0.
+
+Seconds of single steps come beside them, as `seconds_<step>`.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mean:
+    """A mean over the rows that know the measure: `known` of them. None of no rows; no interval of fewer than two."""
+
+    value: float | None
+    known: int
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """One strategy over one set. `unfinished` runs failed or were stopped; they are in no mean they can't tell of.
+
+    `unscored`: questions whose expected answer can't be compared with what was answered. `actions` and
+    `first_actions`: see `confusion`.
+    """
+
+    strategy: str
+    questions: int
+    unfinished: int
+    unscored: int
+    means: dict[str, Mean]
+    actions: dict[str, dict[str, int]]
+    first_actions: dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """Second minus first, over the `pairs` questions where both know the measure.
+
+    `includes_zero`: whether the interval does; None where there is none. `claim` says it in words. `rough`: the
+    questions are few for that interval.
+    """
+
+    measure: str
+    pairs: int
+    first: float | None
+    second: float | None
+    value: float | None
+    low: float | None
+    high: float | None
+    includes_zero: bool | None
+    claim: str
+    rough: bool
+
+    @property
+    def sentence(self) -> str:
+        """The claim, and that its interval is rough."""
+        return f"{self.claim} {ROUGH}" if self.rough else self.claim
+
+
+def summed_up(rows: Sequence[ResultRow]) -> Result:
+    """Means, intervals and actions of one strategy's rows, each question once. ValueError where they are not that."""
+    _by_question(rows)
+    strategies = sorted({row.strategy for row in rows})
+    if len(strategies) > 1:
+        raise ValueError(f"These rows are of several strategies: {', '.join(strategies)}. Sum them up one by one.")
+    tables = [measures_of(row) for row in rows]
+    names = _names(tables)
+    values = _table(tables, names)
+    columns = [column[~np.isnan(column)] for column in values.T]
+    return Result(
+        strategy=strategies[0] if strategies else "",
+        questions=len(rows),
+        unfinished=sum(bool(row.problem) for row in rows),
+        unscored=sum(bool(row.unscored) for row in rows),
+        means={
+            name: Mean(value=float(known.mean()) if len(known) else None, known=len(known), low=low, high=high)
+            for name, known, (low, high) in zip(names, columns, intervals(values), strict=True)
+        },
+        actions=confusion(rows),
+        first_actions=confusion(rows, first=True),
+    )
+
+
+def confusion(rows: Sequence[ResultRow], *, first: bool = False) -> dict[str, dict[str, int]]:
+    """Counts by action ("none" of plain RAG and of broken runs), then by whether the retrieval holds what is sought.
+
+    `first`: of the first retrieval; else of the one acted on.
+    """
+    table = {name: dict.fromkeys(("holds", "lacks", "unknown"), 0) for name in (*map(str, Action), "none")}
+    for row in rows:
+        action, held = (row.first_action, row.first_holds) if first else (row.action, row.acted_holds)
+        table[str(action or "none")]["unknown" if held is None else "holds" if held else "lacks"] += 1
+    return table
+
+
+def compare_results(
+    first: Sequence[ResultRow], second: Sequence[ResultRow], *, names: tuple[str, str] | None = None
+) -> dict[str, Difference]:
+    """Every measure but times of two results over the questions that are in both; `names` for the sentences.
+
+    Of times no difference is stated, as UNTIMED says. ValueError where a result has a question twice, or none is in
+    both.
+    """
+    ours, theirs = _by_question(first), _by_question(second)
+    shared = [question for question in ours if question in theirs]
+    if not shared:
+        raise ValueError("The two results have no question in common.")
+    said = names or (first[0].strategy or "the first", second[0].strategy or "the second")
+    sides = [[measures_of(side[question]) for question in shared] for side in (ours, theirs)]
+    columns = [name for name in MEASURES if name != "seconds"]
+    one, other = (_table(side, columns) for side in sides)
+    unknown = np.isnan(one) | np.isnan(other)
+    one[unknown] = other[unknown] = np.nan
+    found = intervals(other - one)
+    return {
+        name: _difference(name, one[:, place], other[:, place], found[place], said)
+        for place, name in enumerate(columns)
+    }
+
+
+def measures_of(row: ResultRow) -> dict[str, float | None]:
+    """What is averaged of a row, by column: yes 1.0, no 0.0, unknown None."""
+    table = flat(row)
+    names = [name for name in table if name in MEASURES or name in STEP_SECONDS]
+    found = {name: table[name] for name in names}
+    return {name: None if value is None else float(value) for name, value in found.items()}
+
+
+def flat(row: ResultRow) -> dict[str, Cell]:
+    """The row as one level of columns, for `crag.analysis.questions.tables.csv_export`, which lets no text be a live
+    formula.
+    """
+    cells: dict[str, Cell] = {}
+    for each in fields(row):
+        value = getattr(row, each.name)
+        if each.name in _RANKED:
+            cells |= {f"{_RANKED[each.name]}_{part.name}": getattr(value, part.name, None) for part in fields(Ranked)}
+        elif each.name == "step_seconds":
+            cells |= {f"seconds_{step}": seconds for step, seconds in row.step_seconds.items()}
+        else:
+            cells[each.name] = value
+    return cells
+
+
+def rows_to_json(rows: Sequence[ResultRow]) -> str:
+    """All rows as one JSON list."""
+    return _ROWS.dump_json(tuple(rows)).decode()
+
+
+def rows_from_json(text: str | bytes) -> tuple[ResultRow, ...]:
+    """The inverse of `rows_to_json`. Raises pydantic.ValidationError."""
+    return _ROWS.validate_json(text)
+
+
+def _names(tables: Sequence[Mapping[str, float | None]]) -> list[str]:
+    """All measures, then the steps that some row took."""
+    return [*MEASURES, *sorted({name for table in tables for name in table} - set(MEASURES))]
+
+
+def _by_question(rows: Sequence[ResultRow]) -> Mapping[str, ResultRow]:
+    found: dict[str, ResultRow] = {}
+    for row in rows:
+        if row.question_id in found:
+            raise ValueError(f"Question {row.question_id} stands twice in one result.")
+        found[row.question_id] = row
+    return found
+
+
+def _difference(
+    name: str, first: Values, second: Values, interval: tuple[float | None, float | None], said: tuple[str, str]
+) -> Difference:
+    """`first` and `second` by question, both NaN where one does not know."""
+    known = ~np.isnan(first)
+    count, (low, high) = int(known.sum()), interval
+    value = float((second - first)[known].mean()) if count else None
+    return Difference(
+        measure=name,
+        pairs=count,
+        first=float(first[known].mean()) if count else None,
+        second=float(second[known].mean()) if count else None,
+        value=value,
+        low=low,
+        high=high,
+        includes_zero=low <= 0.0 <= high if low is not None and high is not None else None,
+        claim=_claim(name, count, value, low, high, said),
+        rough=low is not None and count < FEW,
+    )
+
+
+def _claim(
+    name: str, count: int, value: float | None, low: float | None, high: float | None, said: tuple[str, str]
+) -> str:
+    label = MEASURES[name]
+    if value is None:
+        return f"{label}: unknown, for no question is it known of both."
+    if low is None or high is None:
+        return f"{label}: known of both for one question only; no interval can be given."
+    step = "as high" if value == 0 else f"{abs(value):.3g} {'higher' if value > 0 else 'lower'}"
+    than = "as" if value == 0 else "than"
+    zero = "includes zero: it may be chance" if low <= 0.0 <= high else "does not include zero"
+    return (
+        f"{label}: {step} with {said[1]} {than} with {said[0]} over {count} questions; "
+        f"the {LEVEL} % interval of the difference, {low:.3g} to {high:.3g}, {zero}."
+    )
+
+
+def _table(tables: Sequence[Mapping[str, float | None]], names: Sequence[str]) -> Values:
+    """Questions by measures; NaN is unknown."""
+    found = [[table.get(name) for name in names] for table in tables]
+    return np.array(found, dtype=np.float64).reshape(len(tables), len(names))
+
+
+_ROWS: TypeAdapter[tuple[ResultRow, ...]] = TypeAdapter(tuple[ResultRow, ...])

@@ -1,0 +1,136 @@
+"""Whether a process can still serve, and is ready to: files to open, records, room on the disk, index, models."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from crag.core.errors import StorageError
+
+if TYPE_CHECKING:
+    from crag.core.config import AppConfig
+    from crag.storage.postgres import Server
+
+__all__ = ["Health"]
+
+SPARE_FILES = 32
+"""A page, its library and its models open about so many at once."""
+
+SPARE_MB = 16
+"""An index is written anew before the old one goes."""
+
+_KEPT = 1.0
+"""Seconds that an answer is kept, so that asking often costs nothing."""
+_PATIENCE = 1.0
+"""Seconds in which a server of indexes must take a connection."""
+
+_FILES = "Too many open files: the next page or question would fail."
+
+
+class Health:
+    """Looks at most once a second; writes nothing. A `server` of libraries is asked in place of the folder.
+
+    `index` is the address of a Milvus server, empty where the index lies in files.
+    """
+
+    def __init__(
+        self,
+        data: Path,
+        kept: float = _KEPT,
+        free: Callable[[Path], int] | None = None,
+        server: Server | None = None,
+        index: str = "",
+    ) -> None:
+        self._data, self._kept, self._server, self._index = data, kept, server, index
+        self._free = free or (lambda folder: shutil.disk_usage(folder).free)
+        self._found: dict[str, str] = {}
+        self._until = 0.0
+
+    @classmethod
+    def of(cls, config: AppConfig, server: Server | None) -> Health:
+        """By what the process is given."""
+        far = config.milvus_uri if config.index == "milvus" and "://" in config.milvus_uri else ""
+        return cls(config.data, server=server, index=far)
+
+    def failing(self) -> str:
+        """What only a new start cures, in a line; "" where there is nothing of the kind."""
+        return "" if _files_to_spare() else _FILES
+
+    def problem(self) -> str:
+        """What is the matter, in a line that names no place of this machine; "" where nothing is."""
+        return next(iter(self._looked().values()), "")
+
+    def lacking(self, *, models: bool, closing: bool = False) -> tuple[str, ...]:
+        """The names of what is not ready: closing, models, files, records, disk, index. None: it can be asked.
+
+        `models`: they are loaded. `closing`: the process is about to end.
+        """
+        own = [name for name, so in (("closing", closing), ("models", not models)) if so]
+        return (*own, *self._looked())
+
+    def free_bytes(self) -> int | None:
+        """Bytes that are free where libraries lie; None where that is a server's, or can't be told."""
+        folder = self._folder()
+        if self._server is not None or folder is None:
+            return None
+        try:
+            return self._free(folder)
+        except OSError:
+            return None
+
+    def _looked(self) -> dict[str, str]:
+        """What is wrong in words, by the name of the part."""
+        if time.monotonic() >= self._until:
+            found = {"files": self.failing(), **self._stored(), "index": self._far_index()}
+            self._found = {name: said for name, said in found.items() if said}
+            self._until = time.monotonic() + self._kept
+        return self._found
+
+    def _stored(self) -> dict[str, str]:
+        if self._server is not None:
+            try:
+                self._server.reach()
+            except StorageError:
+                return {"records": "The database can't be reached."}
+            return {}
+        folder = self._folder()
+        if folder is None or not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+            return {"records": "The data folder can't be written."}
+        try:
+            free = self._free(folder)
+        except OSError:
+            return {"records": "The data folder can't be read."}
+        return {} if free >= SPARE_MB * 2**20 else {"disk": "The disk of the data folder is full."}
+
+    def _folder(self) -> Path | None:
+        return next((each for each in (self._data, *self._data.absolute().parents) if each.exists()), None)
+
+    def _far_index(self) -> str:
+        if not self._index:
+            return ""
+        try:
+            parts = urlsplit(self._index)
+            port = parts.port or (443 if parts.scheme == "https" else 19530)
+            socket.create_connection((parts.hostname or "", port), _PATIENCE).close()
+        except (OSError, ValueError):
+            return "The index server can't be reached."
+        return ""
+
+
+def _files_to_spare() -> bool:
+    held: list[int] = []
+    try:
+        held.append(os.open(os.devnull, os.O_RDONLY))
+        held.extend(os.dup(held[0]) for _ in range(SPARE_FILES - 1))
+    except OSError:
+        return False
+    finally:
+        for each in held:
+            os.close(each)
+    return True

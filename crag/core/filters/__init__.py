@@ -1,0 +1,1 @@
+"""The filter language over document fields: grammar, clauses, scope."""

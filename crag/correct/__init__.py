@@ -1,1 +1,0 @@
-"""What corrects a retrieval: knowledge strips, query rewriting and web search."""

@@ -1,0 +1,113 @@
+"""Knowledge refinement: texts decomposed into strips, scored in their context, filtered (paper §4.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from crag.core.errors import ProviderError
+from crag.core.protocols import Refiner, StripSelector
+from crag.core.settings import Settings
+from crag.core.types import Chunk, Origin, Strip, WebPage
+from crag.evaluation.scoring import StripScorer, likeliest
+from crag.evaluation.strips import filter_strips
+
+
+def scored_strips(
+    sources: Sequence[Chunk | WebPage],
+    origin: Origin,
+    question: str,
+    *,
+    settings: Settings,
+    refiner: Refiner,
+    scorer: StripScorer,
+    check: Callable[[], None],
+    selector: StripSelector | None = None,
+    failed: Callable[[ProviderError], None] = lambda error: None,
+    anchor: str | None = None,
+) -> tuple[Strip, ...]:
+    """The strips of all sources, in reading order, kept or dropped. `anchor`: the source whose best passage is kept.
+
+    `check` is called between sources and raises to stop. Of a long web page not every strip is scored; the others
+    are dropped, their score None. Where a `selector` reads them too, what it says decides; `failed` hears the first
+    reason why it could not.
+    """
+    strips: list[Strip] = []
+    for source in sources:
+        check()
+        spans = refiner.decompose(source.text, settings)
+        strips += [
+            make_strip(source.id, source.text, origin, start, end, score, kept=False)
+            for (start, end), score in zip(spans, scorer.scores(question, source, spans), strict=True)
+        ]
+    if selector is not None:
+        read = strips if origin == "internal" else _readable(strips, question)
+        said = {strip.id: strip for strip in apply_selection(read, question, selector, check, failed)}
+        strips = [said.get(strip.id, strip) for strip in strips]
+    return kept_strips(strips, settings, anchor)
+
+
+def kept_strips(strips: Sequence[Strip], settings: Settings, anchor: str | None = None) -> tuple[Strip, ...]:
+    """The strips kept or dropped as the settings ask."""
+    return filter_strips(
+        strips,
+        floor=settings.strip_filter,
+        top_k=settings.strip_top_k,
+        words=settings.strip_words,
+        context=settings.strip_context,
+        passage=settings.passage_words,
+        anchor=anchor,
+    )
+
+
+def _readable(strips: Sequence[Strip], question: str) -> list[Strip]:
+    """Of web pages the strips that have a score; of a page where none has, the likeliest."""
+    found = []
+    for group in _by_source(strips):
+        scored = [strip for strip in group if strip.score is not None]
+        found += scored or [group[place] for place in likeliest([strip.text for strip in group], question)]
+    return found
+
+
+def apply_selection(
+    strips: Sequence[Strip],
+    question: str,
+    selector: StripSelector,
+    check: Callable[[], None],
+    failed: Callable[[ProviderError], None],
+) -> list[Strip]:
+    """The strips with what the selector says of each; those of a source that it could not read stay as they are."""
+    groups, errors = _by_source(strips), []
+    said: dict[str, bool] = {}
+    for place, found in selector.select(question, [[strip.text for strip in group] for group in groups]):
+        check()
+        if isinstance(found, ProviderError):
+            errors.append(found)
+        else:
+            said.update({strip.id: number in found for number, strip in enumerate(groups[place])})
+    if errors:
+        failed(errors[0])
+    return [replace(strip, selected=said.get(strip.id)) for strip in strips]
+
+
+def _by_source(strips: Sequence[Strip]) -> list[list[Strip]]:
+    found: dict[str, list[Strip]] = {}
+    for strip in strips:
+        found.setdefault(strip.source_id, []).append(strip)
+    return list(found.values())
+
+
+def make_strip(
+    source: str, text: str, origin: Origin, start: int, end: int, score: float | None, *, kept: bool
+) -> Strip:
+    return Strip(
+        id=f"{source}:{start}-{end}",
+        source_id=source,
+        origin=origin,
+        start=start,
+        end=end,
+        text=text[start:end],
+        score=score,
+        kept=kept,
+        why="whole" if kept else "",
+    )

@@ -1,0 +1,217 @@
+"""A follow-up made to stand alone by rules: names, periods and what was asked for are carried over by form alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from crag.core.exchanges import Carried, Exchange, Sort, Standalone
+from crag.generation.conversation.coreference import resolve_pronouns
+from crag.generation.conversation.followup_detection import EVENT, FRAGMENT, LACKING, OPENED, clause, follows_on
+from crag.generation.conversation.history import recent
+from crag.generation.conversation.periods import periods, replace_last_period, resolve_periods
+from crag.generation.conversation.phrases import AUXILIARIES, PREPOSITIONS, Name, asked_for, lead, names, sentence
+from crag.text.words import FUNCTION_WORDS, stem, words
+
+_MOST_CHARS = 600
+"""What would become longer is asked as it stands."""
+
+
+class RuleContextualizer:
+    """English follow-ups by their form. Needs no model and never fails; where unsure it changes nothing."""
+
+    by = "rules"
+
+    def standalone(self, question: str, history: Sequence[Exchange]) -> Standalone:
+        """What is asked in place of `question`: itself, unless it is clearly a follow-up to the last exchanges."""
+        known = recent(history)
+        if not known or not follows_on(question):
+            return Standalone(question=question)
+        made = _complete_question(" ".join(question.split()).rstrip("?!. "), known)
+        made = f"{made[:1].upper()}{made[1:].rstrip('?. ')}?"
+        if len(made) > _MOST_CHARS:
+            return Standalone(question=question)
+        return Standalone(question=made, carried=find_carried(question, made, known))
+
+
+def _complete_question(asked: str, known: Sequence[Exchange]) -> str:
+    before = sentence(known[-1].question)
+    rest = asked[OPENED.match(asked).end() :]  # type: ignore[union-attr]
+    base = next((found[-1].text for each in reversed(known) if (found := periods(each.question))), "")
+    if match := EVENT.match(rest):
+        return _instead(match.group(1), before)
+    rest = resolve_periods(rest, base) if base else rest
+    if FRAGMENT.match(rest):
+        return _instead(rest, before)
+    lacking, span = LACKING.match(rest), asked_for(before)
+    if lacking and span and " of " not in lacking.group():
+        many = len("how many")
+        return f"{rest[:many]} {before[slice(*span)]}{rest[many:]}"
+    if clause(rest):
+        return resolve_pronouns(rest, known)
+    return _swap_phrase(rest, before)
+
+
+def _instead(fragment: str, before: str) -> str:
+    """The earlier question with other words at its beginning: "Why?" of "When was X built?" is "Why was X built?"."""
+    asking = lead(before)
+    rest = before[len(asking) :].strip(" ?")
+    bare = asking.casefold() in ("when", "where", "why", "how", "")
+    return f"{fragment} {rest[:1].lower() + rest[1:] if not asking else rest}" if bare else f"{fragment}: {before}"
+
+
+def _swap_phrase(rest: str, before: str) -> str:
+    """The earlier question with the new words in the place of what they are like: a period, a name, a figure."""
+    new = periods(rest)
+    if new:
+        before = replace_last_period(before, new[-1].text)
+        at = rest[: new[-1].start].split()
+        while at and at[-1].casefold() in {*PREPOSITIONS, "the", "end", "year", "year-end"}:
+            at.pop()
+        rest = f"{' '.join(at)}{rest[new[-1].end :]}".strip(" ,")
+        if not rest:
+            return before
+    first, _, other = rest.partition(" ")
+    if first.casefold() in PREPOSITIONS and other:
+        return _swapped_place(first.casefold(), other, before)
+    rest = re.sub(r"^(?:its|their|his|her) ", "", rest, flags=re.IGNORECASE)
+    if names(rest) or rest[0].isupper() or rest[0].isdigit():
+        return _swapped_name(rest, before)
+    return _swapped_measure(rest, before)
+
+
+def _swapped_place(preposition: str, said: str, before: str) -> str:
+    """What follows the same preposition there; beside it where there is none."""
+    given = {each.start for each in names(before)} if names(said) else set()
+    when = {each.start for each in periods(before)}
+    for match in reversed(list(re.finditer(rf"\b{preposition} (?:the )?", before, re.IGNORECASE))):
+        start = match.end()
+        if start in when or (given and start not in given):
+            continue
+        own = next((each.end for each in names(before) if each.start == start), None)
+        return before[: match.start()] + f"{preposition} {said}" + before[own or _phrase_end(before, start) :]
+    return _beside(f"{preposition} {said}", before)
+
+
+def _phrase_end(text: str, start: int) -> int:
+    """Where the words from `start` end that belong together: before the next preposition, or verb in the past."""
+    end = start
+    for word in re.finditer(r"[^\s?]+", text[start:]):
+        said = word.group().casefold()
+        if (said in PREPOSITIONS and said != "of") or (
+            end > start and said in ("met", "made", "planned", "missed", "reached")
+        ):
+            break
+        end = start + word.end()
+    return end
+
+
+def _swapped_name(said: str, before: str) -> str:
+    there = names(before)
+    if not there:
+        return _beside(f"for {said}", before)
+    old = max(there, key=lambda each: (_likeness(said, each, before), each.place, each.start))
+    start, end = old.start, old.end
+    new = said
+    bare = re.sub(r"^the ", "", said, flags=re.IGNORECASE)
+    if before[:start].endswith("the ") or before[:start].rstrip().casefold().endswith((" many", " much")):
+        new = bare
+    follow = before[end:].split()
+    if len(bare.split()) > 1 and follow and _stem(follow[0]) == _stem(bare.split()[-1]):
+        end = before.index(follow[0], end) + len(follow[0].rstrip("?,."))
+    return before[:start] + new + before[end:]
+
+
+def _stem(word: str) -> str:
+    return stem(word.casefold().strip("?,."))
+
+
+def _likeness(said: str, name: Name, before: str) -> int:
+    """How much a name is like the one that is to take its place: both with figures or both without, common words."""
+    figures = any(each.isdigit() for each in said) == any(each.isdigit() for each in name.text)
+    shared = set(words(said)) & set(words(before[name.start : name.end + 12]))
+    return 2 * figures + len(shared - {"the"})
+
+
+def _swapped_measure(said: str, before: str) -> str:
+    new = re.sub(r"^(?:the|a|an) ", "", said, flags=re.IGNORECASE)
+    head = stem(new.split()[-1].casefold())
+    for match in re.finditer(r"[\w-]+", before):
+        if stem(match.group().casefold()) == head and len(new.split()) > 1:
+            start = _modifiers(before, match.start())
+            return before[:start] + new + before[match.end() :]
+    span = asked_for(before)
+    if span is None or any(span[0] <= each.start < span[1] for each in names(before)):
+        return _beside(f"for {said}", before)
+    return before[: span[0]] + new + before[span[1] :]
+
+
+def _modifiers(text: str, end: int) -> int:
+    """Where the plain words begin that stand before `end` and belong to the word there."""
+    start = end
+    named = {each.end for each in names(text)}
+    for word in reversed(list(re.finditer(r"\S+", text[:end]))):
+        said = word.group().casefold()
+        owner = said.endswith(("'s", "’s", "s'", "s’"))
+        if said in PREPOSITIONS or said in _EDGES or owner or word.end() in named or not said[0].isalpha():
+            break
+        start = word.start()
+    return start
+
+
+_EDGES = frozenset("the a an is was are were did does do many much what which average total and".split())
+
+
+def _beside(said: str, before: str) -> str:
+    """The earlier question with more said at its end, before a period that ends it."""
+    text = before.rstrip(" ?.")
+    found = periods(text)
+    if found and found[-1].end == len(text):
+        head = text[: found[-1].start].split(" ")
+        while head and head[-1].casefold() in {*PREPOSITIONS, ""}:
+            head.pop()
+        at = len(" ".join(head))
+        return f"{text[:at]} {said}{text[at:]}"
+    return f"{text} {said}"
+
+
+def find_carried(question: str, made: str, known: Sequence[Exchange]) -> tuple[Carried, ...]:
+    """What of `made` the question does not say, each part with the latest exchange that says it."""
+    rest, found = made, list[Carried]()
+    own = set(words(question))
+    for text, sort in _parts(made, known):
+        at = rest.casefold().find(text.casefold())
+        if at < 0 or set(words(text)) <= own:
+            continue
+        place = _place(text, known)
+        if place is not None:
+            rest = f"{rest[:at]} | {rest[at + len(text) :]}"
+            found.append(Carried(text=text, sort=sort, run_id=place[0].run_id, found_in=place[1]))
+    return tuple(found)
+
+
+def _parts(made: str, known: Sequence[Exchange]) -> Iterator[tuple[str, Sort]]:
+    """What may have been carried over: names, periods, what was asked for, then runs of other words."""
+    named = [*names(made), *(name for each in known for name in names(each.answer))]
+    yield from ((each.text, "name") for each in named)
+    yield from ((each.text, "period") for each in periods(made))
+    for each in reversed(known):
+        if span := asked_for(before := sentence(each.question)):
+            yield before[slice(*span)], "measure"
+    for run in re.split(_BETWEEN, made, flags=re.IGNORECASE):
+        if re.search(r"[^\W\d]", run) and run.strip().casefold() not in FUNCTION_WORDS:
+            yield run.strip(), "subject"
+
+
+def _place(text: str, known: Sequence[Exchange]) -> tuple[Exchange, Literal["question", "answer"]] | None:
+    for each in reversed(known):
+        if text.casefold() in each.question.casefold():
+            return each, "question"
+        if text.casefold() in each.answer.casefold():
+            return each, "answer"
+    return None
+
+
+_LITTLE = "|".join(sorted(AUXILIARIES | (PREPOSITIONS - {"of"}) | {"the", "a", "an", "what", "which", "how", "why"}))
+_BETWEEN = rf"[?,:]|(?:['’]s)? ?\b(?:{_LITTLE}|when|where|who|many|much|regarding)\b ?"

@@ -1,0 +1,290 @@
+"""An answer without a language model: the best sentences of the knowledge, quoted word for word and cited."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from crag.core.protocols import AnswerReader, RetrievalEvaluator
+from crag.core.settings import Settings
+from crag.core.types import Answer, Chunk, Citation, Passage, Strip, WebPage
+from crag.generation.abstention import abstention, pieces_of, usable_of
+from crag.generation.citations import build_citation, quotable, with_mark
+from crag.generation.short import Found, find_words, short_answer
+from crag.generation.subjects import Subjects, subjects_of, years_of
+from crag.text.sentences import ends_as_sentence, sentences
+from crag.text.words import FUNCTION_WORDS, stem, words
+
+LONG_STRIP = 400
+"""A strip of more characters is quoted by its best sentence, not whole."""
+MAX_QUOTE = 500
+"""A sentence longer than this is cut at a word."""
+MAX_GRADED = 200
+"""Sentences of long strips that are scored by the evaluator; the rest only by shared words."""
+REDUNDANT = 0.8
+"""A sentence that shares this much of its words with one already chosen adds nothing."""
+DIVERSITY = 0.1
+"""How much likeness to what is chosen counts against a score (maximal marginal relevance)."""
+HEADING = 0.7
+"""How much the score of a text counts that is neither a sentence nor a table row: titles name, they do not answer."""
+HEADING_WORDS = 5
+TIE = 0.1
+"""The most that words shared with the question add to a score."""
+LABEL = 0.1
+"""What each word adds to the score of a table's row whose label the question says whole; at most for four words."""
+BESIDE_BEST = 0.7
+"""Further sentences must score at least this share of the best one."""
+
+_CELLS = re.compile(r"\||; |\t")
+_PAGE_NUMBER = re.compile(
+    r"\W*+(?:(?:page|p\.)\s*+)?(?:\d{1,4}|[ivxl]{1,7})(?:\s*+(?:of|/)\s*+\d{1,4})?+\W*+", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """A quotable span of a strip. `rank` orders units, `tie` those of one rank; `place` is reading order."""
+
+    strip: Strip
+    start: int
+    end: int
+    rank: float
+    tie: float
+    place: int
+    words: frozenset[str]
+
+    @property
+    def text(self) -> str:
+        return self.strip.text[self.start : self.end]
+
+
+class ExtractiveGenerator:
+    """Quotes; never paraphrases.
+
+    With an `evaluator`, long strips are quoted by their best-scored sentences. With a `reader`, the words that answer
+    are told first.
+    """
+
+    by = "extractive"
+
+    def __init__(self, evaluator: RetrievalEvaluator | None = None, reader: AnswerReader | None = None) -> None:
+        self._evaluator, self._reader = evaluator, reader
+
+    def answer(
+        self, question: str, knowledge: Sequence[Strip], sources: dict[str, Chunk | WebPage], settings: Settings
+    ) -> Iterator[str | Answer]:
+        """Pieces that add up to the answer's text, then the Answer.
+
+        At most `answer_sentences` sentences, one citation number a strip. Abstains where there is no knowledge,
+        or its best score is under `answer_floor`. Of knowledge that was never scored (whole chunks) the sentences'
+        scores stand in for it; plain RAG, whose floor is 0, quotes the best of them all the same. Such an answer is
+        flagged as of low confidence, and so is one whose best strip is under the upper threshold.
+
+        Of what is kept, a source that lacks a name of the question which another has is not quoted. Where nothing
+        found names it, the answer says so; it abstains unless a strip reaches the upper threshold.
+        """
+        usable, best = usable_of(knowledge)
+        if not usable or (best is not None and best < settings.answer_floor):
+            yield from pieces_of(abstention(best, sources, settings, self.by))
+            return
+        subjects = subjects_of(question, {strip.source_id for strip in usable}, sources)
+        usable, best = usable_of([strip for strip in usable if strip.source_id not in subjects.foreign])
+        sure = best is not None and best >= settings.upper
+        if subjects.unnamed and settings.answer_floor and not sure:
+            yield from pieces_of(abstention(best, sources, settings, self.by, unnamed=subjects.unnamed))
+            return
+        units, graded = self._units(question, usable, settings.answer_floor)
+        best = graded if best is None else best
+        if best is not None and best < settings.answer_floor:
+            whole = abstention(best, sources, settings, self.by)
+        else:
+            whole = self._quoted(question, units, sources, settings, subjects, low=not sure)
+        yield from pieces_of(whole)
+
+    def _quoted(
+        self,
+        question: str,
+        units: list[_Unit],
+        sources: dict[str, Chunk | WebPage],
+        settings: Settings,
+        subjects: Subjects,
+        *,
+        low: bool,
+    ) -> Answer:
+        units = [
+            replace(unit, rank=unit.rank + _label_bonus(question, unit.text)) for unit in _of_the_year(question, units)
+        ]
+        if subjects.unnamed:  # whatever it is about, it is one subject
+            best = min(units, key=_best_first)
+            units = [unit for unit in units if unit.strip.source_id == best.strip.source_id]
+        found, first = None, None
+        if self._reader is not None and settings.short_answer < 1 and not subjects.unnamed:
+            ranked = sorted(units, key=_best_first)
+            places = [(unit.strip, unit.start, unit.end) for unit in ranked]
+            found = find_words(question, places, sources, self._reader, settings.short_answer)
+            first = ranked[found.unit] if found else None
+        chosen = _order_units(_choose_units(units, settings.answer_sentences, first), first)
+        whole = _compose_answer(chosen, sources, found, low=low or bool(subjects.unnamed), by=self.by)
+        return replace(whole, unnamed=subjects.unnamed)
+
+    def _units(self, question: str, strips: Sequence[Strip], floor: float) -> tuple[list[_Unit], float | None]:
+        """All that may be quoted, short strips whole, long ones by sentence; and the best score a sentence was given.
+
+        The score is None where no sentence was scored.
+        """
+        asked = frozenset(words(question))
+        rarity = _rarity([frozenset(words(strip.text)) for strip in strips])
+        units: list[_Unit] = []
+        for strip in strips:
+            # A failed score is no zero: such a strip stands at the floor, behind all that passed it.
+            base = floor if strip.score is None else strip.score
+            for start, end in _quotable_spans(strip.text):
+                inside = frozenset(words(strip.text[start:end]))
+                # Shared words only order what the scores leave equal: sentences of one strip, unscored strips.
+                shared = sum(rarity.get(word, 1.0) for word in inside & asked) / (1.0 + math.log1p(len(inside)))
+                tie = TIE * shared / (1.0 + shared)
+                rank = base if _is_statement(strip.text[start:end]) else base * HEADING
+                units.append(_Unit(strip, start, end, rank, tie, len(units), inside))
+        return self._graded(question, units)
+
+    def _graded(self, question: str, units: list[_Unit]) -> tuple[list[_Unit], float | None]:
+        """Sentences of long or unscored strips ranked by the evaluator's score, where there is one; and the best."""
+        if self._evaluator is None:
+            return units, None
+        parts = [unit for unit in units if unit.strip.score is None or unit.end - unit.start < len(unit.strip.text)]
+        parts = sorted(parts, key=_best_first)[:MAX_GRADED]
+        passages = [Passage(id=str(unit.place), text=unit.text) for unit in parts]
+        grades = {grade.passage_id: grade for grade in self._evaluator.grade(question, passages)} if parts else {}
+        found = []
+        for unit in units:
+            grade = grades.get(str(unit.place))
+            if grade is not None and grade.score is not None:
+                # A sentence is no better than its strip, which was scored with more around it.
+                score = grade.score if unit.strip.score is None else min(grade.score, unit.strip.score)
+                rank = score if _is_statement(unit.text) else score * HEADING
+                unit = replace(unit, rank=rank, tie=unit.tie / 10)
+            found.append(unit)
+        return found, max((grade.score for grade in grades.values() if grade.score is not None), default=None)
+
+
+def _label_bonus(question: str, text: str) -> float:
+    """What it is worth that a text is the row which the question asks for: "total current assets" before "assets"."""
+    label, parted, values = text.partition(": ")
+    if not parted or not _CELLS.search(values) or "\n" in label:
+        return 0.0
+    asked = {stem(word) for word in words(question)}
+    told = {stem(word) for word in words(label) if word not in FUNCTION_WORDS}
+    return LABEL * min(len(told), 4) if told <= asked else 0.0
+
+
+def _quotable_spans(text: str) -> list[tuple[int, int]]:
+    """A short strip whole but for headings and page numbers on lines round it; a long one by sentence."""
+    spans = _without_page_numbers(text, sentences(text))
+    while len(spans) > 1 and _is_heading(text[spans[0][0] : spans[0][1]], text[spans[0][1] : spans[1][0]]):
+        del spans[0]
+    return spans if len(text) > LONG_STRIP else [(spans[0][0], spans[-1][1])]
+
+
+def _without_page_numbers(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The spans without page numbers, where enough else is left: under "Employees", 57 is the answer."""
+    left = [(start, end) for start, end in spans if not _PAGE_NUMBER.fullmatch(text, start, end)]
+    return left if sum(len(text[start:end].split()) for start, end in left) > HEADING_WORDS else spans
+
+
+def _is_heading(line: str, gap: str) -> bool:
+    """Whether a line of its own, before the white space `gap`, is in capitals or a few words without a stop."""
+    short = len(line.split()) <= HEADING_WORDS and not re.search(r"[.!?,]$|[;|\t]", line)
+    return line.isupper() or (short and "\n" in gap)
+
+
+def _is_statement(text: str) -> bool:
+    """Whether a text ends like a sentence or is a row of a table; anything else may be a heading or a title."""
+    return ends_as_sentence(text) or _CELLS.search(text) is not None
+
+
+def _of_the_year(question: str, units: list[_Unit]) -> list[_Unit]:
+    """Without those that speak of other years than the question's, where another speaks of the question's."""
+    asked = years_of(question)
+    told = [years_of(unit.text) for unit in units]
+    if not any(asked & years for years in told):
+        return units
+    return [unit for unit, years in zip(units, told, strict=True) if not years or asked & years]
+
+
+def _choose_units(units: list[_Unit], limit: int, first: _Unit | None = None) -> list[_Unit]:
+    """The best units, none saying again what a better one says; `first` among them."""
+    left = sorted(units, key=_best_first)
+    left = [unit for unit in left if unit.rank >= BESIDE_BEST * left[0].rank]
+    chosen: list[_Unit] = [first] if first else []
+    left = [unit for unit in left if first is None or _likeness(unit, [first]) < REDUNDANT]
+    while left and len(chosen) < limit:
+        best = max(left, key=lambda unit: unit.rank + unit.tie - DIVERSITY * _likeness(unit, chosen))
+        chosen.append(best)
+        left = [unit for unit in left if unit is not best and _likeness(unit, [best]) < REDUNDANT]
+    return chosen
+
+
+def _best_first(unit: _Unit) -> tuple[float, int]:
+    return -(unit.rank + unit.tie), unit.place
+
+
+def _order_units(units: list[_Unit], first: _Unit | None = None) -> list[_Unit]:
+    """Sources by their best unit, units of one source in reading order; the source of `first` before all others."""
+    best: dict[str, float] = {}
+    for unit in units:
+        rank = math.inf if unit is first else unit.rank + unit.tie
+        best[unit.strip.source_id] = max(best.get(unit.strip.source_id, 0.0), rank)
+    order = {source: place for place, source in enumerate(sorted(best, key=lambda each: -best[each]))}
+    return sorted(units, key=lambda unit: (order[unit.strip.source_id], unit.place))
+
+
+def _compose_answer(
+    units: list[_Unit], sources: dict[str, Chunk | WebPage], found: Found | None, *, low: bool, by: str
+) -> Answer:
+    """The text with its marks, and one citation a strip that spans all that is quoted of it."""
+    spans: dict[str, tuple[int, int]] = {}
+    numbers: dict[str, int] = {}
+    strips: dict[str, Strip] = {}
+    text = ""
+    for place, unit in enumerate(units):
+        key = unit.strip.id
+        number = numbers.setdefault(key, len(numbers) + 1)
+        start, end = spans.get(key, (unit.start, unit.end))
+        spans[key], strips[key] = (min(start, unit.start), max(end, unit.end)), unit.strip
+        quote = _cut_quote(quotable(unit.text))
+        if place:
+            # Before a lower-case beginning only a break keeps two quotes two sentences.
+            beside = units[place - 1].strip.source_id == unit.strip.source_id and not quote[0].islower()
+            text += " " if beside else "\n\n"
+        text += with_mark(quote, number)
+    citations: list[Citation] = [
+        build_citation(number, strips[key], sources.get(strips[key].source_id), *spans[key])
+        for key, number in numbers.items()
+    ]
+    short = short_answer(found, numbers[found.strip.id], sources) if found else None
+    return Answer(text=text, by=by, citations=tuple(citations), low_confidence=low, short=short)
+
+
+def _cut_quote(text: str) -> str:
+    """The text, cut at a word if it is over-long."""
+    if len(text) <= MAX_QUOTE:
+        return text
+    head, space, _ = text[:MAX_QUOTE].rpartition(" ")
+    return (head if space else text[:MAX_QUOTE]) + " …"
+
+
+def _likeness(unit: _Unit, others: Sequence[_Unit]) -> float:
+    """The largest share of the smaller set of words that the unit has in common with any of the others, 0..1."""
+    return max(
+        (len(unit.words & other.words) / max(1, min(len(unit.words), len(other.words))) for other in others),
+        default=0.0,
+    )
+
+
+def _rarity(texts: Sequence[frozenset[str]]) -> dict[str, float]:
+    """Weights of words by how few texts hold them: above 0."""
+    counts = Counter(word for text in texts for word in text)
+    return {word: math.log(1.0 + len(texts) / count) for word, count in counts.items()}

@@ -1,0 +1,148 @@
+"""The few words that answer, found in the texts that are quoted; of a table the cell with its row and column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from crag.core.protocols import AnswerReader
+from crag.core.types import Chunk, ShortAnswer, Strip, WebPage
+from crag.generation.citations import quotable
+from crag.generation.subjects import years_of
+
+READ = 3
+"""Sources that are read for it, the best first."""
+AROUND = 450
+"""Characters of a web page that are read before and after a strip."""
+LONGEST_VALUE = 40
+"""Characters of a table's value."""
+
+Place = tuple[Strip, int, int]
+"""A part of a strip that may be quoted: [start, end) in the strip's text."""
+
+_VALUE = re.compile(
+    r"(?<![\w.,])(?:US|C|A|HK)?[(−–-]*[$€£¥]?[(−–-]*\d[\d,.]*\d?[)\]%x×*]*(?:\s(?:million|billion|thousand|percent|%))?$|(?<=\s)[-–—−]\*?$"
+)
+_SCALE = re.compile(r"(?:\bin|\$)\s?(?:US |U\.S\. )?(?:dollars? in )?(thousand|million|billion)s\b", re.IGNORECASE)
+_OWN_SCALE = re.compile(r"%|percent|per share|\b(?:ratio|margin|rate|days|employees|number)\b|illion|housand", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The characters [start, end) of a source's text that answer; `unit` is the place's number they stand in."""
+
+    unit: int
+    strip: Strip
+    start: int
+    end: int
+    confidence: float
+    row: str = ""
+    column: str = ""
+
+
+def find_words(
+    question: str, places: Sequence[Place], sources: Mapping[str, Chunk | WebPage], reader: AnswerReader, floor: float
+) -> Found | None:
+    """The surest words in the places, which stand best first; None where none is as sure as `floor`.
+
+    A source's text is read as a whole, of a page what is around its best place; words outside the places don't count.
+    """
+    first: dict[str, int] = {}
+    for number, (strip, _, _) in enumerate(places):
+        first.setdefault(strip.source_id, number)
+    best: Found | None = None
+    for number in list(first.values())[:READ]:
+        found = _read(question, places, number, sources, reader)
+        if found is not None and found.confidence >= floor and (best is None or found.confidence > best.confidence):
+            best = found
+    return best
+
+
+def short_answer(found: Found, citation: int, sources: Mapping[str, Chunk | WebPage]) -> ShortAnswer:
+    """The facts of the short answer: its words, where they stand, and a cell's labels."""
+    source = sources.get(found.strip.source_id)
+    text = source.text if source else ""
+    said = quotable(text[found.start : found.end])
+    chunk = source if isinstance(source, Chunk) else None
+    scale = _SCALE.search(f"{chunk.context}\n{chunk.text}") if chunk and found.column else None
+    alone = _OWN_SCALE.search(f"{found.row} {found.column} {said}")
+    return ShortAnswer(
+        text=said,
+        citation=citation,
+        source_id=found.strip.source_id,
+        strip_id=found.strip.id,
+        start=found.start,
+        end=found.end,
+        confidence=found.confidence,
+        row=found.row,
+        column=found.column,
+        scale=scale[1].lower() if scale and not alone else "",
+        rects=chunk.rects(found.start, found.end) if chunk else (),
+    )
+
+
+def _read(
+    question: str, places: Sequence[Place], number: int, sources: Mapping[str, Chunk | WebPage], reader: AnswerReader
+) -> Found | None:
+    """What the reader finds in the text that the place stands in; in the place alone, if that is elsewhere."""
+    strip, start, end = places[number]
+    source = sources.get(strip.source_id)
+    if source is None:
+        return None
+    whole = (0, len(source.text)) if isinstance(source, Chunk) else _around(source.text, strip)
+    for first, last in dict.fromkeys((whole, (strip.start + start, strip.start + end))):
+        lead = source.context if isinstance(source, Chunk) else source.title
+        lead = f"{lead}\n" if lead else ""  # as it is graded, so that the reading is one that is remembered
+        said = reader.read(question, lead + source.text[first:last])
+        if said is None or said.start < len(lead):
+            continue
+        begin, stop = said.start - len(lead) + first, said.end - len(lead) + first
+        row = column = ""
+        if isinstance(source, Chunk) and source.kind == "table":
+            cell = cell_of(source.text, begin, stop, years_of(question))
+            if cell is not None:
+                begin, stop, row, column = cell
+        for unit, (other, low, high) in enumerate(places):
+            inside = other.start + low <= begin and stop <= other.start + high
+            if other.source_id == strip.source_id and inside and begin < stop:
+                return Found(unit, other, begin, stop, said.confidence, row, column)
+    return None
+
+
+def _around(text: str, strip: Strip) -> tuple[int, int]:
+    """The text around a strip, cut at words."""
+    first, last = max(0, strip.start - AROUND), min(len(text), strip.end + AROUND)
+    while 0 < first < strip.start and not text[first - 1].isspace():
+        first += 1
+    while strip.end < last < len(text) and not text[last].isspace():
+        last -= 1
+    return first, last
+
+
+def cell_of(text: str, start: int, end: int, years: frozenset[str]) -> tuple[int, int, str, str] | None:
+    """The value, as [start, end), with its row's and column's label, of the cell that [start, end) points at.
+
+    A row is written "label: header value; header value". Where just one cell of the row is of the years asked about,
+    it is that one. None where the row has no such cells, or what is pointed at is none of them.
+    """
+    first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
+    line = text[first : last if last >= 0 else len(text)]
+    begin, _, values = line.partition(": ")
+    if not values:
+        return None
+    at, row = first + len(begin) + 2, begin
+    cells: list[tuple[int, int, str]] = []
+    for part in values.split("; "):
+        value = _VALUE.search(part, max(0, len(part) - LONGEST_VALUE))
+        if value is not None:
+            cells.append((at + value.start(), at + value.end(), part[: value.start()].strip()))
+        elif not cells and row == begin:
+            row = part.strip()  # the row's number was told before its name
+        at += len(part) + 2
+    here = [cell for cell in cells if cell[0] < end and start < cell[1]]
+    asked = [cell for cell in cells if years and years <= years_of(cell[2])]
+    chosen = asked if len(asked) == 1 else here or (cells if len(cells) == 1 else [])
+    if len(chosen) != 1 or (not chosen[0][2] and not row):
+        return None
+    return (*chosen[0][:2], " ".join(row.split()), " ".join(chosen[0][2].split()))

@@ -1,0 +1,1 @@
+"""The engine inside other programs: LangChain, the Model Context Protocol, HTTP."""

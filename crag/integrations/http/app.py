@@ -1,0 +1,135 @@
+"""The HTTP server as one application: a table of routes, and what every request passes before its endpoint."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from crag.admin.access import WANTED, Access, Caller, foreign
+from crag.core.errors import CragError
+from crag.engine import Engine
+from crag.integrations.http import (
+    ask,
+    chat,
+    description,
+    documents,
+    embeddings,
+    front,
+    health,
+    models,
+    rerank,
+    runs,
+    search,
+)
+from crag.integrations.http.edge import Edge
+from crag.integrations.http.limits import Limits
+from crag.integrations.http.problems import Problem, problem_response
+from crag.integrations.http.serving import Call, Endpoint, ServerState
+from crag.runtime.transfer import drop_when_unread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """A path, a method, and what answers there. `free`: anybody may ask at any time, without a token."""
+
+    method: str
+    path: str
+    endpoint: Endpoint
+    free: bool = False
+
+
+ROUTES: tuple[Served, ...] = (
+    Served(method="GET", path="/healthz", endpoint=health.alive, free=True),
+    Served(method="GET", path="/readyz", endpoint=health.ready, free=True),
+    Served(method="GET", path="/metrics", endpoint=health.metrics, free=True),
+    Served(method="GET", path="/v1/models", endpoint=models.list_models),
+    Served(method="GET", path="/v1/models/{id}", endpoint=models.one),
+    Served(method="POST", path="/v1/chat/completions", endpoint=chat.completions),
+    Served(method="POST", path="/v1/ask", endpoint=ask.ask),
+    Served(method="GET", path="/v1/runs/{id}", endpoint=runs.run),
+    Served(method="GET", path="/v1/runs/{id}/events", endpoint=runs.events),
+    Served(method="GET", path="/openapi.json", endpoint=description.describe_api, free=True),
+    Served(method="GET", path="/", endpoint=front.front, free=True),
+    *(Served(method="POST", path=path, endpoint=rerank.rerank) for path in ("/v1/rerank", "/v2/rerank", "/rerank")),
+    Served(method="POST", path="/v1/embeddings", endpoint=embeddings.embeddings),
+    Served(method="POST", path="/v1/search", endpoint=search.search),
+    Served(method="GET", path="/v1/documents", endpoint=documents.list_documents),
+    Served(method="POST", path="/v1/documents", endpoint=documents.add_documents),
+    Served(method="GET", path="/v1/documents/{id}", endpoint=documents.one),
+    Served(method="DELETE", path="/v1/documents/{id}", endpoint=documents.delete_document),
+)
+
+
+def app(engine: Engine, access: Access, limits: Limits | None = None) -> Starlette:
+    """The application. Closing the engine is left to whoever made it.
+
+    A server that is told to end calls `app.state.serving.work.close()`, then `serving.stop()` when it can wait no
+    longer; the application's own end waits for the work that is under way.
+    """
+    serving = ServerState.of(engine, access, limits or Limits.of(engine.config))
+
+    @asynccontextmanager
+    async def alive(_: Starlette) -> AsyncIterator[None]:
+        warming = asyncio.create_task(asyncio.to_thread(health.warm, serving))
+        yield
+        serving.work.close()
+        await asyncio.wait({warming})
+        await serving.work.ended()
+
+    made = Starlette(
+        routes=[Route(each.path, AuthenticatedRoute(serving, each), methods=[each.method]) for each in ROUTES],
+        middleware=[Middleware(Edge)],
+        exception_handlers={
+            kind: problem_response for kind in (Problem, CragError, HTTPException, ClientDisconnect, Exception)
+        },
+        lifespan=alive,
+    )
+    made.router.redirect_slashes = False  # it would answer before any token is looked at, under any Host
+    made.state.serving, made.state.served = serving, ROUTES
+    return made
+
+
+_ANYBODY = Caller(number=0, workspace="")
+
+
+class AuthenticatedRoute:
+    """What stands before an endpoint: who asks, and whether it is one request too many."""
+
+    def __init__(self, serving: ServerState, served: Served) -> None:
+        self._serving, self._served = serving, served
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        receive, send = drop_when_unread(receive, send, self._serving.limits.pace.unread)
+        request = Request(scope, receive, send)
+        request.state.route = self._served.path
+        serving, headers = self._serving, request.headers
+        if not serving.access.asks and (why := foreign(headers.getlist("host"), headers.getlist("origin"))):
+            await asyncio.to_thread(serving.arrivals.turned_away, why)
+            raise Problem(403, "foreign", why)
+        if self._served.free:
+            await self._reply(Call(serving=serving, request=request, caller=_ANYBODY), send)
+            return
+        caller = serving.access.caller(headers.getlist("authorization"))
+        if serving.arrivals.news(caller):
+            await asyncio.to_thread(serving.arrivals.came, caller)
+        if caller is None:
+            raise Problem(401, "invalid_token", WANTED, headers={"WWW-Authenticate": "Bearer"})
+        request.state.caller = caller.number
+        serving.rates.take(caller)
+        if serving.work.closing:
+            raise Problem(503, "ending", "The server is about to end.", headers={"Retry-After": "5"})
+        with serving.requests.hold(caller), ExitStack() as held:
+            await self._reply(Call(serving=serving, request=request, caller=caller, held=held), send)
+
+    async def _reply(self, call: Call, send: Send) -> None:
+        response = await self._served.endpoint(call)
+        await response(call.request.scope, call.request.receive, send)

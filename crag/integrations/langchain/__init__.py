@@ -1,0 +1,51 @@
+"""Corrective RAG in LangChain's own forms: middleware, retriever, compressor and tool over one engine."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from crag.integrations.langchain.compressor import CragCompressor
+    from crag.integrations.langchain.embeddings import CragEmbeddings
+    from crag.integrations.langchain.middleware import CragMiddleware
+    from crag.integrations.langchain.retriever import CragRetriever
+    from crag.integrations.langchain.state import Correction, CragState, Problem, Score, Source
+    from crag.integrations.langchain.stores import retriever_of
+    from crag.integrations.langchain.tool import crag_tool
+
+__all__ = [
+    "Correction",
+    "CragCompressor",
+    "CragEmbeddings",
+    "CragMiddleware",
+    "CragRetriever",
+    "CragState",
+    "Problem",
+    "Score",
+    "Source",
+    "crag_tool",
+    "retriever_of",
+]
+
+_MODULES = {
+    "CragCompressor": "compressor",
+    "CragEmbeddings": "embeddings",
+    "CragMiddleware": "middleware",
+    "CragRetriever": "retriever",
+    "crag_tool": "tool",
+    "retriever_of": "stores",
+    **dict.fromkeys(("Correction", "CragState", "Problem", "Score", "Source"), "state"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, from its module: only who uses it needs LangChain. Raises ImportError without the extra."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("langchain", "langgraph", "langchain_core"):
+            raise
+        raise ImportError(f"crag.integrations.langchain.{name} needs LangChain: pip install '.[langchain]'") from error

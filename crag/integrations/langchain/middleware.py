@@ -1,0 +1,180 @@
+"""Corrective RAG before each model call of an agent: what is found is told to the model for that call alone."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, ModelResponse
+from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
+from langgraph.runtime import Runtime
+
+from crag.core.errors import BudgetError, CragError, QuestionError
+from crag.core.exchanges import Exchange
+from crag.core.settings import Settings
+from crag.core.trace import Trace
+from crag.engine import Engine
+from crag.integrations.langchain.context import FAILED, context, correction
+from crag.integrations.langchain.messages import exchanges, last_question
+from crag.integrations.langchain.retrieval import Ended, Place, Retrieval, Searched, Workspace
+from crag.integrations.langchain.state import CragState, Injected
+
+__all__ = ["CragMiddleware"]
+
+Update = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """A run that is to be made: for which message (`key`), and as which of this turn's runs.
+
+    `made`: the id of the run that the same turn made before it was interrupted; empty where there is none.
+    """
+
+    question: str
+    history: list[Exchange]
+    place: Place
+    key: str
+    runs: int
+    made: str
+
+
+class CragMiddleware(AgentMiddleware[CragState, Any, Any]):
+    """Looks up the last human message of an agent, judges and corrects what is found, and tells the model.
+
+    `strategy` and `settings` as in `Engine.ask`; `settings` may also be a mapping of those that differ from the
+    strategy's. `workspace` says whose documents: one for all, or a function of the agent's state and runtime, which
+    is asked anew before each call. `retriever` is searched in place of the workspace's library: this project's
+    `Retriever`, a LangChain store or retriever, or a function of state and runtime that gives one, which is then what
+    keeps tenants apart. `client` names the agent in the history.
+
+    What is told stands in the `system` message of that call, or behind the last `human` one, and never in the history.
+    How the run ended is in the state as `crag`: see `Correction`. A message is looked up once, however often the agent
+    comes back from its tools to the model; a turn has at most `max_runs` runs.
+
+    A failure is told to the model and stands in the state; with `on_error="raise"` it is raised as the CragError that
+    it is. Raises SettingsError for a strategy or a setting that does not exist.
+    """
+
+    state_schema = CragState
+
+    def __init__(
+        self,
+        engine: Engine,
+        strategy: str = "balanced",
+        workspace: Workspace = "default",
+        settings: Settings | Mapping[str, Any] | None = None,
+        *,
+        retriever: Searched | Callable[[Any, Any], Searched] | None = None,
+        on_error: Literal["tell", "raise"] = "tell",
+        tell_in: Literal["system", "human"] = "system",
+        max_runs: int = 8,
+        client: str = "",
+    ) -> None:
+        super().__init__()
+        self._retrieval = Retrieval(engine, strategy, workspace, settings, retriever, "evidence", client)
+        self._raises, self._tell_in, self._max_runs = on_error == "raise", tell_in, max_runs
+
+    def before_model(self, state: CragState, runtime: Runtime[Any]) -> Update | None:
+        """Looks up the last human message, unless this turn has done so. Raises CragError where that is wanted."""
+        due = self._due(state, runtime)
+        if not isinstance(due, _Due):
+            return due
+        ended = self._retrieval.stored(due.made, due.place)
+        return self._found(ended or self._retrieval.run(due.question, due.history, due.place), due)
+
+    async def abefore_model(self, state: CragState, runtime: Runtime[Any]) -> Update | None:
+        """As `before_model`. Who cancels the agent stops the run, which is stored as stopped."""
+        due = self._due(state, runtime)
+        if not isinstance(due, _Due):
+            return due
+        ended = await asyncio.to_thread(self._retrieval.stored, due.made, due.place) if due.made else None
+        return self._found(ended or await self._retrieval.arun(due.question, due.history, due.place), due)
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any]:
+        """The call with what was found in it."""
+        return handler(self._told(request))
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any]:
+        """The call with what was found in it."""
+        return await handler(self._told(request))
+
+    def _due(self, state: CragState, runtime: Runtime[Any]) -> _Due | Update | None:
+        """The run that is to be made; or what the state is told without one, None where it knows already."""
+        injected, messages = state.get("crag_injected"), state.get("messages", [])
+        found = last_question(messages)
+        if found is None and injected:
+            return None  # a summary has taken the message's place since
+        key, runs = "", injected.runs if injected else 0
+        question = ""
+        try:
+            if found is None:
+                raise QuestionError("There is no message of a person to look up.", "Begin with a human message.")
+            at, message = found
+            question = str(message.text)
+            place = self._retrieval.place(state, runtime)
+            key = _key(message, question, place)
+            if injected and injected.key == key:
+                return None
+            if runs >= self._max_runs:
+                raise BudgetError(
+                    f"This turn of the agent has made {runs} runs, as many as it may.",
+                    "Raise max_runs, or end the loop.",
+                )
+        except CragError as error:
+            return self._failed(error, Trace(question=question[:200], strategy=self._retrieval.strategy), key, runs)
+        known = state.get("crag")
+        made = known["run_id"] if known and known["key"] == key and not known["problem"] else ""
+        return _Due(question, exchanges(messages[:at]), place, key, runs + 1, made)
+
+    def _found(self, ended: Ended, due: _Due) -> Update:
+        if ended.error:
+            return self._failed(ended.error, ended.trace, due.key, due.runs)
+        return {
+            "crag": correction(ended.trace, due.key, None),
+            "crag_injected": Injected(due.key, context(ended.trace), due.runs),
+        }
+
+    def _failed(self, error: CragError, trace: Trace, key: str, runs: int) -> Update:
+        if self._raises:
+            raise error
+        return {
+            "crag": correction(trace, key, error),
+            "crag_injected": Injected(key, FAILED, runs),
+        }
+
+    def _told(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+        injected = cast(CragState, request.state).get("crag_injected")
+        if not injected:
+            return request
+        found = last_question(request.messages) if self._tell_in == "human" else None
+        if found is None:
+            system = request.system_message or SystemMessage("")
+            return request.override(system_message=_with(system, injected.text))
+        at, message = found
+        messages: list[AnyMessage] = [
+            *request.messages[:at],
+            _with(message, injected.text),
+            *request.messages[at + 1 :],
+        ]
+        return request.override(messages=messages)
+
+
+def _key(message: HumanMessage, question: str, place: Place) -> str:
+    """Of a message in a workspace: what is looked up once."""
+    said = "\n".join([str(place.workspace), message.id or "", question])
+    return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def _with(message: Any, text: str) -> Any:
+    """A copy of a message with more text behind its own, in whichever form its content has."""
+    if isinstance(message.content, str):
+        return message.model_copy(update={"content": f"{message.content}\n\n{text}".strip()})
+    return message.model_copy(update={"content": [*message.content, {"type": "text", "text": text}]})

@@ -1,0 +1,1 @@
+"""One run: a question through its steps, files into the library, and the parts that do the work."""

@@ -1,0 +1,282 @@
+"""A run's parts, made from its wiring: outside services first, local parts where they fail or are none."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
+
+from crag.core import events as ev
+from crag.core.config import AppConfig
+from crag.core.errors import ProviderError
+from crag.core.exchanges import Exchange
+from crag.core.keys import Keys
+from crag.core.protocols import (
+    Chat,
+    Generator,
+    RetrievalEvaluator,
+    Retriever,
+    Rewriter,
+    StripGrader,
+    WebSearch,
+)
+from crag.core.settings import Settings
+from crag.core.types import Grade, OutputMode, RetrievedChunk, Step
+from crag.evaluation.cached import CachedEvaluator, CachedStripGrader
+from crag.evaluation.fallback import FallbackEvaluator
+from crag.evaluation.selection import LlmStripSelector
+from crag.evaluation.strips import StripRefiner
+from crag.generation.conversation.model import LlmContextualizer
+from crag.generation.conversation.rules import RuleContextualizer
+from crag.generation.extractive import ExtractiveGenerator
+from crag.generation.llm import LlmGenerator
+from crag.generation.verification import CitationVerifier
+from crag.pipeline.context import EventEmitter, RunContext
+from crag.pipeline.fallback import (
+    FallbackContextualizer,
+    FallbackGenerator,
+    FallbackRetriever,
+    FallbackRewriter,
+    FallbackWeb,
+)
+from crag.pipeline.guarded import (
+    GuardedGenerator,
+    GuardedRetriever,
+    GuardedRewriter,
+    guard_evaluator,
+    guard_plugin_evaluator,
+    guard_web,
+)
+from crag.pipeline.guiding import Guide
+from crag.pipeline.resolve import ProviderPlan, resolve_providers
+from crag.pipeline.status import problem
+from crag.providers.endpoint import Endpoint
+from crag.providers.registry import LLM, LOCAL
+from crag.providers.rerank import Reranker
+from crag.retrieval.rewriting import KeywordRewriter, LlmRewriter
+from crag.runtime.circuit import Circuits
+from crag.runtime.provider import EvaluatorParts, WebParts
+from crag.runtime.usage import UNLIMITED, Budget, QuotaGuard, UsageTracker
+from crag.runtime.waiting import CLOCK, Clock
+from crag.storage.documents import Documents
+from crag.storage.library import Library
+from crag.web.fetching import PageFetcher
+
+if TYPE_CHECKING:
+    from crag.providers.chat import ChatModel
+
+Problems = list[tuple[Step, ProviderError]]
+"""What was chosen and can't be used, with the step that does without it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Local:
+    """The parts that need no service. `folder`: the pages that stand in for the web, None where there are none."""
+
+    evaluator: RetrievalEvaluator
+    rewriter: Rewriter
+    generator: Generator
+    folder: WebSearch | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What one run is asked with. `allowed` says whether a query may leave this machine; `began` as perf_counter.
+
+    `clock` tells the time there is for outside calls, which `allowance` lets through; `circuits` which services are
+    left alone. `history`, `standalone`, `retriever` and `wanted` as in `Engine.ask`.
+    """
+
+    settings: Settings
+    config: AppConfig
+    keys: Keys
+    allowed: Callable[[str], bool] | None
+    cancel: threading.Event
+    began: float
+    clock: Clock = CLOCK
+    circuits: Circuits | None = None
+    history: tuple[Exchange, ...] = ()
+    standalone: str | None = None
+    retriever: Retriever | None = None
+    wanted: OutputMode = "answer"
+    allowance: QuotaGuard = UNLIMITED
+
+
+@dataclass(frozen=True, slots=True)
+class _Scoped:
+    """One way to search a library, with a run's filters."""
+
+    find: Callable[..., list[RetrievedChunk]]
+    settings: Settings
+
+    def search(self, query: str, k: int) -> list[RetrievedChunk]:
+        return self.find(
+            query,
+            k,
+            where=self.settings.where,
+            min_confidence=self.settings.min_confidence,
+            half_life_days=self.settings.half_life_days,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """Anybody's retriever. Chunks of documents that the library does not hold are marked as of another store."""
+
+    retriever: Retriever
+    documents: Documents
+
+    def search(self, query: str, k: int) -> list[RetrievedChunk]:
+        found = self.retriever.search(query, k)
+        here = self.documents.names([each.chunk.document_id for each in found]) if found else {}
+        return [
+            each if each.chunk.document_id in here else replace(each, chunk=replace(each.chunk, elsewhere=True))
+            for each in found
+        ]
+
+
+def build_pipeline(asked: Asked, library: Library, local: Local, given_web: str = "") -> tuple[RunContext, Problems]:
+    """What the run works with, and what was chosen and can't be used."""
+    config = asked.config
+    wiring = resolve_providers(config, asked.keys, asked.settings, given_web=given_web)
+    problems: Problems = [(each.step, problem(each)) for each in wiring.missing]
+    outlet = EventEmitter(asked.began)
+    meter = UsageTracker(
+        _budget(config),
+        asked.cancel,
+        lambda call: outlet.put_aside(ev.Called(call=call, at=outlet.now())),
+        clock=asked.clock,
+        allowance=asked.allowance,
+        circuits=asked.circuits,
+    )
+    chat = _chat(wiring, config, meter)
+    inner = local.evaluator
+    checked = guard_evaluator(inner, lambda error: outlet.put_aside(ev.Failed.of(error, meter.step, outlet.now())))
+    scorer = CachedEvaluator(checked, library.cache)
+    outside = _evaluators(wiring, chat, local.evaluator, meter, problems)
+
+    def behind(evaluator: RetrievalEvaluator) -> RetrievalEvaluator:
+        def told(failed: Grade) -> None:
+            error = ProviderError(failed.error or "", who=failed.who)
+            event = ev.Failed.of(error, meter.step, outlet.now(), "local evaluator", scorer.id)
+            outlet.put_aside(replace(event, reason=failed.fault or event.reason))
+
+        return CachedEvaluator(FallbackEvaluator(evaluator, scorer, told), library.cache)
+
+    evaluator, support = (behind(each) for each in outside) if outside else (scorer, None)
+    rules = RuleContextualizer()
+    rewriter = local.rewriter if isinstance(local.rewriter, KeywordRewriter) else GuardedRewriter(local.rewriter)
+    rewriters = [LlmRewriter(chat), rewriter] if chat else [rewriter]
+    webs = _webs(wiring, config, meter, local.folder, problems)
+    allowed = (asked.allowed or _refused) if config.ask_before_web else None
+    hours = float(config.web_cache_hours)
+    retriever: Retriever = FallbackRetriever(
+        _Scoped(library.search, asked.settings), _Scoped(library.search_records, asked.settings), outlet
+    )
+    if asked.retriever is not None:
+        retriever = _Given(GuardedRetriever(asked.retriever), library.documents)
+    about = partial(library.about, where=asked.settings.where, min_confidence=asked.settings.min_confidence)
+    reached = wiring.webs if asked.settings.web_on else resolve_providers(config, asked.keys, given_web=given_web).webs
+    writer = LlmGenerator(chat) if chat and wiring.writer else None
+    generator: Generator = local.generator
+    if not isinstance(generator, ExtractiveGenerator):
+        generator = GuardedGenerator(generator)
+    # What else the library holds is no help where it is not what was searched.
+    guide = None if asked.retriever else Guide(about, retriever, checked, web=bool(reached))
+    parts = RunContext(
+        settings=asked.settings,
+        wanted=asked.wanted,
+        retriever=retriever,
+        evaluator=evaluator,
+        strip_evaluator=scorer if outside else None,
+        strip_grader=CachedStripGrader(inner, library.cache) if isinstance(inner, StripGrader) else None,
+        refiner=StripRefiner(),
+        selector=LlmStripSelector(chat) if chat else None,
+        rewriter=FallbackRewriter(rewriters, outlet),
+        web=FallbackWeb(webs, outlet, meter, memory=library.cache, hours=hours, allowed=allowed) if webs else None,
+        generator=FallbackGenerator(writer, generator, outlet) if writer else generator,
+        contextualizer=FallbackContextualizer(LlmContextualizer(chat, rules), rules, outlet) if chat else rules,
+        verifier=CitationVerifier(scorer, support),
+        meter=meter,
+        outlet=outlet,
+        guide=guide,
+    )
+    return parts, problems
+
+
+def grader(
+    config: AppConfig, keys: Keys, local: RetrievalEvaluator, clock: Clock, allowance: QuotaGuard
+) -> RetrievalEvaluator:
+    """What grades texts outside a run: what is configured, with the local evaluator behind it. Raises ProviderError."""
+    wiring = resolve_providers(config, keys)
+    meter = UsageTracker(_budget(config), step="evaluate", clock=clock, allowance=allowance)
+    lacks = wiring.lacks("evaluate") or (wiring.lacks("answer") if config.evaluator == LLM.name else None)
+    if lacks is not None:
+        raise problem(lacks)
+    problems: Problems = []
+    outside = _evaluators(wiring, _chat(wiring, config, meter), local, meter, problems)
+    if problems:
+        raise problems[0][1]
+    return FallbackEvaluator(outside[0], local) if outside else local
+
+
+def _refused(query: str) -> bool:
+    """Nobody is there to be asked."""
+    return False
+
+
+def _budget(config: AppConfig) -> Budget:
+    return Budget(calls=config.run_calls, tokens=config.run_tokens, seconds=float(config.run_seconds))
+
+
+def _chat(wiring: ProviderPlan, config: AppConfig, meter: UsageTracker) -> Chat | None:
+    return _model(wiring.model.endpoint, config.parallel_calls).metered(meter) if wiring.model else None
+
+
+def _evaluators(
+    wiring: ProviderPlan, chat: Chat | None, local: RetrievalEvaluator, meter: UsageTracker, problems: Problems
+) -> tuple[RetrievalEvaluator, RetrievalEvaluator] | None:
+    """What grades chunks and what checks sentences; None: the local evaluator does both."""
+    provider, endpoint = wiring.grader.provider, wiring.grader.endpoint
+    if provider == LOCAL:
+        return None
+    parts = EvaluatorParts(
+        meter=meter,
+        local=local,
+        chat=chat,
+        reranker=Reranker(endpoint, meter) if provider.needs == "reranker" else None,
+        key=endpoint.key,
+        address=endpoint.base_url or "",
+    )
+    try:
+        grades = guard_plugin_evaluator(provider, provider.make, parts)
+        return grades, guard_plugin_evaluator(provider, provider.checks, parts) if provider.checks else grades
+    except ProviderError as error:
+        problems.append(("evaluate", error))
+        return None
+
+
+def _webs(
+    wiring: ProviderPlan, config: AppConfig, meter: UsageTracker, folder: WebSearch | None, problems: Problems
+) -> list[WebSearch]:
+    """The web providers in the order they are asked."""
+    fetcher = PageFetcher(allow_private=config.private_addresses, clock=meter.clock) if config.fetch_pages else None
+    found: list[WebSearch] = []
+    for each in wiring.webs:
+        endpoint = each.endpoint
+        parts = WebParts(meter=meter, fetcher=fetcher, key=endpoint.key, address=endpoint.base_url or "", folder=folder)
+        try:
+            found.append(guard_web(each.provider, parts))
+        except ProviderError as error:
+            problems.append(("search", error))
+    return found
+
+
+@lru_cache(maxsize=16)
+def _model(endpoint: Endpoint, parallel: int) -> ChatModel:
+    """One connection for each server, model and key."""
+    from crag.providers.chat import ChatModel  # LangChain's client takes a second to load; only a model needs it
+
+    return ChatModel(endpoint, parallel=parallel)

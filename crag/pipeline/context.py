@@ -1,0 +1,153 @@
+"""What one run works with, and what its steps hand on."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypedDict
+
+from crag.core import events as ev
+from crag.core.errors import CragError
+from crag.core.exchanges import Exchange
+from crag.core.protocols import (
+    Contextualizer,
+    Generator,
+    Refiner,
+    RetrievalEvaluator,
+    Retriever,
+    Rewriter,
+    StripGrader,
+    StripSelector,
+    Verifier,
+)
+from crag.core.settings import Settings
+from crag.core.trace import Round
+from crag.core.types import Answer, Decision, Grade, OutputMode, RetrievedChunk, Step, Strip, WebPage
+from crag.evaluation.scoring import InContext, OneByOne, StripScorer
+from crag.pipeline.guiding import Guide
+from crag.runtime.usage import UsageTracker
+
+
+class EventEmitter:
+    """Where a run's events go, with its clock. Shared by its steps and by the parts that stand in for others.
+
+    `listener` hears each event, in the thread of the step that runs; the graph sets it.
+    """
+
+    def __init__(self, began: float | None = None) -> None:
+        """`began` is `time.perf_counter()` at the start; None: now."""
+        self._began = time.perf_counter() if began is None else began
+        self._aside: deque[ev.Event] = deque()
+        self.listener: Callable[[ev.Event], None] = lambda event: None
+
+    def now(self) -> float:
+        """Seconds since the run began."""
+        return time.perf_counter() - self._began
+
+    def emit(self, event: ev.Event) -> None:
+        self.listener(event)
+
+    def put_aside(self, event: ev.Event) -> None:
+        """For other threads than the step's: calls that ended, parts that stepped in."""
+        self._aside.append(event)
+
+    def emit_pending(self) -> None:
+        """Emits what was put aside."""
+        while self._aside:
+            self.emit(replace(self._aside.popleft(), at=self.now()))
+
+    def worked_around(self, step: Step, error: CragError, instead: ev.FallbackAction, by: str = "") -> None:
+        """Says that something failed, and what is done instead."""
+        self.emit(ev.Failed.of(error, step, self.now(), instead, by))
+
+
+class Searches(Protocol):
+    """What searches the web for a run."""
+
+    def search(self, query: str, max_results: int) -> ev.Searched | None:
+        """What was found; None where nothing could be asked, which it has said. Raises CancelledError."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunContext:
+    """What one run works with. `web` is None where no provider is on.
+
+    `contextualizer` is needed where a question follows on others.
+
+    `strip_evaluator` scores strips and web pages: where a chunk's grade is a call that costs, it is a local one.
+    `strip_grader` scores strips in place; where there is none, or that is not asked for, they are graded one by one.
+    `guide` helps on where there is no answer. `wanted` says what the run ends with.
+    """
+
+    settings: Settings
+    retriever: Retriever
+    evaluator: RetrievalEvaluator
+    refiner: Refiner
+    rewriter: Rewriter
+    web: Searches | None
+    generator: Generator
+    verifier: Verifier
+    meter: UsageTracker = field(default_factory=UsageTracker)
+    outlet: EventEmitter = field(default_factory=EventEmitter)
+    strip_evaluator: RetrievalEvaluator | None = None
+    strip_grader: StripGrader | None = None
+    selector: StripSelector | None = None
+    contextualizer: Contextualizer | None = None
+    guide: Guide | None = None
+    wanted: OutputMode = "answer"
+
+    def now(self) -> float:
+        """Seconds since the run began."""
+        return self.outlet.now()
+
+    def emit(self, event: ev.Event) -> None:
+        """Tells the listener."""
+        self.outlet.emit(event)
+
+    def check(self) -> None:
+        """Raises CancelledError once the person has pressed Stop."""
+        self.meter.check()
+
+    @property
+    def scorer(self) -> RetrievalEvaluator:
+        """What scores web pages, and strips one by one."""
+        return self.strip_evaluator or self.evaluator
+
+    @property
+    def strip_scorer(self) -> StripScorer:
+        """What scores strips."""
+        if self.strip_grader and self.settings.strip_reading == "in place":
+            return InContext(self.strip_grader)
+        return OneByOne(self.scorer, self.check)
+
+
+class State(TypedDict, total=False):
+    """What the steps hand on. `round` counts retrievals from 0; `query` is what the library is asked next.
+
+    `history` are the exchanges before the question, oldest first, and `standalone` what a person wants asked in its
+    place; `question` is the one in effect.
+
+    `retrieved` is what the last retrieval brought, `rounds` are those whose action is known, and `acted` the chunks
+    that are acted on; `grades` has theirs.
+    """
+
+    question: str
+    history: tuple[Exchange, ...]
+    standalone: str
+    query: str
+    round: int
+    tried: tuple[str, ...]
+    retrieved: tuple[RetrievedChunk, ...]
+    rounds: tuple[Round, ...]
+    acted: tuple[RetrievedChunk, ...]
+    grades: dict[str, Grade]
+    joint: Grade | None
+    decision: Decision | None
+    strips: tuple[Strip, ...]
+    web_query: str
+    pages: tuple[WebPage, ...]
+    web_strips: tuple[Strip, ...]
+    answer: Answer

@@ -1,0 +1,166 @@
+"""What stands in where a retriever, rewriter, web or generator fails, and says so. The evaluator's has its own room."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from crag.core import events as ev
+from crag.core.errors import IndexUnavailableError, LibraryError, NotApprovedError, ProviderError, ReplyError
+from crag.core.exchanges import Exchange, Standalone
+from crag.core.protocols import Contextualizer, Generator, Retriever, Rewriter, SearchCache, WebSearch
+from crag.core.settings import Settings
+from crag.core.types import Answer, Chunk, RetrievedChunk, Strip, WebPage
+from crag.pipeline.context import EventEmitter
+from crag.runtime.usage import UsageTracker
+
+
+class FallbackRetriever:
+    """Searches with `first`; where its index fails, with `second`, and says so."""
+
+    def __init__(self, first: Retriever, second: Retriever, outlet: EventEmitter) -> None:
+        self._first, self._second, self._outlet = first, second, outlet
+
+    def search(self, query: str, k: int) -> list[RetrievedChunk]:
+        try:
+            return self._first.search(query, k)
+        except IndexUnavailableError as error:
+            self._outlet.worked_around("retrieve", error, "records")
+        return self._second.search(query, k)
+
+
+class FallbackContextualizer:
+    """Has `first` make a question stand alone; where it fails, `second` does, and it is said. It has one run."""
+
+    def __init__(self, first: Contextualizer, second: Contextualizer, outlet: EventEmitter) -> None:
+        self._first, self._second, self._outlet, self.by = first, second, outlet, first.by
+
+    def standalone(self, question: str, history: Sequence[Exchange]) -> Standalone:
+        try:
+            made = self._first.standalone(question, history)
+        except ProviderError as error:
+            self._outlet.worked_around("contextualize", error, "rules", self._second.by)
+        else:
+            self.by = self._first.by
+            return made
+        self.by = self._second.by
+        return self._second.standalone(question, history)
+
+
+class FallbackRewriter:
+    """Asks its rewriters in order. Where all fail, no new query is made: `by` is "none" then, else who made the last.
+
+    It has one run, and one thread.
+    """
+
+    def __init__(self, rewriters: Sequence[Rewriter], outlet: EventEmitter) -> None:
+        self._rewriters, self._outlet, self.by = rewriters, outlet, "none"
+
+    def rewrite(
+        self, question: str, *, max_keywords: int, failed: Sequence[Chunk] = (), tried: Sequence[str] = ()
+    ) -> str:
+        """The query; where all fail the last one tried, or else the question."""
+        for rewriter, following in zip(self._rewriters, (*self._rewriters[1:], None), strict=True):
+            try:
+                query = rewriter.rewrite(question, max_keywords=max_keywords, failed=failed, tried=tried)
+            except ProviderError as error:
+                if following is not None:
+                    self._outlet.worked_around("rewrite", error, "rewriter", following.by)
+                else:
+                    self._outlet.worked_around("rewrite", error, "same query" if tried else "question")
+            else:
+                self.by = rewriter.by
+                return query
+        self.by = "none"
+        return tried[-1] if tried else question
+
+
+class FallbackGenerator:
+    """Has `first` write; where that fails, `second` does, whose answer is then given whole, marked."""
+
+    def __init__(self, first: Generator, second: Generator, outlet: EventEmitter) -> None:
+        self._first, self._second, self._outlet, self.by = first, second, outlet, first.by
+
+    def answer(
+        self, question: str, knowledge: Sequence[Strip], sources: dict[str, Chunk | WebPage], settings: Settings
+    ) -> Iterator[str | Answer]:
+        """The pieces of `first` as they come, then an Answer: of these pieces, or of `second`, in their place."""
+        try:
+            for piece in self._first.answer(question, knowledge, sources, settings):
+                yield piece
+                if isinstance(piece, Answer):
+                    return
+            raise ReplyError("The answer ended before it was complete.", "Ask again.")
+        except ProviderError as error:
+            self._outlet.worked_around("answer", error, "quotes", self._second.by)
+        for piece in self._second.answer(question, knowledge, sources, settings):
+            if isinstance(piece, Answer):
+                yield replace(piece, instead_of=self.by)
+
+
+class FallbackWeb:
+    """Asks its web providers in order, until one does not fail.
+
+    What was found away from this machine not longer ago than `hours` is not asked for again. `allowed`, where given,
+    is asked before a query leaves.
+    """
+
+    def __init__(
+        self,
+        webs: Sequence[WebSearch],
+        outlet: EventEmitter,
+        meter: UsageTracker,
+        *,
+        memory: SearchCache | None = None,
+        hours: float = 0.0,
+        allowed: Callable[[str], bool] | None = None,
+    ) -> None:
+        self._webs, self._outlet, self._meter, self._allowed = webs, outlet, meter, allowed
+        self._memory, self._hours = memory if hours else None, hours
+
+    def search(self, query: str, max_results: int) -> ev.Searched | None:
+        """What the first provider that does not fail finds; None where all fail. Raises CancelledError."""
+        for web, following in zip(self._webs, (*self._webs[1:], None), strict=True):
+            try:
+                return self._searched(query, max_results, web)
+            except ProviderError as error:
+                if following is not None:
+                    self._outlet.worked_around("search", error, "web", following.name)
+                else:
+                    self._outlet.worked_around("search", error, "documents")
+        return None
+
+    def _searched(self, query: str, max_results: int, web: WebSearch) -> ev.Searched:
+        """What `web` finds. Raises ProviderError where it fails, and where the person said no; CancelledError."""
+        key = hashlib.sha256(f"{web.id}\n{max_results}\n{query}".encode("utf-8", "replace")).hexdigest()
+        memory = self._memory if web.leaves else None
+        if memory is not None and (known := self._remembered(memory, key)) is not None:
+            found_at, pages = known
+            return ev.Searched(query=query, provider=web.name, pages=pages, found_at=found_at, at=self._outlet.now())
+        if web.leaves and self._allowed is not None:
+            self._approve(query, web.name, self._allowed)
+        pages, problems = tuple(web.search(query, max_results)), tuple(web.problems)
+        if memory is not None and pages and not problems:
+            try:
+                memory.save_search(key, pages)
+            except LibraryError as error:
+                self._outlet.worked_around("search", error, "not remembered")
+        return ev.Searched(query=query, provider=web.name, pages=pages, problems=problems, at=self._outlet.now())
+
+    def _remembered(self, memory: SearchCache, key: str) -> tuple[str, tuple[WebPage, ...]] | None:
+        """What was found before; None where it can't be read, because a cache never ends a run."""
+        try:
+            return memory.load_search(key, hours=self._hours)
+        except LibraryError:
+            return None
+
+    def _approve(self, query: str, provider: str, allowed: Callable[[str], bool]) -> None:
+        """Asks the person. Raises NotApprovedError on a no, CancelledError on Stop."""
+        self._outlet.emit(ev.ApprovalAsked(query=query, provider=provider, at=self._outlet.now()))
+        with self._meter.paused():
+            approved = allowed(query)
+        self._meter.check()
+        self._outlet.emit(ev.ApprovalGiven(approved=approved, at=self._outlet.now()))
+        if not approved:
+            raise NotApprovedError("The query was not approved, so nothing was sent.")

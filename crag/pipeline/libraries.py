@@ -1,0 +1,123 @@
+"""The libraries that one engine has open: those used last are ready, others rest, and all are gone through at times."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+
+from crag.core.errors import CragError, StorageError
+from crag.core.purging import Due, conditions_of
+from crag.storage.library import Library
+from crag.storage.private import PrivateLibraries
+
+_log = logging.getLogger(__name__)
+
+AWAKE = 16
+"""Libraries that keep files and indexes open: those used last."""
+KNOWN = 512
+"""Libraries that are known at all without being opened anew."""
+
+
+class OpenLibraries:
+    """Of the libraries used lately, the same one again. Thread-safe."""
+
+    def __init__(self, open: Callable[[Path, bool], Library]) -> None:
+        """`open(folder, named)` opens one; `named`: it is one of the data folder's."""
+        self._open = open
+        self._libraries: OrderedDict[Path, Library] = OrderedDict()
+        """The latest last."""
+        self._lock = threading.RLock()
+
+    def at(self, folder: Path, named: bool) -> Library:
+        with self._lock:
+            key = folder.absolute()
+            found = self._libraries.pop(key, None)
+            if found is None:
+                found = self._open(folder, named)
+            self._libraries[key] = found
+            while len(self._libraries) > KNOWN:
+                self._libraries.popitem(last=False)[1].rest()
+            # One step a call keeps up: each call wakes at most one library.
+            for idle in islice(reversed(self._libraries.values()), AWAKE, AWAKE + 1):
+                idle.rest()
+            return found
+
+    def forget(self, folder: Path) -> None:
+        """Close a library that is to be removed; who still works with it is told that it is closed."""
+        with self._lock:
+            found = self._libraries.pop(folder.absolute(), None)
+        if found is not None:
+            found.close()
+
+    def names(self, shelf: PrivateLibraries) -> list[str]:
+        """All libraries of a shelf that hold anything, in order. Raises StorageError."""
+        names, root = shelf.stored(), shelf.root.absolute()
+        with self._lock:
+            # What was just written may not show in its file yet.
+            used = [folder.name for folder, each in self._libraries.items() if folder.parent == root and each.made]
+        return sorted({*names, *used})
+
+    def tidy(
+        self,
+        shelf: PrivateLibraries,
+        purge: str,
+        stop: threading.Event,
+        renew: Callable[[Library], None] | None = None,
+        told: Callable[[str, Due], None] | None = None,
+    ) -> None:
+        """Purge every library of a shelf as `purge` says (`crag.core.purging.conditions_of`; empty: not at all).
+
+        In each, what no purge can be undone of any more is deleted for good, and what `renew` does is done. `told`
+        hears of each document that was purged, with the library's name. What fails
+        is logged, and the next library goes on. `stop` ends it between two libraries.
+        """
+        try:
+            names = self.names(shelf)
+        except StorageError as error:
+            _log.warning("the libraries were not purged: %s", error.message)
+            return
+        for name in names:
+            if stop.is_set():
+                return
+            try:
+                with self._lent(shelf.root / name) as library:
+                    for each in _tidy_library(library, purge):
+                        if told is not None:
+                            told(name, each)
+                    if renew is not None:
+                        renew(library)
+            except CragError as error:
+                _log.warning("the library %s was not purged: %s", name, error.message)
+
+    def close(self) -> None:
+        with self._lock:
+            for library in self._libraries.values():
+                library.close()
+            self._libraries.clear()
+
+    @contextmanager
+    def _lent(self, folder: Path) -> Iterator[Library]:
+        """The library if it is known, else one that is closed again: it must not push another out of those in use."""
+        with self._lock:
+            known = self._libraries.get(folder.absolute())
+        if known is not None:
+            yield known
+            return
+        with self._open(folder, True) as library:
+            yield library
+
+
+def _tidy_library(library: Library, purge: str) -> list[Due]:
+    """What was purged."""
+    if not purge:
+        library.purges.settle()
+        return []
+    found = list(library.purges.purge(conditions_of(purge)))
+    for each in found:
+        _log.info("purged from %s: %s (%s)", library.folder.name, each.document.id[:12], each.why)
+    return found

@@ -1,0 +1,275 @@
+"""What a configuration comes to: who grades, writes and searches, what is missing, what leaves this machine.
+
+It is decided here and nowhere else: runs are made from it, and whatever is said of a configuration is read from it.
+Pure, but for a look at the model file that is named and at the memory that is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Generic, Literal, TypeVar
+from urllib.parse import unquote, urlsplit
+
+from crag.core.config import AppConfig
+from crag.core.keys import Keys
+from crag.core.settings import Settings
+from crag.core.types import Step
+from crag.providers import registry
+from crag.providers.endpoint import Endpoint
+from crag.providers.gguf import Fault, free_memory, inspect_model
+from crag.providers.gguf_server import installed, server_of
+from crag.providers.prices import price_of, usable
+from crag.providers.registry import FOLDER, GGUF, LOCAL
+from crag.runtime.provider import EvaluatorProvider, Price, Provider, WebProvider
+
+Kind = TypeVar("Kind", bound=Provider)
+Kind_co = TypeVar("Kind_co", bound=Provider, covariant=True)
+
+Reason = Literal[
+    "unknown",
+    "no-model",
+    "no-key",
+    "no-address",
+    "bad-address",
+    "not-allowed",
+    "no-folder",
+    "no-language-model",
+    "no-file",
+    "no-gguf",
+    "cut-off",
+    "no-chat",
+    "no-memory",
+    "no-extra",
+]
+"""Why something can't be used: there is no such provider; or its model, key or address is not given, its address is
+none, or is not among those that are allowed, or there are no pages, or it needs the language model and none is set.
+
+A model file is not there, is none, is cut off, holds no model that converses, needs more memory than is free, or what
+runs it is not installed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """Something that was chosen, by `name`, and can't be used; its record, if there is one of that name.
+
+    `step` does without it. `address` is the one that can't be used, `file` the name of the model file. `has` and
+    `needs` are the bytes that are free, or that the file holds, and those that it should be.
+    """
+
+    step: Step
+    name: str
+    reason: Reason
+    provider: Provider | None = None
+    address: str = ""
+    file: str = ""
+    has: int = 0
+    needs: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service(Generic[Kind_co]):
+    """A provider as it would be used. `price` is that of its model or calls, None where none is known."""
+
+    provider: Kind_co
+    endpoint: Endpoint
+    price: Price | None = None
+
+    @property
+    def host(self) -> str:
+        """Where it is; empty where nothing leaves this process."""
+        if self.endpoint.base_url:
+            return urlsplit(self.endpoint.base_url).netloc
+        return registry.models().get(self.endpoint.provider, self.provider).home
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderPlan:
+    """What a configuration comes to. `model` speaks, where there is one: it rewrites, too.
+
+    `writer` is None where sentences are quoted. `webs` are asked in this order. `given_web` names the pages that
+    whoever made the engine put in place of the folder. `asks`: each query waits for a yes before it leaves.
+    """
+
+    model: Service[Provider] | None
+    grader: Service[EvaluatorProvider]
+    writer: Service[Provider] | None
+    webs: tuple[Service[WebProvider], ...]
+    missing: tuple[Missing, ...]
+    folder: Path | None
+    given_web: str
+    asks: bool
+
+    @property
+    def outside_webs(self) -> tuple[Service[WebProvider], ...]:
+        """Those to which queries leave this machine."""
+        return tuple(each for each in self.webs if each.provider.leaves)
+
+    @property
+    def leaving(self) -> tuple[Service[Provider], ...]:
+        """All to which something leaves this process: questions and chunks, texts to be graded, queries."""
+        used = (*([self.model] if self.model else []), self.grader, *self.webs)
+        # What grades by the language model goes where that is.
+        return tuple(each for each in used if each.provider.leaves and each.endpoint.file is None)
+
+    @property
+    def keys(self) -> tuple[tuple[str, str], ...]:
+        """The keys that are sent out: the slot of each, and to which server."""
+        # What grades by the language model has no slot of its own: it is sent with that one's key.
+        sent = [each for each in self.leaving if each.provider.key and each.endpoint.key is not None]
+        return tuple(dict.fromkeys((each.provider.key, each.host) for each in sent))
+
+    def lacks(self, step: Step) -> Missing | None:
+        """The first of what that step does without."""
+        return next((each for each in self.missing if each.step == step), None)
+
+
+def resolve_providers(
+    config: AppConfig, keys: Keys, settings: Settings | None = None, *, given_web: str = ""
+) -> ProviderPlan:
+    """What `config` and `keys` come to; with `settings`, for a run under these: one that searches no web has none."""
+    chosen = _Chosen(config, keys)
+    model = None
+    if config.llm != "none":
+        own = config.llm == GGUF.name
+        model = chosen.file() if own else chosen.service("answer", config.llm, registry.models(), config.llm_model)
+    grader = chosen.grader(model)
+    searches = settings is None or bool(settings.web_on)
+    names = dict.fromkeys((config.web, config.web_fallback)) if config.web != "off" and searches else {}
+    webs = [_local(FOLDER)] if given_web and searches and FOLDER.name not in names else []
+    for name in names:
+        if name not in ("off", "none"):
+            found = chosen.web(name, given_web)
+            webs += [found] if found else []
+    return ProviderPlan(
+        model=model,
+        grader=grader or _local(LOCAL),
+        writer=model if config.writer != "extractive" else None,
+        webs=tuple(webs),
+        missing=tuple(chosen.missing),
+        folder=config.web_folder,
+        given_web=given_web,
+        asks=config.ask_before_web and any(each.provider.leaves for each in webs),
+    )
+
+
+def bare(address: str) -> str:
+    """An address as it is compared: without blanks around it or a stroke at its end."""
+    return address.strip().rstrip("/")
+
+
+class _Chosen:
+    """What was chosen, looked up among the providers there are; what can't be used is put among the `missing`."""
+
+    def __init__(self, config: AppConfig, keys: Keys) -> None:
+        self._config, self._keys = config, keys
+        self.missing: list[Missing] = []
+        self._prices = usable(config.prices)
+
+    def grader(self, model: Service[Provider] | None) -> Service[EvaluatorProvider] | None:
+        name, known = self._config.evaluator, registry.evaluators()
+        needs = known[name].needs if name in known else "nothing"
+        if name == LOCAL.name:
+            return None
+        if needs != "model":
+            return self.service("evaluate", name, known, self._config.rerank_model if needs == "reranker" else None)
+        if model is not None:
+            return Service(provider=known[name], endpoint=model.endpoint, price=model.price)
+        if self._config.llm == "none":  # else it is said of the model why there is none
+            self._lacks("evaluate", name, "no-language-model", known[name])
+        return None
+
+    def web(self, name: str, given_web: str) -> Service[WebProvider] | None:
+        if name != FOLDER.name:
+            return self.service("search", name, registry.webs())
+        if self._config.web_folder is not None or given_web:
+            return _local(FOLDER)
+        self._lacks("search", name, "no-folder", FOLDER)
+        return None
+
+    def service(
+        self, step: Step, name: str, known: Mapping[str, Kind], model: str | None = None
+    ) -> Service[Kind] | None:
+        """The provider of that name with its model, key and address, if it can be used."""
+        provider, servers = known.get(name), {bare(each) for each in self._config.servers}
+        if provider is None:
+            self._lacks(step, name, "unknown")
+            return None
+        key = self._keys.get(provider.key) or self._keys.get(provider.name)
+        address = bare(self._config.get(provider.address)) if provider.address else ""
+        lacks: Reason | None = None
+        if step == "answer" and not model:
+            lacks = "no-model"
+        elif provider.key_needed and key is None:
+            lacks = "no-key"
+        elif provider.server and not address:
+            lacks = "no-address"
+        elif address and not _usable(address):
+            lacks = "bad-address"
+        elif provider.server and servers and address not in servers:
+            lacks = "not-allowed"
+        if lacks is not None:
+            self._lacks(step, name, lacks, provider, address)
+            return None
+        endpoint = Endpoint(provider=name, model=model or "", base_url=address or None, key=key)
+        return Service(provider=provider, endpoint=endpoint, price=price_of(model or "", name, self._prices))
+
+    def file(self) -> Service[Provider] | None:
+        """The model file that is chosen, if it can be run."""
+        config = self._config
+        place = model_place(config)
+        found = inspect_model(place) if place else None
+        free = free_memory()
+
+        def lacks(reason: Reason, has: int = 0, needs: int = 0) -> None:
+            said = Missing(step="answer", name=GGUF.name, reason=reason, provider=GGUF)
+            self.missing.append(replace(said, file=place.name if place else "", has=has, needs=needs))
+
+        if found is None:
+            lacks("no-model")
+        elif isinstance(found, Fault):
+            lacks(found.reason, found.held, found.whole)
+        elif not installed():
+            lacks("no-extra")
+        elif free is not None and found.memory > free and not server_of(found, config.threads).loaded:
+            lacks("no-memory", free, found.memory)
+        else:
+            endpoint = Endpoint(provider=GGUF.name, model=found.name, file=found, threads=config.threads)
+            return Service(provider=GGUF, endpoint=endpoint, price=GGUF.price)
+        return None
+
+    def _lacks(
+        self, step: Step, name: str, reason: Reason, provider: Provider | None = None, address: str = ""
+    ) -> None:
+        self.missing.append(Missing(step=step, name=name, reason=reason, provider=provider, address=address))
+
+
+def model_place(config: AppConfig) -> Path | None:
+    """Where the model file lies that is named: at that path, or among those of the data folder. None: none is named."""
+    said = config.llm_model.strip().strip("'\"")
+    if not said:
+        return None
+    # As a file comes that is dragged from a file manager.
+    named = Path(unquote(urlsplit(said).path) if said.startswith("file://") else said).expanduser()
+    own = model_folder(config) / named
+    return own if not named.is_file() and own.is_file() else named
+
+
+def model_folder(config: AppConfig) -> Path:
+    """Where model files are looked for, beside the libraries."""
+    return config.data / "models"
+
+
+def _local(provider: Kind) -> Service[Kind]:
+    return Service(provider=provider, endpoint=Endpoint(provider=provider.name, model=""))
+
+
+def _usable(address: str) -> bool:
+    try:
+        found = urlsplit(address)
+        return bool(found.scheme in ("http", "https") and found.hostname and found.port != 0) and not (
+            found.username or found.password
+        )
+    except ValueError:  # half an IPv6 address, a port that is none
+        return False

@@ -1,0 +1,186 @@
+"""What is on and what is off, each with its reason in words: the sentences on a wiring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from crag.core.config import AppConfig
+from crag.core.errors import ModelError, ProviderError
+from crag.core.makers import name_in_sentence
+from crag.core.settings import Settings
+from crag.pipeline.resolve import Missing, ProviderPlan, Service
+from crag.providers.registry import FOLDER, GGUF, LOCAL, Unusable, key_variables, unusable
+from crag.runtime.provider import WebProvider
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderStatus:
+    """Whether something is on, and the reason in words."""
+
+    name: str
+    on: bool
+    detail: str
+
+
+def problem(missing: Missing) -> ProviderError:
+    """Why something that was chosen can't be used, and what to do."""
+    provider = missing.provider
+    title = provider.title if provider else missing.name
+    server = (provider.server or title) if provider else ""
+    match missing.reason:
+        case "unknown":
+            said = f"There is no provider called {missing.name!r} here.", "Choose another in Settings, or install it."
+        case "no-model" if provider == GGUF:
+            said = "No model file is chosen.", "Choose one in Settings, or set CRAG_LLM_MODEL to its path."
+        case "no-model":
+            said = "No model is chosen.", "Choose one in Settings, or set CRAG_LLM_MODEL."
+        case "no-key":
+            known = key_variables()
+            variables = (known.get(provider.name) or known[provider.key]) if provider else ("",)
+            said = f"{title} needs a key.", f"Enter it in Settings, or set {variables[-1]}."
+        case "no-address":
+            said = f"The {server} server has no address.", "Enter it in Settings."
+        case "bad-address":
+            example = provider.example if provider else ""
+            said = f"{missing.address!r} is no address of a {server} server.", f"Write it as {example}."
+        case "not-allowed":
+            host = urlsplit(missing.address).hostname
+            said = f"{host} is not among the servers that may be used here.", "Ask who runs this program."
+        case "no-folder":
+            said = "No folder of pages is set.", "Name it in Settings, or set CRAG_WEB_FOLDER."
+        case "no-file":
+            said = f"There is no model file {missing.file}.", "Check its path in Settings, or CRAG_LLM_MODEL."
+        case "no-gguf":
+            said = f"{missing.file} is no GGUF file.", "Choose a model file whose name ends in .gguf."
+        case "cut-off":
+            has, whole = gigabytes(missing.has), f" of {gigabytes(missing.needs)}" if missing.needs else ""
+            said = f"{missing.file} is cut off: {has}{whole} are there.", "Download or copy it again."
+        case "no-chat":
+            said = f"{missing.file} holds no model that converses.", "Choose one made for chat: often named instruct."
+        case "no-memory":
+            needs, free = gigabytes(missing.needs), gigabytes(missing.has)
+            said = f"{missing.file} needs about {needs} of memory; {free} are free.", "Choose a smaller model file."
+        case "no-extra":
+            said = "What runs model files is not installed.", "Install it: pip install xllamacpp, and start anew."
+        case "no-language-model":
+            said = "The evaluator is to be a language model, and none is set.", "Set one in Settings."
+    return ProviderError(*said)
+
+
+def gigabytes(size: int) -> str:
+    """So many bytes, in GB, or in MB below one."""
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
+
+
+def model_status(name: str, load: Callable[[], str]) -> ProviderStatus:
+    """The state of a local model; `load` returns its id."""
+    try:
+        return ProviderStatus(name=name, on=True, detail=f"{load()}, on this machine")
+    except ModelError as error:
+        return ProviderStatus(name=name, on=False, detail=str(error))
+
+
+def storage_statuses(config: AppConfig) -> list[ProviderStatus]:
+    """Where documents are kept and what finds their chunks: host names at most, of an address that holds a password."""
+    database = urlsplit(config.database_url).hostname or "another machine" if config.database_url else ""
+    milvus = urlsplit(config.milvus_uri).hostname
+    if config.index != "milvus":
+        index = "FAISS and tantivy, on this machine"
+    else:
+        index = f"Milvus, at {milvus}" if milvus else "Milvus Lite, on this machine"
+    return [
+        ProviderStatus(
+            name="Records", on=True, detail=f"PostgreSQL, at {database}" if database else "SQLite, on this machine"
+        ),
+        ProviderStatus(name="Chunk index", on=True, detail=index),
+    ]
+
+
+def outside_statuses(wiring: ProviderPlan, place: Callable[[Path], str] = str) -> list[ProviderStatus]:
+    """The language model, what grades and writes, the web, and plug-ins that can't be used. Nothing is called.
+
+    `place` names a folder.
+    """
+    said = [_model(wiring), _grading(wiring), _answers(wiring), _web(wiring, place)]
+    return [*said, *(ProviderStatus(name="Plug-in", on=False, detail=_plug_in(each)) for each in unusable())]
+
+
+def parts_in_words(settings: Settings, wiring: ProviderPlan, *, evaluator: str, generator: str) -> str:
+    """What grades, writes and searches under these settings: models and host names, no other address and no key.
+
+    `evaluator` and `generator` name the local parts. Raises ProviderError for a service that is chosen and can't be
+    used: what would be measured then is something else.
+    """
+    if wiring.missing:
+        raise problem(wiring.missing[0])
+    grades = name_in_sentence(wiring.grader.endpoint.id) if wiring.grader.provider != LOCAL else evaluator
+    if settings.evaluator == "none":
+        grades = "nothing"
+    writes = name_in_sentence(wiring.writer.endpoint.id) if wiring.writer else generator
+    web = ", then ".join(_describe_web(each, wiring) for each in wiring.webs) or "off"
+    return f"Graded by {grades}; written by {writes}; web: {web if settings.web_on else 'not searched'}."
+
+
+def _describe_web(web: Service[WebProvider], wiring: ProviderPlan) -> str:
+    if web.provider != FOLDER:
+        return web.provider.name
+    return wiring.given_web or f"folder {wiring.folder.name if wiring.folder else 'none'}"
+
+
+def _model(wiring: ProviderPlan) -> ProviderStatus:
+    lacks, on = wiring.lacks("answer"), wiring.model is not None
+    detail = name_in_sentence(wiring.model.endpoint.id) if wiring.model else "none is set; local models do the work"
+    if wiring.model and (file := wiring.model.endpoint.file):
+        detail = f"{detail}, in about {gigabytes(file.memory)} of memory; nothing leaves it"
+    return ProviderStatus(name="Language model", on=on, detail=str(problem(lacks)) if lacks else detail)
+
+
+def _grading(wiring: ProviderPlan) -> ProviderStatus:
+    by, lacks = wiring.grader, wiring.lacks("evaluate")
+    if by.provider.needs == "model":
+        detail = "by the language model; the local evaluator stands by"
+    elif by.provider != LOCAL:
+        who = name_in_sentence(by.endpoint.id) if by.provider.server else by.provider.title
+        detail = f"by {who}; the local evaluator stands by"
+    elif lacks is not None and lacks.reason == "no-language-model":
+        detail = "by the local evaluator, until the language model is on"
+    else:
+        detail = "by the local evaluator" + (f". {problem(lacks)}" if lacks else "")
+    return ProviderStatus(name="Grading", on=True, detail=detail)
+
+
+def _answers(wiring: ProviderPlan) -> ProviderStatus:
+    detail = "extractive: quotes the best sentences, no language model"
+    if wiring.writer:
+        detail = "written by the language model, each sentence checked"
+    return ProviderStatus(name="Answers", on=True, detail=detail)
+
+
+def _web(wiring: ProviderPlan, place: Callable[[Path], str]) -> ProviderStatus:
+    lacks, on = wiring.lacks("search"), bool(wiring.webs)
+    detail = _on(wiring.webs[0], wiring, place) if on else "off"
+    if wiring.asks:
+        detail += "; each query waits for a yes"
+    if lacks is not None:
+        detail = f"{detail}. {problem(lacks)}" if on else str(problem(lacks))
+    return ProviderStatus(name="Web search", on=on, detail=detail)
+
+
+def _on(web: Service[WebProvider], wiring: ProviderPlan, place: Callable[[Path], str]) -> str:
+    if web.provider == FOLDER:
+        return wiring.given_web or f"folder: {place(wiring.folder) if wiring.folder else None}"
+    where = f" at {web.host}" if web.provider.server else ""
+    return f"{web.provider.title}{where}" + (", with a key" if web.endpoint.key else "")
+
+
+def _plug_in(each: Unusable) -> str:
+    """What is wrong with what another package registered."""
+    why = {
+        "fails": f"it fails when it is loaded ({each.detail})",
+        "nonsense": f"it is no record of a provider ({each.detail})",
+        "name-taken": f"its name, {each.detail}, is taken by another provider",
+    }[each.reason]
+    return f"{each.entry}, of the package {each.package}, is not used: {why}"

@@ -1,0 +1,322 @@
+"""What a run does, step by step. Each function reads the state, uses the parts, emits events, returns what changed.
+
+Order of display is the order of arrival; order of record is the order of retrieval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from crag.core import events as ev
+from crag.core.errors import ProviderError, ReplyError, StorageError
+from crag.core.exchanges import Standalone
+from crag.core.policy import acted_on, best_chunk, chunks_acted_on, keeps_chunk, loops, refines
+from crag.core.trace import Round
+from crag.core.types import Action, Answer, Chunk, Decision, Grade, Origin, Passage, Strip, WebPage
+from crag.evaluation.refinement import make_strip, scored_strips
+from crag.evaluation.trigger import decide
+from crag.generation.disagreements import with_disagreements
+from crag.generation.verification import faithfulness
+from crag.pipeline.context import RunContext, State
+from crag.runtime.outgoing import outgoing
+from crag.text.injection import detect_injection, mask_injection
+
+PAGE_CHARS = 2_000
+"""How much of a web page is used where the strategy takes pages as they are."""
+
+
+def contextualize(state: State, parts: RunContext) -> State:
+    """A question that follows on others, made to stand alone: as a person worded it, or from what came before."""
+    asked, history, worded = state["question"], state["history"], state["standalone"]
+    if worded:
+        made, by = Standalone(question=worded), "person"
+    else:
+        assert parts.contextualizer is not None
+        made = parts.contextualizer.standalone(asked, history)
+        by = parts.contextualizer.by
+    parts.emit(
+        ev.QuestionRewritten(
+            question=asked,
+            standalone=made.question,
+            by=by,
+            carried=made.carried,
+            after=history[-1].run_id if history else "",
+            at=parts.now(),
+        )
+    )
+    return {"question": made.question, "query": made.question, "tried": (made.question,)}
+
+
+def retrieve(state: State, parts: RunContext) -> State:
+    """Retrieve the k chunks most similar to the query. What of them speaks to a model is marked; they stay whole."""
+    round = state["round"]
+    found = tuple(
+        replace(each, round=round, addressed=detect_injection(each.chunk.text))
+        for each in parts.retriever.search(state["query"], parts.settings.k)
+    )
+    parts.emit(ev.Retrieved(query=state["query"], chunks=found, round=round, at=parts.now()))
+    return {"retrieved": found, "acted": found, "grades": {}, "joint": None, "decision": None}
+
+
+def evaluate(state: State, parts: RunContext) -> State:
+    """A grade for every chunk, or one over all of them; always of the question as it was asked."""
+    limit = parts.settings.grade_chars
+    passages = [Passage(id=found.chunk.id, text=found.chunk.graded_text(limit)) for found in state["retrieved"]]
+    if not passages:
+        return {}
+    if parts.settings.evaluator == "joint":
+        joint = parts.evaluator.grade_joint(state["question"], passages)
+        parts.emit(ev.Graded(grade=joint, joint=True, round=state["round"], at=parts.now()))
+        return {"joint": joint}
+    grades: dict[str, Grade] = {}
+    for grade in parts.evaluator.grade(state["question"], passages):
+        parts.check()
+        parts.outlet.emit_pending()
+        grades[grade.passage_id] = grade
+        parts.emit(ev.Graded(grade=grade, round=state["round"], at=parts.now()))
+    return {"grades": grades}
+
+
+def act(state: State, parts: RunContext) -> State:
+    """The action that the grades lead to; a forced one, where the library is not searched again."""
+    settings, own = parts.settings, state["retrieved"]
+    here = Round(query=state["query"], chunks=own, grades=state["grades"], joint=state.get("joint"))
+    rounds = (*state.get("rounds", ()), here)
+    places = chunks_acted_on(
+        [[(found.chunk.id, each.grades.get(found.chunk.id)) for found in each.chunks] for each in rounds],
+        [each.joint for each in rounds],
+        settings,
+    )
+    acted = tuple(rounds[number].chunks[place] for number, place in places)
+    graded = {id: grade for each in reversed(rounds) for id, grade in each.grades.items()}
+    joint = rounds[places[0][0] if places else -1].joint
+    grades = [joint] if joint else [graded[found.chunk.id] for found in acted]
+    decision = decide(grades, upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation)
+    if not loops(decision.action, round=state["round"], settings=settings):
+        decision = acted_on(decision, settings)
+    following: State = {"rounds": rounds, "acted": acted, "grades": graded, "joint": joint}
+    return {**following, **_record_decision(decision, {**state, **following}, parts)}
+
+
+def _record_decision(decision: Decision, state: State, parts: RunContext) -> State:
+    acted, own = ([found.chunk.id for found in each] for each in (state["acted"], state["retrieved"]))
+    chunks = () if acted == own else tuple(acted)
+    parts.emit(ev.ActionTaken(decision=decision, round=state["round"], chunks=chunks, at=parts.now()))
+    return {"decision": decision}
+
+
+def rewrite_for_library(state: State, parts: RunContext) -> State:
+    """Another query for the library, with the chunks that failed in view; where there is none, the loop ends here."""
+    failed = [found.chunk for found in state["retrieved"]]
+    tried, keywords = state["tried"], parts.settings.rewrite_keywords
+    query = parts.rewriter.rewrite(state["question"], max_keywords=keywords, failed=failed, tried=tried)
+    following: State = {"query": query, "tried": (*tried, query), "round": state["round"] + 1}
+    if query not in tried:
+        parts.emit(
+            ev.Rewritten(
+                question=state["question"], query=query, purpose="library", by=parts.rewriter.by, at=parts.now()
+            )
+        )
+    elif (decision := state["decision"]) and (last := acted_on(decision, parts.settings)) != decision:
+        following.update(_record_decision(last, state, parts))
+    return following
+
+
+def refine_documents(state: State, parts: RunContext) -> State:
+    """The chunks' strips, scored and filtered; or the chunks whole, where the strategy does not refine."""
+    settings = parts.settings
+    decision = state.get("decision")
+    action = decision.action if decision else None
+    chunks = [found.chunk for found in state["acted"] if keeps_chunk(_grade(state, found.chunk), settings)]
+    if refines(action, settings):
+        best = best_chunk([(chunk.id, _grade(state, chunk)) for chunk in chunks], action, settings)
+        strips = _refine(chunks, "internal", state["question"], parts, best)
+    else:
+        strips = tuple(
+            make_strip(chunk.id, chunk.text, "internal", 0, len(chunk.text), _score(_grade(state, chunk)), kept=True)
+            for chunk in chunks
+        )
+    _emit_strips([chunk.id for chunk in chunks], "internal", strips, parts)
+    return {"strips": strips}
+
+
+def rewrite_for_web(state: State, parts: RunContext) -> State:
+    """The query that leaves for the web: the one that was given, else the question rewritten, or as it is."""
+    question = state["question"]
+    query, by = outgoing(parts.settings.web_query), "given"
+    if not query:
+        query = outgoing(parts.rewriter.rewrite(question, max_keywords=parts.settings.rewrite_keywords))
+        by = parts.rewriter.by
+    parts.emit(ev.Rewritten(question=question, query=query, purpose="web", by=by, at=parts.now()))
+    return {"web_query": query}
+
+
+def search(state: State, parts: RunContext) -> State:
+    """Web pages for the rewritten query; none, said openly, where the provider failed."""
+    assert parts.web is not None
+    found = parts.web.search(state["web_query"], parts.settings.web_results)
+    if found is None:
+        return {"pages": ()}
+    erases = parts.settings.erase_web_injection
+    found = replace(found, pages=tuple(_mark_page(page, erases) for page in found.pages))
+    parts.emit(found)
+    return {"pages": tuple(_mask_page(page) for page in found.pages) if erases else found.pages}
+
+
+def refine_pages(state: State, parts: RunContext) -> State:
+    """The web pages' strips, scored and filtered by the same evaluator; a page's grade is its best strip's."""
+    pages = state["pages"]
+    if not pages:
+        return {}
+    scorer = parts.scorer
+    if parts.settings.refine_web:
+        strips = _refine(pages, "external", state["question"], parts)
+    else:
+        passages = [Passage(id=page.id, text=page.text[:PAGE_CHARS]) for page in pages]
+        scores = {grade.passage_id: grade.score for grade in scorer.grade(state["question"], passages)}
+        strips = tuple(
+            make_strip(page.id, page.text, "external", 0, min(len(page.text), PAGE_CHARS), scores[page.id], kept=True)
+            for page in pages
+        )
+    for page in pages:
+        scores_here = [strip.score for strip in strips if strip.source_id == page.id and strip.score is not None]
+        grade = (
+            Grade(passage_id=page.id, score=max(scores_here), evaluator=scorer.id, reason="its best passage")
+            if scores_here
+            else Grade(passage_id=page.id, score=None, evaluator=scorer.id, error="Nothing on it was scored.")
+        )
+        parts.emit(ev.Graded(grade=grade, origin="external", round=state["round"], at=parts.now()))
+    _emit_strips([page.id for page in pages], "external", strips, parts)
+    return {"web_strips": strips}
+
+
+def answer(state: State, parts: RunContext) -> State:
+    """The answer to the question as it was asked, from the strips that were kept."""
+    knowledge, sources = _knowledge(state), _sources(state)
+    parts = _with_floor(state, parts)
+    whole: Answer | None = None
+    for piece in parts.generator.answer(state["question"], knowledge, sources, parts.settings):
+        parts.check()
+        if isinstance(piece, Answer):
+            whole = piece
+            break
+        parts.emit(ev.Token(text=piece, at=parts.now()))
+    if whole is None:
+        raise ReplyError("The answer ended before it was complete.", "Ask again.")
+    if not whole.abstained:
+        whole = with_disagreements(replace(whole, low_confidence=_unsure(state, whole)), knowledge, sources)
+    parts.emit(ev.Answered(answer=whole, at=parts.now()))
+    if whole.abstained or _without_support(state):
+        _guide(state, parts)
+    return {"answer": whole}
+
+
+def _guide(state: State, parts: RunContext) -> None:
+    """What helps on, told after an answer that there is none."""
+    if parts.guide is None:
+        return
+    grades = {id: grade for each in state.get("rounds", ()) for id, grade in each.grades.items()}
+    chunks = {found.chunk.id: found.chunk for each in state.get("rounds", ()) for found in each.chunks}
+    chunks.update({found.chunk.id: found.chunk for found in state["acted"]})
+    found = [(chunk, _score(grades.get(id))) for id, chunk in chunks.items()]
+    try:
+        query = state.get("web_query", "")
+        guidance = parts.guide.guidance(state["question"], found, state.get("strips", ()), parts.settings, query)
+    except StorageError as error:
+        parts.outlet.worked_around("answer", error, "no guidance")
+        return
+    parts.emit(ev.GuidanceOffered(guidance=guidance, at=parts.now()))
+
+
+def verify(state: State, parts: RunContext) -> State:
+    """Every sentence of the answer against the strips it cites, or all that its writer was shown."""
+    made = parts.verifier.verify(state["answer"], _knowledge(state), _sources(state), parts.settings)
+    score = faithfulness(made.checks)
+    parts.emit(ev.Verified(checks=made.checks, faithfulness=score, found=made.found, at=parts.now()))
+    return {}
+
+
+def _mark_page(page: WebPage, erases: bool) -> WebPage:
+    """The page with the spans that speak to a model, each with whether the run erases it."""
+    return replace(page, addressed=tuple(replace(each, erased=erases) for each in detect_injection(page.text)))
+
+
+def _mask_page(page: WebPage) -> WebPage:
+    """The page with blanks in place of what speaks to a model."""
+    return replace(page, text=mask_injection(page.text), title=mask_injection(page.title).strip())
+
+
+def _refine(
+    sources: Sequence[Chunk | WebPage], origin: Origin, question: str, parts: RunContext, anchor: str | None = None
+) -> tuple[Strip, ...]:
+    asks = parts.settings.strip_judge == "llm"
+    if asks and parts.selector is None:
+        missing = ProviderError("Strips are to be chosen by a language model, and none is set.", "Set one in Settings.")
+        parts.outlet.worked_around("refine", missing, "scores alone")
+    return scored_strips(
+        sources,
+        origin,
+        question,
+        settings=parts.settings,
+        refiner=parts.refiner,
+        scorer=parts.strip_scorer,
+        selector=parts.selector if asks else None,
+        check=parts.check,
+        failed=lambda error: parts.outlet.worked_around("refine", error, "scores"),
+        anchor=anchor,
+    )
+
+
+def _emit_strips(sources: Sequence[str], origin: Origin, strips: Sequence[Strip], parts: RunContext) -> None:
+    for source in sources:
+        own = tuple(strip for strip in strips if strip.source_id == source)
+        parts.emit(ev.Refined(source_id=source, origin=origin, strips=own, at=parts.now()))
+
+
+def _knowledge(state: State) -> list[Strip]:
+    """Recomposed: kept strips in reading order, documents first, then the web."""
+    return [strip for strip in (*state.get("strips", ()), *state.get("web_strips", ())) if strip.kept]
+
+
+def _sources(state: State) -> dict[str, Chunk | WebPage]:
+    """What the ids of strips' sources stand for."""
+    chunks: dict[str, Chunk | WebPage] = {found.chunk.id: found.chunk for found in state["acted"]}
+    return {**chunks, **{page.id: page for page in state.get("pages", ())}}
+
+
+def _grade(state: State, chunk: Chunk) -> Grade | None:
+    return state["grades"].get(chunk.id)
+
+
+def _score(grade: Grade | None) -> float | None:
+    return grade.score if grade else None
+
+
+def _with_floor(state: State, parts: RunContext) -> RunContext:
+    """After a CORRECT that rests on another evaluator than the strips' scores, these alone silence no answer."""
+    decision = state.get("decision")
+    if parts.strip_evaluator is None or decision is None or decision.action is not Action.CORRECT:
+        return parts
+    return replace(parts, settings=parts.settings.model_copy(update={"answer_floor": 0.0}))
+
+
+def _unsure(state: State, answer: Answer) -> bool:
+    """Whether an answer stands on weak ground: after INCORRECT with nothing from the web, never after CORRECT.
+
+    Between the two, and where nothing was graded, it is what the generator says of the strips it used. One to a
+    question that names what nothing found names stands on weak ground whatever the grades say.
+    """
+    decision = state.get("decision")
+    if decision is None or answer.unnamed:
+        return answer.low_confidence
+    if _without_support(state):
+        return True
+    return decision.action is not Action.CORRECT and answer.low_confidence
+
+
+def _without_support(state: State) -> bool:
+    """Whether the documents were judged not to answer, and nothing from the web stands in for them."""
+    decision = state.get("decision")
+    incorrect = decision is not None and decision.action is Action.INCORRECT
+    return incorrect and not any(strip.kept for strip in state.get("web_strips", ()))

@@ -1,0 +1,1 @@
+"""How candidates are ranked, and how a query is rewritten."""

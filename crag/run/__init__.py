@@ -1,1 +1,0 @@
-"""What the engine runs: a question through its graph of steps, files into the library, and with which parts."""

@@ -1,0 +1,1 @@
+"""Usage, circuit breakers, queues, cancellation, rate limits, connections and child processes."""

@@ -1,0 +1,107 @@
+"""What a slow client can do to a server: bodies have limits of size and time, and a client that reads nothing has gone.
+
+For the applications of ASGI that `crag serve` and `crag mcp --http` are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+from crag.core.errors import InputError
+from crag.runtime.listening import UNREAD_SECONDS
+
+__all__ = ["BodyError", "Pace", "bound_body", "drop_when_unread", "too_large"]
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How slowly a client may send and read, in seconds."""
+
+    still: float = 20.0
+    """Without a byte of the body."""
+    whole: float = 300.0
+    """For the whole body."""
+    rate: float = 1_000.0
+    """Bytes a second that a body brings on average, once `still` is over."""
+    unread: float = UNREAD_SECONDS
+    """Without reading anything of a reply."""
+
+    def deadline(self, began: float, received: int, now: float) -> float:
+        """When the next bytes of a body must have come that began at a time and has brought so many bytes."""
+        return min(now + self.still, began + self.still + received / self.rate, began + self.whole)
+
+
+class BodyError(InputError):
+    """The body of a request is too large or too slow, or the server holds enough bodies. `status`: as HTTP has it."""
+
+    def __init__(self, status: int, code: str, cause: str, remedy: str) -> None:
+        super().__init__(cause, remedy)
+        self.status, self.code = status, code
+
+
+def bound_body(receive: Receive, most: int, pace: Pace, hold: Callable[[int], bool]) -> Receive:
+    """`receive` until the body is there. It raises BodyError where the body is too large or too slow.
+
+    `hold` is asked for each part of the body that has come: whether the caller may have so many bytes more here.
+    """
+    received, whole = 0, False
+    clock = asyncio.get_running_loop().time
+    began = clock()
+
+    async def bounded() -> Message:
+        nonlocal received, whole
+        if whole:
+            return await receive()
+        try:
+            async with asyncio.timeout_at(pace.deadline(began, received, clock())):
+                message = await receive()
+        except TimeoutError as error:
+            raise BodyError(408, "slow", "The body did not come in time.", "Send it again, and faster.") from error
+        size = len(message.get("body", b""))
+        received += size
+        whole = not message.get("more_body", False)
+        if received > most:
+            raise too_large(most)
+        if not hold(size):
+            remedy = "Wait for replies before you send more."
+            raise BodyError(429, "too_many_bytes", "Requests of this token bring too many bytes at once.", remedy)
+        return message
+
+    return bounded
+
+
+def too_large(most: int) -> BodyError:
+    """The error for a body of more than so many bytes."""
+    return BodyError(413, "too_large", f"The body is larger than {most / 1e6:,.0f} MB.", "Send less at once.")
+
+
+def drop_when_unread(receive: Receive, send: Send, seconds: float) -> tuple[Receive, Send]:
+    """Both for an application whose client counts as gone once it has read nothing of a reply for so many seconds."""
+    gone = asyncio.Event()
+
+    async def sent(message: Message) -> None:
+        if gone.is_set():
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                await send(message)
+        except TimeoutError:
+            gone.set()
+
+    async def received() -> Message:
+        coming, leaving = asyncio.ensure_future(receive()), asyncio.ensure_future(gone.wait())
+        try:
+            await asyncio.wait({coming, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            return coming.result() if coming.done() else {"type": "http.disconnect"}
+        finally:
+            coming.cancel()
+            leaving.cancel()
+
+    return received, sent

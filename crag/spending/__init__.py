@@ -1,1 +1,0 @@
-"""What outside calls take and cost."""

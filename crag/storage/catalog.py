@@ -1,0 +1,131 @@
+"""What is known of all documents at one moment, for search to choose among them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crag.core.errors import FilterError
+from crag.core.filters.scope import narrow_filter, scope_of
+from crag.core.filters.where import check, parse
+from crag.core.guidance import About
+from crag.core.metadata import Fields, Value, fields_of, kept_from_web, known_fields
+from crag.core.types import Chunk, Document, FromWeb
+from crag.index.chunk_index import Numbers, Scores
+from crag.runtime.lru import LruCache
+from crag.storage.title_index import TitleIndex
+
+_NAMED = 8
+"""So many documents that a question names are searched by themselves, too."""
+_ENTRIES, _BYTES = 256, 32 * 1024 * 1024
+"""Filters whose documents are remembered at most, and bytes of these. Clients name filters, so they are bounded."""
+_NEARLY = 0.5
+"""The share of the best name's score that a document needs for that."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Catalog:
+    """All documents of one generation of a library, n of them in order of number.
+
+    `library` is the library's own id: what stands under a name may be another one later. `documents` are their records
+    with the fields that people gave them. `abouts`: what was found that parts of it are about, by filter and least
+    confidence.
+    """
+
+    library: str
+    generation: int
+    cards: TitleIndex
+    documents: Sequence[tuple[Document, Fields]]
+    _passing: LruCache[str, Numbers] = field(default_factory=lambda: LruCache(_ENTRIES, _BYTES), repr=False)
+    abouts: LruCache[tuple[str, float], About] = field(default_factory=lambda: LruCache(_ENTRIES, _BYTES), repr=False)
+
+    @cached_property
+    def fields(self) -> list[dict[str, Value]]:
+        """All fields of each document, its own and those that were given to it."""
+        return [fields_of(document, given) for document, given in self.documents]
+
+    @cached_property
+    def confidence(self) -> NDArray[np.float64]:
+        """How far each document is trusted (n,), 0..1."""
+        return np.array([each["confidence"] for each in self.fields], np.float64)
+
+    @cached_property
+    def added(self) -> NDArray[np.float64]:
+        """When each was added (n,), in seconds since the epoch."""
+        return np.array([_seconds(document.added_at) for document, _ in self.documents], np.float64)
+
+    @property
+    def numbers(self) -> Numbers:
+        return self.cards.numbers
+
+    def allowed(self, where: str, least: float) -> Numbers | None:
+        """The documents that a search may use, ascending; None for all.
+
+        Those that meet the filter `where`, and of these the ones whose confidence is at least `least`, if any has it.
+        Raises FilterError for a filter that can't be read, asks for what no document has, or lets none through.
+        """
+        if not where and least <= 0:
+            return None
+        if not where:
+            passes = self.confidence >= least
+            return self.numbers[passes] if passes.any() and not passes.all() else None
+        met = self._meeting(where)
+        passes = np.isin(self.numbers, met, assume_unique=True) & (self.confidence >= least)
+        return self.numbers[passes] if passes.any() else met
+
+    def _meeting(self, where: str) -> Numbers:
+        """The documents that meet a filter; remembered, since one filter is asked many times."""
+        met = self._passing.get(where)
+        if met is None:
+            filter = parse(where)
+            check(filter, known_fields(self.fields))
+            met = self.numbers[np.fromiter(map(filter.matches, self.fields), bool, len(self.fields))]
+            if not len(met):
+                raise _none_meets(where)
+            self._passing.put(where, met, met.nbytes + 4 * len(where))
+        return met
+
+    def decay(self, half_life_days: float, now: datetime) -> Scores:
+        """What is left of each document's similarity (n,), 0..1, if it halves every so many days."""
+        days = np.maximum(0.0, now.timestamp() - self.added) / 86_400
+        return (0.5 ** (days / half_life_days)).astype(np.float32)
+
+    def sourced(self, chunk: Chunk, place: int) -> Chunk:
+        """The chunk with what is known of its document, the one at this place: its date, and where it came from."""
+        document, given = self.documents[place]
+        if date := self.fields[place].get("date"):
+            chunk = replace(chunk, dated=str(date))
+        if not document.url:
+            return chunk
+        kept = kept_from_web(given)
+        from_web: FromWeb = "" if not kept else "verified" if given.get("verified") is True else "unverified"
+        return replace(chunk, url=document.url, from_web=from_web)
+
+    def outstanding(self, named: Scores, among: Numbers | None = None) -> Numbers:
+        """The documents that a question names before others, ascending: their chunks deserve a search of their own.
+
+        `named` (n,) is what `cards.scores` says of the question.
+        """
+        if among is not None:
+            named = np.where(np.isin(self.numbers, among, assume_unique=True), named, np.float32(0))
+        best = np.argsort(-named, kind="stable")[:_NAMED]
+        return np.sort(self.numbers[best[named[best] > _NEARLY * named.max(initial=0.0)]])
+
+
+def _none_meets(where: str) -> FilterError:
+    scope = scope_of(where)
+    if not scope.documents or narrow_filter("", scope) != where:
+        return FilterError(f"No document of the library meets the filter {where}.", "Loosen it, or leave it out.")
+    said = "None of the documents that this is asked of is in the library any more."
+    return FilterError(said, "Choose others, or ask all documents.")
+
+
+def _seconds(added_at: str) -> float:
+    """A time of the records (ISO 8601; UTC where it says no zone) in seconds since the epoch."""
+    added = datetime.fromisoformat(added_at)
+    return (added if added.tzinfo else added.replace(tzinfo=UTC)).timestamp()

@@ -1,0 +1,57 @@
+"""What a library is about, from a look at a few of its documents: as cheap for 10,000 as for ten."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+from sqlalchemy import Connection, and_, or_, select
+
+from crag.core.guidance import About
+from crag.index.chunk_index import Numbers
+from crag.storage.catalog import Catalog
+from crag.storage.tables import chunks
+from crag.text.headings import telling
+
+DOCUMENTS = 24
+"""So many documents are looked into, spread over all."""
+CHUNKS = 200
+"""And so many of their chunks for headings, spread over these."""
+TITLES = 5
+HEADINGS = 8
+
+_Each = TypeVar("_Each")
+
+
+def about(connection: Connection, catalog: Catalog, allowed: Numbers | None) -> About:
+    """What the `allowed` documents of the catalog are about; None: all of them.
+
+    A heading of more documents is commoner; of those in as many, the one of more chunks.
+    """
+    places = np.arange(len(catalog.numbers)) if allowed is None else np.searchsorted(catalog.numbers, allowed)
+    looked = {int(catalog.numbers[place]): catalog.documents[place][0] for place in _spread(places.tolist(), DOCUMENTS)}
+    said, having = Counter[str](), defaultdict[str, set[int]](set)
+    if looked:
+        each = CHUNKS // len(looked)
+        some = [
+            and_(chunks.c.document == number, chunks.c.ordinal.in_(_spread(range(document.chunks), each)))
+            for number, document in looked.items()
+        ]
+        for number, context in connection.execute(select(chunks.c.document, chunks.c.context).where(or_(*some))):
+            if heading := telling(context.removeprefix(looked[number].title).split(" › ")[-1]):
+                said[heading] += 1
+                having[heading].add(number)
+    headings = sorted(said, key=lambda heading: (-len(having[heading]), -said[heading], heading))
+    titles = [document.title or document.name for document in looked.values()]
+    return About(
+        documents=len(places),
+        titles=tuple(_spread(list(dict.fromkeys(titles)), TITLES)),
+        headings=tuple(headings[:HEADINGS]),
+    )
+
+
+def _spread(of: Sequence[_Each], most: int) -> list[_Each]:
+    """At most so many of them, evenly from the first on."""
+    return [of[place * len(of) // most] for place in range(most)] if len(of) > most else list(of)

@@ -1,0 +1,373 @@
+"""The documents of a library, with their files and chunks: added whole, read back, deleted without a trace."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, and_, delete, func, insert, select, update
+
+from crag.core.errors import InputError, NotFoundError, StorageError
+from crag.core.metadata import Fields, Value, checked_fields, fields_of, stored_fields
+from crag.core.protocols import Embedder
+from crag.core.track import Track
+from crag.core.types import Chunk, Document
+from crag.storage import store, tracks
+from crag.storage.records import Records
+from crag.storage.replacing import Lost, take_over
+from crag.storage.sqlite import driver
+from crag.storage.tables import chunks as stored_chunks
+from crag.storage.tables import documents, files, vectors
+from crag.storage.tables import tracks as stored_tracks
+from crag.storage.title_index import first_page
+
+_RESERVED, _RESERVED_EACH = 1536 * 1024, 2 * 1024
+"""Bytes of the disk kept for deleting a document when it is full, in all and for each chunk."""
+_PIECE = 1024 * 1024
+
+
+_RECORD = select(documents.c.record, documents.c.model)
+
+
+class Documents:
+    """A library's documents. Thread-safe, across processes too."""
+
+    def __init__(self, database: Records, embedder: Embedder, forget: Callable[[], None] = lambda: None) -> None:
+        """`forget` is called after a deletion, so that the chunk index forgets the words, too."""
+        self._database = database
+        self._embedder = embedder
+        self._forget = forget
+
+    def add(
+        self,
+        document: Document,
+        data: bytes,
+        chunks: Sequence[Chunk],
+        vectors: NDArray[np.float32],
+        given: Fields = MappingProxyType({}),
+    ) -> None:
+        """Store a document whole, or not at all. `vectors` are the embeddings of the chunks' `indexed_text`, in order.
+
+        `given` are the fields that it has from the first. Raises InputError for these where they are none, and for
+        content that is there already; ModelMismatchError.
+        """
+        fields = checked_fields(given)
+        with self._adding(data, chunks, vectors) as connection:
+            number, _ = _put(connection, document, data, chunks, vectors, fields)
+            store.bump(connection, "added", number)
+        self._database.reserve(reserved(len(chunks)))
+
+    def replace(
+        self, id: str, document: Document, data: bytes, chunks: Sequence[Chunk], vectors: NDArray[np.float32]
+    ) -> Lost:
+        """Store a document in the place of the one of this id, in one step: at any time one of the two is there, whole.
+
+        It takes over given fields, labels and track records as `crag.storage.replacing.take_over` says, which also
+        says what was lost. Raises NotFoundError, and what `add` does.
+        """
+        with self._adding(data, chunks, vectors) as connection:
+            old = number_of(connection, id)
+            number, numbers = _put(connection, document, data, chunks, vectors, {})
+            its = [(_clean(each.text), each.id, at) for each, at in zip(chunks, numbers, strict=True)]
+            lost = take_over(connection, old, number, its)
+            remove(connection, old)
+            store.bump(connection, "deleted", old)
+            store.bump(connection, "added", number)
+        self._database.reserve(reserved(len(chunks)))
+        self._forget()
+        return lost
+
+    @contextmanager
+    def _adding(self, data: bytes, chunks: Sequence[Chunk], vectors: NDArray[np.float32]) -> Iterator[Connection]:
+        """A transaction that adds a document. Raises ModelMismatchError."""
+        if vectors.shape != (len(chunks), self._embedder.dimension):
+            raise ValueError(f"{len(chunks)} chunks need as many vectors of {self._embedder.dimension} numbers each")
+        if not np.isfinite(vectors).all():
+            raise ValueError("vectors must be finite")
+        with self._database.write(more=len(data) + 2 * vectors.nbytes) as connection:
+            if store.empty(connection):
+                store.set_model(connection, self._embedder)
+            else:
+                store.check_model(connection, self._embedder)
+            yield connection
+
+    def count(self) -> int:
+        """How many there are."""
+        with self._database.read() as connection:
+            return store.count(connection, documents)
+
+    def all(self, ids: Sequence[str] | None = None) -> list[Document]:
+        """In the order they were added; with `ids` those of them that are here, in no order."""
+        with self._database.read() as connection:
+            if ids is None:
+                found: Iterable[Any] = connection.execute(_RECORD.order_by(documents.c.number))
+            else:
+                found = store.select_in(connection, _RECORD, documents.c.id, ids)
+            return [store.document_of(*row) for row in found]
+
+    def names(self, ids: Sequence[str] | None = None) -> dict[str, str]:
+        """The documents' names by their ids, in the order they were added; with `ids` of those alone, in no order."""
+        c = documents.c
+        asked = select(c.id, c.name)
+        with self._database.read() as connection:
+            if ids is None:
+                return {id: name for id, name in connection.execute(asked.order_by(c.number))}
+            return {id: name for id, name in store.select_in(connection, asked, c.id, ids)}
+
+    def get(self, id: str) -> Document:
+        """Raises NotFoundError."""
+        with self._database.read() as connection:
+            row = connection.execute(_RECORD.where(documents.c.id == id)).first()
+        if row is None:
+            raise _unknown(id)
+        return store.document_of(*row)
+
+    def file(self, id: str) -> bytes:
+        """The document's bytes as they were added. Raises NotFoundError."""
+        with self._database.read() as connection:
+            number = number_of(connection, id)
+            return bytes(connection.scalars(select(files.c.bytes).where(files.c.document == number)).one())
+
+    def given(self, ids: Sequence[str] | None = None) -> dict[str, dict[str, Value]]:
+        """The fields that people gave to these documents, or to all, by their ids; those without are left out."""
+        with self._database.read() as connection:
+            if ids is None:
+                return {document.id: given for _, (document, given) in store.read_documents(connection) if given}
+            asked = select(documents.c.id, documents.c.meta)
+            found = store.select_in(connection, asked, documents.c.id, ids)
+            return {id: stored_fields(given) for id, given in found if given}
+
+    def fields(self, id: str) -> dict[str, Value]:
+        """All fields of a document that a filter may ask for: its own, and those given to it. Raises NotFoundError."""
+        with self._database.read() as connection:
+            row = connection.execute(_RECORD.add_columns(documents.c.meta).where(documents.c.id == id)).first()
+        if row is None:
+            raise _unknown(id)
+        record, model, given = row
+        return fields_of(store.document_of(record, model), stored_fields(given))
+
+    def describe(self, id: str, given: Mapping[str, Value | None]) -> dict[str, Value]:
+        """Give a document fields, in place of those of the same names; None takes one away. Returns all it has then.
+
+        In force for the next search. Raises NotFoundError, and InputError for what is no field or one too many.
+        """
+        with self._database.write() as connection:
+            number = number_of(connection, id)
+            stored = connection.scalars(select(documents.c.meta).where(documents.c.number == number)).one()
+            kept = {name: value for name, value in {**stored_fields(stored), **given}.items() if value is not None}
+            connection.execute(update(documents).where(documents.c.number == number).values(meta=checked_fields(kept)))
+            store.bump(connection, "described", number)
+        return self.fields(id)
+
+    def stamp(self) -> tuple[str, str, int]:
+        """Another one as soon as `all`, `given` or `tracks` would say something else; for what is made of them."""
+        with self._database.read() as connection:
+            retrieved = connection.scalar(select(func.sum(stored_tracks.c.retrieved)))
+            return store.meta(connection, "library"), store.meta(connection, "generation"), int(retrieved or 0)
+
+    def tracks(self) -> dict[str, Track]:
+        """What runs said of each document, by its id; of those that no run retrieved, nothing."""
+        with self._database.read() as connection:
+            return tracks.of_documents(connection)
+
+    def chunk_tracks(self, id: str) -> dict[str, Track]:
+        """What runs said of a document's chunks, by the chunk's id. Raises NotFoundError."""
+        with self._database.read() as connection:
+            return tracks.of_document(connection, number_of(connection, id))
+
+    def came_from(self, id: str, path: str, modified: int) -> None:
+        """Note which file a document was read from, and when that was changed last. Raises NotFoundError."""
+        self.note(id, path=path, modified=modified)
+
+    def note(self, id: str, **facts: str | int) -> Document:
+        """Change what is noted of a document's origin: fields of `Document` that no search reads. It, as it is then.
+
+        Raises NotFoundError.
+        """
+        with self._database.write() as connection:
+            number = number_of(connection, id)
+            of_it = documents.c.number == number
+            record, model = connection.execute(select(documents.c.record, documents.c.model).where(of_it)).one()
+            noted = _clean(json.dumps({**json.loads(record), **facts}))
+            connection.execute(update(documents).where(of_it).values(record=noted))
+            store.bump(connection, "described", number)
+            return store.document_of(noted, model)
+
+    def first_chunks(self, ids: Sequence[str] | None = None) -> dict[str, tuple[str, int, int, int]]:
+        """Id, page, start and end of the first chunk of these documents, or of all, by the document's id.
+
+        None where a document has no chunks.
+        """
+        c = stored_chunks.c
+        first = and_(c.document == documents.c.number, c.ordinal == 0)
+        asked = select(documents.c.id, c.id, c.page, c.start, c.end).join_from(documents, stored_chunks, first)
+        with self._database.read() as connection:
+            if ids is None:
+                found: Iterable[Any] = connection.execute(asked)
+            else:
+                found = store.select_in(connection, asked, documents.c.id, ids)
+            return {document: (id, page, start, end) for document, id, page, start, end in found}
+
+    def chunks(self, id: str, *, page: int | None = None, lines: bool = True) -> list[Chunk]:
+        """A document's chunks in reading order, or those that begin on a page. Raises NotFoundError.
+
+        Without `lines` they have none, and thousands of them are there in a moment.
+        """
+        asked = store.CHUNK if lines else store.CHUNK_WITHOUT_LINES
+        with self._database.read() as connection:
+            its_own = asked.where(stored_chunks.c.document == number_of(connection, id))
+            if page is not None:
+                its_own = its_own.where(stored_chunks.c.page == page)
+            rows = connection.execute(its_own.order_by(stored_chunks.c.ordinal, stored_chunks.c.number))
+            return [store.chunk_of(row) for row in rows]
+
+    def chunk(self, id: str) -> Chunk:
+        """Raises NotFoundError."""
+        with self._database.read() as connection:
+            row = connection.execute(store.CHUNK.where(stored_chunks.c.id == id)).first()
+        if row is None:
+            raise NotFoundError(f"There is no chunk {id} in this library.")
+        return store.chunk_of(row)
+
+    def delete(self, id: str) -> None:
+        """Remove a document and its file, chunks, vectors, index entries and labels, all or nothing.
+
+        Raises NotFoundError. Runs that quoted the document stay: delete those by themselves.
+        """
+
+        def removed(connection: Connection) -> None:
+            number = number_of(connection, id)
+            remove(connection, number)
+            store.bump(connection, "deleted", number)
+
+        self._database.free(removed)
+        self._forget()
+
+
+def reserved(chunks: int) -> int:
+    """Bytes of the disk to be kept, so that a document of so many chunks can be deleted when it is full."""
+    return _RESERVED + _RESERVED_EACH * chunks
+
+
+def _put(
+    connection: Connection,
+    document: Document,
+    data: bytes,
+    chunks: Sequence[Chunk],
+    vectors: NDArray[np.float32],
+    given: Fields,
+) -> tuple[int, list[int]]:
+    """The document with all that hangs on it; its number and those of its chunks. Raises InputError for a known id."""
+    number = _insert(connection, document, chunks, given)
+    _insert_file(connection, number, data)
+    numbers = insert_chunks(connection, number, [_row(chunk) for chunk in chunks])
+    store.put_vectors(connection, numbers, vectors)
+    return number, numbers
+
+
+def _insert(connection: Connection, document: Document, chunks: Sequence[Chunk], given: Fields) -> int:
+    """The document's own row, whose number is returned. Raises InputError for a known id."""
+    row = {
+        "id": document.id,
+        "name": _clean(document.name),
+        "title": _clean(document.title),
+        "card": _clean(first_page(chunks)),
+        "added_at": document.added_at,
+        "confidence": document.confidence,
+        "model": document.model,
+        "record": _clean(json.dumps(asdict(document))),
+        "meta": dict(given),
+    }
+    return insert_document(connection, row)
+
+
+def _insert_file(connection: Connection, number: int, data: bytes) -> None:
+    """In SQLite piece by piece: a value that is bound whole stays in the connection's memory with its statement."""
+    if connection.dialect.name != "sqlite":
+        connection.execute(insert(files).values(document=number, bytes=data))
+        return
+    connection.execute(insert(files).values(document=number, bytes=func.zeroblob(len(data))))
+    with driver(connection).blobopen("files", "bytes", number) as blob:
+        for at in range(0, len(data), _PIECE):
+            blob.write(data[at : at + _PIECE])
+
+
+def _row(chunk: Chunk) -> dict[str, Any]:
+    return {
+        "id": chunk.id,
+        "ordinal": chunk.ordinal,
+        "page": chunk.page,
+        "start": chunk.start,
+        "end": chunk.end,
+        "text": _clean(chunk.text),
+        "context": _clean(chunk.context),
+        "kind": chunk.kind,
+        "lines": store.pack(chunk.lines),
+        "place": _clean(chunk.place),
+    }
+
+
+def insert_document(connection: Connection, row: Mapping[str, Any]) -> int:
+    """A document's own row, whose number is returned. Raises InputError for a known id."""
+    if connection.execute(select(documents.c.number).where(documents.c.id == row["id"])).first():
+        raise InputError(
+            f"{row['name']} is in the library already: the same content was added before.",
+            "Nothing to do. To read it again, delete it first.",
+        )
+    return int(connection.scalars(insert(documents).values(row).returning(documents.c.number)).one())
+
+
+def insert_chunks(connection: Connection, number: int, chunks: Sequence[Mapping[str, Any]]) -> list[int]:
+    """The rows of a document's chunks, whose numbers are returned: ascending, and no other document's between them."""
+    rows = [{**row, "document": number} for row in chunks]
+    if not rows:
+        return []
+    added = insert(stored_chunks).returning(stored_chunks.c.number, sort_by_parameter_order=True)
+    if connection.dialect.name != "sqlite":
+        return list(connection.scalars(added, rows))
+    # SQLite would be asked for each row's number by itself. Nobody else writes now, so the others follow the first.
+    first = connection.scalars(added, rows[:1]).one()
+    rest = [{**row, "number": first + at} for at, row in enumerate(rows[1:], start=1)]
+    if rest:
+        connection.execute(insert(stored_chunks), rest)
+    return list(range(first, first + len(rows)))
+
+
+def remove(connection: Connection, number: int) -> None:
+    """Delete a document and all that hangs on it, then look whether anything is left."""
+    its_own = stored_chunks.c.document == number
+    numbers = select(func.min(stored_chunks.c.number), func.max(stored_chunks.c.number)).where(its_own)
+    first, last = connection.execute(numbers).one()
+    connection.execute(delete(documents).where(documents.c.number == number))
+    left = store.count(connection, files, files.c.document == number)
+    left += store.count(connection, stored_chunks, its_own)
+    if first is not None:
+        # A document's chunks are numbered in one transaction, so no other document's lie between.
+        left += store.count(connection, vectors, vectors.c.chunk.between(first, last))
+    if left:
+        raise StorageError(
+            f"Deleting left {left} rows behind, so it was undone.", "Make a copy of the library file and report this."
+        )
+
+
+def number_of(connection: Connection, id: str) -> int:
+    """The number of the document of this id. Raises NotFoundError."""
+    number: int | None = connection.scalar(select(documents.c.number).where(documents.c.id == id))
+    if number is None:
+        raise _unknown(id)
+    return number
+
+
+def _unknown(id: str) -> NotFoundError:
+    return NotFoundError(f"There is no document {id[:12]} in this library.")
+
+
+def _clean(text: str) -> str:
+    """Half a surrogate pair can't be stored; a replacement of the same length keeps every offset true."""
+    return text if text.isascii() else "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)

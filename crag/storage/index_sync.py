@@ -1,0 +1,249 @@
+"""Keeps a library's chunk index up to date with its records: by what changed, or from the beginning."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+
+from crag.core.errors import CragError, IndexUnavailableError
+from crag.index.chunk_index import ChunkIndex, Contents, Numbers
+from crag.runtime.waiting import CLOCK, Clock
+from crag.storage import feed, store
+from crag.storage.records import Records
+
+_log = logging.getLogger(__name__)
+_PATIENCE = 10.0
+"""Seconds that a search waits for an index that is being brought up to date, before it does without."""
+_REST = 5.0
+"""Seconds for which an index that failed is left alone."""
+_QUIET = 1.0
+"""Seconds after a deletion before the index forgets its words: often others follow, and reading stands in their way."""
+_AT_ONCE = 4_000
+"""Chunks that are handed to the index in one step."""
+_SMALL = 20_000
+"""Up to so many chunks a deletion makes an index anew that would keep the words in its files; and so many are added
+before they are committed."""
+
+OpenIndex = Callable[[Contents], ChunkIndex]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Differences:
+    """What an index holds, against the records: chunks that it lacks, and chunks that are in it alone."""
+
+    missing: Numbers
+    foreign: Numbers
+
+    def __bool__(self) -> bool:
+        return bool(len(self.missing) or len(self.foreign))
+
+
+@dataclass(kw_only=True)
+class _Filling:
+    """One piece of work on an index, done by a thread of its own; whoever needs it waits for `done`."""
+
+    index: ChunkIndex
+    done: threading.Event = field(default_factory=threading.Event)
+    stop: threading.Event = field(default_factory=threading.Event)
+    error: Exception | None = None
+    chunks: int = 0
+
+
+class IndexSync:
+    """The index of one library, and its way to what the records say. Thread-safe.
+
+    Of several processes one at a time does this: what one adds, another must not delete or note as done meanwhile.
+    """
+
+    def __init__(self, database: Records, open_index: OpenIndex, clock: Clock = CLOCK) -> None:
+        self._database, self._open, self._clock = database, open_index, clock
+        self._lock = threading.Lock()
+        self._contents: Contents | None = None
+        self._index: ChunkIndex | None = None
+        self._filling: _Filling | None = None
+        self._resting: tuple[float, CragError] | None = None
+        self._later: threading.Timer | None = None
+        """What forgets deleted chunks when it is time."""
+
+    def use(self, contents: Contents, generation: int, work: Callable[[ChunkIndex], T]) -> T:
+        """What `work` makes of the index, with all in it that the records held at `generation`.
+
+        Raises IndexUnavailableError where the index fails or failed a moment ago, and where it is not ready after a
+        few seconds: it is made ready in the background then.
+        """
+        return self._with(contents, lambda index: work(self._brought(index, generation, _PATIENCE)))
+
+    def refresh(self) -> None:
+        """Bring the index up to date, however long it takes. Raises IndexUnavailableError, StorageError."""
+        with self._database.read() as connection:
+            contents, generation = feed.contents(connection), feed.generation(connection)
+        if generation:
+            self._with(contents, lambda index: self._brought(index, generation, None))
+
+    def follow(self) -> None:
+        """Bring the index up to date, so that the next search need not. What fails now, that search meets and says."""
+        try:
+            self.refresh()
+        except IndexUnavailableError as error:
+            _log.info("the chunk index is not up to date: %s", error.message)
+
+    def forget_deleted(self) -> None:
+        """Have the index forget what the records hold no more: in a moment, if nothing more is deleted until then."""
+        later = threading.Timer(_QUIET, self._forget_now)
+        later.daemon = True
+        with self._lock:
+            before, self._later = self._later, later
+        if before is not None:
+            before.cancel()
+        later.start()
+
+    def _forget_now(self) -> None:
+        try:
+            with self._database.read() as connection:
+                contents, generation = feed.contents(connection), feed.generation(connection)
+            self._with(contents, lambda index: index.generation < 0 or self._brought(index, generation, None))
+        except CragError as error:
+            _log.info("the chunk index is not up to date: %s", error.message)
+
+    def compare(self) -> Differences:
+        """What the index holds against the records, each looked through whole. Raises as `refresh` does."""
+        self.refresh()
+        with self._database.read() as connection:
+            held = self._with(feed.contents(connection), lambda index: index.numbers())
+            numbers = np.array(store.chunk_numbers(connection), np.int64)
+        return Differences(
+            missing=np.setdiff1d(numbers, held, assume_unique=True),
+            foreign=np.setdiff1d(held, numbers, assume_unique=True),
+        )
+
+    def repair(self) -> Differences:
+        """Make the index anew where it differs from the records; what differed. Raises as `refresh` does."""
+        found = self.compare()
+        if found:
+            with self._database.alone(threading.Event()), self._database.read() as connection:
+                self._with(feed.contents(connection), lambda index: index.clear())
+            self.refresh()
+        return found
+
+    def forget(self) -> None:
+        """Let go of the index; the next use opens it again. Long work on it is stopped, short work is waited for."""
+        with self._lock:
+            later, self._later = self._later, None
+        if later is not None and not later.finished.is_set():
+            later.cancel()
+            self._forget_now()
+        with self._lock:
+            filling, index = self._filling, self._index
+            self._index = self._contents = self._filling = None
+        if filling is not None:
+            filling.stop.set()
+            filling.done.wait()
+        if index is not None:
+            index.close()
+
+    def _with(self, contents: Contents, work: Callable[[ChunkIndex], T]) -> T:
+        """What `work` makes of the index of these contents. After a failure it rests, and is opened anew."""
+        index = self._opened(contents)
+        try:
+            try:
+                return work(index)
+            except IndexUnavailableError:
+                with self._lock:
+                    kept = self._index is index
+                if kept:
+                    raise
+            return work(self._opened(contents))  # another thread let go of it meanwhile, which is no failure
+        except IndexUnavailableError as error:
+            if not isinstance(error, _NotReady):
+                self._rest(error)
+            raise
+
+    def _opened(self, contents: Contents) -> ChunkIndex:
+        """The index of these contents; one of other contents is let go of."""
+        with self._lock:
+            if self._resting is not None and self._clock.now() < self._resting[0]:
+                raise self._resting[1]
+            if self._index is not None and self._contents == contents:
+                return self._index
+        self.forget()
+        try:
+            index = self._open(contents)
+        except IndexUnavailableError as error:
+            self._rest(error)
+            raise
+        with self._lock:
+            self._index, self._contents, self._resting = index, contents, None
+        return index
+
+    def _rest(self, error: IndexUnavailableError) -> None:
+        _log.warning("the chunk index failed: %s", error.message)
+        self.forget()
+        with self._lock:
+            self._resting = self._clock.now() + _REST, error
+
+    def _brought(self, index: ChunkIndex, generation: int, patience: float | None) -> ChunkIndex:
+        """The index once it holds what the records held at `generation`."""
+        while index.generation < generation:
+            filling = self._begun(index)
+            if not filling.done.wait(patience):
+                raise _NotReady(filling.chunks)
+            if filling.error is not None:
+                raise filling.error
+            if filling.stop.is_set() and index.generation < generation:
+                raise IndexUnavailableError("The index of this library was closed.", "Ask again.")
+        return index
+
+    def _begun(self, index: ChunkIndex) -> _Filling:
+        """The work under way on this index, or work that begins now."""
+        with self._lock:
+            if self._filling is None or self._filling.done.is_set():
+                self._filling = _Filling(index=index)
+                threading.Thread(target=self._fill, args=[self._filling], name="chunk index", daemon=True).start()
+            return self._filling
+
+    def _fill(self, filling: _Filling) -> None:
+        try:
+            with self._database.alone(filling.stop) as ours, self._database.read() as connection:
+                generation = feed.generation(connection)
+                if not ours or filling.index.generation >= generation:  # another process was first
+                    return
+                changes = feed.changed_since(connection, filling.index.generation)
+                if (
+                    changes is not None
+                    and changes.deleted
+                    and filling.index.keeps_words
+                    and filling.index.size <= _SMALL
+                ):
+                    changes = None
+                if changes is None:
+                    filling.index.clear()
+                else:
+                    filling.index.delete(changes.deleted)
+                before, committed = max(filling.index.generation, 0), 0
+                for batches in feed.batches(connection, None if changes is None else changes.added, _AT_ONCE):
+                    if filling.stop.is_set() and filling.chunks > _SMALL:
+                        return
+                    filling.index.add(batches)
+                    filling.chunks += sum(len(batch.numbers) for batch in batches)
+                    if filling.chunks - committed >= _SMALL:  # what is added stays in memory until then
+                        filling.index.commit(before)
+                        committed = filling.chunks
+                filling.index.commit(generation)
+        except Exception as error:  # noqa: BLE001 - raised again where it is waited for
+            filling.error = error
+        finally:
+            filling.done.set()
+
+
+class _NotReady(IndexUnavailableError):
+    """The index is whole, but not up to date yet."""
+
+    def __init__(self, chunks: int) -> None:
+        so_far = f"; {chunks:,} chunks are in it" if chunks else ""
+        super().__init__(f"The index of this library is being made{so_far}.", "Wait a little.")

@@ -1,0 +1,263 @@
+"""The library of one workspace: opening, searching and closing it, and the way to all that it holds."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crag.core.errors import CancelledError, EmptyLibraryError, InputError, QuestionError
+from crag.core.guidance import About
+from crag.core.protocols import Embedder, QuestionEmbedder
+from crag.core.types import RetrievedChunk
+from crag.index.embedded import EmbeddedIndex
+from crag.retrieval.ranking import Mode
+from crag.storage import store
+from crag.storage.cache import Cache
+from crag.storage.database import Database
+from crag.storage.documents import Documents
+from crag.storage.evaluations import Evaluations
+from crag.storage.facts import Facts
+from crag.storage.in_flight import InFlightJobs
+from crag.storage.index_sync import Differences, IndexSync, OpenIndex
+from crag.storage.labels import Labels
+from crag.storage.newvectors import NewVectors
+from crag.storage.purges import Purges
+from crag.storage.records import Records
+from crag.storage.runs import Runs
+from crag.storage.search import Search
+from crag.storage.storage_quota import StorageQuota
+from crag.storage.tables import chunks, documents
+
+if TYPE_CHECKING:
+    from crag.storage.postgres import Server
+
+_EMBED_BATCH = 64
+
+
+class Library:
+    """One folder's library: `documents`, `purges`, `runs`, `facts`, `begun`, `labels`, `cache` and `evaluations`.
+
+    The records, in SQLite or on a PostgreSQL server, are the truth, the chunk index a cache of them.
+
+    Thread-safe, and several processes may have the same one open. Nothing is stored before the first write.
+    Every method raises StorageError where the disk or the file fails, and once where the folder was deleted or
+    replaced meanwhile; one that adds raises RoomError where no more may be stored. Usable as a context manager.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        embedder: Embedder,
+        room: StorageQuota | None = None,
+        server: Server | None = None,
+        open_index: OpenIndex | None = None,
+    ) -> None:
+        self.folder = folder
+        self._embedder = embedder
+        self._database = _records(folder, room, server)
+        self._upkeep = IndexSync(self._database, open_index or partial(EmbeddedIndex, folder / "index"))
+        self._search = Search(self._upkeep)
+        self.documents = Documents(self._database, embedder, self._upkeep.forget_deleted)
+        self.purges = Purges(self._database, embedder, self._upkeep.forget_deleted)
+        self.runs = Runs(self._database)
+        self.facts = Facts(self._database, folder.name)
+        self.begun = InFlightJobs(self._database)
+        self.labels = Labels(self._database)
+        self.cache = Cache(self._database)
+        self.evaluations = Evaluations(self._database)
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        embedder: Embedder,
+        room: StorageQuota | None = None,
+        server: Server | None = None,
+        open_index: OpenIndex | None = None,
+    ) -> Library:
+        """The library in `folder`, an empty one if there is none; `room` says how much may be stored, None: all.
+
+        With a `server` the records are those of that folder's name there, and not on the disk. `open_index` gives the
+        chunk index; None: the embedded one, in the folder. Vectors of another model are noticed on use, not here.
+        """
+        return cls(folder, embedder, room, server, open_index)
+
+    def close(self) -> None:
+        self._search.forget()
+        self._database.close()
+
+    def rest(self) -> None:
+        """Keep no file open and nothing in memory until the next use, which is as good as before."""
+        self._search.forget()
+        self._database.rest()
+
+    @property
+    def place(self) -> Path | str:
+        """What tells it from other libraries where it lies: its folder, or its schema on a server."""
+        return getattr(self._database, "schema", self.folder)
+
+    @property
+    def made(self) -> bool:
+        """Whether anything was ever stored here."""
+        return self._database.made
+
+    def __enter__(self) -> Library:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """How many documents and chunks there are."""
+        with self._database.read() as connection:
+            return store.count(connection, documents), store.count(connection, chunks)
+
+    # Search
+
+    def search(
+        self,
+        query: str,
+        k: int,
+        *,
+        mode: Mode = "hybrid",
+        where: str = "",
+        min_confidence: float = 0.0,
+        half_life_days: float = 0.0,
+    ) -> list[RetrievedChunk]:
+        """At most `k` chunks, best first, ranks from 1.
+
+        Only documents that meet the filter `where` are searched (`crag.core.filters.where`), and of these not the ones
+        whose
+        confidence is below `min_confidence`, unless all are. With `half_life_days`, a document's similarity halves
+        every so many days since it was added. `mode` "bm25" returns only chunks that share a word with the query.
+        Raises EmptyLibraryError, ModelMismatchError, QuestionError, FilterError, and IndexUnavailableError, where
+        `search_records` still serves.
+        """
+        vector = self._asked(query, k)
+        with self._database.read() as connection:
+            store.check_model(connection, self._embedder)
+            return self._search.through_index(
+                connection,
+                query,
+                vector,
+                k,
+                mode=mode,
+                where=where,
+                min_confidence=min_confidence,
+                half_life_days=half_life_days,
+            )
+
+    def search_records(
+        self, query: str, k: int, *, where: str = "", min_confidence: float = 0.0, half_life_days: float = 0.0
+    ) -> list[RetrievedChunk]:
+        """The same without the index, for when it fails: of the chunks that share words with the query, the best.
+
+        Reads every text. Raises as `search` does, but for the index.
+        """
+        vector = self._asked(query, k)
+        with self._database.read() as connection:
+            store.check_model(connection, self._embedder)
+            return self._search.through_records(
+                connection,
+                query,
+                vector,
+                k,
+                where=where,
+                min_confidence=min_confidence,
+                half_life_days=half_life_days,
+            )
+
+    def about(self, *, where: str = "", min_confidence: float = 0.0) -> About:
+        """What the documents are about that a search with these filters would use. Raises FilterError."""
+        with self._database.read() as connection:
+            return self._search.about(connection, where, min_confidence)
+
+    def refresh_index(self) -> None:
+        """Bring the chunk index up to date now, so that the next search need not."""
+        self._upkeep.follow()
+
+    def _asked(self, query: str, k: int) -> NDArray[np.float32]:
+        """The vector of a question that this library can be asked; for others it raises what `search` does."""
+        if not query.strip():
+            raise QuestionError("The question is empty.")
+        if k < 1:
+            raise InputError(f"{k} chunks can't be searched for.", "Ask for at least one.")
+        with self._database.read() as connection:
+            if store.empty(connection):
+                raise EmptyLibraryError("The library holds no documents yet.")
+            store.check_model(connection, self._embedder)
+        # Outside the transaction: the model may take its time, and loads itself on the first question.
+        return self._vector(query)
+
+    def _vector(self, query: str) -> NDArray[np.float32]:
+        if isinstance(self._embedder, QuestionEmbedder):
+            return self._embedder.embed_question(query)
+        found: NDArray[np.float32] = self._embedder.embed([query])[0]
+        return found
+
+    def check_model(self) -> None:
+        """Raises ModelMismatchError if the stored vectors are of another model than the one in use."""
+        with self._database.read() as connection:
+            store.check_model(connection, self._embedder)
+
+    def reindex(
+        self, on_progress: Callable[[int, int], None] | None = None, cancel: threading.Event | None = None
+    ) -> None:
+        """Embed every chunk with the model in use, then swap all vectors at once; until then search stays as it was.
+
+        `on_progress(done, total)` after each batch. Raises CancelledError, and then nothing has changed.
+        """
+        with NewVectors(self._embedder.dimension) as done:
+            while True:
+                with self._database.read() as connection:
+                    wanted = store.chunk_numbers(connection)
+                missing = [number for number in wanted if number not in done]
+                for at in range(0, len(missing), _EMBED_BATCH):
+                    if cancel is not None and cancel.is_set():
+                        raise CancelledError(
+                            "Re-indexing was stopped; the library is as it was.", "Start it again later."
+                        )
+                    with self._database.read() as connection:
+                        batch = store.chunks_numbered(connection, missing[at : at + _EMBED_BATCH])
+                    if batch:
+                        done.add([*batch], self._embedder.embed([chunk.indexed_text for chunk in batch.values()]))
+                    if on_progress is not None:
+                        on_progress(min(len(wanted), len(done)), len(wanted))
+                with self._database.write() as connection:
+                    numbers = store.chunk_numbers(connection)
+                    # Something was added meanwhile: embed that too, then try again.
+                    if not all(number in done for number in numbers):
+                        continue
+                    store.replace_vectors(connection, done.batches(numbers), self._embedder)
+                    return
+
+    def verify(self, *, repair: bool = False) -> Differences:
+        """Read the whole library and compare its parts; where its index differs from the records. Slow on a large one.
+
+        With `repair` an index that differs is made anew. Raises StorageError if the records are damaged, and
+        IndexUnavailableError.
+        """
+        with self._database.read() as connection:
+            problem = store.first_problem(connection)
+        if problem:
+            raise self._database.damaged(problem)
+        return self._upkeep.repair() if repair else self._upkeep.compare()
+
+
+def _records(folder: Path, room: StorageQuota | None, server: Server | None) -> Records:
+    if server is None:
+        return Database(folder / "library.db", *([partial(room.check, folder)] if room else []))
+    from crag.storage.postgres import SchemaRecords, schema_of  # only who has a server needs it
+
+    limits = [partial(room.check, schema_of(folder.name))] if room else []
+    return SchemaRecords(server, folder.name, *limits)

@@ -1,0 +1,388 @@
+"""Libraries on a PostgreSQL server: a schema each, of the same tables as a file has. Why: docs/decisions/records.md."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from pathlib import Path
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    create_engine,
+    exists,
+    func,
+    make_url,
+    or_,
+    select,
+    text,
+)
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from crag.core.errors import InputError, StorageError
+from crag.storage.postgres_errors import translate_errors
+from crag.storage.schema import VERSION, create, prepare
+from crag.storage.sqlite import connect
+from crag.storage.sqlite_errors import foreign_database_error, other_version_error, replaced_error
+from crag.storage.storage_quota import unlimited
+from crag.storage.tables import revision
+
+_LOCK_MS = 20_000
+"""Milliseconds for which a writer waits for others."""
+_TURN_SECONDS = 0.05
+"""Between two tries to be the one that changes the index."""
+_GONE = "60s"
+"""How long a transaction may stand still before the server ends it: whoever began it is gone."""
+_CONNECTING = {
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "tcp_user_timeout": 30_000,
+}
+_OPEN, _MORE, _WAIT = 5, 25, 20
+"""Connections kept, those opened beside them where many read at once, and seconds to wait for one."""
+_SPARES = 4
+_PLAIN = re.compile(r"[a-z0-9-]{1,61}")
+
+KEPT = Table(
+    "kept",
+    MetaData(schema="crag"),
+    Column("name", Text, primary_key=True),
+    Column("value", LargeBinary, nullable=False),
+)
+"""What belongs to no library: small things that all app servers share."""
+_ANY_KEPT = select(func.to_regclass(KEPT.fullname))
+
+# `set_config(…, true)`: until the transaction ends. The lock is one for each library, and goes with the transaction.
+_ENTER = text(
+    "SELECT set_config('search_path', quote_ident(:schema), true),"
+    " (SELECT oid::bigint FROM pg_namespace WHERE nspname = :schema)"
+)
+_LOCK = text(
+    "SELECT set_config('search_path', quote_ident(:schema), true), set_config('lock_timeout', :wait, true),"
+    " set_config('idle_in_transaction_session_timeout', :gone, true),"
+    " pg_advisory_xact_lock(hashtextextended(:schema, 0))"
+)
+# Held for as long as an index takes to be filled, so it may stand still; that its holder is gone the server finds out.
+_TURN = text(
+    "SELECT pg_try_advisory_xact_lock(hashtextextended(:schema, 1)),"
+    " set_config('idle_in_transaction_session_timeout', '0', true), set_config('tcp_keepalives_idle', '20', true),"
+    " set_config('tcp_keepalives_interval', '10', true), set_config('tcp_keepalives_count', '4', true)"
+)
+_SIZES = (
+    "SELECT n.nspname, coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_namespace n"
+    " LEFT JOIN pg_class c ON c.relnamespace = n.oid AND c.relkind = 'r' WHERE {} GROUP BY n.nspname"
+)
+_ALL = text(_SIZES.format("n.nspname ~ '^[wh]_'"))
+_ONE = text(_SIZES.format("n.nspname = :schema"))
+_VACUUMED = "files", "chunks", "vectors", "runs", "purged"
+
+
+def schema_of(name: str) -> str:
+    """The schema of a workspace: its name where PostgreSQL takes it, else a hash of it."""
+    return f"w_{name}" if _PLAIN.fullmatch(name) else f"h_{hashlib.sha256(name.encode()).hexdigest()[:40]}"
+
+
+class Server:
+    """One database of a PostgreSQL server, and the pool of connections to it. Thread-safe; libraries share it.
+
+    Nothing is connected before the first use.
+    """
+
+    called = "crag"
+    """What the server is told that its connections are for."""
+
+    def __init__(self, url: str) -> None:
+        """Raises InputError for what is no address of PostgreSQL, or where its driver is not installed."""
+        try:
+            made = make_url(url)
+            if made.drivername not in ("postgresql", "postgresql+psycopg"):
+                raise ArgumentError("another kind of database")
+            made = made.set(drivername="postgresql+psycopg")
+            engine = create_engine(
+                made,
+                connect_args={**_CONNECTING, "application_name": self.called},
+                pool_size=_OPEN,
+                max_overflow=_MORE,
+                pool_timeout=_WAIT,
+                pool_pre_ping=True,
+                hide_parameters=True,
+            )
+        except (ArgumentError, ValueError):
+            raise InputError(
+                "CRAG_DATABASE_URL is no address of a PostgreSQL database.",
+                "Write it as postgresql+psycopg://user:password@host:5432/database.",
+            ) from None  # what was given may be in it, with the password
+        except ModuleNotFoundError as error:
+            raise InputError(
+                "CRAG_DATABASE_URL names a PostgreSQL database, whose driver is not installed.",
+                "Install it: pip install 'psycopg[binary]>=3.2,<4'",
+            ) from error
+        self.place = f"{made.host or 'on this machine'}{f':{made.port}' if made.port else ''}"
+        self._password = str(made.password or "")
+        self._engine = engine
+        self._snapshots = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        self._spares: list[Connection] = []
+
+    def translated(self) -> AbstractContextManager[None]:
+        """Errors of the server as ours."""
+        return translate_errors(self.place, self._password)
+
+    def reading(self) -> Connection:
+        """A connection whose transaction sees one moment."""
+        return self._snapshots.connect()
+
+    def writing(self) -> Connection:
+        """A connection whose every statement sees what is committed by then."""
+        return self._engine.connect()
+
+    @contextmanager
+    def nothing(self) -> Iterator[Connection]:
+        """An empty library, in memory, to be read in place of one that was never written to."""
+        try:
+            connection = self._spares.pop()
+        except IndexError:
+            connection = connect(":memory:")
+            prepare(connection, Path("library.db"))
+        try:
+            yield connection
+        finally:
+            connection.rollback()
+            if len(self._spares) < _SPARES:
+                self._spares.append(connection)
+            else:
+                connection.close()
+
+    def reach(self) -> None:
+        """Raises StorageError where the server does not answer."""
+        with self.translated(), self.reading() as connection:
+            connection.execute(select(1))
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of every library, by its schema."""
+        with self.translated(), self.reading() as connection:
+            return {name: size for name, size in connection.execute(_ALL)}
+
+    def size(self, library: str) -> int:
+        """Bytes of one library, by its schema; 0 where it is not there."""
+        with self.translated(), self.reading() as connection:
+            return sum(size for _, size in connection.execute(_ONE, {"schema": library}))
+
+    def holds(self, library: str) -> bool:
+        """Whether it counts among all: every one here does."""
+        return bool(library)
+
+    def empty(self, library: str, tables: Mapping[str, Table], *, remove: bool = False) -> bool:
+        """Whether all of a library's `tables` are empty; with `remove`, it is gone then."""
+        with self.translated(), self.writing() as connection, connection.begin():
+            locked(connection, library)
+            if connection.scalar(select(func.to_regclass(f'"{library}".{revision.name}'))) is None:
+                return False  # another program's, or removed meanwhile
+            if connection.scalar(select(or_(*(exists(select(table)) for table in tables.values())))):
+                return False
+            if remove:
+                connection.exec_driver_sql(f'DROP SCHEMA "{library}" CASCADE')
+            return True
+
+    def rename(self, library: str, name: str) -> bool:
+        """Give a library's schema another name; False where there is one of that name."""
+        with self.translated(), self.writing() as connection, connection.begin():
+            for each in sorted((library, name)):
+                locked(connection, each)
+            if connection.scalar(select(func.to_regnamespace(f'"{name}"'))) is not None:
+                return False
+            connection.exec_driver_sql(f'ALTER SCHEMA "{library}" RENAME TO "{name}"')
+            return True
+
+    def drop(self, library: str) -> None:
+        """Remove a library's schema with all that is in it, if it is there."""
+        with self.translated(), self.writing() as connection, connection.begin():
+            locked(connection, library)
+            connection.exec_driver_sql(f'DROP SCHEMA IF EXISTS "{library}" CASCADE')
+
+    def kept(self, name: str) -> bytes | None:
+        """What belongs to no library and was kept under a name; None where nothing was."""
+        with self.translated(), self.reading() as connection:
+            if connection.scalar(_ANY_KEPT) is None:
+                return None
+            value = connection.scalar(select(KEPT.c.value).where(KEPT.c.name == name))
+            return None if value is None else bytes(value)
+
+    def keep(self, name: str, value: bytes, *, replace: bool) -> bytes:
+        """Keep a value, in place of an earlier one or, without `replace`, where there is none; what is kept then."""
+        insertion = insert(KEPT).values(name=name, value=value)
+        with self.translated(), self.writing() as connection, connection.begin():
+            locked(connection, str(KEPT.schema))
+            if connection.scalar(_ANY_KEPT) is None:
+                connection.exec_driver_sql(f"CREATE SCHEMA IF NOT EXISTS {KEPT.schema}")
+                KEPT.create(connection)
+            connection.execute(
+                insertion.on_conflict_do_update(index_elements=["name"], set_={"value": value})
+                if replace
+                else insertion.on_conflict_do_nothing()
+            )
+            return bytes(connection.scalars(select(KEPT.c.value).where(KEPT.c.name == name)).one())
+
+    def close(self) -> None:
+        """Close what is idle. Whoever uses the server again opens new connections."""
+        self._engine.dispose()
+        while self._spares:
+            self._spares.pop().close()
+
+
+class SchemaRecords:
+    """The records of one library in a schema of its own: what `Records` says, on a server."""
+
+    def __init__(
+        self, server: Server, name: str, may_grow: Callable[..., None] = unlimited, *, schema: str = ""
+    ) -> None:
+        """`name` is the workspace's, whose `schema` it is if none is given; `may_grow` as that of `Database`."""
+        self.name, self.schema = name, schema or schema_of(name)
+        self._server, self._may_grow = server, may_grow
+        self._lock, self._writing = threading.Lock(), threading.Lock()
+        self._closed = False
+        self._seen: int | None = None
+        """The schema that was met last, by a number that another one of the same name has not; None: there was none."""
+
+    @property
+    def made(self) -> bool:
+        with self._server.translated(), self._server.reading() as connection:
+            return self._entered(connection) is not None
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        self._check_open()
+        with self._server.translated(), self._server.reading() as connection:
+            found = self._entered(connection)
+            if found != self._seen:
+                connection.rollback()
+                self._meet(found)
+                found = self._entered(connection)
+            if found is not None:
+                yield connection
+                return
+            connection.rollback()
+            with self._server.nothing() as empty:
+                yield empty
+
+    @contextmanager
+    def write(self, more: int = 0, *, grows: bool = True) -> Iterator[Connection]:
+        self._check_open()
+        with self._writing, self._server.translated():
+            makes = not self.made
+            if grows or makes:
+                self._may_grow(more, makes=makes)
+            with self._server.writing() as connection:
+                with connection.begin():
+                    found = self._locked(connection)
+                    if found is None:
+                        found = self._made(connection)
+                    yield connection
+                self._seen = found
+
+    def free(self, work: Callable[[Connection], object]) -> None:
+        self._check_open()
+        with self._writing, self._server.translated():
+            with self._server.writing() as connection, connection.begin():
+                found = self._locked(connection)
+                if found is not None:
+                    work(connection)
+            if found is None:
+                with self._server.nothing() as empty:
+                    work(empty)  # there is nothing to remove, which the work itself finds and says
+            else:
+                self._reclaim()
+
+    def reserve(self, size: int) -> None:
+        """Nothing: whoever runs the server sees to its disk."""
+
+    @contextmanager
+    def alone(self, stop: threading.Event) -> Iterator[bool]:
+        with self._server.translated(), self._server.writing() as connection, connection.begin():
+            while not connection.execute(_TURN, {"schema": self.schema}).one()[0]:
+                if stop.wait(_TURN_SECONDS):
+                    yield False
+                    return
+            yield True
+
+    def rest(self) -> None:
+        """Nothing: connections belong to the server, and no library keeps one."""
+
+    def close(self) -> None:
+        self._closed = True
+
+    def damaged(self, detail: str) -> StorageError:
+        return StorageError(
+            f"The library {self.name} on the database server is damaged ({detail}).",
+            "Restore a backup of the database, or delete the library's documents and add them again.",
+        )
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StorageError(f"The library {self.name} is closed.", "Open it again.")
+
+    def _entered(self, connection: Connection) -> int | None:
+        """Begins to work in the schema, whose number is returned; None where it is not there."""
+        number: int | None = connection.execute(_ENTER, {"schema": self.schema}).one()[1]
+        return number
+
+    def _made(self, connection: Connection) -> int | None:
+        """Makes the schema of a new library, whose number is returned."""
+        if connection.exec_driver_sql("SHOW server_encoding").scalar_one() != "UTF8":
+            raise StorageError(
+                "The database in CRAG_DATABASE_URL can't hold every character.",
+                "Make it with: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0",
+            )
+        connection.exec_driver_sql(f'CREATE SCHEMA "{self.schema}"')
+        create(connection)
+        return self._entered(connection)
+
+    def _locked(self, connection: Connection) -> int | None:
+        """Waits until nobody else writes, then as `_entered`. Raises as `_meet` and `_check` do."""
+        locked(connection, self.schema)
+        found = self._entered(connection)
+        if found is not None:
+            self._check(connection)
+        with self._lock:
+            self._noted(found)
+        return found
+
+    def _meet(self, found: int | None) -> None:
+        """Another schema than before, or none. Raises StorageError, once, where there was one before."""
+        with self._lock:
+            if found is not None and found != self._seen:
+                with self._server.writing() as connection, connection.begin():
+                    if self._entered(connection) is not None:
+                        self._check(connection)
+            self._noted(found)
+
+    def _noted(self, found: int | None) -> None:
+        before, self._seen = self._seen, found
+        if before not in (None, found):
+            raise replaced_error(self.name, "on the database server")
+
+    def _check(self, connection: Connection) -> None:
+        """Raises StorageError for tables of another layout, and for those of another program."""
+        if connection.scalar(select(func.to_regclass(f'"{self.schema}".{revision.name}'))) is None:
+            raise foreign_database_error(f"schema {self.schema}", "the database")
+        version = str(connection.scalars(select(revision.c.version_num)).one())
+        if version != str(VERSION):
+            raise other_version_error(self.name, version, VERSION)
+
+    def _reclaim(self) -> None:
+        """What was removed makes room for others; without it the server sees to that when it comes to it."""
+        tables = ", ".join(f'"{self.schema}".{name}' for name in _VACUUMED)
+        with suppress(DBAPIError), closing(self._server.writing()) as connection:
+            connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql(f"VACUUM {tables}")
+
+
+def locked(connection: Connection, schema: str) -> None:
+    """Wait until nobody else writes to a schema, for as long as the transaction lasts."""
+    connection.execute(_LOCK, {"schema": schema, "wait": f"{_LOCK_MS}ms", "gone": _GONE})

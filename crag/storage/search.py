@@ -1,0 +1,150 @@
+"""Searching a library: which candidates its index has for a question, and in which order they stand."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+from sqlalchemy import Connection
+
+from crag.core.guidance import About
+from crag.core.types import RetrievedChunk
+from crag.index.chunk_index import Candidates, ChunkIndex, Scores, Vectors
+from crag.retrieval.ranking import Mode, join_candidates, rank
+from crag.retrieval.terms import search_terms
+from crag.storage import feed, store
+from crag.storage.accounts import line_items
+from crag.storage.catalog import Catalog
+from crag.storage.contents import about
+from crag.storage.index_sync import IndexSync
+
+CANDIDATES = 400
+"""How many chunks are taken from the index by meaning, and as many by words."""
+_OF_NAMED = 200
+"""And how many of the documents that the question names."""
+
+
+class Search:
+    """Finds chunks of one library. Thread-safe."""
+
+    def __init__(self, upkeep: IndexSync) -> None:
+        self._upkeep = upkeep
+        self._catalog: Catalog | None = None
+        self._lock = threading.Lock()
+
+    def through_index(
+        self,
+        connection: Connection,
+        query: str,
+        vector: Vectors,
+        k: int,
+        *,
+        mode: Mode,
+        where: str,
+        min_confidence: float,
+        half_life_days: float,
+    ) -> list[RetrievedChunk]:
+        """At most `k` chunks, best first. Raises IndexUnavailableError, FilterError."""
+        catalog = self._catalog_of(connection)
+        groups = [] if mode == "dense" else _groups(query, mode)
+        allowed = catalog.allowed(where, min_confidence)
+        named = catalog.cards.scores(query) if mode == "hybrid" else None
+        outstanding = catalog.outstanding(named, allowed) if named is not None else np.zeros(0, np.int64)
+
+        def found(index: ChunkIndex) -> Candidates:
+            candidates = index.top(vector, groups, max(CANDIDATES, k), allowed)
+            if len(outstanding) and len(outstanding) < len(catalog.numbers):
+                candidates = join_candidates(candidates, index.top(vector, groups, max(_OF_NAMED, k), outstanding))
+            return candidates
+
+        candidates = self._upkeep.use(feed.contents(connection), catalog.generation, found)
+        return _rank(connection, candidates, vector, k, catalog, mode, named, half_life_days)
+
+    def through_records(
+        self,
+        connection: Connection,
+        query: str,
+        vector: Vectors,
+        k: int,
+        *,
+        where: str,
+        min_confidence: float,
+        half_life_days: float,
+    ) -> list[RetrievedChunk]:
+        """At most `k` chunks, best first, among those of the records that share words with the query.
+
+        Raises FilterError.
+        """
+        catalog = self._catalog_of(connection)
+        words = list(dict.fromkeys(word for group in _groups(query, "hybrid") for word in group))
+        numbers, lexical = feed.with_words(
+            connection, words, max(CANDIDATES, k), catalog.allowed(where, min_confidence)
+        )
+        candidates = Candidates(numbers, np.full(len(numbers), np.nan, np.float32), lexical)
+        return _rank(connection, candidates, vector, k, catalog, "hybrid", catalog.cards.scores(query), half_life_days)
+
+    def about(self, connection: Connection, where: str, min_confidence: float) -> About:
+        """What the documents are about that a search with these filters would use. Raises FilterError."""
+        catalog = self._catalog_of(connection)
+        known = catalog.abouts.get((where, min_confidence))
+        if known is None:
+            known = about(connection, catalog, catalog.allowed(where, min_confidence))
+            catalog.abouts.put((where, min_confidence), known, sum(map(len, (*known.titles, *known.headings, where))))
+        return known
+
+    def forget(self) -> None:
+        """Free the memory; the next search loads it again."""
+        with self._lock:
+            self._catalog = None
+        self._upkeep.forget()
+
+    def _catalog_of(self, connection: Connection) -> Catalog:
+        """From memory if nothing changed, in this process or another, since it was read; else read anew."""
+        library, generation = store.meta(connection, "library"), feed.generation(connection)
+        with self._lock:
+            current = self._catalog
+            if current is not None and (current.library, current.generation) == (library, generation):
+                return current
+            read = feed.catalog(connection, current)
+            # A reader that began before the last change must not turn the clock back for the others.
+            if current is None or current.library != library or current.generation < generation:
+                self._catalog = read
+            return read
+
+
+def _groups(query: str, mode: Mode) -> list[Sequence[str]]:
+    """The words to look for: the question's, and those of the line items of accounts that it asks for."""
+    groups = [search_terms(query)]
+    if mode == "hybrid" and (items := line_items(query)):
+        groups.append(search_terms(items))
+    return [group for group in groups if group]
+
+
+def _rank(
+    connection: Connection,
+    candidates: Candidates,
+    vector: Vectors,
+    k: int,
+    catalog: Catalog,
+    mode: Mode,
+    named: Scores | None,
+    half_life_days: float,
+) -> list[RetrievedChunk]:
+    """The best of the candidates that the records still have; `named` says how far the question names each document."""
+    rows = feed.rows(connection, candidates, vector)
+    places = np.searchsorted(catalog.numbers, rows.documents)
+    decay = catalog.decay(half_life_days, datetime.now(UTC))[places] if half_life_days > 0 else None
+    order, score = rank(rows, k, mode=mode, named=None if named is None else named[places], decay=decay)
+    chunks = store.chunks_numbered(connection, rows.numbers[order])
+    return [
+        RetrievedChunk(
+            chunk=catalog.sourced(chunks[int(rows.numbers[row])], int(places[row])),
+            rank=place,
+            similarity=float(score[row]),
+            dense=float(rows.dense[row]),
+            bm25=float(rows.lexical[row]) or None,
+        )
+        for place, row in enumerate(order, start=1)
+    ]

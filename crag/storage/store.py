@@ -1,0 +1,225 @@
+"""What search reads of a library: chunks, vectors, and which model made them. Every function runs in its caller's
+transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Select,
+    Table,
+    delete,
+    func,
+    insert,
+    literal,
+    select,
+    update,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+
+from crag.core.errors import ModelMismatchError
+from crag.core.metadata import Value, stored_fields
+from crag.core.protocols import Embedder
+from crag.core.types import INDEXED_AS, Chunk, Document, LineBox, Rect
+from crag.storage.tables import changes, chunks, documents, vectors
+from crag.storage.tables import meta as about
+
+Change = Literal["added", "deleted", "described", "embedded"]
+
+CHUNK = select(
+    *(chunks.c[name] for name in ("number", "id", "page", "ordinal", "start", "end", "text", "context", "kind")),
+    *(chunks.c.lines, chunks.c.place, documents.c.id, documents.c.name, documents.c.title),
+).join_from(chunks, documents, documents.c.number == chunks.c.document)
+"""What `chunk_of` makes a chunk of."""
+CHUNK_WITHOUT_LINES = CHUNK.with_only_columns(
+    *(literal("[]").label("lines") if column is chunks.c.lines else column for column in CHUNK.selected_columns)
+)
+"""The same of chunks whose lines nobody asks for."""
+
+_BATCH = 500
+"""Values that one statement is asked for."""
+
+
+def select_in(
+    connection: Connection, statement: Select[Any], column: ColumnElement[Any], values: Sequence[Any]
+) -> Iterator[Any]:
+    """The rows of a statement whose `column` is one of these values, some hundreds at a time."""
+    for at in range(0, len(values), _BATCH):
+        some: Any = values[at : at + _BATCH]
+        if connection.dialect.name == "sqlite":
+            # One bound value rather than hundreds, each of which would be looked at: half the time.
+            some = select(func.json_each(json.dumps(list(some))).table_valued("value").c.value)
+        yield from connection.execute(statement.where(column.in_(some))).all()
+
+
+def put(connection: Connection, into: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows, in place of those of the same key."""
+    insertion = postgresql.insert(into) if connection.dialect.name == "postgresql" else sqlite.insert(into)
+    keys = [column.name for column in into.primary_key]
+    rest: dict[str, Any] = {each.name: insertion.excluded[each.name] for each in into.c if each.name not in keys}
+    connection.execute(insertion.on_conflict_do_update(index_elements=keys, set_=rest), rows)
+
+
+def count(connection: Connection, of: FromClause, *where: ColumnElement[bool]) -> int:
+    """How many rows there are."""
+    return connection.scalars(select(func.count()).select_from(of).where(*where)).one()
+
+
+def meta(connection: Connection, key: str) -> str:
+    """One of: library (its own id), generation (counts changes of chunks and vectors), model, dimension."""
+    return str(connection.scalars(select(about.c.value).where(about.c.key == key)).one())
+
+
+def _set(connection: Connection, key: str, value: str) -> None:
+    connection.execute(update(about).where(about.c.key == key).values(value=value))
+
+
+def bump(connection: Connection, kind: Change, document: int | None = None) -> None:
+    """Note what changed, by the document's number, for every index in this process and in others: the next generation.
+
+    Each call is one generation, that is one change; a transaction may make several, which are seen together.
+    """
+    generation = int(meta(connection, "generation")) + 1
+    _set(connection, "generation", str(generation))
+    connection.execute(insert(changes).values(generation=generation, document=document, kind=kind))
+
+
+def empty(connection: Connection) -> bool:
+    """Whether there is nothing to search."""
+    return connection.execute(select(chunks.c.number).limit(1)).first() is None
+
+
+def check_model(connection: Connection, embedder: Embedder) -> None:
+    """Raises ModelMismatchError if there are vectors, and another model made them."""
+    stored, used = meta(connection, "model"), model_name(embedder)
+    if stored != used and not empty(connection):
+        raise ModelMismatchError(f"The library's vectors were made by {stored}; the model in use is {used}.")
+
+
+def set_model(connection: Connection, embedder: Embedder) -> None:
+    """Note which model makes the vectors, and how long they are."""
+    _set(connection, "model", model_name(embedder))
+    _set(connection, "dimension", str(embedder.dimension))
+
+
+def put_vectors(connection: Connection, numbers: Sequence[int], rows: NDArray[np.float32]) -> None:
+    """Insert one vector a chunk number, as little-endian float32."""
+    rows = np.ascontiguousarray(rows, dtype="<f4")
+    if len(rows):
+        connection.execute(
+            insert(vectors),
+            [{"chunk": number, "vector": row.tobytes()} for number, row in zip(numbers, rows, strict=True)],
+        )
+
+
+def replace_vectors(
+    connection: Connection, batches: Iterable[tuple[Sequence[int], NDArray[np.float32]]], embedder: Embedder
+) -> None:
+    """All vectors, and the model that made them on every document; the numbers in `batches` must be all chunks."""
+    connection.execute(delete(vectors))
+    for numbers, rows in batches:
+        put_vectors(connection, numbers, rows)
+    set_model(connection, embedder)
+    connection.execute(update(documents).values(model=embedder.id))
+    bump(connection, "embedded")
+
+
+def chunk_numbers(connection: Connection) -> list[int]:
+    """All chunks' numbers, ascending."""
+    return list(connection.scalars(select(chunks.c.number).order_by(chunks.c.number)))
+
+
+def chunks_numbered(connection: Connection, numbers: Sequence[int] | NDArray[np.int64]) -> dict[int, Chunk]:
+    """The chunks of these numbers; unknown numbers are absent."""
+    wanted = [int(number) for number in numbers]
+    return {row[0]: chunk_of(row) for row in select_in(connection, CHUNK, chunks.c.number, wanted)}
+
+
+def chunk_of(row: Sequence[Any]) -> Chunk:
+    """The chunk of a row of `CHUNK`."""
+    _, id, page, ordinal, start, end, text, context, kind, lines, place, document_id, name, title = row
+    return Chunk(
+        id=id,
+        document_id=document_id,
+        source=name,
+        title=title,
+        page=page,
+        ordinal=ordinal,
+        start=start,
+        end=end,
+        text=text,
+        context=context,
+        kind=kind,
+        lines=_unpack(lines),
+        place=place,
+    )
+
+
+def read_documents(
+    connection: Connection, numbers: Sequence[int] | None = None
+) -> Iterator[tuple[int, tuple[Document, dict[str, Value]]]]:
+    """All documents in order of number, each with the fields that it was given; or those of these numbers."""
+    asked = select(documents.c.number, documents.c.record, documents.c.model, documents.c.meta)
+    if numbers is None:
+        found: Iterable[Any] = connection.execute(asked.order_by(documents.c.number))
+    else:
+        found = select_in(connection, asked, documents.c.number, numbers)
+    for number, record, model, given in found:
+        yield number, (document_of(record, model), stored_fields(given))
+
+
+def document_of(record: str, model: str) -> Document:
+    """A document as it was stored. `model` stands apart: it changes when all is embedded anew."""
+    values = json.loads(record)
+    lists = {name: tuple(values.get(name, ())) for name in ("warnings", "earlier")}
+    return Document(**{**values, "model": model, **lists})
+
+
+def pack(lines: Sequence[LineBox]) -> str:
+    """Line boxes as rows of bare numbers: a third of the size of named fields. A confidence of 1 is not written."""
+    return json.dumps(
+        [
+            (
+                *(box.start, box.end, box.rect.page, box.rect.left, box.rect.top, box.rect.right, box.rect.bottom),
+                *([] if box.confidence == 1 else [round(box.confidence, 3)]),
+            )
+            for box in lines
+        ],
+        separators=(",", ":"),
+    )
+
+
+def first_problem(connection: Connection) -> str:
+    """What is wrong with the records, or nothing: pages, references, one vector a chunk."""
+    if connection.dialect.name == "sqlite":
+        found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
+        if found != "ok":
+            return str(found)
+        if row := connection.exec_driver_sql("PRAGMA foreign_key_check").first():
+            return f"row {row[1]} of {row[0]} belongs to nothing"
+    all_chunks, others = count(connection, chunks), count(connection, vectors)
+    return "" if others == all_chunks else f"{all_chunks} chunks, but {others} vectors"
+
+
+def model_name(embedder: Embedder) -> str:
+    """What vectors of this model are told by: they depend on what of a chunk was embedded, too."""
+    return f"{embedder.id}/{INDEXED_AS}"
+
+
+def _unpack(text: str) -> tuple[LineBox, ...]:
+    return tuple(
+        LineBox(
+            start=start,
+            end=end,
+            rect=Rect(page=page, left=left, top=top, right=right, bottom=bottom),
+            confidence=confidence[0] if confidence else 1.0,
+        )
+        for start, end, page, left, top, right, bottom, *confidence in json.loads(text)
+    )

@@ -1,0 +1,192 @@
+"""Kills in the middle of backing up and restoring: what was there or what is to come, and the same command goes on."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from crag.admin.backup.archive import Archive
+from crag.admin.backup.restoring import put_back
+from crag.core.config import AppConfig
+from crag.storage import swapping
+from crag.storage.data_dir_lock import DataDirLock
+from crag.storage.library import Library
+from crag.storage.private import PrivateLibraries
+from tests.support import local_models
+from tests.support.backup_world import World
+from tests.support.kills import ROOT, work_until_killed
+from tests.support.library_makers import HashEmbedder
+from tests.support.many_rows import fill
+from tests.support.shell import environment
+from tests.support.sizes import sized
+
+pytestmark = pytest.mark.slow
+
+KILLS = 25
+"""For each of two places, backing up and restoring."""
+
+
+def killed(seconds: float, *arguments: object) -> float:
+    """Start a process that backs up or restores, and kill it so many seconds after it has begun; how many these were.
+
+    With 0 it is killed when it has done it once.
+    """
+    child = subprocess.Popen(
+        [sys.executable, str(ROOT / "tests" / "support" / "backup_child.py"), *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment(),
+    )
+    assert child.stdin is not None and child.stdout is not None
+    assert child.stdout.readline() == b"begun\n"
+    began = time.perf_counter()
+    if seconds:
+        time.sleep(seconds)
+    else:
+        assert child.stdout.readline().startswith(b"ended")
+    child.send_signal(signal.SIGKILL)
+    child.stdout.read()
+    child.stdout.close()
+    child.stdin.close()
+    assert child.wait() == -signal.SIGKILL
+    return time.perf_counter() - began
+
+
+@pytest.mark.parametrize("place", ["", pytest.param("database", marks=pytest.mark.heavy)])
+def test_a_kill_while_backing_up_leaves_whole_backups_alone(with_database: World, place: str, database: str) -> None:
+    world = with_database
+    world.filled(place)
+    folder, data = world.folder / "backups", world.config.data
+    where = database if place else data
+    longest = killed(0, "backup", folder, where, data)
+    moments = random.Random(18)
+    for _ in range(sized(KILLS, 2)):
+        killed(moments.uniform(0.01, 1.5) * longest, "backup", folder, where, data)
+        for file in folder.glob("crag-*.zip"):
+            with Archive(file) as archive:
+                archive.verify()
+                assert len(archive.contents.libraries) == 2 and not archive.contents.left_out
+    world.backup(place)
+    assert {path.suffix for path in folder.iterdir()} == {".zip"}, "what was begun is gone with the next one"
+
+
+@pytest.mark.parametrize("place", ["other", pytest.param("database", marks=pytest.mark.heavy)])
+def test_a_kill_while_restoring_leaves_the_old_state_or_the_new_one(
+    with_database: World, place: str, database: str
+) -> None:
+    world = with_database
+    world.filled("")
+    new, backup = world.stored(), world.backup().file
+    data = world.folder / "other"
+    where = database if place == "database" else str(data)
+    world.filled(where, label="old")
+    with Library.open(
+        data / "workspaces" / "more", HashEmbedder(), server=getattr(world.home(where), "server", None)
+    ) as library:
+        fill(library, "more")
+    old = world.stored(where)
+    scratch = world.folder / "scratch"
+    World(scratch, database).filled(str(scratch / "data"))
+    longest = killed(0, "restore", backup, scratch / "data", scratch)
+    moments = random.Random(18)
+    for _ in range(sized(KILLS, 2)):
+        killed(moments.uniform(0.05, 1.4) * longest, "restore", backup, where, data)
+        if place == "other":
+            use = DataDirLock(data)  # as the next program that starts
+            use.begin()
+            use.end()
+        found = world.stored(where)
+        assert found in (old, new)
+        if found == new:
+            put_back(world.target(where))
+            assert world.stored(where) == old
+    restored, aside = world.restore(backup, where, replace=True)
+    assert aside and world.stored(where) == new and all(each.copy.whole for each in restored)
+    put_back(world.target(where))
+    assert world.stored(where) == old
+
+
+def test_a_kill_between_any_two_moves_is_finished_by_whoever_comes_next(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each rename in turn is the last one that a restore makes."""
+    world.filled()
+    new, backup = world.stored(), world.backup().file
+    other = world.folder / "other"
+    world.filled(str(other), label="old")
+    old, rename = world.stored(str(other)), Path.rename
+    for last in range(9):
+        left = iter(range(last))
+
+        def dying(path: Path, to: Path, left: object = left) -> Path:
+            if next(left, None) is None and "other" in str(path):  # type: ignore[call-overload]
+                raise KeyboardInterrupt
+            return rename(path, to)
+
+        monkeypatch.setattr(Path, "rename", dying)
+        try:
+            world.restore(backup, str(other), replace=True)
+        except KeyboardInterrupt:
+            pass
+        else:
+            assert last == 8, "each move was the last one once"
+            return
+        finally:
+            monkeypatch.setattr(Path, "rename", rename)
+        assert (other / "restoring" / "moves.json").exists()
+        with_engine = local_models.engine(AppConfig(data=other)) if last % 4 == 0 else None
+        if with_engine is not None:
+            with_engine.close()
+        else:
+            swapping.finish(other)
+        assert world.stored(str(other)) == new and not (other / "restoring").exists()
+        put_back(world.target(str(other)))
+        assert world.stored(str(other)) == old
+    pytest.fail("there are more moves than were tried")
+
+
+def test_what_was_confirmed_before_a_backup_begins_is_in_it_whoever_else_writes(world: World) -> None:
+    folder = world.config.data / "workspaces" / "default"
+    PrivateLibraries(world.config.data).issue()
+    there: set[str] = set()
+    open_: set[str] = set()
+    moments = random.Random(18)
+    for number in range(sized(20, 2)):
+        # It is killed with its log as it lies; another one goes on writing while the backup is taken.
+        said = work_until_killed(folder, f"p{number}", moments.uniform(0, 0.2), after=3)
+        there, open_ = (there | set(said.there)) - set(said.gone), set(said.open)
+        backup = _while_writing(folder, f"q{number}", world.backup)
+        other = world.folder / f"other{number}"
+        world.restore(backup, str(other))
+        with Library.open(other / "workspaces" / "default", HashEmbedder()) as library:
+            found = {document.id for document in library.documents.all()}
+            assert there - open_ <= found, "what was confirmed is there"
+            assert not found & set(said.gone), "what was deleted is not"
+            assert not library.verify()
+
+
+def _while_writing(folder: Path, prefix: str, work: Callable[[], object]) -> Path:
+    code = (ROOT / "tests" / "support" / "adding_child.py").as_posix()
+    child = subprocess.Popen(
+        [sys.executable, code, str(folder), prefix, "", ""],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert child.stdout is not None
+    assert re.match(rb"added ", child.stdout.readline())
+    try:
+        return work().file  # type: ignore[attr-defined,no-any-return]
+    finally:
+        child.send_signal(signal.SIGKILL)
+        child.stdout.read()
+        child.stdout.close()
+        child.wait()

@@ -1,0 +1,341 @@
+"""What is no backup, damaged or newer, and a place in use: refused in words, and nothing changes."""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+import stat
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from crag.admin.backup.archive import Archive
+from crag.admin.backup.restoring import Restore, put_back, refusals
+from crag.core.config import AppConfig
+from crag.core.errors import CragError, InputError, NotFoundError, StorageError
+from crag.engine import Engine
+from crag.storage.data_dir_lock import DataDirLock
+from crag.storage.schema import VERSION
+from tests.support.backup_world import World
+from tests.support.kills import ROOT
+from tests.support.shell import crag, environment
+from tests.support.sizes import sized
+
+Members = dict[str, bytes]
+
+
+def members_of(file: Path) -> Members:
+    with zipfile.ZipFile(file) as opened:
+        return {name: opened.read(name) for name in opened.namelist()}
+
+
+def written(file: Path, members: Members, *, hashes: bool = True) -> Path:
+    """A backup of these members; with `hashes`, its list of hashes fits them."""
+    if hashes:
+        lines = [f"{sha256(data).hexdigest()}  {name}\n" for name, data in members.items() if name != "SHA256SUMS"]
+        members = {**members, "SHA256SUMS": "".join(lines).encode()}
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as into:
+        for name, data in members.items():
+            into.writestr(name, data)
+    return file
+
+
+def said_otherwise(members: Members, **changes: object) -> Members:
+    said = {**json.loads(members["manifest.json"]), **changes}
+    return {**members, "manifest.json": json.dumps(said).encode()}
+
+
+def with_database_file(members: Members, statements: str) -> Members:
+    """The library in it is changed by these statements."""
+    name = "libraries/default/library.db"
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.deserialize(members[name])
+        connection.executescript(statements)
+        return {**members, name: connection.serialize()}
+
+
+def a_link(members: Members, file: Path) -> Path:
+    written(file, members)
+    with zipfile.ZipFile(file, "a") as into:
+        link = zipfile.ZipInfo("linked.json")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        into.writestr(link, "../outside.txt")
+    return file
+
+
+def cut(members: Members, file: Path) -> Path:
+    whole = written(file, members).read_bytes()
+    file.write_bytes(whole[: len(whole) // 2])
+    return file
+
+
+def larger_than_said(members: Members, file: Path) -> Path:
+    """A member that unpacks to more than the zip says: the sizes in both of its heads are changed."""
+    data = written(file, members).read_bytes()
+    with zipfile.ZipFile(file) as opened:
+        size = opened.getinfo("libraries/default/library.db").file_size.to_bytes(4, "little")
+    assert data.count(size) >= 2
+    file.write_bytes(data.replace(size, (4096).to_bytes(4, "little")))
+    return file
+
+
+HOSTILE: dict[str, tuple[Callable[[Members, Path], Path], str]] = {
+    "no zip": (lambda members, file: _bytes(file, b"PK\3\4 not a zip" * 99), "cut off or damaged"),
+    "empty": (lambda members, file: _bytes(file, b""), "cut off or damaged"),
+    "cut off": (cut, "cut off or damaged"),
+    "a symbolic link": (a_link, "what no backup does"),
+    "a way out": (lambda members, file: written(file, {**members, "../../outside.txt": b"x"}), "does not fit"),
+    "a way out that is said": (
+        lambda members, file: written(
+            file,
+            said_otherwise(
+                {**members, "libraries/../../x/library.db": b"x"},
+                libraries=[*_libraries(members), {**_libraries(members)[0], "workspace": "../../x"}],
+            ),
+        ),
+        "does not fit|list of its hashes",
+    ),
+    "more than it says": (lambda members, file: written(file, {**members, "more.txt": b"x"}), "does not fit"),
+    "less than it says": (
+        lambda members, file: written(file, {n: d for n, d in members.items() if "library.db" not in n}),
+        "does not fit",
+    ),
+    "another hash": (
+        lambda members, file: written(file, {**members, "settings.json": b"{}"}, hashes=False),
+        "differs from its hash",
+    ),
+    "larger than it says": (larger_than_said, "larger than it says|cut off or damaged"),
+    "a manifest of nonsense": (
+        lambda members, file: written(file, {**members, "manifest.json": b"[" * 10_000}),
+        "can't be read",
+    ),
+    "a trigger in a library": (
+        lambda members, file: written(
+            file,
+            with_database_file(members, "CREATE TRIGGER t AFTER INSERT ON meta BEGIN DELETE FROM runs; END"),
+        ),
+        "holds what none does",
+    ),
+    "a view in a library": (
+        lambda members, file: written(
+            file, with_database_file(members, "DROP TABLE searches; CREATE VIEW searches AS SELECT * FROM runs")
+        ),
+        "holds what none does",
+    ),
+    "a newer file": (lambda members, file: written(file, said_otherwise(members, format=2)), "newer version"),
+    "a newer library": (
+        lambda members, file: written(
+            file,
+            said_otherwise(members, libraries=[{**each, "version": VERSION + 1} for each in _libraries(members)]),
+        ),
+        f"newer version.*schema {VERSION + 1}",
+    ),
+    "a newer library that says it is none": (
+        lambda members, file: written(file, with_database_file(members, f"PRAGMA user_version = {VERSION + 1}")),
+        f"newer version.*schema {VERSION + 1}",
+    ),
+    "newer people": (lambda members, file: written(file, said_otherwise(members, teams=99)), "newer version"),
+}
+
+
+def _bytes(file: Path, data: bytes) -> Path:
+    file.write_bytes(data)
+    return file
+
+
+def _libraries(members: Members) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = json.loads(members["manifest.json"])["libraries"]
+    return found
+
+
+@pytest.fixture
+def filled(world: World) -> World:
+    world.filled()
+    return world
+
+
+def attempt(world: World, file: Path, place: str = "", **more: object) -> None:
+    with refusals(world.target(place), file.name):
+        world.restore(file, place, **more)
+
+
+def test_each_is_refused_in_words_and_noted_and_nothing_changes(filled: World, tmp_path: Path) -> None:
+    members = members_of(filled.backup().file)
+    before = filled.stored()
+    outside = sorted(tmp_path.rglob("*"))
+    for name, (make, said) in HOSTILE.items():
+        file = make(members, tmp_path / "hostile.zip")
+        with pytest.raises(CragError, match=said) as raised:
+            attempt(filled, file, replace=True)
+        assert "/" not in raised.value.message, name
+        assert filled.stored() == before, name
+        assert not (filled.config.data / "restoring").exists(), name
+        assert (filled.noted()[0].act, filled.noted()[0].refused) == ("restore", True), name
+        file.unlink()
+    new = {path for path in set(tmp_path.rglob("*")) - set(outside) if "restoring" not in path.parts}
+    assert {path.name for path in new} <= {"in-use", "guard", "restoring"}
+    filled.restore(filled.backup().file, replace=True)
+    assert filled.stored() == before and not (filled.config.data / "restoring").exists()
+
+
+def test_every_library_is_looked_at_before_the_first_is_made(filled: World, tmp_path: Path) -> None:
+    members = members_of(filled.backup().file)
+    name = "libraries/zebra/library.db"
+    hostile = with_database_file(members, "CREATE VIEW extra AS SELECT * FROM runs")["libraries/default/library.db"]
+    libraries = [*_libraries(members), {**_libraries(members)[0], "workspace": "zebra"}]
+    file = written(tmp_path / "late.zip", said_otherwise({**members, name: hostile}, libraries=libraries))
+    seen: list[str] = []
+    with Archive(file) as archive:
+        restore = Restore(archive, filled.target(), replace=True)
+        with pytest.raises(InputError, match="holds what none does"):
+            list(restore.libraries(lambda what, done, of: seen.append(what)))
+    assert seen[-1] == "checked" and not any(":" in what for what in seen)
+
+
+def test_a_bit_that_is_flipped_anywhere_is_found_or_means_nothing(filled: World, tmp_path: Path) -> None:
+    whole = filled.backup().file.read_bytes()
+    chance, file = random.Random(18), tmp_path / "flipped.zip"
+    with Archive(_bytes(file, whole)) as archive:
+        expected = {name: archive._hashes[name] for name in archive._hashes}
+    found = 0
+    flips = sized(300, 60)
+    for _ in range(flips):
+        at = chance.randrange(len(whole))
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << chance.randrange(8)]) + whole[at + 1 :])
+        try:
+            with Archive(file) as archive:
+                archive.verify()
+                assert archive._hashes == expected, "what it holds is the same"
+        except (InputError, StorageError):
+            found += 1
+    assert found > flips * 2 // 3  # the others are in what says nothing: times, names given twice
+
+
+def test_a_bomb_is_not_unpacked(filled: World, tmp_path: Path) -> None:
+    """A member that unpacks to far more than it says ends at what it says."""
+    members = members_of(filled.backup().file)
+    file = written(tmp_path / "bomb.zip", {**members, "settings.json": bytes(64 * 1024 * 1024 + 1)})
+    with pytest.raises(InputError, match=r"settings\.json is too large"), Archive(file) as archive:
+        archive.bytes_of("settings.json")
+    assert file.stat().st_size < 10_000_000
+
+
+# In use
+
+
+@contextmanager
+def running(data: Path, **more: str) -> Iterator[None]:
+    """Another program that has a library open."""
+    code = (
+        "import sys; from crag.engine import Engine; engine = Engine(); engine.library().size; "
+        "print('open', flush=True); sys.stdin.readline(); engine.close()"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment(CRAG_DATA=str(data), **more),
+        cwd=ROOT,
+    )
+    assert child.stdout is not None and child.stdin is not None
+    assert child.stdout.readline() == b"open\n"
+    yield
+    child.communicate(b"\n", timeout=60)
+    assert child.returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["", "database"])
+def test_a_place_in_use_is_refused_until_the_program_has_ended(
+    with_database: World, place: str, database: str, tmp_path: Path
+) -> None:
+    world = with_database
+    world.filled(place)
+    backup, before = world.backup(place).file, world.stored(place)
+    more = {"CRAG_DATABASE_URL": database} if place else {}
+    with running(world.config.data, **more):
+        for replace in (False, True):
+            with pytest.raises(StorageError, match=r"in use by a running program \("):
+                attempt(world, backup, place, replace=replace)
+        assert world.noted(place)[0].refused and "in use" in world.noted(place)[0].detail
+        assert world.stored(place) == before
+        world.restore(backup, place, workspace="default", called="beside")  # what is not there is not in use
+        world.backup(place)
+    world.restore(backup, place, replace=True)
+    assert world.stored(place) == before
+    put_back(world.target(place))
+    assert world.stored(place).pop("beside") == before["default"]
+
+
+def test_who_comes_during_a_restore_is_told_and_a_killed_program_is_forgotten(world: World, tmp_path: Path) -> None:
+    world.filled()
+    backup = world.backup().file
+    with pytest.MonkeyPatch.context() as quick:
+        quick.setattr("crag.storage.data_dir_lock._WAIT", 0.1)
+        with world.target().alone(adds=False):
+            with pytest.raises(StorageError, match="being restored into this data folder"):
+                Engine(AppConfig(data=world.config.data))
+            with pytest.raises(StorageError, match="being restored"):
+                world.backup()
+            with pytest.raises(StorageError, match="Another program restores"):
+                world.restore(backup, replace=True)
+    (world.config.data / "in-use" / "12345-00000000").touch()
+    with used(world.config.data), pytest.raises(StorageError, match="in use"):
+        world.restore(backup, replace=True)
+    assert [path.name for path in (world.config.data / "in-use").iterdir()] == ["guard"]
+    world.restore(backup, replace=True)
+
+
+@contextmanager
+def used(data: Path) -> Iterator[None]:
+    use = DataDirLock(data)
+    use.begin()
+    yield
+    use.end()
+
+
+def test_nothing_is_replaced_unasked_and_what_was_replaced_can_be_brought_back(world: World) -> None:
+    world.filled()
+    backup, first = world.backup().file, world.stored()
+    with pytest.raises(NotFoundError, match="put anything aside"):
+        put_back(world.target())
+    other = str(world.folder / "second")
+    world.filled(other, label="beta")
+    second = world.stored(other)
+    with pytest.raises(StorageError, match="Something is stored there already"):
+        attempt(world, backup, other)
+    assert world.stored(other) == second
+    world.restore(backup, other, replace=True)
+    assert world.stored(other) == first
+    put_back(world.target(other))
+    assert world.stored(other) == second
+    put_back(world.target(other))
+    assert world.stored(other) == first, "the undoing can be undone"
+
+
+def test_the_command_says_it_in_words_with_a_code(filled: World, tmp_path: Path) -> None:
+    backup = filled.backup().file
+    data = {"CRAG_DATA": str(filled.config.data)}
+    for arguments, code, said in (
+        (["restore", backup], 1, "stored there already"),
+        (["restore", tmp_path / "nowhere.zip"], 1, "There is no backup nowhere.zip"),
+        (["restore"], 2, "Say which backup"),
+        (["restore", backup, "--as", "x"], 2, "--as gives one library a name"),
+        (["restore", backup, "--workspace", "default", "--as", "../x"], 1, "no name for a workspace"),
+        (["restore", "--undo"], 1, "nothing to undo"),
+        (["backup"], 2, "Say where the backup goes"),
+        (["backup", tmp_path / "b", "--from", tmp_path / "nowhere"], 1, "There is no data folder"),
+        (["backup", tmp_path / "b", "--from", "env:NOTHING"], 2, "NOTHING holds no address"),
+        (["backup", tmp_path / "b", "--keep", "-1"], 2, "--keep can't be below 0"),
+        (["backup", "--verify", ROOT / "README.md"], 1, "is no whole backup"),
+    ):
+        ran = crag(*arguments, **data)
+        assert ran.code == code and said in ran.err and "Traceback" not in ran.err, arguments
+    assert not (tmp_path / "b").exists()

@@ -1,0 +1,66 @@
+"""A data folder of another version, opened by this program: refused in words, and left as it is."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from crag.admin.store import Store
+from crag.core.config import AppConfig
+from crag.core.errors import CragError, StorageError
+from crag.engine import Engine
+from crag.storage.key_value_store import CHOSEN
+from crag.storage.library import Library
+from crag.storage.private import PrivateLibraries, name_of
+from tests.support import local_models
+from tests.support.library_makers import HashEmbedder
+from tests.support.many_rows import fill, many
+from ui.app.program import Program
+
+
+def engine_on(data: Path) -> Engine:
+    return local_models.engine(AppConfig(data=data), embedder=HashEmbedder())
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data folder of this version: a library with rows of every kind, and a private one."""
+    data = tmp_path / "data"
+    private = PrivateLibraries(data)
+    for name in ("default", name_of(private.issue())):
+        with Library.open(data / "workspaces" / name, HashEmbedder()) as library:
+            many(library)
+            fill(library, "more")
+    return data
+
+
+def test_settings_of_another_version_are_used_or_told(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CRAG_DATA", str(data))
+    for said, notice in (({"workspaces": "private", "run_calls": 9}, ""), ({"of_the_future": 1}, "were not used")):
+        (data / CHOSEN).write_text(json.dumps(said))
+        program = Program(make=lambda config: local_models.engine(config, embedder=HashEmbedder()), warm=lambda _: None)
+        config = program.config
+        assert notice in program.notice and bool(notice) == bool(program.notice)
+        assert (config.workspaces == "private") == (not notice)
+        program.close()
+
+
+def test_an_earlier_program_leaves_a_newer_folder_as_it_is(data: Path) -> None:
+    store = Store(data)
+    with store.write():
+        pass
+    store.close()
+    for file in (data / "teams.db", data / "workspaces" / "default" / "library.db"):
+        with closing(sqlite3.connect(file)) as connection:
+            connection.execute("PRAGMA user_version = 99")
+    before = {path: path.read_bytes() for path in data.rglob("*.db")}
+    with closing(engine_on(data)) as engine:
+        for use in (engine.library, lambda: list(engine.teams.audit.entries())):
+            with pytest.raises(CragError, match="newer version") as raised:
+                use()
+            assert isinstance(raised.value, StorageError)
+    assert {path: path.read_bytes() for path in data.rglob("*.db")} == before

@@ -1,0 +1,92 @@
+"""What may be taken under two limits, and when it is free again: values alone."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, date, datetime
+
+import pytest
+
+from crag.admin import told
+from crag.admin.overrides import check_value
+from crag.admin.quantities import QUANTITIES, Bound, amount_left, decide, over_at, period_of
+from crag.core.config import AppConfig
+from crag.core.errors import CragError, InputError, QuotaError, RoomError, SettingsError
+
+NOW = datetime(2026, 11, 23, 18, 30, 15, tzinfo=UTC)
+
+
+def bounds(own: tuple[float, float], all: tuple[float, float]) -> tuple[Bound, Bound]:
+    return Bound(whose="workspace", most=own[0], used=own[1]), Bound(whose="server", most=all[0], used=all[1])
+
+
+@pytest.mark.parametrize(
+    ("own", "all", "wanted", "refused"),
+    [
+        ((0, 1e9), (0, 1e9), 1, None),
+        ((3, 2), (0, 0), 1, None),
+        ((3, 3), (0, 0), 1, "workspace"),
+        ((3, 2), (0, 0), 2, "workspace"),
+        ((3, 0), (5, 5), 1, "server"),
+        ((3, 3), (5, 5), 1, "workspace"),
+        ((3, 7), (0, 0), 1, "workspace"),
+        ((0.5, 0.49), (0, 0), 0.01, None),
+    ],
+)
+def test_the_first_limit_that_is_reached_refuses(own, all, wanted, refused) -> None:
+    found = decide(bounds(own, all), wanted)
+    assert (found.whose if found else None) == refused
+    assert (amount_left(bounds(own, all)) < wanted) == (refused is not None)
+
+
+def test_every_limit_is_a_setting_of_which_none_lets_all_in() -> None:
+    config = AppConfig()
+    for each in QUANTITIES.values():
+        for name in filter(None, (each.own, each.all)):
+            assert config.get(name) >= 0
+            if name != "runs_at_once":
+                assert AppConfig.from_environment({}, **{name: 0}).get(name) == 0
+
+
+@pytest.mark.parametrize("value", [-1, math.nan, math.inf, -math.inf, 1e30, 2.5])
+def test_a_value_that_is_no_limit_is_refused(value: float) -> None:
+    with pytest.raises(SettingsError, match="library_calls_day"):
+        check_value("lib", "library_calls_day", value)
+    if value != 2.5:
+        with pytest.raises(SettingsError, match="library_dollars_day"):
+            check_value("lib", "library_dollars_day", value)
+
+
+@pytest.mark.parametrize(("workspace", "name"), [("", "data"), ("lib", "all_documents"), ("lib", "runs_at_once; --")])
+def test_only_limits_can_be_changed(workspace: str, name: str) -> None:
+    with pytest.raises(InputError, match="no limit"):
+        check_value(workspace, name, 1)
+
+
+def test_minutes_hours_and_days_are_over_when_they_are() -> None:
+    for period, named, over in [
+        ("minute", "2026-11-23T18:30", "2026-11-23T18:31:00+00:00"),
+        ("hour", "2026-11-23T18", "2026-11-23T19:00:00+00:00"),
+        ("day", "2026-11-23", "2026-11-24T00:00:00+00:00"),
+    ]:
+        assert period_of(period, NOW) == named
+        assert over_at(period, named).isoformat() == over
+    assert period_of("day", NOW, date(2026, 11, 25)) == "2026-11-25", "a clock that was set back begins no new day"
+
+
+def test_what_is_said_names_the_limit_and_when_it_is_free_again() -> None:
+    own = Bound(whose="workspace", most=20, used=20)
+    asked = told.too_many("questions", own, "2026-11-23T18:30", NOW)
+    assert isinstance(asked, QuotaError) and asked.retry_after == 45
+    assert asked.message == "This workspace may be asked 20 questions a minute, and was asked as many."
+    assert asked.remedy.startswith("Ask again in 45 s;") and "Settings, Limits" in asked.remedy
+    server = Bound(whose="server", most=1, used=1)
+    said = told.too_many("files", server, "2026-11-23T18", NOW)
+    assert said.message == "1 file an hour may be added to all workspaces here together, and no more are left."
+    assert "in 30 minutes" in said.remedy
+    large: CragError = told.too_many("upload_mb", own, "2026-11-23T18", NOW, wanted=30)
+    assert isinstance(large, RoomError) and "This file has 30 MB; 20 MB an hour" in large.message
+    day = told.day_limit("dollars", Bound(whose="workspace", most=2.5, used=2.5), "2026-11-23", NOW)
+    assert day.message == "This workspace's limit of $2.50 a day is reached." and "in 6 hours" in day.remedy
+    full = told.full("documents", Bound(whose="server", most=10, used=10))
+    assert full.message == "All workspaces here together may hold 10 documents, and have 10."

@@ -1,0 +1,201 @@
+"""The engine before its limits, on a file and on a database server: refused in words, counted across engines."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from crag.admin.daily_budget import DailyBudget, DailyLimits
+from crag.admin.overrides import ChangedError
+from crag.admin.store import Store
+from crag.admin.usage_store import Refused, Reserved, UsageStore, Want
+from crag.core.errors import DayLimitError, NotFoundError, QuotaError, StorageError
+from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound
+from crag.core.keys import Keys
+from crag.engine import Engine
+from crag.providers.prices import Price
+from tests.admin.limits.conftest import StillClock
+from tests.support.model_server import KEY, serving
+from tests.support.spending import call, spend
+
+QUESTION = "How long did hiring take in 2019?"
+Make = Callable[..., Engine]
+
+
+def test_questions_a_minute_are_refused_with_when_and_nothing_is_stored_of_them(
+    engine_with: Make, url: str, clock: StillClock
+) -> None:
+    engine = engine_with(url, library_questions_minute=3, all_questions_minute=4)
+    for _ in range(3):
+        assert engine.answer(QUESTION)
+    stored = len(engine.library().runs.ids())
+    with pytest.raises(QuotaError, match="may be asked 3 questions a minute") as refused:
+        engine.answer(QUESTION)
+    assert refused.value.retry_after == 45 and len(engine.library().runs.ids()) == stored == 3
+    engine.teams.quotas.ask("another")
+    with pytest.raises(QuotaError, match="All workspaces here together may be asked 4 questions"):
+        engine.teams.quotas.ask("a third")
+    [questions] = [each for each in engine.teams.quotas.standing("default") if each.quantity.name == "questions"]
+    assert (questions.own.used, questions.all.used if questions.all else None) == (3, 4) and questions.near
+    clock.now += timedelta(seconds=45)
+    assert engine.answer(QUESTION)
+
+
+def test_a_library_of_its_own_folder_has_the_server_s_limits_alone(engine_with: Make, tmp_path: Path) -> None:
+    engine = engine_with(library_questions_minute=1)
+    for _ in range(3):
+        engine.teams.quotas.ask("")
+    assert not (tmp_path / "teams.db").exists() or engine.teams.quotas.standing("")[6].own.used == 0
+
+
+def test_an_upload_stops_at_the_limit_with_what_was_stored_kept(engine_with: Make, url: str, clock: StillClock) -> None:
+    engine = engine_with(url, library_files_hour=2, library_documents=4)
+    files = [(f"{n}.txt", lambda n=n: f"The moon number {n} circles its planet slowly.".encode()) for n in range(4)]
+    ended = [e for e in engine.add_files(files) if isinstance(e, DocumentAdded | DocumentFailed)]
+    assert [type(each) for each in ended] == [DocumentAdded, DocumentAdded, DocumentFailed, DocumentFailed]
+    for each in ended[2:]:
+        assert isinstance(each, DocumentFailed) and each.reason == "limit" and each.retry_after == 29 * 60 + 45
+        assert each.message == "2 files an hour may be added to this workspace, and no more are left."
+    [again] = [e for e in engine.add_files(files[:1]) if isinstance(e, DuplicateFound | DocumentFailed)]
+    assert isinstance(again, DuplicateFound), "what is there already counts for nothing"
+    clock.now += timedelta(minutes=30)
+    ended = [e for e in engine.add_files(files[2:]) if isinstance(e, DocumentAdded | DocumentFailed)]
+    assert [type(each) for each in ended] == [DocumentAdded, DocumentFailed], "the documents are four by then"
+    assert isinstance(ended[1], DocumentFailed) and ended[1].retry_after == 0
+    assert ended[1].message == "This workspace may hold 4 documents, and has 4."
+    engine.library().documents.delete(ended[0].document.id)  # type: ignore[union-attr]
+    clock.now += timedelta(hours=1)
+    assert any(isinstance(e, DocumentAdded) for e in engine.add_files(files[3:])), "room that was made is seen"
+
+
+def test_chunks_and_megabytes_are_counted_before_anything_is_stored(engine_with: Make) -> None:
+    engine = engine_with(library_chunks=5, library_upload_mb_hour=1)
+    long = " ".join(f"Sentence {n} tells of one more thing that happened." for n in range(2_000)).encode()
+    [*_, last] = engine.add("long.txt", long)
+    assert isinstance(last, DocumentFailed) and "may hold 5 chunks, and has 4;" in last.message
+    [*_, last] = engine.add("large.txt", b"x" * 1_500_000)
+    assert isinstance(last, DocumentFailed) and "This file has 2 MB; 1 MB an hour" in last.message
+    assert engine.library().documents.count() == 1
+
+
+def test_all_documents_together_are_counted_where_they_are(engine_with: Make) -> None:
+    engine = engine_with(all_documents=2)
+    assert isinstance([*engine.add("one.txt", b"The moon circles the earth.", "one")][-1], DocumentAdded)
+    assert isinstance([*engine.add("two.txt", b"The earth circles the sun.", "two")][-1], DocumentAdded)
+    [*_, last] = engine.add("three.txt", b"The sun circles the centre.", "three")
+    assert isinstance(last, DocumentFailed) and "All workspaces here together may hold 2 documents" in last.message
+
+
+def test_a_day_s_calls_that_are_used_up_leave_the_parts_of_this_machine(engine_with: Make, clock: StillClock) -> None:
+    with serving() as server:
+        engine = engine_with(
+            llm="openai-compatible", llm_base_url=server.address, llm_model="ok", library_calls_day=2, writer="llm"
+        )
+        keys = Keys(llm=SecretStr(KEY))
+        traces = [engine.trace(QUESTION, keys=keys) for _ in range(4)]
+        assert [len(each.calls) for each in traces] == [1, 1, 0, 0] and len(server.seen) == 2, "never one more"
+        [said] = traces[2].failures
+        assert said.cause == "This workspace's limit of 2 outside calls a day is reached." and not said.fatal
+        assert said.step == "answer" and traces[2].answer and traces[2].answer.instead_of
+        clock.now += timedelta(hours=6)
+        assert engine.trace(QUESTION, keys=keys).calls, "it is tomorrow"
+
+
+def test_prices_that_are_changed_hold_from_the_next_purse_on(engine_with: Make) -> None:
+    engine = engine_with(library_dollars_day=100, prices=("dear=0/0/2",))
+    for price, sum_ in ((2, 2), (2, 4), (5, 9)):
+        engine.reconfigure(engine.config.model_copy(update={"prices": (f"dear=0/0/{price}",)}))
+        with engine.teams.quotas.purse("default") as purse:
+            purse.take()
+            purse.paid(call())
+        [used] = [each for each in engine.teams.quotas.standing("default") if each.quantity.name == "dollars"]
+        assert used.own.used == pytest.approx(sum_, abs=0.001)
+
+
+def test_prices_that_cannot_be_read_stop_no_question(engine_with: Make) -> None:
+    engine = engine_with(library_dollars_day=100, prices=("gpt-4o=oops",))
+    assert engine.trace(QUESTION).answer
+
+
+@pytest.mark.slow
+def test_two_processes_share_a_day_s_calls_to_the_last_one(tmp_path: Path) -> None:
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        made = pool.starmap(spend, [(tmp_path, 90, 101)] * 2)
+    assert 95 <= sum(made) <= 101 and all(made)
+    assert sum(UsageStore(Store(tmp_path)).used("one").popitem()[1].values()) == sum(made)
+
+
+def test_dollars_are_overrun_by_the_calls_under_way_at_most(tmp_path: Path) -> None:
+    ledger = UsageStore(Store(tmp_path))
+    spendable = DailyLimits(dollars=(1.0, 0), prices={"dear": Price(input=0, output=0, call=0.03)})
+
+    def run(_: int) -> int:
+        made, purse = 0, DailyBudget(ledger, "one", spendable)
+        try:
+            for _ in range(5):
+                purse.take()
+                made += 1
+                purse.paid(call())
+        except DayLimitError:
+            pass
+        finally:
+            purse.settle()
+        return made
+
+    with ThreadPoolExecutor(4) as pool:
+        made = sum(pool.map(run, range(20)))
+    assert 0.9 < made * 0.03 < 1.0 + 4 * 0.03, "one call of each run under way"
+    assert ledger.used("one").popitem()[1]["dollars"] == pytest.approx(made * 0.03)
+
+
+def test_a_clock_that_is_set_back_gives_no_day_back(tmp_path: Path, clock: StillClock) -> None:
+    ledger, want = UsageStore(Store(tmp_path), clock), {"calls": Want(least=1, most=1, own=1)}
+    assert isinstance(ledger.reserve("one", "day", want), Reserved)
+    for days in (-1, -3, -20):
+        clock.now += timedelta(days=days)
+        refused = ledger.reserve("one", "day", want)
+        assert isinstance(refused, Refused) and refused.within == "2026-11-23"
+    clock.now += timedelta(days=24 + 400)  # it stood a year ahead for a moment, and was set right
+    assert isinstance(ledger.reserve("one", "day", want), Reserved)
+    clock.now -= timedelta(days=399)
+    assert isinstance(ledger.reserve("one", "day", want), Reserved), "that is not held to"
+    clock.now -= timedelta(days=3)
+    assert isinstance(ledger.reserve("one", "day", want), Refused)
+    ledger.begin_day()
+    assert isinstance(ledger.reserve("one", "day", want), Reserved)
+
+
+def test_without_a_store_that_can_be_written_a_process_counts_for_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path)
+    ledger, want = UsageStore(store), {"calls": Want(least=1, most=1, own=2)}
+
+    def broken() -> object:
+        raise StorageError("The disk is full.")
+
+    monkeypatch.setattr(store, "write", broken)
+    kinds = [type(ledger.reserve("one", "day", want)) for _ in range(3)]
+    assert kinds == [Reserved, Reserved, Refused]
+
+
+def test_two_admins_who_change_one_limit_do_not_overwrite_each_other(engine_with: Make, url: str) -> None:
+    quotas = engine_with(url).teams.quotas
+    with pytest.raises(NotFoundError, match="no workspace 'nowhere'"):
+        quotas.change("nowhere", "library_documents", 5, seen=0, by="ada")
+    assert quotas.change("", "library_documents", 5, seen=0, by="ada").edition == 1
+    with pytest.raises(ChangedError, match="ada changed this limit meanwhile; it is 5"):
+        quotas.change("", "library_documents", 9, seen=0, by="bob")
+    assert quotas.most("library_documents", "default") == 5
+    assert quotas.change("default", "library_documents", 7, seen=0, by="bob").edition == 1
+    assert quotas.most("library_documents", "default") == 7 and quotas.most("library_documents", "other") == 5
+    quotas.change("", "library_documents", None, seen=1, by="ada")
+    with pytest.raises(ChangedError, match="as it is configured"):
+        quotas.change("", "library_documents", 1, seen=1, by="bob")
+    assert quotas.most("library_documents", "other") == 50_000

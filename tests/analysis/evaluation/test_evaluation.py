@@ -1,0 +1,487 @@
+"""Evaluations in one process: stored as they go, stopped, resumed, several strategies, and what fails."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from crag.analysis.evaluation.asking import FAILURES_IN_A_ROW
+from crag.analysis.evaluation.evaluate import (
+    Progress,
+    add_set,
+    evaluate,
+    evaluations,
+    question_set,
+    rows,
+)
+from crag.analysis.questions.sets import Problem, Question, QuestionSet
+from crag.core.config import AppConfig
+from crag.core.errors import (
+    CragError,
+    EmptyLibraryError,
+    InputError,
+    ModelMismatchError,
+    NotFoundError,
+    ProviderError,
+    SettingsError,
+    StorageError,
+)
+from crag.core.strategies import strategy
+from crag.core.types import Action
+from crag.engine import Engine
+from crag.providers.registry import given_keys
+from crag.testing.fakes import FixedWeb, ScriptedEvaluator, chunk_of
+from tests.support.evaluation_makers import filled_engine, instant_engine, questions_for, stored_set
+from tests.support.failing_servers import nobody
+from tests.support.small_library import TEXTS, WordEmbedder, fill, spread
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    made = filled_engine(tmp_path)
+    yield made
+    made.close()
+
+
+def asked(engine: Engine) -> list[str]:
+    """The questions of all stored runs."""
+    return [run.question for run in reversed(engine.library().runs.latest(1000, every=True))]
+
+
+# Sets
+
+
+def test_a_set_is_stored_once_by_its_questions(engine: Engine) -> None:
+    first = questions_for(3)
+    id = add_set(engine.library(), first)
+    later = replace(first, name="again.csv", problems=(Problem(7, "it has no question"),))
+    assert add_set(engine.library(), later) == id
+    (listed,) = engine.library().evaluations.sets()
+    assert (listed.id, listed.name, listed.questions, listed.problems, listed.kind) == (id, "again.csv", 3, 1, "CSV")
+    assert question_set(engine.library(), id) == later
+    assert add_set(engine.library(), questions_for(4)) != id
+
+
+def test_a_set_without_a_question_is_refused(engine: Engine) -> None:
+    with pytest.raises(InputError, match=r"empty\.csv"):
+        add_set(engine.library(), QuestionSet("empty.csv", ()))
+
+
+def test_a_set_of_another_version_says_so_and_can_be_removed(engine: Engine) -> None:
+    id = stored_set(engine, 2)
+    with closing(sqlite3.connect(engine.library().folder / "library.db")) as connection, connection:
+        connection.execute("UPDATE question_sets SET content = '{}'")
+    with pytest.raises(StorageError, match="another version"):
+        question_set(engine.library(), id)
+    assert [each.id for each in engine.library().evaluations.sets()] == [id]
+    engine.library().evaluations.delete_set(id)
+    assert engine.library().evaluations.sets() == []
+
+
+# Evaluating
+
+
+def test_every_question_is_measured_in_order_and_its_run_is_in_the_history(engine: Engine) -> None:
+    id = stored_set(engine, 3)
+    events = list(evaluate(engine, id, "balanced"))
+    start, *results = events
+    assert (start.row, start.done, start.total) == (None, 0, 3)
+    assert [event.done for event in results] == [1, 2, 3]
+    (made,) = evaluations(engine.library())
+    assert {(event.evaluation, event.strategy, event.total) for event in events} == {(made.id, "balanced", 3)}
+    assert (made.set_id, made.set_name, made.questions, made.done) == (id, "made.csv", 3, 3)
+    assert made.settings == strategy("balanced").settings
+    assert made.started_at <= made.finished_at
+    found = rows(engine.library(), made.id)
+    assert found == tuple(event.row for event in results)
+    assert [row.question_id for row in found] == ["q1", "q2", "q3"]
+    assert all(row.answer_holds and row.judged_by == "page" for row in found)
+    for row in found:
+        trace = engine.library().runs.trace(row.run_id)
+        assert (trace.question, trace.strategy) == (row.question, "balanced")
+
+
+def test_strategies_one_after_another_are_evaluations_of_their_own(engine: Engine) -> None:
+    id = stored_set(engine, 2)
+    for name in ("balanced", "plain-rag", "balanced"):
+        assert list(evaluate(engine, id, name))[-1].done == 2
+    made = evaluations(engine.library())
+    assert [each.strategy for each in made] == ["balanced", "plain-rag", "balanced"]
+    assert [{row.strategy for row in rows(engine.library(), each.id)} for each in made] == [
+        {"balanced"},
+        {"plain-rag"},
+        {"balanced"},
+    ]
+    assert len(engine.library().runs.ids()) == 6
+
+
+def test_other_settings_are_kept_and_used(engine: Engine) -> None:
+    id = stored_set(engine, 1)
+    changed = strategy("balanced").settings.changed(k=2, upper=0.99, lower=0.98)
+    list(evaluate(engine, id, "balanced", settings=changed))
+    (made,) = evaluations(engine.library())
+    assert made.settings == changed
+    (row,) = rows(engine.library(), made.id)
+    assert row.first_by_page is not None and row.first_by_page.considered == 2
+
+
+def test_the_parts_are_named_without_address_and_key(engine: Engine, tmp_path: Path) -> None:
+    id = stored_set(engine, 1)
+    pages = tmp_path / "deep" / "pages"
+    pages.mkdir(parents=True)
+    config = AppConfig(
+        data=tmp_path,
+        web="tavily",
+        web_fallback="folder",
+        web_folder=pages,
+        llm="openai-compatible",
+        llm_model="small-model",
+        llm_base_url="http://127.0.0.1:9/secret-path/v1",
+        writer="extractive",
+    )
+    cancel = threading.Event()
+    cancel.set()
+    keys = given_keys({"TAVILY_API_KEY": "tvly-very-secret"})
+    list(evaluate(engine, id, "balanced", config=config, keys=keys, cancel=cancel))
+    (made,) = evaluations(engine.library())
+    assert made.parts == (
+        "1 document, retrieved with words-test-1. Graded by scripted; written by fixed; web: tavily, then folder pages."
+    )
+    list(evaluate(engine, id, "balanced", config=config.model_copy(update={"writer": "llm"}), keys=keys, cancel=cancel))
+    parts = evaluations(engine.library())[0].parts
+    assert "written by small-model at 127.0.0.1:9" in parts
+    assert "secret" not in parts and str(tmp_path) not in parts
+
+
+# Stopping and going on
+
+
+def test_a_stopped_evaluation_goes_on_where_it_was(engine: Engine) -> None:
+    id = stored_set(engine, 5)
+    cancel = threading.Event()
+    for event in evaluate(engine, id, "balanced", cancel=cancel):
+        if event.done == 2:
+            cancel.set()
+    (broken,) = evaluations(engine.library())
+    assert (broken.done, broken.finished_at) == (2, "")
+    events = list(evaluate(engine, id, "balanced"))
+    assert [event.done for event in events] == [2, 3, 4, 5]
+    (done,) = evaluations(engine.library())
+    assert done.id == broken.id and done.finished_at
+    assert asked(engine) == [each.question for each in questions_for(5).questions]
+
+
+def test_what_is_dropped_half_way_goes_on_too(engine: Engine) -> None:
+    """A page that goes away closes the generator where it stands."""
+    id = stored_set(engine, 3)
+    events = evaluate(engine, id, "balanced")
+    next(events), next(events)
+    events.close()
+    assert [event.done for event in evaluate(engine, id, "balanced")] == [1, 2, 3]
+
+
+def test_the_last_result_is_told_of_when_the_evaluation_is_already_finished(engine: Engine) -> None:
+    events = evaluate(engine, stored_set(engine, 1), "balanced")
+    next(events), next(events)
+    events.close()
+    assert evaluations(engine.library())[0].finished_at
+
+
+class StopsAt(ScriptedEvaluator):
+    """Presses Stop while it grades the question that holds `word`."""
+
+    def __init__(self, word: str, cancel: threading.Event) -> None:
+        super().__init__(score=spread)
+        self.word, self.cancel = word, cancel
+
+    def grade(self, question, passages):  # type: ignore[no-untyped-def]
+        for grade in super().grade(question, passages):
+            if self.word in question:
+                self.cancel.set()
+            yield grade
+
+
+def test_a_run_that_is_stopped_in_the_middle_is_no_result_and_is_asked_again(tmp_path: Path) -> None:
+    cancel = threading.Event()
+    engine = Engine(AppConfig(data=tmp_path), embedder=WordEmbedder(), evaluator=StopsAt("case 2", cancel))
+    fill(engine)
+    id = stored_set(engine, 3)
+    list(evaluate(engine, id, "balanced", cancel=cancel))
+    (broken,) = evaluations(engine.library())
+    assert broken.done == 1
+    stopped = engine.library().runs.trace(f"{broken.id}-2")
+    assert stopped.cancelled
+    cancel.clear()
+    list(evaluate(engine, id, "balanced"))
+    assert not engine.library().runs.trace(f"{broken.id}-2").cancelled
+    assert len(engine.library().runs.ids()) == 3
+    assert [row.problem for row in rows(engine.library(), broken.id)] == ["", "", ""]
+    engine.close()
+
+
+def test_a_run_stored_without_its_result_is_measured_and_not_asked_again(engine: Engine) -> None:
+    id = stored_set(engine, 2)
+    events = evaluate(engine, id, "balanced")
+    begun = next(events)
+    events.close()
+    run_id = f"{begun.evaluation}-1"
+    list(engine.ask(questions_for(2).questions[0].question, "balanced", run_id=run_id))
+    before = engine.library().runs.trace(run_id)
+    list(evaluate(engine, id, "balanced"))
+    assert engine.library().runs.trace(run_id) == before
+    assert [row.run_id for row in rows(engine.library(), begun.evaluation)] == [run_id, f"{begun.evaluation}-2"]
+
+
+def begun_and_left(engine: Engine, id: str, **given: object) -> Progress:
+    events = evaluate(engine, id, "balanced", **given)  # type: ignore[arg-type]
+    first = next(events)
+    events.close()  # type: ignore[attr-defined]
+    return first
+
+
+def test_an_evaluation_is_gone_on_with_only_where_everything_is_the_same(engine: Engine) -> None:
+    id = stored_set(engine, 2)
+    first = begun_and_left(engine, id)
+    assert begun_and_left(engine, id).evaluation == first.evaluation
+    others = [
+        begun_and_left(engine, id, settings=strategy("balanced").settings.changed(k=3)),
+        begun_and_left(engine, stored_set(engine, 3)),
+        begun_and_left(engine, id, anew=True),
+    ]
+    assert len({first.evaluation, *(each.evaluation for each in others)}) == 4
+
+
+def test_one_over_other_documents_is_not_gone_on_with(engine: Engine) -> None:
+    id = stored_set(engine, 2)
+    first = begun_and_left(engine, id)
+    engine.library().documents.delete("report.pdf")
+    fill(engine, TEXTS[:2])
+    assert begun_and_left(engine, id).evaluation == first.evaluation, "the same content is the same document"
+    library = engine.library()
+    (document,) = library.documents.all()
+    chunk = chunk_of("Of something else.", name="other.pdf")
+    library.documents.add(replace(document, id="other.pdf"), b"other", [chunk], engine.embedder.embed([chunk.text]))
+    assert begun_and_left(engine, id).evaluation != first.evaluation
+
+
+def test_a_finished_evaluation_is_told_of_instead_of_repeated_where_that_is_wanted(engine: Engine) -> None:
+    id = stored_set(engine, 2)
+    first = list(evaluate(engine, id, "balanced", finished_too=True))
+    assert [event.done for event in first] == [0, 1, 2]
+    (told,) = evaluate(engine, id, "balanced", finished_too=True)
+    assert (told.evaluation, told.done, told.row) == (first[0].evaluation, 2, None)
+    unfinished = begun_and_left(engine, id)
+    assert unfinished.evaluation != first[0].evaluation, "else it is asked again"
+    assert begun_and_left(engine, id, finished_too=True) == unfinished, "the latest is gone on with"
+    assert begun_and_left(engine, id, finished_too=True, anew=True).evaluation != unfinished.evaluation
+
+
+# What fails
+
+
+def test_what_cannot_be_evaluated_is_refused_before_any_question(engine: Engine, tmp_path: Path) -> None:
+    id = stored_set(engine, 1)
+    with pytest.raises(NotFoundError):
+        evaluate(engine, "gone", "balanced")
+    with pytest.raises(SettingsError, match="plain-rag"):
+        evaluate(engine, id, "magic")
+    for config, says in [
+        (AppConfig(data=tmp_path, llm="openai", llm_model="m"), "key"),
+        (AppConfig(data=tmp_path, evaluator="llm"), "language model"),
+        (AppConfig(data=tmp_path, evaluator="reranker"), "address"),
+        (AppConfig(data=tmp_path, web="tavily"), "Tavily"),
+    ]:
+        with pytest.raises(ProviderError, match=says):
+            evaluate(engine, id, "balanced", config=config)
+    assert evaluations(engine.library()) == []
+    assert next(iter(evaluate(engine, id, "plain-rag", config=AppConfig(data=tmp_path, web="tavily")))).done == 0
+
+
+def test_an_empty_library_and_vectors_of_another_model_are_refused(tmp_path: Path) -> None:
+    empty = instant_engine(tmp_path / "empty")
+    with pytest.raises(EmptyLibraryError):
+        evaluate(empty, stored_set(empty, 1), "balanced")
+    empty.close()
+    engine = filled_engine(tmp_path / "full")
+    id = stored_set(engine, 1)
+    engine.close()
+
+    class Other(WordEmbedder):
+        id = "words-test-2"
+
+    other = Engine(AppConfig(data=tmp_path / "full"), embedder=Other(), evaluator=ScriptedEvaluator(score=spread))
+    with pytest.raises(ModelMismatchError):
+        evaluate(other, id, "balanced")
+    other.close()
+
+
+def test_questions_the_engine_refuses_are_rows_with_a_problem(engine: Engine) -> None:
+    """However many come one after another: that says nothing of the services."""
+    refused = [Question(id=f"bad{number}", question=text) for number, text in enumerate([" ", "x" * 2001] * 4)]
+    good = questions_for(2).questions
+    id = add_set(engine.library(), QuestionSet("mixed", (good[0], *refused, good[1])))
+    list(evaluate(engine, id, "balanced"))
+    (made,) = evaluations(engine.library())
+    found = rows(engine.library(), made.id)
+    assert made.finished_at and len(found) == 10
+    assert [bool(row.problem) for row in found] == [False, *[True] * 8, False]
+    assert "empty" in found[1].problem and "2,001" in found[2].problem
+    assert all(row.run_id == "" and row.answer_holds is None for row in found[1:9])
+    assert len(engine.library().runs.ids()) == 2
+
+
+class FailsOn:
+    """A writer that fails on some questions, in the way told."""
+
+    by = "failing"
+
+    def __init__(self, messages: dict[str, str]) -> None:
+        self.messages, self.asked = messages, []
+
+    def answer(self, question, knowledge, sources, settings):  # type: ignore[no-untyped-def]
+        from tests.support.evaluation_makers import FixedAnswer
+
+        self.asked.append(question)
+        said = next((said for word, said in self.messages.items() if question.endswith(f"case {word}?")), None)
+        if said is not None:
+            raise ProviderError(said, "Plug it in.")
+        yield from FixedAnswer().answer(question, knowledge, sources, settings)
+
+
+def failing(folder: Path, messages: dict[str, str]) -> Engine:
+    engine = Engine(
+        AppConfig(data=folder),
+        embedder=WordEmbedder(),
+        evaluator=ScriptedEvaluator(score=spread),
+        generator=FailsOn(messages),
+    )
+    fill(engine)
+    return engine
+
+
+def test_failed_runs_are_rows_and_the_others_go_on(tmp_path: Path) -> None:
+    """Few in a row, or each in another way, stop nothing."""
+    messages = {str(number): "The plug is out." for number in (2, 3, 4, 5)}
+    messages |= {str(number): f"It failed in way {number}." for number in range(6, 12)}
+    engine = failing(tmp_path, messages)
+    list(evaluate(engine, stored_set(engine, 12), "balanced"))
+    (made,) = evaluations(engine.library())
+    found = rows(engine.library(), made.id)
+    assert made.finished_at
+    assert [row.problem for row in found[:3]] == ["", "The plug is out.", "The plug is out."]
+    assert sum(bool(row.problem) for row in found) == 10
+    assert engine.library().runs.trace(found[1].run_id).failure is not None
+    engine.close()
+
+
+@pytest.mark.slow
+def test_too_many_alike_stop_it_and_are_asked_again_later(tmp_path: Path) -> None:
+    engine = failing(tmp_path, {str(number): "The plug is out." for number in range(3, 20)})
+    id = stored_set(engine, 20)
+    with pytest.raises(CragError, match=r"5 questions in a row .*The plug is out") as stopped:
+        list(evaluate(engine, id, "balanced"))
+    assert stopped.value.remedy.startswith("Plug it in. Then evaluate again")
+    (broken,) = evaluations(engine.library())
+    assert (broken.done, broken.finished_at) == (2, "")
+    assert len(engine.generator.asked) == 2 + FAILURES_IN_A_ROW  # type: ignore[attr-defined]
+    engine.generator.messages = {}  # type: ignore[attr-defined]
+    assert [event.done for event in evaluate(engine, id, "balanced")] == list(range(2, 21))
+    (done,) = evaluations(engine.library())
+    assert done.id == broken.id and done.finished_at
+    assert not any(row.problem for row in rows(engine.library(), done.id))
+    assert len(engine.library().runs.ids()) == 20
+    engine.close()
+
+
+def test_a_web_that_never_answers_stops_it(tmp_path: Path) -> None:
+    """The runs themselves end well: without the web. What would be measured is another strategy."""
+    engine = Engine(
+        AppConfig(data=tmp_path),
+        embedder=WordEmbedder(),
+        evaluator=ScriptedEvaluator(score=lambda text: 0.0),
+        web=FixedWeb(fails=True),
+    )
+    fill(engine)
+    with pytest.raises(CragError, match="The web search did not answer"):
+        list(evaluate(engine, stored_set(engine, 9), "balanced"))
+    assert evaluations(engine.library())[0].done == 0
+    engine.close()
+
+
+def test_queries_that_a_person_does_not_approve_stop_nothing(tmp_path: Path) -> None:
+    web = FixedWeb(leaves=True)
+    config = AppConfig(data=tmp_path, ask_before_web=True)
+    evaluator = ScriptedEvaluator(score=lambda text: 0.0)
+    engine = Engine(config, embedder=WordEmbedder(), evaluator=evaluator, web=web)
+    fill(engine)
+    list(evaluate(engine, stored_set(engine, 9), "balanced", allowed=lambda query: False))
+    (made,) = evaluations(engine.library())
+    assert (made.done, web.queries) == (9, [])
+    engine.close()
+
+
+def test_a_model_server_that_is_gone_stops_it(tmp_path: Path) -> None:
+    """The local parts step in, and so no run fails; but what was to be measured is the model."""
+    engine = filled_engine(tmp_path)
+    with nobody() as address, pytest.raises(CragError, match="can't be reached"):
+        config = AppConfig(data=tmp_path, evaluator="reranker", rerank_base_url=address, rerank_model="m")
+        list(evaluate(engine, stored_set(engine, 9), "balanced", config=config))
+    assert evaluations(engine.library())[0].done == 0
+    engine.close()
+
+
+# What is deleted, what is old
+
+
+def test_results_outlive_their_runs_and_documents(engine: Engine) -> None:
+    id = stored_set(engine, 2)
+    list(evaluate(engine, id, "balanced"))
+    (made,) = evaluations(engine.library())
+    before = rows(engine.library(), made.id)
+    engine.library().runs.delete(before[0].run_id)
+    engine.library().documents.delete("report.pdf")
+    assert rows(engine.library(), made.id) == before
+    with pytest.raises(NotFoundError):
+        engine.library().runs.trace(before[0].run_id)
+
+
+def test_removing_an_evaluation_leaves_the_other(engine: Engine) -> None:
+    id = stored_set(engine, 2)
+    for name in ("balanced", "plain-rag"):
+        list(evaluate(engine, id, name))
+    plain, balanced = evaluations(engine.library())
+    engine.library().evaluations.delete(balanced.id, runs=True)
+    assert [each.id for each in evaluations(engine.library())] == [plain.id]
+    assert engine.library().runs.ids() == [f"{plain.id}-1", f"{plain.id}-2"]
+    with pytest.raises(NotFoundError):
+        rows(engine.library(), balanced.id)
+
+
+def test_an_evaluation_removed_while_it_runs_ends_with_a_word(engine: Engine) -> None:
+    events = evaluate(engine, stored_set(engine, 3), "balanced")
+    first = next(events)
+    engine.library().evaluations.delete(first.evaluation)
+    with pytest.raises(NotFoundError, match=first.evaluation):
+        next(events)
+
+
+def test_results_and_settings_of_another_version_are_told_and_hide_no_others(engine: Engine) -> None:
+    id = stored_set(engine, 3)
+    list(evaluate(engine, id, "balanced"))
+    with closing(sqlite3.connect(engine.library().folder / "library.db")) as connection, connection:
+        connection.execute(
+            "UPDATE results SET row = json_set(row, '$.first_action', 'MAYBE', '$.new_field', 1) WHERE place = 2"
+        )
+        connection.execute("UPDATE results SET row = json_set(row, '$.new_field', 1) WHERE place = 3")
+        connection.execute("UPDATE evaluations SET settings = json_set(settings, '$.gone', 1)")
+    (made,) = evaluations(engine.library())
+    assert "another version" in made.parts
+    one, two, three = rows(engine.library(), made.id)
+    assert "another version" in two.problem and (two.question_id, two.run_id) == ("q2", f"{made.id}-2")
+    assert isinstance(one.first_action, Action) and three.answer_holds

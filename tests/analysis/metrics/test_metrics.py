@@ -1,0 +1,466 @@
+"""What a run is worth, worked out by hand; and None wherever the labels or the run do not tell."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crag.analysis.metrics.metrics import (
+    ResultRow,
+    action_right,
+    evidence_holds,
+    measure_run,
+    rank_expected,
+    round_holds,
+)
+from crag.analysis.metrics.results import flat
+from crag.analysis.questions.expected import label_of, name_of
+from crag.analysis.questions.sets import UNANSWERABLE, Question
+from crag.core import events as ev
+from crag.core.strategies import STRATEGIES
+from crag.core.trace import Rewrite, Round, Search, StepRecord, Trace
+from crag.core.types import (
+    Action,
+    Aggregation,
+    Answer,
+    Call,
+    Decision,
+    Grade,
+    RetrievedChunk,
+    ShortAnswer,
+    Strip,
+    WebPage,
+)
+from crag.evaluation.strips import StripRefiner
+from crag.generation.extractive import ExtractiveGenerator
+from crag.generation.verification import CitationVerifier
+from crag.pipeline.context import EventEmitter, RunContext
+from crag.pipeline.fallback import FallbackWeb
+from crag.pipeline.graph import run_graph
+from crag.retrieval.rewriting import KeywordRewriter
+from crag.runtime.usage import UsageTracker
+from crag.testing.fakes import FixedRetriever, FixedWeb, ScriptedEvaluator, chunk_of
+
+ASKED = Question(
+    id="q1",
+    question="When was the long bridge opened?",
+    answers=("1890", "4 March 1890"),
+    sources=("Bridges.pdf",),
+    pages=(3, 7),
+    topics=("bridge opening", "Prince of Wales"),
+)
+UNLABELLED = Question(id="q2", question="When was it?")
+PAGE = WebPage(id="w", url="https://example.org/", title="t", text="Web.", provider="folder", query="q", rank=1)
+
+
+def decided(action: Action) -> Decision:
+    return Decision(
+        action=action, deciding_id=None, score=0.5, upper=0.7, lower=0.3, aggregation=Aggregation.ANY, graded=1
+    )
+
+
+def retrieved(*chunks: tuple[str, int, str], action: Action | None = None) -> Round:
+    """A retrieval of chunks given as (file, page, text)."""
+    found = tuple(
+        RetrievedChunk(chunk=chunk_of(text, name=name, page=page, ordinal=rank), rank=rank, similarity=1 / rank)
+        for rank, (name, page, text) in enumerate(chunks, 1)
+    )
+    return Round(query="q", chunks=found, decision=decided(action) if action else None)
+
+
+def strip(source: str, text: str, *, kept: bool = True, start: int = 0) -> Strip:
+    return Strip(
+        id=f"{source}:{start}",
+        source_id=source,
+        origin="internal",
+        start=start,
+        end=start + len(text),
+        text=text,
+        score=0.8,
+        kept=kept,
+    )
+
+
+OTHER = ("other.pdf", 3, "Nothing of use.")
+NEAR = ("bridges.PDF", 2, "The bridge is long.")
+GOOD = ("bridges.pdf", 7, "The bridge was opened on 4 March 1890.")
+FIRST = retrieved(OTHER, NEAR, action=Action.INCORRECT)
+SECOND = retrieved(OTHER, GOOD, GOOD, NEAR, action=Action.CORRECT)
+KEPT = {
+    "bridges.pdf-7-2": (strip("bridges.pdf-7-2", "The bridge was opened on 4 March"), strip("bridges.pdf-7-2", "1890."))
+}
+ANSWER = Answer(text="The bridge was opened on 4 March 1890 [1].", by="extractive")
+RUN = Trace(
+    run_id="r",
+    question=ASKED.question,
+    strategy="balanced",
+    rounds=(FIRST, SECOND),
+    rewrites=(Rewrite(query="bridge", purpose="library", by="k"),),
+    strips=KEPT,
+    answer=ANSWER,
+    faithfulness=1.0,
+    seconds=2.5,
+    finished=True,
+)
+
+
+def test_a_ranking_by_hand() -> None:
+    found = rank_expected("xaybz", "ab")
+    assert found is not None
+    assert (found.considered, found.precision, found.recall, found.rank) == (5, 0.4, 1.0, 2)
+    assert found.reciprocal_rank == 0.5
+    first_two = rank_expected("xa", "ab")
+    assert first_two is not None
+    assert (first_two.considered, first_two.precision, first_two.recall) == (2, 0.5, 0.5)
+    missed = rank_expected("xyz", "ab")
+    assert missed is not None
+    assert (missed.precision, missed.recall, missed.rank, missed.reciprocal_rank) == (0.0, 0.0, None, 0.0)
+
+
+def test_a_ranking_of_nothing_and_for_nothing() -> None:
+    nothing = rank_expected("", "a")
+    assert nothing is not None
+    assert (nothing.precision, nothing.recall, nothing.reciprocal_rank) == (None, 0.0, 0.0)
+    assert rank_expected("abc", "") is None
+
+
+@given(found=st.lists(st.integers(0, 9)), wanted=st.sets(st.integers(0, 9), min_size=1), k=st.integers(1, 12))
+def test_rankings_stay_in_range_and_recall_grows(found: list[int], wanted: set[int], k: int) -> None:
+    shorter, longer = rank_expected(found[:k], wanted), rank_expected(found[: k + 1], wanted)
+    assert shorter is not None and longer is not None
+    assert shorter.precision is None or 0.0 <= shorter.precision <= 1.0
+    assert 0.0 <= shorter.recall <= longer.recall <= 1.0
+    assert 0.0 <= shorter.reciprocal_rank <= longer.reciprocal_rank <= 1.0
+    assert (shorter.rank is None) == (shorter.recall == 0.0) == (shorter.reciprocal_rank == 0.0)
+
+
+def test_a_corrected_run_by_hand() -> None:
+    row = measure_run(RUN, ASKED)
+    first, acted = row.first_by_page, row.acted_by_page
+    assert first is not None and acted is not None and row.first_by_source is not None
+    assert (first.precision, first.recall, first.reciprocal_rank) == (0.0, 0.0, 0.0)
+    assert (acted.precision, acted.recall, acted.rank) == (0.5, 0.5, 2), "two of four chunks, one of two pages"
+    assert (row.first_by_source.precision, row.first_by_source.recall, row.first_by_source.rank) == (0.5, 1.0, 2)
+    assert (row.judged_by, row.first_holds, row.acted_holds, row.rewrite_helped) == ("page", False, True, True)
+    assert (row.first_action, row.first_right, row.action, row.acted_right) == ("INCORRECT", 1.0, "CORRECT", 1.0)
+    assert (row.evidence_answer, row.evidence_page, row.evidence_words) == (True, True, 8)
+    assert (row.answer_exact, row.answer_holds) == (False, True)
+    assert row.answer_f1 == pytest.approx(2 * 3 / (7 + 3)), "4, March and 1890 of seven words"
+    assert row.question_covered == pytest.approx(2 / 3), "bridge and open, not long"
+    assert row.topics_covered == 0.5
+    assert (row.faithfulness, row.abstained, row.abstention_right, row.rewrites) == (1.0, False, True, 1)
+    assert (row.seconds, row.problem, row.run_id) == (2.5, "", "r")
+
+
+def from_web(url: str, expected: Question) -> ResultRow:
+    """A run whose evidence is a page at `url`, found by searching."""
+    page = replace(PAGE, url=url)
+    searched = Search(query="q", provider="folder", pages=(page,))
+    return measure_run(replace(RUN, searches=(searched,), strips={"w": (strip("w", "Opened in 1890."),)}), expected)
+
+
+@pytest.mark.parametrize(
+    ("source", "url", "there"),
+    [
+        ("folder:bridges.html", "folder:bridges.html", True),
+        ("https://example.org/Bridges/", "https://example.org/bridges", True),
+        ("folder:bridges.html", "folder:other.html", False),
+        ("https://example.org/bridges", "https://example.com/bridges", False),
+        ("bridges.html", "folder:bridges.html", False),
+        ("Bridges.pdf", "https://example.org/bridges.pdf", False),
+    ],
+)
+def test_a_source_on_the_web_is_an_address(source: str, url: str, there: bool) -> None:
+    """The library's rankings say nothing of it: it could not have been retrieved."""
+    expected = replace(ASKED, sources=(source,), pages=())
+    row = from_web(url, expected)
+    assert row.evidence_source is there
+    web = source.startswith(("folder:", "https:"))
+    assert (row.first_by_source is None) is (row.acted_by_source is None) is web
+    assert row.evidence_page is None
+
+
+def test_a_library_lacks_what_is_on_the_web_alone() -> None:
+    expected = Question(id="q", question="When?", sources=("folder:bridges.html",), pages=(7,))
+    assert label_of(expected) == "source"
+    row = measure_run(RUN, expected)
+    assert (row.first_holds, row.acted_holds, row.evidence_source) == (False, False, False)
+    both = replace(expected, sources=("folder:bridges.html", "bridges.pdf"))
+    assert label_of(both) == "page", "there is one file, so the page is its"
+    row = measure_run(RUN, both)
+    assert (row.first_holds, row.acted_holds, row.evidence_source) == (False, True, True)
+    assert row.acted_by_source is not None and row.acted_by_source.recall == 1.0
+
+
+def test_an_address_of_a_pdf_may_be_that_of_a_file_in_the_library() -> None:
+    row = measure_run(RUN, replace(ASKED, sources=("https://example.org/files/Bridges.pdf",)))
+    assert row.acted_by_source is not None and row.acted_by_source.recall == 1.0
+    assert (row.acted_holds, row.evidence_source, row.evidence_page) == (True, True, True)
+
+
+def test_the_source_of_the_evidence_is_known_only_of_labelled_whole_runs() -> None:
+    assert measure_run(RUN, ASKED).evidence_source is True
+    assert measure_run(replace(RUN, strips={}), ASKED).evidence_source is False
+    assert measure_run(replace(RUN, finished=False), ASKED).evidence_source is None
+    assert measure_run(RUN, replace(ASKED, labels=(UNANSWERABLE,))).evidence_source is None
+
+
+def test_nothing_is_guessed_without_labels() -> None:
+    row = measure_run(RUN, UNLABELLED)
+    known = {each.name for each in fields(ResultRow) if getattr(row, each.name) is not None}
+    assert not known & {
+        *("first_by_source", "first_by_page", "acted_by_source", "acted_by_page", "judged_by", "first_holds"),
+        *("acted_holds", "first_right", "acted_right", "evidence_answer", "evidence_page", "answer_exact"),
+        *(
+            "evidence_source",
+            "answer_f1",
+            "answer_holds",
+            "question_covered",
+            "topics_covered",
+            "abstention_right",
+            "rewrite_helped",
+        ),
+    }
+    assert (row.action, row.evidence_words, row.abstained) == (Action.CORRECT, 8, False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"finished": False}, "The run did not end."),
+        ({"cancelled": True}, "The run was stopped."),
+        ({"failures": (ev.Failed(step="answer", cause="It broke.", remedy="", fatal=True, at=1.0),)}, "It broke."),
+    ],
+)
+def test_a_run_that_broke_off_tells_of_its_retrieval_alone(changes: dict[str, object], problem: str) -> None:
+    row = measure_run(replace(RUN, **changes), ASKED)  # type: ignore[arg-type]
+    assert row.problem == problem
+    assert (row.first_holds, row.acted_holds) == (False, True)
+    assert (row.answer, row.answer_f1, row.abstained, row.evidence_answer, row.evidence_page) == ("", *[None] * 4)
+    assert (row.evidence_words, row.seconds, row.abstention_right, row.topics_covered) == (None,) * 4
+
+
+def test_an_empty_trace_has_a_row_too() -> None:
+    row = measure_run(Trace(), ASKED)
+    assert (row.first_by_page, row.first_holds, row.action, row.acted_right) == (None,) * 4
+    assert row.judged_by == "page"
+
+
+def test_failures_that_a_run_worked_around_do_not_unmake_it() -> None:
+    worked_around = ev.Failed(step="search", cause="down", remedy="", at=1.0)
+    assert measure_run(replace(RUN, failures=(worked_around,)), ASKED) == measure_run(RUN, ASKED)
+
+
+# Labels
+
+
+def test_the_finest_label_judges() -> None:
+    assert label_of(ASKED) == "page"
+    assert label_of(replace(ASKED, pages=())) == "answer"
+    assert label_of(replace(ASKED, pages=(), answers=("Yes",))) == "source"
+    assert label_of(replace(ASKED, labels=(UNANSWERABLE,))) == "unanswerable"
+    assert label_of(UNLABELLED) is None
+    assert label_of(replace(ASKED, sources=("a.pdf", "b.pdf"), answers=())) == "source", "whose page 3 is not told"
+
+
+def test_a_retrieval_holds_the_page_the_answer_or_the_source() -> None:
+    only_page = replace(ASKED, answers=("Friday",))
+    elsewhere = retrieved(("other.pdf", 9, "It opened in 1890."))
+    assert round_holds(SECOND, only_page) is True
+    assert round_holds(elsewhere, only_page) is False
+    assert round_holds(elsewhere, ASKED) is True, "the answer on another page will do"
+    assert round_holds(elsewhere, replace(ASKED, pages=())) is True
+    assert round_holds(FIRST, replace(ASKED, answers=())) is False, "another page, and page 3 of another file"
+    assert round_holds(FIRST, replace(ASKED, pages=(), answers=())) is True
+    assert round_holds(retrieved(), ASKED) is False
+    assert round_holds(None, ASKED) is None
+    assert round_holds(SECOND, UNLABELLED) is None
+
+
+def test_files_are_known_by_their_names() -> None:
+    assert {name_of(each) for each in ("A b.pdf", "docs/a B.PDF", r"C:\docs\a b", " a b.pdf ")} == {"a b"}
+    assert name_of("a.txt") != name_of("a.pdf")
+
+
+@pytest.mark.parametrize(
+    ("action", "held", "right"),
+    [
+        (Action.CORRECT, True, 1.0),
+        (Action.CORRECT, False, 0.0),
+        (Action.INCORRECT, True, 0.0),
+        (Action.INCORRECT, False, 1.0),
+        (Action.AMBIGUOUS, True, 0.5),
+        (Action.AMBIGUOUS, False, 0.5),
+        (Action.CORRECT, None, None),
+        (None, True, None),
+    ],
+)
+def test_actions_are_right_by_what_was_retrieved(action: Action | None, held: bool | None, right: float | None) -> None:
+    assert action_right(action, held) == right
+
+
+# Evidence and answers
+
+
+def test_evidence_is_what_was_kept_from_anywhere() -> None:
+    dropped = replace(RUN, strips={"bridges.pdf-7-2": (strip("bridges.pdf-7-2", GOOD[2], kept=False),)})
+    assert evidence_holds(dropped, ASKED) == (False, False)
+    assert measure_run(dropped, ASKED).evidence_words == 0
+    web = replace(strip("w", "It was opened in 1890."), origin="external")
+    from_web = replace(RUN, strips={"w": (web,)}, searches=(Search(query="q", provider="folder", pages=(PAGE,)),))
+    assert evidence_holds(from_web, ASKED) == (True, False)
+    apart = replace(RUN, strips={"a": (strip("a", "on 4 March"),), "b": (strip("b", "1890"),)})
+    assert evidence_holds(apart, replace(ASKED, answers=("4 March 1890",))) == (False, False), "two sources, two texts"
+    assert evidence_holds(RUN, replace(ASKED, answers=("No",))) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ("abstained", "held", "right"),
+    [(True, True, False), (True, False, True), (False, True, True), (False, False, False)],
+)
+def test_abstaining_is_right_where_nothing_kept_answers(abstained: bool, held: bool, right: bool) -> None:
+    answer = replace(ANSWER, abstained=abstained)
+    row = measure_run(replace(RUN, answer=answer, strips=KEPT if held else {}), ASKED)
+    assert (row.abstained, row.abstention_right) == (abstained, right)
+
+
+def test_the_short_answer_may_be_the_closer_one() -> None:
+    place = {"citation": 1, "source_id": "s", "strip_id": "s", "start": 0, "end": 4}
+    short = ShortAnswer(text=ASKED.answers[0], confidence=0.9, row="Net sales", **place)  # type: ignore[arg-type]
+    said = replace(ANSWER, text="Nothing of the kind, as many other words say.")
+    without = measure_run(replace(RUN, answer=said), ASKED)
+    row = measure_run(replace(RUN, answer=replace(said, short=short)), ASKED)
+    assert (without.answer_exact, without.short_answer) == (False, "")
+    assert (row.answer_exact, row.answer_f1, row.answer_holds) == (True, 1.0, True)
+    assert flat(row)["short_answer"] == ASKED.answers[0]
+
+
+def test_an_answer_that_no_text_can_be_compared_with_is_not_scored() -> None:
+    """It was wrong before, whatever was answered."""
+    long = " ".join(f"word{number}" for number in range(25))
+    row = measure_run(RUN, replace(ASKED, answers=(long,), pages=(), sources=()))
+    assert (row.answer_exact, row.answer_f1, row.answer_holds, row.evidence_answer) == (None,) * 4
+    assert (row.abstention_right, row.judged_by) == (None, None) and row.unscored
+    assert measure_run(RUN, replace(ASKED, answers=(long, *ASKED.answers))).unscored == ""
+    assert measure_run(RUN, replace(ASKED, answers=(long,), labels=(UNANSWERABLE,))).unscored == ""
+
+
+def test_grades_and_searches_of_earlier_runs_are_counted() -> None:
+    grades = [Grade(passage_id=id, score=0.5, evaluator="e", cached=id != "b") for id in "abc"]
+    last = RUN.rounds[-1]
+    rounds = (*RUN.rounds[:-1], replace(last, grades={each.passage_id: each for each in grades}))
+    search = Search(query="q", provider="p", pages=(), found_at="2026-11-20T00:00:00+00:00")
+    assert measure_run(replace(RUN, rounds=rounds, searches=(search,)), ASKED).remembered == 3
+
+
+def test_an_abstention_answers_nothing() -> None:
+    """Even where its words would match."""
+    row = measure_run(replace(RUN, answer=replace(ANSWER, abstained=True)), ASKED)
+    assert (row.answer_exact, row.answer_f1, row.answer_holds) == (False, 0.0, False)
+    assert (row.question_covered, row.topics_covered) == (0.0, 0.0)
+    unlabelled = measure_run(replace(RUN, answer=replace(ANSWER, abstained=True)), UNLABELLED)
+    assert unlabelled.question_covered is None, "perhaps there was nothing to answer"
+
+
+@pytest.mark.parametrize("abstained", [True, False])
+def test_what_is_unanswerable_is_abstained_from(abstained: bool) -> None:
+    asked = replace(ASKED, labels=(UNANSWERABLE,))
+    row = measure_run(replace(RUN, answer=replace(ANSWER, abstained=abstained)), asked)
+    assert row.abstention_right is abstained
+    assert (row.first_right, row.acted_right) == (1.0, 0.0)
+    assert (row.answer_f1, row.rewrite_helped, row.judged_by) == (None, None, "unanswerable")
+
+
+def test_rewriting_helps_only_where_something_was_missing() -> None:
+    assert measure_run(replace(RUN, rounds=(FIRST, FIRST)), ASKED).rewrite_helped is False
+    assert measure_run(replace(RUN, rounds=(SECOND, FIRST)), ASKED).rewrite_helped is None
+    assert measure_run(replace(RUN, rounds=(FIRST,)), ASKED).rewrite_helped is None
+
+
+# What it took
+
+
+def called(given: int | None = 10, *, error: str | None = None, model: str = "m") -> Call:
+    return Call(
+        step="answer", provider="p", model=model, seconds=1, input_tokens=given, output_tokens=given, error=error
+    )
+
+
+def test_effort_by_hand() -> None:
+    graded = replace(
+        FIRST,
+        grades={"a": Grade(passage_id="a", score=None, error="x"), "b": Grade(passage_id="b", score=0.1)},
+        joint=Grade(passage_id="j", score=None, error="x"),
+    )
+    run = replace(
+        RUN,
+        rounds=(graded, SECOND),
+        web_grades={"w": Grade(passage_id="w", score=None, error="x")},
+        searches=(Search(query="q", provider="folder", pages=()),),
+        calls=(called(10), called(5), called(None, error="busy"), called(None, model="")),
+        steps=(
+            StepRecord(step="retrieve", round=0, started=0, seconds=0.25),
+            StepRecord(step="retrieve", round=1, started=1, seconds=0.5),
+            StepRecord(step="search", round=1, started=2, seconds=None),
+        ),
+    )
+    row = measure_run(run, ASKED)
+    assert (row.failed_grades, row.searches, row.calls, row.failed_calls) == (3, 1, 4, 1)
+    assert (row.input_tokens, row.output_tokens) == (15, 15), "a failed call and a search have no tokens"
+    assert row.step_seconds == {"retrieve": 0.75}
+    assert measure_run(replace(RUN, calls=(called(10), called(None))), ASKED).input_tokens is None
+    assert measure_run(RUN, ASKED).input_tokens == 0
+
+
+# A real run
+
+
+def real_run(strategy: str) -> Trace:
+    """The engine's own graph over fixed parts: the library lacks the answer, the web has it."""
+
+    def score(text: str) -> float:
+        return 0.95 if "1890" in text else 0.02
+
+    evaluator = ScriptedEvaluator(score=score, joint=0.1)
+    settings = STRATEGIES[strategy].settings
+    outlet, meter = EventEmitter(), UsageTracker()
+    web = FixedWeb(texts=["The long bridge was opened on 4 March 1890. It is red and it is very long indeed."])
+    parts = RunContext(
+        settings=settings,
+        retriever=FixedRetriever(chunks=[chunk_of("The recipe calls for three eggs.", name="bridges.pdf", page=1)]),
+        evaluator=evaluator,
+        refiner=StripRefiner(),
+        rewriter=KeywordRewriter(),
+        web=FallbackWeb([web], outlet, meter),
+        generator=ExtractiveGenerator(evaluator),
+        verifier=CitationVerifier(evaluator),
+        meter=meter,
+        outlet=outlet,
+    )
+    start = ev.RunStarted(
+        run_id="r",
+        question=ASKED.question,
+        strategy=strategy,
+        settings=settings.model_dump(mode="json"),
+        workspace="w",
+        started_at="",
+    )
+    return Trace.from_events([start, *run_graph(ASKED.question, parts), ev.RunFinished(at=1.0)])
+
+
+def test_a_real_run_that_corrects_itself_by_the_web() -> None:
+    row = measure_run(real_run("balanced"), ASKED)
+    assert (row.first_holds, row.acted_holds, row.action, row.acted_right) == (False, False, "INCORRECT", 1.0)
+    assert (row.evidence_answer, row.evidence_page, row.answer_holds) == (True, False, True)
+    assert (row.searches, row.rewrites, row.library_rewrites, row.rewrite_helped) == (1, 2, 1, False)
+    assert (row.abstained, row.abstention_right, row.faithfulness) == (False, True, 1.0)
+    assert {"retrieve", "evaluate", "act", "search", "answer"} <= set(row.step_seconds)
+
+
+def test_a_real_run_of_plain_rag() -> None:
+    row = measure_run(real_run("plain-rag"), ASKED)
+    assert (row.action, row.first_right, row.acted_right, row.searches, row.rewrites) == (None, None, None, 0, 0)
+    assert (row.first_holds, row.evidence_answer, row.answer_holds) == (False, False, False)

@@ -1,0 +1,230 @@
+"""Results: means over what is known, intervals that repeat, and comparisons that pair question with question."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crag.analysis.metrics.metrics import UNSCORED, ResultRow, rank_expected
+from crag.analysis.metrics.results import (
+    MEASURES,
+    Mean,
+    compare_results,
+    confusion,
+    flat,
+    measures_of,
+    rows_from_json,
+    rows_to_json,
+    summed_up,
+)
+from crag.analysis.questions.tables import csv_export
+from crag.core.types import Action
+from tests.support.sizes import sized
+
+FULL = ResultRow(
+    question_id="q1",
+    question="=1+1",
+    strategy="paper",
+    first_by_page=rank_expected("xa", "ab"),
+    action=Action.CORRECT,
+    acted_holds=True,
+    acted_right=1.0,
+    answer_f1=0.25,
+    step_seconds={"retrieve": 0.5},
+    calls=3,
+)
+
+
+def rows(values: list[float | None], strategy: str = "paper") -> list[ResultRow]:
+    return [
+        ResultRow(question_id=f"q{number}", question="?", strategy=strategy, answer_f1=value)
+        for number, value in enumerate(values)
+    ]
+
+
+def test_a_row_is_one_level_of_columns() -> None:
+    cells = flat(FULL)
+    assert (cells["first_page_precision"], cells["first_page_recall"], cells["first_page_rank"]) == (0.5, 0.5, 2)
+    assert cells["acted_source_recall"] is None
+    assert (cells["seconds_retrieve"], cells["action"], cells["acted_holds"]) == (0.5, "CORRECT", True)
+    assert all(value is None or isinstance(value, (str, int, float, bool)) for value in cells.values())
+    assert set(flat(ResultRow(question_id="q", question="?"))) == set(cells) - {"seconds_retrieve"}
+
+
+def test_every_measure_is_a_column_and_every_number_is_a_measure() -> None:
+    cells = flat(FULL)
+    assert set(MEASURES) <= set(cells)
+    numbers = {name for name, value in cells.items() if isinstance(value, (int, float))}
+    assert numbers - set(MEASURES) == {"first_page_considered", "first_page_rank", "seconds_retrieve"}
+    assert measures_of(FULL)["acted_holds"] == 1.0
+    assert measures_of(FULL)["seconds_retrieve"] == 0.5
+    assert measures_of(FULL)["faithfulness"] is None
+
+
+def test_a_row_exports_without_a_live_formula() -> None:
+    cells = flat(FULL)
+    text = csv_export(tuple(cells), [tuple(cells.values())]).decode("utf-8-sig")
+    assert "'=1+1" in text and ",=1+1" not in text
+
+
+def test_rows_survive_json() -> None:
+    assert rows_from_json(rows_to_json([FULL, *rows([None])])) == (FULL, *rows([None]))
+
+
+def test_means_count_what_is_known_alone() -> None:
+    result = summed_up(rows([0.0, 1.0, None, 0.5]))
+    mean = result.means["answer_f1"]
+    assert (result.strategy, result.questions, mean.value, mean.known) == ("paper", 4, 0.5, 3)
+    assert result.means["faithfulness"] == Mean(value=None, known=0)
+    assert result.means["calls"] == Mean(value=0.0, known=4, low=0.0, high=0.0)
+
+
+def test_one_value_has_no_interval() -> None:
+    assert summed_up(rows([0.3])).means["answer_f1"] == Mean(value=0.3, known=1)
+
+
+def test_intervals_are_about_those_of_theory_and_repeat() -> None:
+    """Of a share of 0.3 of 400: 0.3 ± 1.96 · sqrt(0.3 · 0.7 / 400)."""
+    many = rows([1.0] * 120 + [0.0] * 280)
+    mean = summed_up(many).means["answer_f1"]
+    half = 1.96 * math.sqrt(0.3 * 0.7 / 400)
+    assert (mean.low, mean.high) == (pytest.approx(0.3 - half, abs=0.01), pytest.approx(0.3 + half, abs=0.01))
+    assert summed_up(many).means == summed_up(many).means
+
+
+def test_an_interval_rests_on_what_is_known_alone() -> None:
+    """200 known of 800: 0.5 ± 1.96 · 0.5 / sqrt(200)."""
+    mean = summed_up(rows([0.0, 1.0, None, None, None, None, None, None] * 100)).means["answer_f1"]
+    half = 1.96 * 0.5 / math.sqrt(200)
+    assert (mean.low, mean.high) == (pytest.approx(0.5 - half, abs=0.015), pytest.approx(0.5 + half, abs=0.015))
+
+
+def test_resampling_in_parts_draws_enough() -> None:
+    """3,000 values are resampled a part at a time."""
+    mean = summed_up(rows([0.0, 1.0] * 1500)).means["answer_f1"]
+    assert mean.low is not None and mean.high is not None
+    assert mean.high - mean.low == pytest.approx(2 * 1.96 * 0.5 / math.sqrt(3000), rel=0.15)
+
+
+@settings(max_examples=sized(40, 13))
+@given(st.lists(st.none() | st.floats(0, 1), max_size=30))
+def test_a_mean_lies_in_its_interval_and_in_its_range(values: list[float | None]) -> None:
+    mean = summed_up(rows(values)).means["answer_f1"]
+    assert mean.known == sum(value is not None for value in values)
+    assert (mean.value is None) == (mean.known == 0)
+    assert (mean.low is None) == (mean.high is None) == (mean.known < 2)
+    if mean.value is not None and mean.low is not None and mean.high is not None:
+        assert 0.0 <= mean.low <= mean.high <= 1.0
+        assert 0.0 <= mean.value <= 1.0
+
+
+def test_answers_that_are_not_scored_are_counted_and_are_in_no_mean() -> None:
+    unscored = replace(FULL, question_id="q2", answer_f1=None, unscored=UNSCORED)
+    result = summed_up([FULL, unscored])
+    assert (result.unscored, result.means["answer_f1"]) == (1, Mean(value=0.25, known=1))
+
+
+def test_broken_runs_are_counted() -> None:
+    broken = ResultRow(question_id="b", question="?", strategy="paper", problem="The run was stopped.")
+    assert summed_up([FULL, broken]).unfinished == 1
+
+
+def test_actions_are_counted_by_what_was_retrieved() -> None:
+    cases: list[tuple[Action | None, bool | None]] = [
+        (Action.CORRECT, True),
+        (Action.CORRECT, True),
+        (Action.CORRECT, False),
+        (Action.INCORRECT, None),
+        (None, False),
+    ]
+    made = [
+        ResultRow(question_id=str(number), question="?", action=action, acted_holds=held, first_action=Action.AMBIGUOUS)
+        for number, (action, held) in enumerate(cases)
+    ]
+    table = confusion(made)
+    assert table["CORRECT"] == {"holds": 2, "lacks": 1, "unknown": 0}
+    assert table["INCORRECT"] == {"holds": 0, "lacks": 0, "unknown": 1}
+    assert table["none"] == {"holds": 0, "lacks": 1, "unknown": 0}
+    assert confusion(made, first=True)["AMBIGUOUS"]["unknown"] == 5
+    assert summed_up(made).actions == table
+
+
+def test_rows_of_two_strategies_or_one_question_twice_are_refused() -> None:
+    with pytest.raises(ValueError, match="balanced, paper"):
+        summed_up([*rows([1.0]), ResultRow(question_id="x", question="?", strategy="balanced")])
+    with pytest.raises(ValueError, match="q0 stands twice"):
+        summed_up([*rows([1.0]), *rows([1.0])])
+    with pytest.raises(ValueError, match="no question in common"):
+        compare_results(rows([1.0]), [ResultRow(question_id="x", question="?")])
+    assert summed_up([]).questions == 0
+
+
+# Comparison
+
+
+def test_the_same_question_is_compared_with_itself() -> None:
+    """Whatever the order, and only where both know."""
+    first = rows([0.1, 0.2, None, 0.4])
+    second = list(reversed(rows([0.2, 0.4, 0.9, None, 1.0], "balanced")))
+    found = compare_results(first, second)["answer_f1"]
+    assert found.pairs == 2
+    assert (found.first, found.second) == (pytest.approx(0.15), pytest.approx(0.3))
+    assert found.value == pytest.approx(0.15)
+
+
+def test_a_steady_small_gain_is_seen_through_the_noise_between_questions() -> None:
+    """Pairing sees what two separate intervals, which overlap, would not."""
+    low = [number / 100 for number in range(80)]
+    first, second = rows([*low]), rows([value + 0.05 + (0.01 if value > 0.4 else 0.0) for value in low], "balanced")
+    found = compare_results(first, second)["answer_f1"]
+    apart = summed_up(first).means["answer_f1"].high, summed_up(second).means["answer_f1"].low
+    assert apart[0] is not None and apart[1] is not None and apart[0] > apart[1]
+    assert found.includes_zero is False and found.low is not None and found.low > 0.04
+    assert "higher with balanced than with paper over 80 questions" in found.sentence
+    assert "does not include zero" in found.sentence
+
+
+def test_what_may_be_chance_is_said_to_be() -> None:
+    found = compare_results(rows([0.0, 1.0] * 10), rows([1.0, 0.0] * 9 + [1.0, 1.0], "balanced"))["answer_f1"]
+    assert found.includes_zero is True
+    assert "includes zero: it may be chance" in found.sentence
+    same = compare_results(rows([0.5, 0.7]), rows([0.5, 0.7], "balanced"))["answer_f1"]
+    assert (same.value, same.low, same.high, same.includes_zero) == (0.0, 0.0, 0.0, True)
+    assert "as high with balanced as with paper" in same.sentence
+    assert "rough" in same.sentence and "rough" not in found.sentence
+
+
+def test_too_little_is_said_to_be_too_little() -> None:
+    one = compare_results(rows([0.5]), rows([0.9], "balanced"), names=("A", "B"))
+    assert (one["answer_f1"].value, one["answer_f1"].low) == (pytest.approx(0.4), None)
+    assert one["answer_f1"].includes_zero is None
+    assert "one question only" in one["answer_f1"].sentence
+    assert one["faithfulness"].value is None
+    assert "unknown" in one["faithfulness"].sentence
+
+
+def test_of_times_no_difference_is_stated() -> None:
+    """One strategy ran after the other and used grades that the first one paid for: 2.4 s less say nothing."""
+    first = [
+        ResultRow(question_id=str(n), question="?", seconds=3.0, step_seconds={"search": 2.0 + n}, calls=n)
+        for n in range(25)
+    ]
+    second = [replace(row, seconds=0.6, step_seconds={"search": 0.1}, remembered=5, calls=0) for row in first]
+    found = compare_results(first, second)
+    assert not [name for name in found if "seconds" in name]
+    assert found["remembered"].value == 5.0 and "lower with the second than" in found["calls"].sentence
+    assert summed_up(second).means["seconds"].value == 0.6, "each by itself is told"
+
+
+@settings(max_examples=sized(40, 13))
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=20))
+def test_swapping_the_two_turns_the_sign(pairs: list[tuple[float, float]]) -> None:
+    first, second = rows([a for a, _ in pairs]), rows([b for _, b in pairs], "balanced")
+    there, back = compare_results(first, second)["answer_f1"], compare_results(second, first)["answer_f1"]
+    assert there.value is not None and back.value is not None and there.low is not None and back.high is not None
+    assert there.value == pytest.approx(-back.value)
+    assert there.low == pytest.approx(-back.high)

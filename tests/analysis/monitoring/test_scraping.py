@@ -1,0 +1,201 @@
+"""Metrics: what a run adds, labels that stay few and plain, gauges that fail alone, refusals that are told at times."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from crag.analysis.monitoring.facts import RunFacts
+from crag.analysis.monitoring.health import Health
+from crag.analysis.monitoring.metrics import MOST, Metrics, standing
+from crag.analysis.monitoring.scraping import Scrape, Scraping, metrics_token
+from crag.core.config import AppConfig
+from crag.core.errors import StorageError
+from crag.core.runfacts import DaySpending
+from crag.engine import Engine
+from crag.runtime.circuit import OpenCircuit
+from crag.storage.census import Census
+from crag.storage.postgres import Server
+from crag.testing.fakes import ScriptedEvaluator
+from tests.support.small_library import WordEmbedder, fill, spread
+
+HOSTILE = 'we"ird\n{provider="x"}\\ \u202e' + "x" * 500
+
+
+def calls(provider: str, made: int, failed: int = 0) -> tuple[DaySpending, ...]:
+    """Calls of one provider, half a second each."""
+    day = DaySpending(
+        day="2026-11-02", provider=provider, model="", calls=made, failed=failed, uncounted=0, seconds=made / 2,
+        input_tokens=0, output_tokens=0,
+    )  # fmt: skip
+    return (day,)
+
+
+FACTS = RunFacts(
+    run_id="1",
+    workspace="secret-workspace",
+    started_at="2026-11-02T10:00:00+00:00",
+    strategy="balanced",
+    via="app",
+    action="CORRECT",
+    outcome="answered",
+    evaluator="local",
+    scope="secret-scope",
+    best=0.87,
+    searches=2,
+    rewrites=1,
+    seconds=0.3,
+    waited=0.0,
+    steps={"retrieve": 0.02, "evaluate": 0.2},
+    used=calls("tavily", 3, 1),
+    failures={"search: busy": 1},
+    dollars=0.25,
+    unpriced=1,
+    faithfulness=1.0,
+)
+
+
+def metrics(**sources: object) -> Metrics:
+    return Metrics(dict, {name: ("Says so.", read) for name, read in sources.items()})  # type: ignore[misc]
+
+
+def read(made: Metrics) -> dict[tuple[str, ...], float]:
+    """Every value by its name and its labels' values."""
+    text = made.text()[0].decode()
+    families = text_string_to_metric_families(text)
+    return {(each.name, *each.labels.values()): each.value for family in families for each in family.samples}
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    made = Engine(AppConfig(data=tmp_path), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
+    fill(made)
+    yield made
+    made.close()
+
+
+def test_a_run_adds_what_it_came_to_and_no_word_of_it(engine: Engine) -> None:
+    made = Metrics(dict, standing(lambda: engine, Health(engine.config.data), lambda: True))
+    engine.watchers.append(made.watch)
+    trace = engine.trace("How long does hiring take?")
+    found = read(made)
+    action = (trace.action.value if trace.action else "none").lower()
+    outcome = "no answer" if trace.answer is None or trace.answer.abstained else "answered"
+    assert found["crag_runs_total", action, outcome, "balanced", "python"] == 1
+    assert found["crag_run_duration_seconds_sum", "balanced"] == pytest.approx(trace.seconds)
+    assert {name[1] for name in found if name[0] == "crag_run_step_duration_seconds_count"} >= {"retrieve", "evaluate"}
+    assert found["crag_run_best_score_count",] == 1
+    assert (found["crag_libraries",], found["crag_documents",], found["crag_ready",]) == (1, 1, 1)
+    assert found["crag_library_bytes",] > 10_000 and found["crag_runs_running",] == 0
+    assert "hiring" not in made.text()[0].decode().lower() and "report.pdf" not in made.text()[0].decode()
+
+
+def test_calls_failures_and_cost_are_counted_by_provider() -> None:
+    made = metrics()
+    made.count(FACTS)
+    made.count(replace(FACTS, used=calls("tavily", 2, 2), best=None, faithfulness=None, searches=0))
+    found = read(made)
+    assert found["crag_outside_calls_total", "tavily"] == 5
+    assert found["crag_outside_call_failures_total", "tavily"] == 3
+    assert found["crag_outside_failing_runs", "tavily"] == 1
+    assert found["crag_spent_dollars_total",] == 0.5 and found["crag_unpriced_calls_total",] == 2
+    assert found["crag_runs_with_web_total",] == 1 and found["crag_web_searches_total",] == 2
+    made.count(FACTS)
+    assert read(made)["crag_outside_failing_runs", "tavily"] == 0, "a call that is answered ends the row"
+
+
+def test_labels_stay_plain_and_few_whatever_is_called_what() -> None:
+    made, numbers = metrics(), random.Random(5)
+    for number in range(300):
+        name = f"{HOSTILE[:30]}{number}" if number % 2 else "".join(chr(numbers.randrange(1, 0x2FF)) for _ in range(80))
+        made.count(replace(FACTS, used=calls(name, 1), strategy=name, via=name, failures={name: 1}))
+    text = made.text()[0].decode()
+    assert len({name for name in read(made) if name[0] == "crag_outside_calls_total"}) <= MOST + 1
+    assert len(re.findall(r"^crag_runs_total", text, flags=re.MULTILINE)) <= (MOST + 1) ** 2
+    for value in re.findall(r'="([^"]*)"', text):
+        assert re.fullmatch(r"[A-Za-z0-9_.: +-]{1,60}", value), value
+    assert "secret" not in text
+
+
+def test_a_gauge_that_can_t_be_read_is_missing_and_the_others_are_there() -> None:
+    def broken() -> float:
+        raise StorageError("The database can't be reached.")
+
+    found = read(metrics(database=broken, sessions=lambda: 3.0, uploads=lambda: None))
+    assert found["crag_sessions",] == 3 and ("crag_database",) not in found and ("crag_uploads",) not in found
+
+
+def test_promtool_finds_nothing_to_object_to() -> None:
+    promtool = shutil.which("promtool") or pytest.skip("promtool is not installed: apt-get install prometheus")
+    made = metrics(sessions=lambda: 3.0)
+    made.count(FACTS)
+    checked = subprocess.run([promtool, "check", "metrics"], input=made.text()[0], capture_output=True)
+    assert (checked.returncode, checked.stderr) == (0, b"")
+    body, form = made.text("application/openmetrics-text; version=1.0.0")
+    assert form.startswith("application/openmetrics-text") and body.endswith(b"# EOF\n")
+
+
+def test_a_service_that_is_left_alone_is_told_until_it_is_back() -> None:
+    resting = [OpenCircuit(name="tavily", step="search", seconds=9, times=1, cause="")] * 2
+    made = Metrics(dict, {}, lambda: resting)
+    assert read(made)["crag_circuit_open", "tavily", "search"] == 1
+    resting.clear()
+    assert not [name for name in read(made) if name[0] == "crag_circuit_open"]
+
+
+def test_a_census_counts_again_after_a_minute_at_the_earliest(engine: Engine) -> None:
+    first = engine.teams.census.counted()
+    fill(engine, workspace="second")
+    assert engine.teams.census.counted() == first and first.documents == 1
+    anew = Census(engine.private_libraries.root).counted()
+    assert (anew.libraries, anew.documents) == (2, 2) and anew.bytes > first.bytes
+
+
+def test_a_census_of_a_database(database: str, tmp_path: Path) -> None:
+    server = Server(database)
+    assert Census(tmp_path, server).counted().libraries == 0
+    config = AppConfig(data=tmp_path, database_url=database)
+    made = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
+    fill(made)
+    found = made.teams.census.counted()
+    assert (found.libraries, found.documents) == (1, 1) and found.bytes > 10_000
+    made.close()
+    server.close()
+
+
+def test_refusals_are_told_twenty_times_an_hour_and_the_token_is_in_none(tmp_path: Path) -> None:
+    heard: list[str] = []
+    token = "0123456789-a-token"
+    scraping = Scraping("token", token, False, heard.append)
+    stranger = Scrape(headers={"authorization": ["Bearer wrong"]}, peer="127.0.0.1")
+    made = metrics()
+    assert {scraping.reply(stranger, made).status for _ in range(500)} == {401}
+    assert heard == ["no token"] * 20 and token not in repr(vars(scraping))
+    assert read(made)["crag_scrapes_refused_total",] == 500
+    assert scraping.reply(Scrape(headers={"authorization": [f"bearer {token}"]}, peer="10.0.0.9"), made).status == 200
+    for short in ("", "short"):
+        unset = Scraping("token", short, True, heard.append)
+        given = Scrape(headers={"authorization": [f"Bearer {short}"]}, peer="127.0.0.1")
+        assert not unset.on and unset.reply(given, None).status == 404
+    (tmp_path / "token").write_text(f"{token}\n")
+    assert metrics_token({"CRAG_METRICS_TOKEN_FILE": str(tmp_path / "token")}) == token
+    assert metrics_token({"CRAG_METRICS_TOKEN_FILE": str(tmp_path / "none")}) == ""
+
+
+def test_what_lacks_is_named_and_no_place_is(tmp_path: Path) -> None:
+    full = Health(tmp_path, free=lambda _: 0, index="http://127.0.0.1:9")
+    assert full.lacking(models=False, closing=True) == ("closing", "models", "disk", "index")
+    assert full.failing() == "" and full.free_bytes() == 0
+    assert Health(tmp_path).lacking(models=True) == ()
+    gone = Health(tmp_path, server=Server("postgresql+psycopg://me:hidden@127.0.0.1:9/crag"))
+    assert gone.lacking(models=True) == ("records",)
+    assert math.isfinite(Health(tmp_path).free_bytes() or math.nan)

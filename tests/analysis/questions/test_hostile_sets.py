@@ -1,0 +1,289 @@
+"""Question sets made to take all memory or hours: each is refused, or named, before it is made."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from collections.abc import Callable
+
+import pytest
+
+from crag.analysis.evaluation.evaluate import _id_of
+from crag.analysis.questions import sets, tables, values
+from crag.analysis.questions.sets import Question, QuestionSet, read_set
+from crag.analysis.questions.values import MOST_VALUES, json_in, pages_in, texts_in
+from crag.core.errors import InputError
+from tests.support.sizes import ALL, sized
+
+MIB = 1024 * 1024
+SIZE = sized(60_000_000, 15_000_000)
+"""Bytes of a file without end: with all of it, nearly as many as one may have."""
+
+
+def one(**more: object) -> bytes:
+    return json.dumps({"question": "Who?", **more}).encode()
+
+
+def most_held(action: Callable[[], object]) -> int:
+    """The most bytes that were held at a time on the way."""
+    tracemalloc.start()
+    try:
+        action()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def held_for(data: bytes) -> tuple[str, int]:
+    """What is said of a file, and the most bytes that were held at a time meanwhile."""
+    said: list[str] = []
+    held = most_held(lambda: said.append(problem(data)))
+    return said[0], held
+
+
+def problem(data: bytes) -> str:
+    """What is said of the only row, or of the first where there are more."""
+    try:
+        return read_set("set", data).problems[0].what
+    except InputError as error:
+        return error.message
+
+
+# ---- one row -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [100_000, 1_500_000])
+@pytest.mark.parametrize("shape", ["JSON", "CSV", "list"])
+def test_pages_are_counted_before_they_are_made(size: int, shape: str) -> None:
+    pages = "1-1000;" * (size // 7)
+    data = {
+        "JSON": one(page=pages),
+        "CSV": f'question,page\nWho?,"{pages}"\n'.encode(),
+        "list": one(page=["1-1000"] * (size // 10)),
+    }[shape]
+    said, held = held_for(data)
+    assert said == "pages: it has over 1,000" and held < 8 * size + 3 * MIB
+
+
+def test_as_many_pages_as_a_field_may_have_are_read() -> None:
+    assert pages_in("1-1000") == tuple(range(1, 1001))
+    assert pages_in("p. 3, , 5-6;") == (3, 5, 6)
+    with pytest.raises(ValueError, match="over 1,000"):
+        pages_in("1-1000;1001")
+
+
+@pytest.mark.parametrize("field", ["answer", "source", "topics", "labels", "page"])
+@pytest.mark.parametrize(
+    "value", ["|" * 500_000, "a|" * 200_000, "[" + '"a",' * 100_000 + '"a"]', "[" + "{}," * 200_000 + "{}]"]
+)
+def test_a_field_of_very_many_values_is_named_and_not_made(field: str, value: str) -> None:
+    bars = field == "page" or value[0] == "["
+    said = problem(one(**{field: value}) if bars else f"question,{field}\nWho?,{value}\n".encode())
+    assert "it has over 1,000" in said or "too many values" in said
+
+
+def test_a_value_in_json_is_bounded_by_what_it_would_take() -> None:
+    hostile = "[" + "{}," * 2_000_000 + "{}]"
+
+    def refused() -> None:
+        with pytest.raises(ValueError, match="too many values"):
+            texts_in(hostile, bars=False)
+
+    assert most_held(refused) < MIB
+    assert len(texts_in(json.dumps(["it, or: [that]"] * MOST_VALUES), bars=False)) == MOST_VALUES
+
+
+# ---- many rows -----------------------------------------------------------------------------------------------------
+
+
+def test_what_all_rows_hold_together_is_bounded() -> None:
+    """0.9 MB that would make a hundred million pages."""
+    data = b"question,page\n" + b"A?,1-999\n" * 99_000
+    with pytest.raises(InputError, match="holds too much: over 2,000,000"):
+        read_set("set", data)
+
+
+@pytest.mark.slow
+def test_a_title_is_not_copied_for_every_question_below_it() -> None:
+    asked = [{"question": "Who?"}] * sized(90_000, 9_000)
+    for title, says in (("t" * 20_000, "holds too much"), ("t" * 1_000_000 + " ", "1,000,001 characters")):
+        document = json.dumps({"data": [{"title": title, "paragraphs": [{"qas": asked}]}]}).encode()
+        assert says in problem(document)
+
+
+def test_a_title_is_not_repeated_for_every_bad_paragraph() -> None:
+    document = json.dumps({"data": [{"title": "t" * 1_000_000, "paragraphs": [{}] * 20_000}]}).encode()
+    said, held = held_for(document)
+    assert held < 30 * MIB and "ttt" not in said
+
+
+def test_a_name_is_not_copied_for_every_piece_of_evidence() -> None:
+    listed = [{"evidence_page_num": number} for number in range(20_000)]
+    assert "over 1,000 pieces of evidence" in problem(one(doc_name="n" * 1_000_000, evidence=listed))
+    assert "over 20,000 characters" in problem(one(doc_name="n" * 1_000_000, evidence=listed[:900]))
+    assert "no text" in problem(one(doc_name=["n"] * 1_000_000, evidence=listed[:900]))
+
+
+def test_equal_ids_of_every_kind_are_told_apart_in_one_walk() -> None:
+    """The second "x" finds x-2, x-3 … taken: it looks at each once, not once for each copy."""
+    many = sized(30_000, 5_000)
+    rows = "".join(f"x-{number},Q?\n" for number in range(2, many)) + "x,Q?\n" * many
+    found = read_set("set", f"id,question\n{rows}".encode())
+    assert len({each.id for each in found.questions}) == 2 * many - 2
+
+
+# ---- tables --------------------------------------------------------------------------------------------------------
+
+
+def test_a_header_of_nothing_but_commas_is_refused() -> None:
+    said, held = held_for(b"," * SIZE)
+    assert "The first row of set can't be read" in said and held < 2.5 * SIZE
+
+
+def test_a_row_of_a_million_cells_is_named_and_the_rest_kept() -> None:
+    found = read_set("set", b"question,answer\nA?,ant\nB?" + b"," * (tables.ROW_CELLS + 1) + b"\nC?,cat\n")
+    assert [each.question for each in found.questions] == ["A?", "C?"]
+    assert "far too long" in found.problems[0].what
+
+
+def test_more_columns_than_a_table_may_have_are_refused_by_number() -> None:
+    with pytest.raises(InputError, match="1,501 columns, more than 1,000"):
+        read_set("set", b"question" + b",x" * 1500 + b"\nA?\n")
+
+
+@pytest.mark.parametrize("header", [b"question\n", b'{"question": "Who?"}\n' * 2])
+def test_line_ends_without_end_are_refused(header: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the limit stands makes no difference, but for how long it takes to come there."""
+    assert values.MOST_ROWS == tables.MOST_ROWS == 2_000_000
+    for module in (values, tables):
+        monkeypatch.setattr(module, "MOST_ROWS", sized(values.MOST_ROWS, 50_000))
+    with pytest.raises(InputError, match="over 2,000,000 rows" if ALL else "over 50,000 rows"):
+        read_set("set", header + b"\n" * SIZE)
+
+
+def test_the_blank_rows_that_a_spreadsheet_writes_are_read_over() -> None:
+    found = read_set("set", b"question,answer\nWho?,Ann\n" + b",\n" * sized(1_048_574, 100_000))
+    assert len(found.questions) == 1 and not found.problems
+
+
+def test_rows_that_leave_a_quote_open_to_the_end_do_not_read_the_file_again_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each row reads to the end of the file in vain: 1 MB took hours."""
+    if not ALL:
+        monkeypatch.setattr(tables, "MOST_WASTED", tables.MOST_WASTED // 16)
+    with pytest.raises(InputError, match="quotation marks of many rows do not match"):
+        read_set("set", b"question,answer\n" + b'",x","\n' * sized(150_000, 10_000))
+
+
+def test_a_long_cell_is_read_and_an_endless_one_named() -> None:
+    long, endless = "word " * 800_000, "x" * tables.ROW_CHARS
+    found = read_set("set", f'question,context\nA?,"{long}"\nB?,"{endless}"\nC?,c'.encode())
+    assert [each.question for each in found.questions] == ["A?", "C?"]
+    assert [each.row for each in found.problems] == [3]
+
+
+def test_a_key_of_any_length_is_not_remembered() -> None:
+    sets._match_column.cache_clear()
+    read_set("set", b"\n".join(b'{"question":"Who?","%s%d":1}' % (b"x" * 5000, number) for number in range(100)))
+    assert sets._match_column.cache_info().currsize <= 2
+
+
+def test_ways_to_write_a_column_are_not_all_told() -> None:
+    found = read_set("set", json.dumps([{" " * number + "question": "Who?"} for number in range(90)]).encode())
+    assert len(found.questions) == 90
+    assert len(found.understood) <= sets.MOST_NAMES
+
+
+def test_bytes_that_are_no_utf_8_are_decoded_at_once() -> None:
+    found = read_set("set", b"question,answer\nWho?," + b"\xe9a\x81" * 3000 + b"\nWhat?," + b"\xe9a" * 3000)
+    assert [each.answers for each in found.questions] == [("éa" * 3000,)]
+    assert [each.row for each in found.problems] == [2]
+
+
+# ---- JSON ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("each", [b"{}", b"[]", b'{"a":1}', b"[[[[]]]]", b'""', b"1"])
+def test_tiny_values_without_end_are_refused_before_they_are_made(each: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not ALL:
+        monkeypatch.setattr(sets, "DOCUMENT_BYTES", sets.DOCUMENT_BYTES // 4)
+    data = b"[" + (each + b",") * (SIZE // (len(each) + 1)) + b"1]"
+    said, held = held_for(data)
+    assert "holds too many values" in said or "over 100,000 rows" in said
+    assert held < 6 * SIZE
+
+
+def test_many_values_on_many_lines_are_still_read_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sets, "DOCUMENT_BYTES", 1000)
+    lines = b"\n".join(one(answers=["a", "b"]) for _ in range(100))
+    assert len(read_set("set", lines).questions) == 100
+    with pytest.raises(InputError, match="holds too many values"):
+        read_set("set", json.dumps([json.loads(line) for line in lines.splitlines()], indent=1).encode())
+
+
+@pytest.mark.parametrize(
+    "each",
+    [
+        "{}",
+        "[]",
+        "[1]",
+        '{"a":1}',
+        '{"%x":"%x"}',
+        '"%x"',
+        "1.5",
+        "%d",
+        '{"a":' * 90 + "1" + "}" * 90,
+        "[" * 90 + "]" * 90,
+    ],
+)
+def test_no_document_takes_more_than_is_reckoned(each: str) -> None:
+    made = (each % ((number,) * each.count("%")) for number in range(50_000 // len(each)))
+    text = f"[{','.join(made)}]"
+    reckoned = sum(text.count(sign) * size for sign, size in values._BYTES.items())
+    with pytest.raises(ValueError, match="too many values"):
+        json_in(text, reckoned - 1)
+    assert most_held(lambda: json_in(text, reckoned)) <= reckoned + len(text)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 5000, "9" * 10_000, "[" + "9" * 10_000 + "]", "{", "[1,]"])
+def test_json_that_is_none_is_named_in_words(text: str) -> None:
+    with pytest.raises(ValueError, match="it is no JSON"):
+        json_in(text)
+
+
+# ---- what is said --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"hunter2:x:0:0\nhunter2:y\n",
+        b"hunter2,b\n1,2\n",
+        b'{"hunter2": "hunter2"}',
+        b'["hunter2", "hunter2"]',
+        b'{hunter2',
+        b'"hunter2\n',
+        b'{"data": [{"title": "hunter2", "paragraphs": [{"hunter2": 1}]}]}',
+        b'{"data": [{"title": "hunter2", "paragraphs": [{"qas": ["hunter2"]}]}]}',
+        b'{"question": "Q?", "doc_name": "hunter2", "evidence": [{"evidence_page_num": "hunter2"}]}',
+        b'{"question": {"hunter2": 1}, "hunter2": 2}',
+        b'{"question": "Q?", "page": "hunter2"}',
+        b"question,page\nQ?,hunter2\n",
+        b"question\n" + b"hunter2" * 1000,
+        b"id,question\nhunter2,A?\nhunter2,B?",
+        b"\n" + b"hunter2," * 2000,
+    ],
+)  # fmt: skip
+def test_no_message_repeats_what_a_file_holds(data: bytes) -> None:
+    try:
+        said = [str(each) for each in read_set("set", data).problems]
+    except InputError as error:
+        said = [error.message, error.remedy]
+    assert said and "hunter2" not in " ".join(said)
+
+
+def test_a_set_keeps_its_id_although_no_second_copy_of_it_is_written() -> None:
+    made = QuestionSet("set", (Question("a", "Où?", ("x", "y"), ("r.pdf",), (4,)), Question("b", 'B"?')))
+    assert _id_of(made) == "9d1c5d54057c91eb46a3c6496f06430f"
+    assert _id_of(QuestionSet("other", made.questions)) == _id_of(made)

@@ -1,0 +1,248 @@
+"""What is known of stored runs' first retrievals: by a question set, by people's thumbs, and for a sweep."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crag.analysis.metrics.metrics import round_holds
+from crag.analysis.questions.sets import UNANSWERABLE, Question
+from crag.analysis.thresholds.labelled import (
+    Case,
+    Relevance,
+    chunk_scores,
+    effort,
+    expected_relevance,
+    same_question,
+    score_cases,
+    with_thumbs,
+)
+from crag.analysis.thresholds.recommend import Refusal, recommend
+from crag.analysis.thresholds.sweep import Scored
+from crag.analysis.whatif.entries import Entry
+from crag.core.settings import Settings
+from crag.core.trace import Round, Trace
+from crag.core.types import Action, Aggregation, Call, Grade, RetrievedChunk
+from crag.testing.fakes import FixedWeb, chunk_of
+from tests.support.paths import BAD, GOOD, SOSO, WEB
+from tests.support.paths import Case as Run
+
+C, A, I = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT  # noqa: E741
+BALANCED = Settings()
+
+
+def retrieved(*chunks: tuple[str, int, str], scores: tuple[float | None, ...] = ()) -> Round:
+    """A retrieval of chunks given as (file, page, text), with the scores of the first of them."""
+    found = tuple(
+        RetrievedChunk(chunk=chunk_of(text, name=name, page=page, ordinal=rank), rank=rank, similarity=1 / rank)
+        for rank, (name, page, text) in enumerate(chunks, 1)
+    )
+    grades = {each.chunk.id: graded(each.chunk.id, score) for each, score in zip(found, scores, strict=False)}
+    return Round(query="q", chunks=found, grades=grades)
+
+
+def graded(id: str, score: float | None) -> Grade:
+    return Grade(passage_id=id, score=score, error="No answer." if score is None else None, evaluator="e")
+
+
+def trace_of(*rounds: Round, settings: Settings = BALANCED) -> Trace:
+    return Trace(run_id="r", question="q", settings=settings.model_dump(mode="json"), rounds=rounds)
+
+
+def case_of(*scores: float | None, answerable: bool | None = None, settings: Settings = BALANCED) -> Case:
+    chunks = [("a.pdf", 1, f"Text {place}.") for place in range(len(scores))]
+    entry = Entry.of(trace_of(retrieved(*chunks, scores=scores), settings=settings))
+    return with_thumbs(entry, (), answerable, {})
+
+
+CHUNKS = (
+    ("Bridges.pdf", 3, "The bridge stands in the north."),
+    ("bridges", 4, "It was opened in 1890."),
+    ("other.pdf", 3, "Nothing is here."),
+)
+ASKED = Question(id="1", question="When was it opened?", answers=("1890",), sources=("Bridges.pdf",), pages=(3,))
+
+
+@pytest.mark.parametrize(
+    ("expected", "relevant", "answerable"),
+    [
+        (ASKED, (True, True, False), True),
+        (replace(ASKED, answers=()), (True, False, False), True),
+        (replace(ASKED, pages=()), (False, True, False), True),
+        (replace(ASKED, pages=(), answers=("1066",)), (False, False, False), False),
+        (replace(ASKED, pages=(), answers=()), (True, True, False), True),
+        (replace(ASKED, labels=(UNANSWERABLE,)), (False, False, False), False),
+        (Question(id="1", question="When?"), (None, None, None), None),
+    ],
+    ids=["page", "page alone", "answer", "answer missed", "source", "unanswerable", "no label"],
+)
+def test_each_chunk_is_judged_by_the_finest_label(
+    expected: Question, relevant: tuple[bool | None, ...], answerable: bool | None
+) -> None:
+    trace = trace_of(retrieved(*CHUNKS), retrieved(CHUNKS[2]))
+    found, held = expected_relevance(trace, expected)
+    assert (found[0], held) == (relevant, answerable)
+    assert found[1] == (relevant[2],)
+    assert held == round_holds(trace.rounds[0], expected)
+
+
+@given(
+    st.lists(st.sampled_from(CHUNKS), max_size=4),
+    st.sampled_from([(), ("1890",), ("yes",)]),
+    st.sampled_from([(), ("bridges.pdf",), ("Bridges", "other")]),
+    st.sampled_from([(), (3,), (9,)]),
+    st.sampled_from([(), (UNANSWERABLE,)]),
+)
+def test_the_first_retrieval_is_judged_as_the_metrics_judge_it(
+    chunks: list[tuple[str, int, str]],
+    answers: tuple[str, ...],
+    sources: tuple[str, ...],
+    pages: tuple[int, ...],
+    labels: tuple[str, ...],
+) -> None:
+    expected = Question(id="1", question="When?", answers=answers, sources=sources, pages=pages, labels=labels)
+    first = retrieved(*chunks)
+    found, held = expected_relevance(trace_of(first), expected)
+    assert held == round_holds(first, expected)
+    assert held == (None if None in found[0] else any(found[0]) if found[0] else held)
+
+
+def test_a_run_that_retrieved_nothing_is_known_only_where_it_searched() -> None:
+    assert expected_relevance(trace_of(), ASKED) == ((), None)
+    assert expected_relevance(trace_of(retrieved()), ASKED) == (((),), False)
+
+
+@pytest.mark.parametrize(
+    ("relevance", "answerable", "thumbs", "relevant", "after"),
+    [
+        ((), None, {}, (None, None), None),
+        ((), None, {0: True}, (True, None), True),
+        ((), None, {0: False}, (False, None), None),
+        ((), None, {0: False, 1: False}, (False, False), False),
+        (((True, False),), True, {0: False}, (False, False), False),
+        (((False, False),), False, {1: True}, (False, True), True),
+        (((False, False),), False, {}, (False, False), False),
+    ],
+)
+def test_people_outrank_the_set(
+    relevance: Relevance,
+    answerable: bool | None,
+    thumbs: dict[int, bool],
+    relevant: tuple[bool | None, ...],
+    after: bool | None,
+) -> None:
+    entry = case_of(0.5, 0.1).entry
+    ids = entry.rounds[0].chunks
+    case = with_thumbs(entry, relevance, answerable, {ids[place]: thumb for place, thumb in thumbs.items()})
+    assert (case.relevance, case.answerable) == ((relevant,), after)
+
+
+def test_a_thumb_on_a_later_round_says_nothing_of_the_first() -> None:
+    entry = Entry.of(trace_of(retrieved(CHUNKS[0]), retrieved(CHUNKS[1])))
+    case = with_thumbs(entry, (), None, {entry.rounds[1].chunks[0]: True})
+    assert (case.relevance, case.answerable) == (((None,), (True,)), None)
+
+
+def test_scores_of_chunks_carry_their_labels_and_failures() -> None:
+    case = case_of(0.9, None, 0.2)
+    labelled = with_thumbs(case.entry, (), None, {case.entry.rounds[0].chunks[0]: True})
+    found = chunk_scores([labelled], BALANCED)
+    assert [(each.score, each.relevant, each.evaluator) for each in found] == [
+        (0.9, True, "e"),
+        (None, None, "e"),
+        (0.2, None, "e"),
+    ]
+    assert [each.score for each in chunk_scores([labelled], BALANCED.changed(k=1))] == [0.9]
+    assert chunk_scores([labelled], BALANCED.changed(grade_chars=100)) == []
+    assert chunk_scores([with_thumbs(Entry.of(trace_of()), (), None, {})], BALANCED) == []
+
+
+def test_questions_have_the_scores_that_the_settings_would_look_at() -> None:
+    case = case_of(0.9, None, 0.2, answerable=True)
+    assert score_cases([case], BALANCED) == [Scored(scores=(0.9, None, 0.2), answerable=True)]
+    assert score_cases([case], BALANCED.changed(k=1)) == [Scored(scores=(0.9,), answerable=True)]
+    assert score_cases([case_of(answerable=False)], BALANCED) == [Scored(scores=(), answerable=False)]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"evaluator": "none"},
+        {"evaluator": "joint", "aggregation": Aggregation.JOINT},
+        {"grade_chars": 100},
+        {"min_confidence": 0.5},
+        {"half_life_days": 30.0},
+        {"k": 5},
+    ],
+)
+def test_questions_whose_scores_only_a_call_could_tell_are_left_out(changes: dict[str, object]) -> None:
+    case = case_of(0.9, 0.1, settings=BALANCED.changed(k=2))
+    assert score_cases([case], BALANCED.changed(k=2)) and not score_cases(
+        [case], BALANCED.changed(**{"k": 2, **changes})
+    )
+
+
+def test_one_grade_over_all_is_the_score_of_a_joint_run() -> None:
+    run = Run("joint", [GOOD, BAD], joint=0.6)
+    case = with_thumbs(Entry.of(run.trace), (), True, {})
+    assert score_cases([case], run.settings) == [Scored(scores=(0.6,), answerable=True)]
+    assert score_cases([case], BALANCED) == [] == chunk_scores([case], run.settings)
+
+
+def test_ungraded_runs_give_no_questions() -> None:
+    run = Run("plain-rag", [GOOD])
+    assert score_cases([with_thumbs(Entry.of(run.trace), (), True, {})], BALANCED) == []
+
+
+def test_what_is_scored_can_be_swept() -> None:
+    cases = [case_of(place / 40, answerable=place > 20) for place in range(40)]
+    found = recommend(score_cases(cases, BALANCED), aggregation=Aggregation.ANY, effort=effort(cases, BALANCED))
+    assert not isinstance(found, Refusal) and 0.4 < found.upper < 0.6
+
+
+def called(run: Run, **calls: int) -> Case:
+    """The run as if its steps had made so many model calls."""
+    made = [Call(step=step, provider="p", model="m", seconds=1.0) for step, n in calls.items() for _ in range(n)]  # type: ignore[arg-type]
+    steps = tuple(replace(step, calls=calls.get("evaluate", 0)) for step in run.trace.steps if step.step == "evaluate")
+    first = iter(steps)
+    trace = replace(
+        run.trace,
+        calls=tuple(made),
+        steps=tuple(next(first) if step.step == "evaluate" else step for step in run.trace.steps),
+    )
+    return with_thumbs(Entry.of(trace), (), None, {})
+
+
+def test_effort_without_runs_is_what_the_settings_say() -> None:
+    found = effort([], BALANCED)
+    assert dict(found.calls) == {C: 0, A: 0, I: 0}
+    assert dict(found.searches) == {C: 0, A: 1, I: 1}
+    assert dict(effort([], BALANCED.changed(web_on=("CORRECT",))).searches) == {C: 1, A: 0, I: 0}
+
+
+def test_effort_is_what_the_runs_took_beyond_what_all_take() -> None:
+    settings = BALANCED.changed(loop_on=())
+    web = {"loop_on": (), "refine_web": False}
+    one = called(Run("balanced", [SOSO], web=FixedWeb(texts=WEB), changes=web), evaluate=1, rewrite=1, refine=2)
+    two = called(Run("balanced", [GOOD], changes=web), evaluate=1, refine=4)
+    found = effort([one, two], settings)
+    assert dict(found.calls) == {C: 3, A: 4, I: 1}
+    assert effort([one, two], settings.changed(refine_on=())).calls[A] == 1
+    assert effort([one, two], settings.changed(strip_judge="llm")).calls[C] == 0
+
+
+def test_effort_of_a_retry_is_its_own_and_that_of_the_actions_it_ended_with() -> None:
+    better = called(Run("balanced", [BAD], again=[GOOD], web=FixedWeb(texts=WEB)), rewrite=1)
+    worse = called(Run("balanced", [BAD], web=FixedWeb(texts=WEB)))
+    found = effort([better, worse], BALANCED)
+    assert dict(found.searches) == {C: 0, A: 1, I: 0.5}
+    assert found.calls[I] == pytest.approx(0.5)  # one of the two retries asked a model
+    unseen = effort([worse], BALANCED.changed(min_confidence=0.5))
+    assert unseen.searches[I] == 1
+
+
+def test_case_and_spacing_do_not_part_a_run_from_its_question() -> None:
+    assert same_question(" What  is\nthis? ") == same_question("what is THIS?") != same_question("what is that?")

@@ -1,0 +1,185 @@
+"""The sweep: it agrees with the live trigger at every pair, and its worth with the sums by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crag.analysis.thresholds.sweep import Effort, Scored, Weights, best_pair, gains, sweep
+from crag.core.errors import InputError, SettingsError
+from crag.core.policy import acted_on
+from crag.core.settings import Settings
+from crag.core.types import Action, Aggregation, Grade
+from crag.evaluation.trigger import bounds, decide
+
+C, A, I = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT  # noqa: E741
+NAN = float("nan")
+STEPS = [step / 10 for step in range(11)]
+# Scores on thresholds are the rule here, and free ones are in between.
+SCORE = st.sampled_from(STEPS) | st.floats(0, 1) | st.sampled_from([None, NAN])
+QUESTION = st.builds(
+    Scored, scores=st.lists(SCORE, max_size=12).map(tuple), answerable=st.sampled_from([True, False, None])
+)
+LABELLED = st.builds(Scored, scores=st.lists(SCORE, max_size=4).map(tuple), answerable=st.booleans())
+
+
+def live(question: Scored, upper: float, lower: float, aggregation: Aggregation, doubt: float = 0.0) -> Action:
+    """The action by the functions that decide in the app."""
+    failed = [score is None or math.isnan(score) for score in question.scores]
+    grades = [
+        Grade(passage_id=str(place), score=None if gone else score, error="failed" if gone else None)
+        for place, (score, gone) in enumerate(zip(question.scores, failed, strict=True))
+    ]
+    decision = decide(grades, upper=upper, lower=lower, aggregation=aggregation)
+    return acted_on(decision, Settings(doubt_margin=doubt)).action
+
+
+@given(
+    st.lists(QUESTION, min_size=1, max_size=4),
+    st.sampled_from(Aggregation),
+    st.lists(SCORE, max_size=3),
+    st.sampled_from([0.0, 0.05, 0.3]),
+)
+def test_every_pair_is_what_the_trigger_decides(
+    questions: list[Scored], aggregation: Aggregation, more: list[float | None], doubt: float
+) -> None:
+    # Thresholds on a question's own compared score, too, where one rounding error would show.
+    own = [end for question in questions for end in bounds(question.scores, aggregation) if 0 <= end <= 1]
+    grid = [*STEPS, *own, *(score for score in more if score is not None and not math.isnan(score))]
+    found = sweep(questions, aggregation=aggregation, uppers=grid, lowers=grid, doubt=doubt)
+    for row, upper in enumerate(grid):
+        for column, lower in enumerate(grid):
+            shares = [found.correct[row, column], found.ambiguous[row, column], found.incorrect[row, column]]
+            if lower > upper:
+                assert np.isnan(shares).all()
+                continue
+            actions = [live(question, upper, lower, aggregation, doubt) for question in questions]
+            assert shares == [actions.count(action) / len(questions) for action in (C, A, I)]
+
+
+@given(
+    st.lists(LABELLED, min_size=1, max_size=8),
+    st.builds(Weights, right=st.floats(0, 5), ambiguous=st.floats(0, 1), call=st.floats(0, 2), search=st.floats(0, 2)),
+    st.builds(
+        Effort,
+        calls=st.fixed_dictionaries({action: st.floats(0, 9) for action in Action}),
+        searches=st.fixed_dictionaries({action: st.floats(0, 9) for action in Action}),
+    ),
+)
+def test_utility_is_right_actions_less_calls_and_searches(
+    questions: list[Scored], weights: Weights, effort: Effort
+) -> None:
+    grid = [0.0, 0.3, 0.6, 1.0]
+    found = sweep(questions, aggregation=Aggregation.ANY, uppers=grid, lowers=grid, weights=weights, effort=effort)
+    expected = weights.right * found.right - weights.call * found.calls - weights.search * found.searches
+    np.testing.assert_allclose(found.utility, expected, atol=1e-9)
+    row, column = 2, 1
+    worth = 0.0
+    for question in questions:
+        action = live(question, grid[row], grid[column], Aggregation.ANY)
+        worth += weights.ambiguous if action is A else float(action is (C if question.answerable else I))
+    assert found.right[row, column] == pytest.approx(worth / len(questions))
+
+
+def test_a_sweep_by_hand() -> None:
+    questions = [
+        Scored(scores=(0.1, 0.9), answerable=True),
+        Scored(scores=(0.5, 0.2), answerable=True),
+        Scored(scores=(0.1, 0.0), answerable=False),
+        Scored(scores=(0.8, None), answerable=False),
+        Scored(scores=(0.3,)),
+    ]
+    found = sweep(questions, aggregation=Aggregation.ANY, uppers=[0.7, 0.4], lowers=[0.2, 0.4])
+    assert found.correct.tolist() == [[0.4, 0.4], [0.6, 0.6]]
+    assert found.incorrect.tolist() == [[0.2, 0.4], [0.2, 0.4]]
+    np.testing.assert_allclose(found.ambiguous, [[0.4, 0.2], [0.2, 0.0]])
+    np.testing.assert_allclose(found.searches, [[0.6, 0.6], [0.4, 0.4]])
+    np.testing.assert_allclose(found.calls, [[0.4, 0.2], [0.2, 0.0]])
+    # Labelled alone: right, right but for a quarter, right, wrong; then right, right, right, wrong.
+    np.testing.assert_allclose(found.right, [[2.75 / 4, 2.75 / 4], [0.75, 0.75]])
+    np.testing.assert_allclose(found.utility, [[(2.75 - 0.25) / 4] * 2, [(3 - 0.1) / 4] * 2])
+    assert found.labelled == 4
+
+
+@given(st.lists(LABELLED, min_size=1, max_size=8), st.data())
+def test_a_resample_is_worth_what_its_questions_are(questions: list[Scored], data: st.DataObject) -> None:
+    counts = data.draw(st.lists(st.integers(0, 3), min_size=len(questions), max_size=len(questions)).filter(any))
+    drawn = [question for question, count in zip(questions, counts, strict=True) for _ in range(count)]
+    whole = gains(questions, aggregation=Aggregation.WORST, uppers=STEPS, lowers=STEPS)
+    again = gains(drawn, aggregation=Aggregation.WORST, uppers=STEPS, lowers=STEPS)
+    np.testing.assert_allclose(whole.utility(np.array(counts, dtype=float)), again.utility(), atol=1e-9)
+
+
+def test_without_labels_the_shares_stand_and_worth_is_unknown() -> None:
+    found = sweep([Scored(scores=(0.5,))], aggregation=Aggregation.ANY)
+    assert found.utility.shape == (51, 51)
+    assert np.isnan(found.utility).all()
+    assert np.isnan(found.right).all()
+    assert found.labelled == 0
+    assert found.correct[25, 0] == 1
+
+
+def test_failed_grades_are_never_zero() -> None:
+    failed = sweep([Scored(scores=(None, NAN))], aggregation=Aggregation.MEAN, uppers=[0.9], lowers=[0.9])
+    nothing = sweep([Scored(scores=())], aggregation=Aggregation.MEAN, uppers=[0.9], lowers=[0.9])
+    assert (failed.ambiguous[0, 0], nothing.incorrect[0, 0]) == (1, 1)
+
+
+# The best pair
+
+
+def test_the_best_pair_has_the_narrowest_band_and_of_those_is_the_middle_one() -> None:
+    grid = np.array([0.1, 0.2, 0.3, 0.4])
+    worth = np.where(grid[None, :] <= grid[:, None], 1.0, np.nan)
+    worth[0, 0] = 0.9
+    assert best_pair(worth, grid, grid) == (0.3, 0.3)
+    worth[3, 0] = 1.1
+    assert best_pair(worth, grid, grid) == (0.4, 0.1)
+    with pytest.raises(ValueError, match="no pair"):
+        best_pair(np.full((2, 2), np.nan), grid[:2], grid[:2])
+
+
+@given(st.lists(LABELLED, min_size=1, max_size=10))
+def test_no_pair_is_worth_more_than_the_best(questions: list[Scored]) -> None:
+    found = sweep(questions, aggregation=Aggregation.ANY, uppers=STEPS, lowers=STEPS)
+    upper, lower = best_pair(found.utility, found.uppers, found.lowers)
+    assert lower <= upper
+    assert found.utility[STEPS.index(upper), STEPS.index(lower)] == pytest.approx(np.nanmax(found.utility))
+
+
+# Bad input
+
+
+def test_nothing_to_sweep_is_said() -> None:
+    with pytest.raises(InputError, match="no questions"):
+        sweep([], aggregation=Aggregation.ANY)
+
+
+@pytest.mark.parametrize("grid", [[], [1.1], [-0.1], [NAN], [[0.5]]])
+def test_what_is_no_threshold_is_refused(grid: list[float]) -> None:
+    with pytest.raises(ValueError, match="thresholds"):
+        sweep([Scored(scores=(0.5,))], aggregation=Aggregation.ANY, uppers=grid)
+    with pytest.raises(ValueError, match="above every upper"):
+        sweep([Scored(scores=(0.5,))], aggregation=Aggregation.ANY, uppers=[0.1], lowers=[0.2])
+
+
+@pytest.mark.parametrize("score", [-0.01, 1.01, math.inf])
+def test_what_is_no_score_is_refused(score: float) -> None:
+    with pytest.raises(ValueError, match=r"0\.\.1"):
+        Scored(scores=(0.5, score))
+
+
+@pytest.mark.parametrize("weights", [{"ambiguous": 1.1}, {"ambiguous": NAN}, {"right": -1}, {"search": math.inf}])
+def test_what_is_no_weight_is_refused(weights: dict[str, float]) -> None:
+    with pytest.raises(SettingsError):
+        Weights(**weights)
+
+
+@pytest.mark.parametrize("calls", [{}, {C: 0, A: 1}, {C: 0, A: -1, I: 0}, {C: 0, A: NAN, I: 0}])
+def test_effort_names_every_action(calls: dict[Action, float]) -> None:
+    with pytest.raises(SettingsError, match="for each action"):
+        Effort(calls=calls)

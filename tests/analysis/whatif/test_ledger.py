@@ -1,0 +1,311 @@
+"""All stored runs at once: the same as one by one, whatever the settings; and what is saved, added and unknown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from itertools import product
+from typing import Any
+from zlib import crc32
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from crag.analysis.whatif.entries import Entry, Shared
+from crag.analysis.whatif.outcome_changes import FlipRow, KeptStrips, Missing, Saved, Unknown
+from crag.analysis.whatif.stored_decisions import StoredDecisions
+from crag.analysis.whatif.whatif import WhatIf, redecide
+from crag.core.settings import Settings
+from crag.core.strategies import STRATEGIES
+from crag.core.trace import Trace
+from crag.core.types import Action, Aggregation, Call, Step
+from crag.testing.fakes import FixedWeb
+from tests.support.judged import run
+from tests.support.paths import BAD, GOOD, SOSO, WEB, Case
+from tests.support.sizes import sized
+
+NO_GRADES = Unknown(Missing.NO_GRADES)
+NO_JOINT = Unknown(Missing.NO_JOINT)
+NO_LOOP = Unknown(Missing.NO_LOOP)
+PAGES_NOT_JUDGED = Unknown(Missing.PAGES_NOT_JUDGED)
+
+C, A, I = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT  # noqa: E741
+BALANCED = STRATEGIES["balanced"].settings
+PAGES = [f"Page {page} was found online. It says that value {page} is one of seven others." for page in range(3)]
+
+
+def drawn(text: str) -> float | None:
+    """A score in hundredths, so that thresholds meet it exactly; one text in eleven can't be graded."""
+    drawn = crc32(text.encode())
+    return None if drawn % 11 == 0 else drawn % 101 * (crc32(text[:8].encode()) % 101) // 100 / 100
+
+
+def texts(name: str, count: int) -> list[str]:
+    return [f"Text {name} {place} begins with this. It then goes on for {place} more words." for place in range(count)]
+
+
+@cache
+def stored() -> tuple[Trace, ...]:
+    """Runs of every strategy over drawn scores, with a web, a failing one and none; and runs that were cut off."""
+    webs = (FixedWeb(texts=PAGES), FixedWeb(fails=True), None)
+    every = enumerate(product(STRATEGIES, webs, (0, 4, 10)))
+    cases = [
+        Case(
+            name,
+            texts(f"{place}", count),
+            again=texts(f"{place} again", count),
+            joint=place % 11 / 10,
+            web=web,
+            score=drawn,
+        )
+        for place, (name, web, count) in every
+    ]
+    looped = Case("balanced", [BAD], changes={"max_rewrites": 3}, web=FixedWeb(texts=PAGES))
+    cut = [Trace.from_events(cases[2].events[:at]) for at in range(1, len(cases[2].events), 3)]
+    return (*(case.trace for case in cases), looped.trace, *cut, run("llm", [SOSO, GOOD]), run("llm", [SOSO]))
+
+
+@cache
+def ledger() -> StoredDecisions:
+    return StoredDecisions(Entry.of(trace) for trace in stored())
+
+
+ON = st.sets(st.sampled_from(list(Action))).map(lambda found: tuple(sorted(found)))
+CHANGES: dict[str, st.SearchStrategy[Any]] = {
+    "k": st.integers(1, 12),
+    "grade_chars": st.sampled_from([0, 500, 2000]),
+    "doubt_margin": st.sampled_from([0.0, 0.05, 0.2]),
+    "keep": st.sampled_from(["all", "relevant"]),
+    "max_rewrites": st.integers(0, 3),
+    "after_loop": st.sampled_from(["last", "better", "union"]),
+    "strips": st.sampled_from(["sentences", "sentences", "windows"]),
+    "strip_sentences": st.integers(1, 3),
+    "strip_judge": st.sampled_from(["scores", "llm"]),
+    "strip_filter": st.integers(0, 100).map(lambda hundredth: hundredth / 100),
+    "strip_top_k": st.integers(0, 12),
+    "strip_words": st.integers(0, 120),
+    "strip_context": st.booleans(),
+    "passage_words": st.integers(0, 40),
+    "refine_web": st.booleans(),
+    "erase_web_injection": st.booleans(),
+    **dict.fromkeys(["internal_on", "web_on", "loop_on", "refine_on"], ON),
+}
+
+
+@st.composite
+def other_settings(draw: st.DrawFn) -> Settings:
+    """A strategy's settings with some of them changed."""
+    lower, upper = sorted(draw(st.tuples(st.integers(0, 100), st.integers(0, 100))))
+    changes = draw(st.fixed_dictionaries({}, optional=CHANGES))
+    base = draw(st.sampled_from([each.settings for each in STRATEGIES.values()]))
+    if base.evaluator != "joint":
+        changes["aggregation"] = draw(st.sampled_from([Aggregation.ANY, Aggregation.WORST, Aggregation.MEAN]))
+    return base.changed(binary=False, lower=lower / 100, upper=upper / 100, **changes)
+
+
+def kept(trace: Trace, found: WhatIf, *, pages: bool) -> int:
+    outside = {page.id for page in trace.pages}
+    return sum(s.kept for id, strips in found.strips.items() if (id in outside) == pages for s in strips)
+
+
+def said(row: FlipRow) -> dict[str, object]:
+    """What a row shares with what-if."""
+    return {
+        "decided": (row.before, row.after, row.flips, row.round),
+        "documents": (row.documents, row.documents_kept or 0),
+        "web": (row.web, row.pages_kept or 0),
+        "unknown": (row.reason,) if row.reason else row.open,
+    }
+
+
+def expected(trace: Trace, settings: Settings) -> dict[str, object]:
+    found = redecide(trace, settings)
+    return {
+        "decided": (found.before, found.action, found.flips, found.round),
+        "documents": (found.documents, kept(trace, found, pages=False)),
+        "web": (found.web, kept(trace, found, pages=True)),
+        "unknown": found.unknown,
+    }
+
+
+THRESHOLDS = st.tuples(st.integers(0, 100), st.integers(0, 100)).map(sorted)
+
+
+@pytest.mark.slow
+@given(other_settings(), THRESHOLDS)
+@examples(max_examples=sized(40, 15))
+def test_every_run_comes_out_as_what_if_has_it_and_again_under_other_thresholds(settings, moved) -> None:
+    other = settings.changed(lower=moved[0] / 100, upper=moved[1] / 100)
+    for each in (settings, other, settings):
+        for trace, row in zip(stored(), ledger().redecide(each).rows, strict=True):
+            assert said(row) == expected(trace, each), (trace.strategy, trace.settings)
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_its_own_settings_change_nothing_and_save_nothing(name: str) -> None:
+    for trace in (each for each in stored() if each.finished or each.answer):
+        if trace.strategy != name:
+            continue
+        entry = Entry.of(trace)
+        (row,) = StoredDecisions([entry]).redecide(entry.settings).rows
+        assert (row.after, row.saved, row.searches, row.refines) == (trace.action, Saved(), False, False)
+        assert row.documents_kept == len(trace.kept("internal"))
+        assert row.pages_kept in (None, len(trace.kept("external")))
+
+
+def test_entries_are_what_they_were_where_they_share_their_parts() -> None:
+    shared = Shared()
+    for trace in stored():
+        entry, again = Entry.of(trace), Entry.of(trace)
+        kept, same = shared.entry(entry), shared.entry(again)
+        assert repr(kept) == repr(entry)  # so True is not 1, nor 1.0
+        for part in ("settings", "rounds", "sources"):
+            assert getattr(same, part) == getattr(entry, part)
+        assert same.settings is kept.settings
+        assert all(
+            mine is other for mine, other in zip(same.rounds + same.sources, kept.rounds + kept.sources, strict=True)
+        )
+
+
+def test_runs_that_differ_in_their_scores_share_what_the_chunks_are() -> None:
+    shared, case = Shared(), Case("balanced", [GOOD, SOSO])
+    entry, (source, *_) = Entry.of(case.trace), Entry.of(case.trace).sources
+    other = replace(entry, sources=(replace(source, scores=tuple(0.123 for _ in source.scores)),))
+    (first, *_), (second,) = shared.entry(entry).sources, shared.entry(other).sources
+    assert first.scores != second.scores and first is not second
+    assert source.words is not entry.sources[0].words and first.words is second.words
+    assert source.needs is not entry.sources[0].needs and first.needs is second.needs
+
+
+def test_the_matrix_holds_every_run_once_and_names_it() -> None:
+    outcome = ledger().redecide(BALANCED.changed(upper=0.9, lower=0.6))
+    cells = outcome.matrix
+    assert sum(len(ids) for ids in cells.values()) == len(stored()) == len(outcome.rows)
+    assert {cell[1] for cell in cells} == {C, A, I, "unknown"}
+    assert sum(outcome.reasons.values()) == sum(len(ids) for cell, ids in cells.items() if cell[1] == "unknown")
+    known = [(was, is_) for was, is_ in cells if isinstance(is_, Action) and was != is_]
+    assert sum(len(cells[cell]) for cell in known) == len(outcome.flips)
+
+
+def one(case: Case, **changes: Any) -> FlipRow:
+    (row,) = StoredDecisions([Entry.of(case.trace)]).redecide(case.settings.changed(**changes)).rows
+    return row
+
+
+def test_a_run_that_becomes_correct_saves_its_search() -> None:
+    case = Case("balanced", [SOSO, BAD], web=FixedWeb(texts=WEB))
+    row = one(case, upper=0.3, lower=0.1)
+    assert (row.before, row.after, row.web) == (A, C, "not needed")
+    rewrite, search, pages = case.trace.steps[-5:-2]
+    assert [rewrite.step, search.step, pages.step] == ["rewrite", "search", "refine"]
+    assert row.saved.searches == 1
+    assert row.saved.seconds == pytest.approx(sum(each.seconds or 0 for each in (rewrite, search, pages)))
+
+
+def test_a_run_that_would_search_adds_one_of_unknown_cost() -> None:
+    row = one(Case("balanced", [GOOD], web=FixedWeb(texts=WEB)), upper=0.97)
+    assert (row.after, row.web, row.pages_kept, row.kept, row.searches) == (A, "unknown", None, None, True)
+    assert row.saved == Saved()
+
+
+def test_a_loop_that_would_not_be_taken_saves_its_second_round() -> None:
+    case = Case("balanced", [BAD], again=[GOOD], web=FixedWeb(texts=WEB))
+    row = one(case, loop_on=())
+    assert (row.before, row.after, row.round, row.web) == (C, I, 0, "unknown")
+    left_out = [step for step in case.trace.steps if step.round == 1 and step.step not in ("answer", "verify")]
+    rewrite = next(step for step in case.trace.steps if step.step == "rewrite")
+    assert row.saved.seconds == pytest.approx(sum(step.seconds or 0 for step in (*left_out, rewrite)))
+
+
+def test_whole_steps_that_would_be_left_out_are_saved() -> None:
+    case = Case("balanced", [SOSO], web=FixedWeb(texts=WEB))
+    documents, pages = (step.seconds or 0 for step in case.trace.steps if step.step == "refine")
+    assert one(case, refine_web=False).saved.seconds == pytest.approx(pages)
+    assert one(case, refine_on=()).saved.seconds == pytest.approx(documents)
+    graded = one(case, evaluator="none").saved.seconds
+    rest = sum(step.seconds or 0 for step in case.trace.steps if step.step not in ("retrieve", "answer", "verify"))
+    assert graded == pytest.approx(rest)
+
+
+def test_a_second_round_that_would_still_be_taken_is_not_saved() -> None:
+    case = Case("balanced", [BAD], again=[SOSO], changes={"refine_on": ()}, web=FixedWeb(texts=WEB))
+    row = one(case, upper=0.3)
+    assert (row.before, row.after, row.round) == (A, C, 1)
+    web = case.trace.steps[case.path.index("search") - 1 : case.path.index("answer")]
+    assert row.saved.seconds == pytest.approx(sum(step.seconds or 0 for step in web))
+
+
+def test_documents_that_would_be_refined_for_the_first_time_are_counted() -> None:
+    case = Case("balanced", [SOSO], changes={"refine_on": ()})
+    row = one(case, refine_on=("AMBIGUOUS",))
+    assert (row.documents, row.documents_kept, row.kept, row.refines) == ("unknown", None, None, True)
+    cut_anew = one(Case("balanced", [SOSO]), strip_sentences=2)
+    assert (cut_anew.documents, cut_anew.refines) == ("unknown", False)
+
+
+def test_pages_that_a_model_would_judge_are_not_counted_as_known() -> None:
+    case = Case("balanced", [SOSO], changes={"refine_on": ()}, web=FixedWeb(texts=WEB))
+    outcome = StoredDecisions([Entry.of(case.trace)]).redecide(case.settings.changed(strip_judge="llm"))
+    assert (outcome.rows[0].web, outcome.rows[0].pages_kept, outcome.kept) == ("unknown", None, KeptStrips())
+    assert outcome.open == {PAGES_NOT_JUDGED: 1}
+    same = StoredDecisions([Entry.of(case.trace)]).redecide(case.settings)
+    assert same.kept == KeptStrips(len(case.trace.kept()), len(case.trace.kept()), 1)
+
+
+def called(case: Case, *steps: Step) -> Case:
+    """The same run, as if these outside calls had been made in it."""
+    calls = (Call(step=step, provider="p", model="" if step == "search" else "m", seconds=1.0) for step in steps)
+    case.trace = replace(case.trace, calls=tuple(calls))
+    return case
+
+
+def test_calls_are_saved_where_the_run_tells_whose_they_were() -> None:
+    case = called(Case("balanced", [SOSO], web=FixedWeb(texts=WEB)), "evaluate", "rewrite", "search", "answer")
+    saved = one(case, upper=0.3).saved
+    assert (saved.calls, saved.searches, saved.uncounted) == (2, 1, 0)
+    both = called(Case("balanced", [SOSO], web=FixedWeb(texts=WEB)), "refine", "refine", "search")
+    saved = one(both, upper=0.3).saved
+    assert (saved.calls, saved.uncounted) == (1, 1)
+
+
+def test_a_remembered_search_saves_none() -> None:
+    case = Case("balanced", [SOSO], web=FixedWeb(texts=WEB))
+    (search,) = case.trace.searches
+    case.trace = replace(case.trace, searches=(replace(search, found_at="2026-01-01"),))
+    row = one(case, upper=0.3)
+    assert (row.before, row.after, row.saved.searches) == (A, C, 0)
+
+
+def test_a_model_that_had_nothing_to_choose_from_changes_nothing() -> None:
+    """A blank chunk has no strips: whoever judges them, none is kept."""
+    row = one(Case("balanced", ["   "], score=lambda text: 0.9), strip_judge="llm")
+    assert (row.documents, row.documents_kept) == ("known", 0)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "found", "changes", "reason"),
+    [
+        ("balanced", [GOOD] * 10, {"k": 11}, Unknown(Missing.NOT_RETRIEVED, 10)),
+        ("balanced", [GOOD], {"evaluator": "joint", "aggregation": "joint"}, NO_JOINT),
+        ("joint", [GOOD], {"evaluator": "chunk", "aggregation": "any"}, NO_GRADES),
+        ("balanced", [SOSO], {"lower": 0.4}, NO_LOOP),
+    ],
+)
+def test_why_an_action_cannot_be_known(strategy: str, found: list[str], changes: dict[str, Any], reason: str) -> None:
+    row = one(Case(strategy, found), **changes)
+    assert (row.after, row.becomes, row.reason, row.kept, row.saved) == (None, "unknown", reason, None, Saved())
+
+
+def test_a_run_with_settings_of_another_version_is_decided_anew_with_their_defaults() -> None:
+    trace = stored()[0]
+    old = replace(trace, strategy="gone", settings={**trace.settings, "upper": 7, "lower": 0.1, "gone": True})
+    entry = Entry.of(old)
+    assert (entry.settings.upper, entry.settings.lower) == (Settings().upper, 0.1)
+    assert len(StoredDecisions([entry]).redecide(Settings()).rows) == 1
+
+
+def test_an_empty_ledger_has_an_outcome() -> None:
+    outcome = StoredDecisions([]).redecide(Settings())
+    assert (outcome.matrix, outcome.flips, outcome.saved, outcome.kept.runs) == ({}, (), Saved(), 0)

@@ -1,0 +1,126 @@
+"""Short answers of the local evaluator: where their words begin and end, and how sure they are."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crag.core.errors import ModelError
+from crag.core.protocols import AnswerReader
+from crag.evaluation.local import LocalEvaluator
+from crag.evaluation.short import LONGEST, SHORT_FEATURES, ShortLayer, features, load_short, trim_answer
+from crag.models.cross_encoder import FOLDER, Reading
+from crag.testing.reader_contract import AnswerReaderContract
+from tests.support.local_models import parts
+
+READING = Reading(relevance=2.0, span=4.0, closeness=0.5, start=0, end=1, tokens=20)
+
+
+class TestLocalEvaluator(AnswerReaderContract):
+    def make(self) -> AnswerReader:
+        reader: AnswerReader = parts()["evaluator"]
+        return reader
+
+
+@pytest.mark.parametrize(
+    ("text", "pointed", "said"),
+    [
+        ("an average of 4.0 percent in all", "4.0", "4.0 percent"),
+        ("It cost $1,577 million then.", "1,577", "$1,577 million"),
+        ("a rise of 12% here", "12", "12%"),
+        ("in Wausau, Wisconsin.", "Wausau,", "Wausau"),
+        ("made by Wisconsin.", "Wisconsin.", "Wisconsin"),
+        ("lives in the U.S. now", "the U.S.", "the U.S."),
+        ("called “Lost control” there", "“Lost control", "Lost control"),
+        ("Bank of Canada (BoC) rate", "Canada (BoC)", "Canada (BoC)"),
+        ("a rate (of 5) there", "5)", "5"),
+        ("OPM processed 52,811 of 92,125 claims", "92,125", "52,811 of 92,125"),
+        ("the airplane skidded", "plane", "airplane"),
+    ],
+)
+def test_the_words_are_told_as_one_would_quote_them(text: str, pointed: str, said: str) -> None:
+    start = text.index(pointed)
+    first, last = trim_answer(text, start, start + len(pointed))
+    assert text[first:last] == said
+
+
+@given(st.text(alphabet="a1 .,$%()of", max_size=30), st.integers(0, 30), st.integers(0, 30))
+def test_the_words_stay_in_the_text(text: str, one: int, other: int) -> None:
+    start, end = min(one, other, len(text)), min(max(one, other), len(text))
+    first, last = trim_answer(text, start, end)
+    assert 0 <= first <= last <= len(text)
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "fits"),
+    [
+        ("How many claims were made?", "40 claims", 1.0),
+        ("How many claims were made?", "claims", -1.0),
+        ("In what year was it built?", "the harbour", -1.0),
+        ("Who built it?", "Eiffel", 1.0),
+        ("Who built it?", "the men", -1.0),
+        ("Why was it built?", "the fair", 0.0),
+    ],
+)
+def test_a_number_or_name_that_is_asked_for_should_be_said(question: str, said: str, fits: float) -> None:
+    found = dict(zip(SHORT_FEATURES, features(question, said, (0, len(said)), READING, 0.5), strict=True))
+    assert found["fits"] == fits
+
+
+def test_the_shipped_layer_trusts_a_clear_span_more_than_a_faint_one() -> None:
+    layer, question, text = load_short(), "When was the tower built?", "It was built in 1889 by the tower."
+    assert layer is not None
+    year = (text.index("1889"), text.index("1889") + 4)
+    clear = layer.read(question, text, replace(READING, start=year[0], end=year[1]), 0.9)
+    faint = layer.read(question, text, replace(READING, span=-6.0, start=year[0], end=year[1]), 0.2)
+    assert clear and faint
+    assert clear.confidence > faint.confidence
+
+
+def test_words_of_the_question_are_no_answer_but_to_a_choice() -> None:
+    layer, text = ShortLayer((0.0,) * len(SHORT_FEATURES), 0.0), "The tower was built."
+    words = replace(READING, start=4, end=9)
+    assert layer.read("When was the tower built?", text, words, 0.9) is None
+    assert layer.read("Was the bridge or the tower built?", text, words, 0.9) is not None
+
+
+@pytest.mark.parametrize("text", ["— —", "a" * (LONGEST + 1)])
+def test_no_words_and_too_many_are_no_short_answer(text: str) -> None:
+    layer = ShortLayer((0.0,) * len(SHORT_FEATURES), 0.0)
+    assert layer.read("Why?", text, replace(READING, end=len(text)), 0.9) is None
+
+
+def with_head(folder: Path, **changes: object) -> Path:
+    """A copy of the model's folder whose head.json says something else."""
+    copy = folder / "model"
+    copy.mkdir()
+    for name in ("manifest.json", "head.json"):
+        shutil.copy(FOLDER / name, copy / name)
+    head = {**json.loads((copy / "head.json").read_text()), **changes}
+    data = json.dumps({name: value for name, value in head.items() if value is not None}).encode()
+    (copy / "head.json").write_bytes(data)
+    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest["sha256"] = {"head.json": hashlib.sha256(data).hexdigest()}
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    return copy
+
+
+def test_without_a_fitted_layer_there_is_no_short_answer(tmp_path: Path) -> None:
+    assert load_short(with_head(tmp_path, short=None)) is None
+
+
+@pytest.mark.parametrize("short", [{}, 7, {"features": ["span"], "weights": [1.0], "bias": 0.0}])
+def test_a_layer_of_another_make_is_an_error(tmp_path: Path, short: object) -> None:
+    with pytest.raises(ModelError):
+        load_short(with_head(tmp_path, short=short))
+
+
+def test_a_model_that_can_not_be_loaded_reads_nothing(tmp_path: Path) -> None:
+    assert LocalEvaluator(folder=tmp_path).read("Why?", "Because.") is None

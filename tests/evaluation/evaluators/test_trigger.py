@@ -1,0 +1,82 @@
+"""The action trigger against the paper's rule, its aggregations, and what a failed grade may do."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crag.core.types import Action, Aggregation, Grade
+from crag.evaluation.trigger import decide, verdict
+
+C, A, I = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT  # noqa: E741
+ANY, WORST, MEAN, JOINT = Aggregation.ANY, Aggregation.WORST, Aggregation.MEAN, Aggregation.JOINT
+
+
+def grades(*scores: float | None) -> list[Grade]:
+    return [
+        Grade(passage_id=str(place), score=score, error="failed" if score is None else None)
+        for place, score in enumerate(scores)
+    ]
+
+
+@pytest.mark.parametrize(("score", "expected"), [(1.0, C), (0.7, C), (0.6999, A), (0.3, A), (0.2999, I), (0.0, I)])
+def test_both_thresholds_are_inclusive(score: float, expected: Action) -> None:
+    assert verdict(score, upper=0.7, lower=0.3) is expected
+
+
+@pytest.mark.parametrize(
+    ("aggregation", "scores", "action", "deciding"),
+    [
+        (ANY, (0.1, 0.9, 0.2), C, "1"),
+        (ANY, (0.1, 0.5, 0.2), A, "1"),
+        (ANY, (0.1, 0.2), I, "1"),
+        (ANY, (0.1, None), A, "0"),
+        (ANY, (0.9, None), C, "0"),
+        (WORST, (0.9, 0.8, 0.1), I, "2"),
+        (WORST, (0.9, 0.5), A, "1"),
+        (WORST, (0.9, 0.8), C, "1"),
+        (WORST, (0.9, None), A, "0"),
+        (WORST, (0.1, None), I, "0"),
+        (MEAN, (0.9, 0.7), C, None),
+        (MEAN, (0.9, 0.1), A, None),
+        (MEAN, (0.1, 0.1), I, None),
+        (MEAN, (0.9, 0.9, 0.9, None), A, None),
+        (MEAN, (0.1, 0.1, 0.1, 0.1, 0.1, None), I, None),
+        (JOINT, (0.8,), C, None),
+        (JOINT, (None,), A, None),
+        (ANY, (), I, None),
+        (ANY, (None, None), A, None),
+    ],
+)
+def test_aggregations(
+    aggregation: Aggregation, scores: tuple[float | None, ...], action: Action, deciding: str | None
+) -> None:
+    decision = decide(grades(*scores), upper=0.7, lower=0.3, aggregation=aggregation)
+    assert (decision.action, decision.deciding_id) == (action, deciding)
+    assert decision.unknown == scores.count(None)
+
+
+scores_with_failures = st.lists(st.one_of(st.none(), st.floats(0, 1)), max_size=8)
+
+
+@given(scores_with_failures, st.sampled_from([ANY, WORST, MEAN]), st.floats(0, 1), st.floats(0, 1), st.data())
+def test_a_failed_grade_never_settles_the_action(
+    scores: list[float | None], aggregation: Aggregation, one: float, other: float, data: st.DataObject
+) -> None:
+    """Whatever a failed grade might have been, a settled action stays what it was."""
+    upper, lower = max(one, other), min(one, other)
+    decision = decide(grades(*scores), upper=upper, lower=lower, aggregation=aggregation)
+    if decision.action is A or not scores:
+        return
+    filled = [data.draw(st.floats(0, 1)) if score is None else score for score in scores]
+    assert decide(grades(*filled), upper=upper, lower=lower, aggregation=aggregation).action is decision.action
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.floats(0, 1), st.floats(0, 1))
+def test_the_deciding_chunk_alone_leads_to_the_action(scores: list[float], one: float, other: float) -> None:
+    upper, lower = max(one, other), min(one, other)
+    for aggregation in (ANY, WORST):
+        decision = decide(grades(*scores), upper=upper, lower=lower, aggregation=aggregation)
+        assert decision.deciding_id is not None
+        assert verdict(scores[int(decision.deciding_id)], upper=upper, lower=lower) is decision.action

@@ -1,0 +1,110 @@
+"""The keyword rewriter: what it keeps of a question, and how it turns away from what failed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crag.core.protocols import Rewriter
+from crag.retrieval.rewriting import KeywordRewriter
+from crag.testing.fakes import chunk_of
+from crag.testing.rewriter_contract import RewriterContract
+from crag.text.keywords import keywords, variants
+
+
+def query(question: str, limit: int = 3, **more: object) -> str:
+    return KeywordRewriter().rewrite(question, max_keywords=limit, **more)  # type: ignore[arg-type]
+
+
+class TestKeywordRewriter(RewriterContract):
+    @pytest.fixture
+    def rewriter(self) -> Rewriter:
+        return KeywordRewriter()
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("What is Henry Feilden's occupation?", "Henry Feilden, occupation"),
+        (
+            "How many claims did the Office of Personnel Management process in 2019?",
+            "claims, Office of Personnel Management, 2019",
+        ),
+        ('What does "adverse event" mean in the protocol?', "adverse event, mean, protocol"),
+        ("Why did the Piper PA-22-150 hit trees near Tallahassee?", "Piper PA-22-150, hit trees, Tallahassee"),
+        ("What was the revenue of AT&T and 3M in FY 2018, in millions?", "revenue, AT&T, FY 2018"),
+        ("How old are you?", "old"),
+    ],
+)
+def test_what_is_kept(question: str, expected: str) -> None:
+    assert query(question) == expected
+
+
+def test_names_do_not_crowd_out_what_is_asked() -> None:
+    found = query("Did Apple, Google, Amazon or Microsoft pay the highest dividend?", 3)
+    assert "dividend" in found and len(found.split(", ")) == 3
+
+
+def test_the_order_of_the_question_is_kept() -> None:
+    found = query("Which dividend did Apple pay to shareholders in 2019, and which did Google?", 10).split(", ")
+    question = "Which dividend did Apple pay to shareholders in 2019, and which did Google?"
+    assert [question.index(part) for part in found] == sorted(question.index(part) for part in found)
+
+
+def test_what_the_failed_chunks_lack_comes_first() -> None:
+    failed = [
+        chunk_of("Retirement claims are processed within sixty days."),
+        chunk_of("The processing of a retirement claim starts when the agency sends it."),
+    ]
+    found = query("How are retirement claims of disabled firefighters handled?", 3, failed=failed)
+    assert "disabled firefighters" in found
+    assert "retirement claims" not in found
+
+
+def test_a_name_that_the_failed_chunks_hold_stays_where_there_is_room() -> None:
+    failed = [chunk_of("The Kiruna mine ships ore by train.")]
+    assert query("Which dividends did Kiruna declare?", 3, failed=failed) == "dividends, Kiruna, declare"
+
+
+def test_where_nothing_is_lacking_other_forms_are_tried() -> None:
+    failed = [chunk_of("The dividend policy of the company is under review by the board.")]
+    question = "What is the dividend policy?"
+    first = query(question)
+    again = query(question, failed=failed, tried=[question, first])
+    assert again not in (question, first)
+    assert "dividend polic" in again
+
+
+def test_case_and_punctuation_make_no_new_query() -> None:
+    first = query("Who owns the Kiruna mine?")
+    again = query("Who owns the Kiruna mine?", tried=[first.upper().replace(",", " ;")])
+    assert again.casefold() != first.casefold()
+
+
+def test_a_hundred_tries_give_a_hundred_queries() -> None:
+    tried: list[str] = []
+    for _ in range(100):
+        tried.append(query("Who owns the mine?", tried=tried))
+    assert len({each.casefold() for each in tried}) == 100
+
+
+def test_variants_are_words() -> None:
+    assert variants("policy") == ["policies"]
+    assert variants("claims") == ["claim"]
+    assert variants("cost-benefit") == ["cost", "benefit"]
+    assert variants("business") == variants("women") == variants("日本") == []
+
+
+@given(st.text(max_size=300), st.integers(1, 10))
+def test_any_question_gives_a_query(question: str, limit: int) -> None:
+    found = KeywordRewriter().rewrite(question, max_keywords=limit)
+    assert found
+    assert "\n" not in found.strip("\n") or not keywords(question)
+
+
+@given(st.text(alphabet="abc XY.,\"'-12&of", max_size=200))
+def test_keywords_come_from_the_question_in_its_order(question: str) -> None:
+    places = [keyword.place for keyword in keywords(question)]
+    assert places == sorted(places)
+    assert all(keyword.text.split()[0] in question for keyword in keywords(question))

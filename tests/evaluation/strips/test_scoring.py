@@ -1,0 +1,102 @@
+"""Strips scored in their text or alone: each gets its own score, whatever stands in front of it and however long."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from crag.core.types import Chunk, WebPage
+from crag.evaluation.scoring import PAGE_STRIPS, READ_CHARS, InContext, OneByOne, likeliest
+from crag.testing.fakes import FixedWeb, ScriptedEvaluator, ScriptedStripGrader, chunk_of
+from crag.testing.strips_contract import StripGraderContract
+
+QUESTION = "How long is the northern bridge?"
+SENTENCES = ["The bridge opened early.", "It is 467 m long.", "Ferries stopped."]
+
+
+def spans_of(text: str, parts: list[str]) -> list[tuple[int, int]]:
+    return [(text.index(part), text.index(part) + len(part)) for part in parts]
+
+
+def page(text: str) -> WebPage:
+    (found,) = FixedWeb(texts=[text]).search("q", 1)
+    return found
+
+
+def seen(source: Chunk | WebPage, parts: list[str]) -> tuple[list[str], list[str]]:
+    """The texts that a grader sees as strips, and the passages it reads."""
+    strips: list[str] = []
+
+    def score(strip: str, passage: str) -> float:
+        strips.append(strip)
+        return 0.5
+
+    grader = ScriptedStripGrader(score=score)
+    assert InContext(grader).scores(QUESTION, source, spans_of(source.text, parts)) == [0.5] * len(parts)
+    return strips, grader.read
+
+
+class TestScripted(StripGraderContract):
+    def make(self) -> ScriptedStripGrader:
+        return ScriptedStripGrader(score=lambda strip, passage: 0.9 if "1889" in strip else 0.1)
+
+
+def test_a_chunk_is_read_as_it_was_graded_and_its_strips_stand_behind_its_context() -> None:
+    chunk = replace(chunk_of(" ".join(SENTENCES)), context="Report › Bridges")
+    strips, read = seen(chunk, SENTENCES)
+    assert strips == SENTENCES
+    assert read == [chunk.graded_text()]
+
+
+def test_the_rows_of_a_table_are_its_lines_without_amounts() -> None:
+    rows = [
+        "(in millions); 2017; 2018",
+        "Net sales: 2017 177,866; 2018 232,887",
+        "1,000; 2,000",
+        "Equity: 2017 5; 2018 6",
+    ]
+    chunk = replace(chunk_of("\n".join(rows)), context="Report", kind="table")
+    strips, read = seen(chunk, rows)
+    assert read == [chunk.graded_text()]
+    assert strips == ["in millions", "Net sales", "", "Equity"]
+
+
+def test_a_table_of_amounts_alone_is_read_as_it_is() -> None:
+    chunk = replace(chunk_of("1,000; 2,000\n3; 4"), kind="table")
+    assert seen(chunk, ["1,000; 2,000", "3; 4"])[0] == ["1,000; 2,000", "3; 4"]
+
+
+def test_a_web_page_is_read_behind_its_title() -> None:
+    strips, read = seen(page(" ".join(SENTENCES)), SENTENCES)
+    assert strips == SENTENCES
+    assert read == ["Page 1\n" + " ".join(SENTENCES)]
+
+
+def test_of_a_long_web_page_the_pieces_with_the_question_s_words_are_read() -> None:
+    filler = [f"Number {place} of the notices says nothing at all about it." for place in range(1_000)]
+    told = [*filler[:900], "The northern bridge is long: 467 m.", *filler[900:]]
+    grader = ScriptedStripGrader(score=lambda strip, passage: float("467" in strip and "bridge" in strip))
+    text = " ".join(told)
+    found = InContext(grader).scores(QUESTION, page(text), spans_of(text, told))
+    assert found[900] == 1.0
+    assert found.count(None) > 500
+    assert sum(map(len, grader.read)) <= READ_CHARS * 1.01
+
+
+def test_alone_a_strip_is_a_passage_and_a_failed_one_has_no_score() -> None:
+    evaluator = ScriptedEvaluator(score=lambda text: None if "467" in text else 0.25)
+    source = replace(chunk_of(" ".join(SENTENCES)), context="Report")
+    found = OneByOne(evaluator).scores(QUESTION, source, spans_of(source.text, SENTENCES))
+    assert found == [0.25, None, 0.25]
+    assert [text for _, text in evaluator.graded] == SENTENCES
+
+
+def test_alone_at_most_so_many_strips_of_a_page_are_graded() -> None:
+    told = [f"Number {place} of the notices." for place in range(100)] + ["The northern bridge is 467 m long."]
+    text = " ".join(told)
+    found = OneByOne(ScriptedEvaluator(score=lambda text: 0.5)).scores(QUESTION, page(text), spans_of(text, told))
+    assert found.count(None) == len(told) - PAGE_STRIPS
+    assert found[-1] == 0.5
+
+
+def test_the_likeliest_keep_their_order() -> None:
+    assert likeliest(["bridge", "none", "northern bridge", "long bridge"], QUESTION, 2) == [2, 3]

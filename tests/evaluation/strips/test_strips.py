@@ -1,0 +1,175 @@
+"""Strips: offsets that lose nothing, the paper's rules, and the filter."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crag.core.settings import Settings
+from crag.core.types import Strip
+from crag.evaluation.strips import StripRefiner, filter_strips
+from crag.text.words import count_words
+
+Way = Literal["sentences", "windows", "selection"]
+
+TEXTS = st.text(
+    alphabet=st.one_of(st.sampled_from("ab Zé.!?,;|\t\n\r  “”()[]0123•-\x00\u00a0\u3002日本한ก"), st.characters()),
+    max_size=400,
+)
+PROSE = st.lists(
+    st.sampled_from("The cat sat. It rained a lot | and\n then Ended? 3.5 Dr. No! x\n\n".split(" ")), max_size=200
+)
+
+
+def cut(text: str, way: Way = "sentences", group: int = 1) -> list[str]:
+    spans = StripRefiner().decompose(text, Settings(strips=way, strip_sentences=group))
+    return [text[start:end] for start, end in spans]
+
+
+@given(st.one_of(TEXTS, PROSE.map(" ".join)), st.sampled_from(["sentences", "windows", "selection"]), st.integers(1, 5))
+def test_strips_lie_in_order_and_cover_every_character(text: str, way: Way, group: int) -> None:
+    spans = StripRefiner().decompose(text, Settings(strips=way, strip_sentences=group))
+    place = 0
+    for start, end in spans:
+        assert place <= start < end <= len(text)
+        assert not text[place:start].strip()
+        assert text[start:end] == text[start:end].strip()
+        place = end
+    assert not text[place:].strip()
+
+
+@given(st.integers(1, 400))
+def test_windows_have_fifty_words_and_no_short_tail(count: int) -> None:
+    strips = cut(" ".join(f"w{place}" for place in range(count)), "windows")
+    sizes = [len(strip.split()) for strip in strips]
+    assert sum(sizes) == count
+    assert all(size == 50 for size in sizes[:-1])
+    assert sizes[-1] < 60
+    assert len(sizes) == 1 or sizes[-1] >= 10
+
+
+def test_a_text_under_ten_words_is_one_window() -> None:
+    assert cut("only four words here", "windows") == ["only four words here"]
+
+
+def test_scripts_without_spaces_are_cut_by_characters() -> None:
+    assert [len(strip) for strip in cut("日" * 120, "windows")] == [50, 70 - 20, 20]
+
+
+def test_sentences_in_groups() -> None:
+    text = " ".join(f"This is the long sentence number {place} of the text." for place in range(7))
+    assert [strip.count(".") for strip in cut(text, group=3)] == [3, 3, 1]
+    assert [strip.count(".") for strip in cut(text, group=1)] == [1] * 7
+
+
+def test_a_short_sentence_joins_the_one_before() -> None:
+    assert cut(
+        "The committee met on Monday to settle the budget. It failed. Nobody was surprised by the outcome then."
+    ) == [
+        "The committee met on Monday to settle the budget. It failed.",
+        "Nobody was surprised by the outcome then.",
+    ]
+
+
+def test_a_heading_joins_what_follows() -> None:
+    text = "The first part ends with this sentence.\nBudget\nThe second part begins with this sentence."
+    assert cut(text) == [
+        "The first part ends with this sentence.",
+        "Budget\nThe second part begins with this sentence.",
+    ]
+
+
+def test_fragments_alone_are_one_strip() -> None:
+    assert cut("Yes. No. Maybe.") == ["Yes. No. Maybe."]
+
+
+def test_each_table_row_is_a_strip() -> None:
+    text = (
+        "The table below shows what was spent in every year.\n"
+        "Spending by year\nYear | Staff | Dollars\n2018 | 40 | 1,000\n2019 | 41 | 1,200\n"
+        "The table above shows that spending rose a little."
+    )
+    assert cut(text, group=3) == [
+        "The table below shows what was spent in every year.\nSpending by year",
+        "Year | Staff | Dollars",
+        "2018 | 40 | 1,000",
+        "2019 | 41 | 1,200",
+        "The table above shows that spending rose a little.",
+    ]
+
+
+def test_a_row_written_out_with_its_headers_is_a_strip() -> None:
+    rows = ["Year 2018; Staff 40; Dollars 1,000", "Year 2019; Staff 41; Dollars 1,200"]
+    prose = "The office paid for rent; for staff; for travel.\nIt paid in June; in July; and in August of that year."
+    assert cut("\n".join([*rows, prose]), group=5) == [*rows, prose]
+
+
+def test_selection_is_the_whole_text() -> None:
+    assert cut("  One. Two.\n\nThree. ", "selection") == ["One. Two.\n\nThree."]
+
+
+@pytest.mark.parametrize("way", ["sentences", "windows", "selection"])
+def test_a_blank_text_has_no_strip(way: Way) -> None:
+    assert cut(" \n\t ", way) == []
+
+
+def test_words_count_characters_where_no_spaces_are() -> None:
+    assert count_words("three plain words") == 3
+    assert count_words("日本の首都") == 5
+
+
+def strip(name: str, score: float | None, source: str = "a") -> Strip:
+    return Strip(id=name, source_id=source, origin="internal", start=0, end=1, text=name, score=score, kept=False)
+
+
+def kept(strips: list[Strip], floor: float, top_k: int) -> str:
+    found = filter_strips(strips, floor=floor, top_k=top_k)
+    assert [each.id for each in found] == [each.id for each in strips]
+    return "".join(each.id for each in found if each.kept)
+
+
+def test_kept_are_the_best_at_or_above_the_floor() -> None:
+    strips = [strip("a", 0.3), strip("b", 0.9, "b"), strip("c", 0.29), strip("d", 0.5, "b")]
+    assert kept(strips, 0.3, 0) == "abd"
+    assert kept(strips, 0.3, 2) == "bd"
+    assert kept(strips, 0.95, 0) == ""
+
+
+def test_the_earlier_of_two_equals_is_kept() -> None:
+    assert kept([strip("a", 0.5), strip("b", 0.5), strip("c", 0.5)], 0.1, 2) == "ab"
+
+
+def test_a_failed_score_is_kept_only_where_its_source_has_no_score() -> None:
+    strips = [strip("a", None, "x"), strip("b", 0.1, "x"), strip("c", None, "y"), strip("d", None, "y")]
+    assert kept(strips, 0.3, 0) == "cd"
+
+
+def test_a_failed_score_never_takes_the_place_of_a_scored_one() -> None:
+    strips = [strip("a", None, "x"), strip("b", 0.4, "y"), strip("c", None, "x")]
+    assert kept(strips, 0.3, 1) == "b"
+    assert kept(strips, 0.3, 2) == "ab"
+
+
+def test_what_was_kept_before_does_not_count() -> None:
+    found = filter_strips(filter_strips([strip("a", 0.4)], floor=0.3, top_k=1), floor=0.5, top_k=1)
+    assert not found[0].kept
+
+
+@given(
+    st.lists(st.tuples(st.one_of(st.none(), st.floats(0, 1)), st.sampled_from("xyz"))),
+    st.floats(0, 1),
+    st.integers(0, 5),
+)
+def test_the_filter_keeps_its_word(given_strips: list[tuple[float | None, str]], floor: float, top_k: int) -> None:
+    strips = [strip(str(place), score, source) for place, (score, source) in enumerate(given_strips)]
+    found = filter_strips(strips, floor=floor, top_k=top_k)
+    chosen = [each for each in found if each.kept]
+    assert not top_k or len(chosen) <= top_k
+    assert all(each.score is None or each.score >= floor for each in chosen)
+    left = [each.score for each in found if not each.kept and each.score is not None and each.score >= floor]
+    if left:
+        assert top_k and len(chosen) == top_k
+        assert max(left) <= min(each.score for each in chosen if each.score is not None)

@@ -1,0 +1,256 @@
+"""The extractive answer: what it quotes, in which order, how it cites, and when it keeps silent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crag.core.protocols import Generator
+from crag.core.settings import Settings
+from crag.core.types import Answer, LineBox, Rect, Strip
+from crag.generation.citations import split_cited_sentences
+from crag.generation.extractive import MAX_QUOTE, ExtractiveGenerator
+from crag.generation.verification import CitationVerifier
+from crag.testing.fakes import ScriptedEvaluator, chunk_of
+from crag.testing.generator_contract import BRIDGE, KNOWLEDGE, PAGE, SOURCES, GeneratorContract, strip_of, whole
+
+QUESTION = "When was the bridge opened?"
+
+
+def plain_strip(text: str, score: float | None, name: str = "s") -> Strip:
+    return Strip(id=name, source_id=name, origin="internal", start=0, end=len(text), text=text, score=score, kept=True)
+
+
+def answered(knowledge: list[Strip], question: str = QUESTION, **changes: object) -> Answer:
+    return whole(ExtractiveGenerator(), question, knowledge, Settings().changed(**changes))
+
+
+class TestExtractiveGenerator(GeneratorContract):
+    @pytest.fixture(params=["alone", "with evaluator"])
+    def generator(self, request: pytest.FixtureRequest) -> Generator:
+        return ExtractiveGenerator(None if request.param == "alone" else ScriptedEvaluator(score=lambda text: 0.5))
+
+
+def test_the_best_sentences_by_source_and_in_reading_order() -> None:
+    answer = answered(KNOWLEDGE)
+    assert answer.text == (
+        "The bridge was opened in 1890 [1]. It is 2,467 metres long [2].\n\n"
+        "Eight men were saved from the water while the bridge was built [3]."
+    )
+    assert answer.by == "extractive"
+    assert not answer.low_confidence
+
+
+def test_at_most_so_many_sentences_the_best_ones() -> None:
+    assert answered(KNOWLEDGE, answer_sentences=1).text == "The bridge was opened in 1890 [1]."
+    assert [citation.origin for citation in answered(KNOWLEDGE, answer_sentences=2).citations] == [
+        "internal",
+        "external",
+    ]
+
+
+def test_what_scores_far_under_the_best_is_left_out() -> None:
+    strips = [plain_strip("The bridge was opened in 1890.", 0.9, "a"), plain_strip("Cows graze near it.", 0.61, "b")]
+    assert answered(strips).text == "The bridge was opened in 1890 [1]."
+
+
+def test_the_same_said_twice_is_quoted_once() -> None:
+    strips = [
+        plain_strip("The bridge was opened in 1890.", 0.8, "a"),
+        plain_strip("In 1890 the bridge was opened.", 0.79, "b"),
+        plain_strip("Its length is 2,467 metres.", 0.6, "c"),
+    ]
+    assert [citation.strip_id for citation in answered(strips, answer_sentences=2).citations] == ["a", "c"]
+
+
+def test_brackets_of_the_source_are_no_citations() -> None:
+    answer = answered([plain_strip("It was opened in 1890 [7], says the [3, 4] record.", 0.9)])
+    assert answer.text == "It was opened in 1890 (7), says the (3, 4) record [1]."
+
+
+def test_each_sentence_of_a_quote_carries_the_mark_and_rows_are_sentences() -> None:
+    strips = [
+        plain_strip("It was opened in 1890. Dr. Smith cut the ribbon.", 0.9, "a"),
+        plain_strip("1890 | 55", 0.8, "b"),
+    ]
+    answer = answered(strips)
+    assert answer.text == "It was opened in 1890 [1]. Dr. Smith cut the ribbon [1].\n\n1890 | 55 [2]."
+    assert [numbers for _, numbers in split_cited_sentences(answer.text)] == [(1,), (1,), (2,)]
+
+
+def test_a_long_strip_is_quoted_by_its_best_sentence() -> None:
+    filler = " ".join(f"Filler number {place} says nothing that anybody asked about." for place in range(12))
+    strip = plain_strip(f"{filler} The bridge was opened in 1890. {filler}", 0.8)
+    assert answered([strip], answer_sentences=1).text == "The bridge was opened in 1890 [1]."
+    evaluator = ScriptedEvaluator(score=lambda text: 0.9 if "Filler number 7" in text else 0.1)
+    answer = whole(ExtractiveGenerator(evaluator), QUESTION, [strip], Settings(answer_sentences=1))
+    assert answer.text == "Filler number 7 says nothing that anybody asked about [1]."
+    assert {question for question, _ in evaluator.graded} == {QUESTION}
+
+
+def test_short_strips_are_not_scored_again() -> None:
+    evaluator = ScriptedEvaluator(score=lambda text: 0.1)
+    whole(ExtractiveGenerator(evaluator), QUESTION, KNOWLEDGE)
+    assert evaluator.graded == []
+
+
+def test_two_sentences_of_one_strip_share_a_number_and_a_quote() -> None:
+    filler = " ".join(f"Filler number {place} says nothing that anybody asked about." for place in range(8))
+    text = f"The bridge was opened in 1890. {filler} The opened bridge was painted red."
+    evaluator = ScriptedEvaluator(score=lambda part: 0.7 if "bridge" in part else 0.1)
+    answer = whole(ExtractiveGenerator(evaluator), QUESTION, [plain_strip(text, 0.8)], Settings(answer_sentences=2))
+    assert answer.text == "The bridge was opened in 1890 [1]. The opened bridge was painted red [1]."
+    assert [citation.quote for citation in answer.citations] == [text]
+
+
+def test_a_sentence_without_end_is_cut_at_a_word() -> None:
+    answer = answered([plain_strip("bridge " * 400, 0.8)])
+    assert len(answer.text) <= MAX_QUOTE + 10
+    assert answer.text.endswith("bridge [1]…")
+
+
+def test_a_citation_lies_where_the_quote_lies_on_the_page() -> None:
+    box = Rect(page=7, left=100, top=50, right=300, bottom=60)
+    text = "0123456789" * 2
+    chunk = replace(chunk_of(text, page=7), lines=(LineBox(start=0, end=20, rect=box),))
+    strip = Strip(
+        id="s", source_id=chunk.id, origin="internal", start=10, end=20, text=text[10:20], score=0.9, kept=True
+    )
+    *_, answer = ExtractiveGenerator().answer("digits?", [strip], {chunk.id: chunk}, Settings())
+    assert isinstance(answer, Answer)
+    assert answer.citations[0].rects == (Rect(page=7, left=200, top=50, right=300, bottom=60),)
+    assert answer.citations[0].quote == "0123456789"
+
+
+def test_it_says_the_best_score_and_the_floor_where_it_abstains() -> None:
+    answer = answered([strip_of(BRIDGE, "Trains cross it every day.", 0.05)])
+    assert "0.05" in answer.text and f"{Settings().answer_floor:.2f}" in answer.text
+    *_, documents_only = ExtractiveGenerator().answer(QUESTION, [], {BRIDGE.id: BRIDGE}, Settings())
+    *_, with_web = ExtractiveGenerator().answer(QUESTION, [], SOURCES, Settings())
+    assert isinstance(documents_only, Answer) and isinstance(with_web, Answer)
+    assert "web" not in documents_only.text and "web pages" in with_web.text
+
+
+@pytest.mark.parametrize(
+    ("score", "abstained", "low"),
+    [
+        (Settings().answer_floor - 0.01, True, True),
+        (Settings().answer_floor, False, True),
+        (Settings().upper - 0.01, False, True),
+        (Settings().upper, False, False),
+    ],
+)
+def test_floor_and_upper_threshold_are_inclusive(score: float, abstained: bool, low: bool) -> None:
+    answer = answered([strip_of(PAGE, "Eight men were saved from the water", score)])
+    assert (answer.abstained, answer.low_confidence) == (abstained, low)
+
+
+@pytest.mark.parametrize("heading", ["OPENING OF THE BRIDGE", "Opening and use", "Analysis of results:", "A\nB"])
+def test_a_heading_is_not_quoted_with_what_follows_it(heading: str) -> None:
+    answer = answered([plain_strip(f"{heading}\nThe bridge was opened in 1890.", 0.9)])
+    assert answer.text == "The bridge was opened in 1890 [1]."
+    assert answer.citations[0].quote == "The bridge was opened in 1890."
+
+
+@pytest.mark.parametrize("before", ["It was late.", "2018 | 40", "On this windy day in the spring of that year"])
+def test_what_is_no_heading_is_quoted(before: str) -> None:
+    answer = answered([plain_strip(f"{before}\nThe bridge was opened in 1890.", 0.9)])
+    assert answer.text.startswith(before.rstrip("."))
+
+
+def test_a_title_stands_behind_a_sentence_and_a_row() -> None:
+    strips = [
+        plain_strip("When the bridge was opened", 0.7, "title"),
+        plain_strip("Traffic began in 1890.", 0.7, "sentence"),
+        plain_strip("Year | 1890", 0.6, "row"),
+    ]
+    assert [citation.strip_id for citation in answered(strips).citations] == ["sentence", "row", "title"]
+
+
+def test_a_list_item_loses_its_bullet() -> None:
+    assert answered([plain_strip("• Opened in 1890.", 0.9)]).text == "Opened in 1890 [1]."
+
+
+@pytest.mark.parametrize("number", ["57", "- 57 -", "Page 57", "57 of 140", "p. 57", "XII"])
+def test_a_page_number_is_not_quoted(number: str) -> None:
+    said = "The bridge was opened in 1890 by the mayor of the town."
+    for text in (f"{said}\n{number}", f"{number}\n{said}"):
+        assert answered([plain_strip(text, 0.9)]).text == said.replace(".", " [1].")
+
+
+def test_a_number_under_its_name_is_quoted() -> None:
+    assert "57" in answered([plain_strip("Employees\n57", 0.9)]).text
+
+
+def test_a_row_with_an_abbreviation_is_one_sentence() -> None:
+    row = "Segment: Oper. Income $627; Net Rev. 1,024; Oper. Margin 61%"
+    assert answered([plain_strip(row, 0.9)]).text.count("[1]") == 1
+
+
+def test_what_was_never_scored_is_quoted_with_low_confidence() -> None:
+    answer = answered(
+        [plain_strip("Trains cross.", None, "a"), plain_strip("The bridge was opened in 1890.", None, "b")]
+    )
+    assert answer.text.startswith("The bridge was opened in 1890 [1].")
+    assert answer.low_confidence and not answer.abstained
+
+
+def test_a_failed_score_stands_behind_a_scored_strip() -> None:
+    strips = [
+        plain_strip("The bridge was opened in 1890.", None, "a"),
+        plain_strip("It was opened by a prince.", 0.6, "b"),
+    ]
+    assert [citation.strip_id for citation in answered(strips, answer_sentences=1).citations] == ["b"]
+
+
+def test_the_row_that_the_question_names_stands_before_one_that_it_names_in_part() -> None:
+    strips = [
+        plain_strip("TOTAL ASSETS: 2019 $23,717; 2018 $22,536", 0.8, "all"),
+        plain_strip("Total current assets: 2019 $16,525; 2018 $15,134", 0.7, "current"),
+        plain_strip("Total current liabilities: 2019 $7,866; 2018 $6,040", 0.75, "owed"),
+    ]
+    answer = answered(strips, "How much total current assets did it have in 2019?", answer_sentences=1)
+    assert [citation.strip_id for citation in answer.citations] == ["current"]
+
+
+def test_strips_without_words_are_no_knowledge() -> None:
+    assert answered([plain_strip("— * —", 0.9)]).abstained
+
+
+STRIPS = st.lists(st.tuples(st.text(max_size=80), st.one_of(st.none(), st.floats(0, 1))), max_size=8)
+
+
+@given(STRIPS, st.integers(1, 8))
+def test_any_knowledge_gives_a_whole_answer(given_strips: list[tuple[str, float | None]], limit: int) -> None:
+    strips = [plain_strip(text, score, f"s{place}") for place, (text, score) in enumerate(given_strips)]
+    *pieces, answer = ExtractiveGenerator().answer("What is a?", strips, {}, Settings(answer_sentences=limit))
+    assert isinstance(answer, Answer)
+    assert "".join(str(piece) for piece in pieces) == answer.text
+    assert len(answer.citations) <= limit
+    assert answer.abstained == (not answer.citations)
+
+
+def test_unscored_chunks_are_answered_from_only_if_a_sentence_is_good_enough() -> None:
+    """A strategy that grades all chunks together leaves no score on any one of them."""
+    text = "The harbour has two basins. " * 20
+    chunk = replace(BRIDGE, text=text, end=len(text))
+    strip = Strip(
+        id="s", source_id=chunk.id, origin="internal", start=0, end=len(text), text=text, score=None, kept=True
+    )
+    weak = ExtractiveGenerator(ScriptedEvaluator(score=lambda part: 0.05))
+    *_, silent = weak.answer(QUESTION, [strip], {chunk.id: chunk}, Settings())
+    *_, plain = weak.answer(QUESTION, [strip], {chunk.id: chunk}, Settings(answer_floor=0.0))
+    assert isinstance(silent, Answer) and isinstance(plain, Answer)
+    assert silent.abstained and "0.05" in silent.text
+    assert not plain.abstained and plain.low_confidence
+
+
+def test_the_dots_of_a_table_of_contents_are_no_sentences() -> None:
+    strip = plain_strip("Management Approach . . . . . . . . . .10 Agency Goals ...........14", 0.9)
+    assert answered([strip]).text == "Management Approach – 10 Agency Goals – 14 [1]."
+    verifier = CitationVerifier(ScriptedEvaluator(score=lambda part: 0.0))
+    (check,) = verifier.verify(answered([strip]), [strip], {}, Settings()).checks
+    assert check.supported

@@ -1,0 +1,177 @@
+"""The words that answer: from which text they are read, in which sentence they must stand, and cells of tables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from crag.core.settings import Settings
+from crag.core.types import Answer, Chunk, LineBox, Rect, ShortAnswer, Strip, WebPage
+from crag.generation.extractive import ExtractiveGenerator
+from crag.generation.short import cell_of
+from crag.messages.wording import short_text
+from crag.testing.fakes import ScriptedReader, chunk_of
+from crag.testing.generator_contract import BRIDGE, KNOWLEDGE, PAGE, strip_of, whole
+
+QUESTION = "When was the bridge opened?"
+
+
+def answered(
+    reader: ScriptedReader, knowledge: list[Strip] | None = None, question: str = QUESTION, **changes: object
+) -> Answer:
+    generator = ExtractiveGenerator(reader=reader)
+    return whole(generator, question, KNOWLEDGE if knowledge is None else knowledge, Settings().changed(**changes))
+
+
+def short_of(answer: Answer) -> ShortAnswer:
+    assert answer.short is not None
+    return answer.short
+
+
+def test_the_words_come_with_their_place_and_citation() -> None:
+    answer = answered(ScriptedReader(words={"2,467 metres": 0.9}))
+    short = short_of(answer)
+    assert (short.text, short.confidence) == ("2,467 metres", 0.9)
+    assert BRIDGE.text[short.start : short.end] == "2,467 metres"
+    (cited,) = [each for each in answer.citations if each.number == short.citation]
+    assert (cited.strip_id, cited.source_id) == (short.strip_id, short.source_id) == (KNOWLEDGE[1].id, BRIDGE.id)
+    assert "2,467 metres" in cited.quote and short_text(short) == "2,467 metres"
+
+
+def test_the_sentence_with_the_words_is_quoted_whatever_its_rank() -> None:
+    poor = [*KNOWLEDGE[:1], strip_of(BRIDGE, "Trains cross it every day.", 0.12)]
+    answer = answered(ScriptedReader(words={"every day": 0.9}), poor, answer_sentences=1)
+    assert answer.text == "Trains cross it every day [1]."
+    assert short_of(answer).citation == 1
+
+
+def test_a_chunk_is_read_whole_with_its_context_and_a_page_around_its_strip() -> None:
+    reader = ScriptedReader(words={})
+    chunk = replace(BRIDGE, context="Report › The bridge")
+    far = replace(PAGE, text="far " * 400 + PAGE.text + " far" * 400)
+    strips = [strip_of(chunk, "It is 2,467 metres long.", 0.9), strip_of(far, "Eight men were saved", 0.8)]
+    list(ExtractiveGenerator(reader=reader).answer("How?", strips, {chunk.id: chunk, far.id: far}, Settings()))
+    texts = [text for question, text in reader.asked if question == "How?"]
+    assert f"Report › The bridge\n{BRIDGE.text}" in texts
+    around = next(text for text in texts if "Eight men" in text and "far" in text)
+    assert around.startswith("The bridge\n") and len(around) < 1200
+
+
+def test_words_that_are_not_quoted_are_no_answer() -> None:
+    only = [strip_of(BRIDGE, "It is 2,467 metres long.", 0.9)]
+    assert answered(ScriptedReader(words={"1890": 0.99}), only).short is None
+
+
+def test_the_surest_of_several_sources_is_told_first() -> None:
+    answer = answered(ScriptedReader(words={"Eight men": 0.95, "1890": 0.8}))
+    assert short_of(answer).text == "Eight men" and answer.text.startswith("Eight men were saved")
+
+
+@pytest.mark.parametrize(("floor", "shown"), [(0.0, True), (0.8, True), (0.81, False), (1.0, False)])
+def test_the_setting_is_the_floor_and_one_is_off(floor: float, shown: bool) -> None:
+    reader = ScriptedReader(words={"in 1890": 0.8})
+    assert (answered(reader, short_answer=floor).short is not None) is shown
+    assert bool(reader.asked) is (floor < 1)
+
+
+def test_an_abstention_has_no_short_answer() -> None:
+    assert answered(ScriptedReader(words={"Trains": 1.0}), [strip_of(BRIDGE, "Trains cross it", 0.01)]).short is None
+
+
+def test_the_words_lie_on_the_page() -> None:
+    box = Rect(page=7, left=0, top=50, right=len(BRIDGE.text), bottom=60)
+    chunk = replace(BRIDGE, lines=(LineBox(start=0, end=len(BRIDGE.text), rect=box),))
+    generator = ExtractiveGenerator(reader=ScriptedReader(words={"1890": 0.9}))
+    *_, answer = generator.answer(QUESTION, KNOWLEDGE[:1], {chunk.id: chunk}, Settings())
+    assert isinstance(answer, Answer)
+    (rect,) = short_of(answer).rects
+    assert BRIDGE.text[round(rect.left) : round(rect.right)] == "1890"
+
+
+TABLE = (
+    "Net revenues: 2018 $1,577; 2017 $1,373\n"
+    "Gross margin: 2018 45.1%; 2017 44.0%\n"
+    "1.4: Performance Measure Percent of enrollees; FY 2015 Results -*; FY 2016 Results 74.3%\n"
+    "Total staff: 612"
+)
+
+
+@pytest.mark.parametrize(
+    ("pointed", "years", "said"),
+    [
+        ("$1,373", set(), ("$1,373", "Net revenues", "2017")),
+        ("$1,373", {"2018"}, ("$1,577", "Net revenues", "2018")),
+        ("Net revenues", {"2017"}, ("$1,373", "Net revenues", "2017")),
+        ("45.1", set(), ("45.1%", "Gross margin", "2018")),
+        ("74.3%", set(), ("74.3%", "Performance Measure Percent of enrollees", "FY 2016 Results")),
+        ("Total", set(), ("612", "Total staff", "")),
+        ("Net revenues", set(), None),
+        ("Net revenues", {"2012"}, None),
+    ],
+)
+def test_a_cell_is_told_with_its_row_and_column(
+    pointed: str, years: set[str], said: tuple[str, str, str] | None
+) -> None:
+    start = TABLE.index(pointed)
+    found = cell_of(TABLE, start, start + len(pointed), frozenset(years))
+    assert (found and (TABLE[found[0] : found[1]], *found[2:])) == said
+
+
+def table(context: str) -> Chunk:
+    return replace(chunk_of(TABLE), kind="table", context=context)
+
+
+@pytest.mark.parametrize(
+    ("context", "pointed", "said"),
+    [
+        ("Income (in millions, except per share data)", "$1,577", "Net revenues, 2018: $1,577 million"),
+        ("Income ($ millions)", "$1,577", "Net revenues, 2018: $1,577 million"),
+        ("Income", "$1,577", "Net revenues, 2018: $1,577"),
+        ("Income (in millions)", "45.1", "Gross margin, 2018: 45.1%"),
+    ],
+)
+def test_a_cell_tells_what_its_table_counts_in(context: str, pointed: str, said: str) -> None:
+    chunk = table(context)
+    row = next(line for line in TABLE.split("\n") if pointed in line)
+    generator = ExtractiveGenerator(reader=ScriptedReader(words={pointed: 0.9}))
+    *_, answer = generator.answer("How much in 2018?", [strip_of(chunk, row, 0.9)], {chunk.id: chunk}, Settings())
+    assert isinstance(answer, Answer)
+    assert short_text(short_of(answer)) == said
+
+
+def test_a_source_about_another_subject_is_not_quoted_beside_the_right_one() -> None:
+    sources: dict[str, Chunk | WebPage] = {
+        each.id: each for each in (chunk_of("The plane skidded at Wausau.", name="a"), chunk_of("It left.", name="b"))
+    }
+    strips = [strip_of(each, each.text, 0.9) for each in sources.values()]
+    *_, answer = ExtractiveGenerator().answer("Why did it skid at Wausau?", strips, sources, Settings())
+    assert isinstance(answer, Answer)
+    assert answer.text == "The plane skidded at Wausau [1]." and answer.unnamed == ()
+
+
+@pytest.mark.parametrize(("score", "abstained"), [(0.9, False), (Settings().upper - 0.01, True)])
+def test_a_name_that_nothing_has_is_said_and_an_unsure_answer_kept_back(score: float, abstained: bool) -> None:
+    strips = [strip_of(BRIDGE, "The bridge was opened in 1890.", score), strip_of(PAGE, "Eight men were saved", score)]
+    answer = answered(ScriptedReader(words={"1890": 0.99}), strips, "When was the bridge at Springfield opened?")
+    assert answer.unnamed == ("Springfield",) and answer.short is None
+    assert answer.abstained is abstained and answer.low_confidence
+    assert len({citation.source_id for citation in answer.citations}) == (0 if abstained else 1)
+    if abstained:
+        assert answer.text.endswith("nothing found names Springfield.")
+
+
+def test_plain_rag_answers_all_the_same() -> None:
+    strips = [replace(strip, score=None) for strip in KNOWLEDGE]
+    answer = answered(ScriptedReader(words={}), strips, "When was Springfield founded?", answer_floor=0.0)
+    assert not answer.abstained and answer.unnamed == ("Springfield",)
+
+
+def test_a_sentence_of_another_year_is_left_out_where_one_is_of_the_right_year() -> None:
+    chunk = chunk_of("In 2017 it was 40 percent. In 2016 it was 30 percent. It was never more.")
+    strips = [strip_of(chunk, text, 0.9) for text in ("In 2017 it was 40 percent.", "In 2016 it was 30 percent.")]
+    *_, answer = ExtractiveGenerator().answer("How much was it in 2017?", strips, {chunk.id: chunk}, Settings())
+    *_, other = ExtractiveGenerator().answer("How much was it in 2015?", strips, {chunk.id: chunk}, Settings())
+    assert isinstance(answer, Answer) and isinstance(other, Answer)
+    assert answer.text == "In 2017 it was 40 percent [1]."
+    assert len(other.citations) == 2

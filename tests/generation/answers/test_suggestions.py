@@ -1,0 +1,111 @@
+"""Questions made from sentences, rows and headings by rules, and which headings tell anything."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from crag.core.types import Chunk
+from crag.generation.suggestions import MAX_QUESTION, proposals
+from crag.testing.fakes import chunk_of
+from crag.text.headings import telling
+
+
+def made(text: str, asked: str = "Who won?", *, titled: bool = False, **changes: Any) -> list[str]:
+    chunk: Chunk = replace(chunk_of(text), **{"title": "Report", **changes})
+    return [each.question for each in proposals(asked, [chunk], titled=titled)]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "question"),
+    [
+        ("OPM processed 104,065 claims in FY 2019.", "How many claims had OPM processed in FY 2019?"),
+        (
+            "During 2018, the agency approved more than 1,630 data standards.",
+            "How many data standards had the agency approved during 2018?",
+        ),
+        (
+            "On January 16, President Arthur signed the Civil Service Act of 1883.",
+            "Who signed the Civil Service Act of 1883 on January 16?",
+        ),
+        ("The response rate for the survey was 39 percent.", "What was the response rate for the survey?"),
+        ("The northern bridge is a crossing of the river.", "What is the northern bridge?"),
+    ],
+)
+def test_a_sentence_becomes_the_question_that_it_answers(sentence: str, question: str) -> None:
+    assert made(sentence) == [question]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "It was a good year.",
+        "However, the agency processed 12 claims.",
+        "Agencies also were invited to suggest initiatives in 2019.",
+        "The Act was signed by the President.",
+        "OPM developed strategies, plans, and 12 tools in 2019.",
+        "Table of contents",
+        "La réunion était longue.",
+        "",
+        "∑" * 400,
+    ],
+)
+def test_of_what_can_t_be_asked_about_by_itself_nothing_is_made(sentence: str) -> None:
+    assert made(sentence) == []
+
+
+@pytest.mark.parametrize(
+    ("row", "question"),
+    [
+        ("Total current assets: 2021 $12; 2022 $15", "What was total current assets in 2022?"),
+        ("Number of cases in the inventory: FY 2018 Results 12; FY 2019 Results 9", "FY 2019"),
+        ("Operating margins: 12.5%", "What was operating margins?"),
+    ],
+)
+def test_a_row_is_asked_for_by_its_label_in_its_latest_year(row: str, question: str) -> None:
+    [only] = made(row, kind="table")
+    assert question in only
+
+
+@pytest.mark.parametrize("row", ["Ending balance: 2018 12; 2017 13", "2018: 12; 13", "Middle East: 2018 12", "x: 1"])
+def test_a_label_that_is_no_measure_makes_no_question(row: str) -> None:
+    assert made(row, kind="table") == []
+
+
+def test_a_section_comes_last_and_a_document_of_many_is_named() -> None:
+    questions = made(
+        "OPM processed 104,065 claims in FY 2019.", context="Report › Note 3. Retirement Services", titled=True
+    )
+    assert questions == [
+        "How many claims had OPM processed in FY 2019, according to “Report”?",
+        "What is said about Retirement Services, according to “Report”?",
+    ]
+
+
+def test_what_is_nearest_to_the_question_comes_first_and_never_the_question_itself() -> None:
+    text = "The northern bridge is a crossing of the river. The southern harbour is a place for ships."
+    assert made(text, "How old is the southern harbour?")[0] == "What is the southern harbour?"
+    assert made(text, "What is the southern harbour?") == ["What is the northern bridge?"]
+
+
+def test_a_long_text_makes_no_long_question() -> None:
+    long = f"The {'very ' * 60}long bridge is a crossing. OPM processed 12 {'odd ' * 70}claims in 2019."
+    assert all(len(each) <= MAX_QUESTION for each in made(long, context="Report › " + "Heading words " * 40))
+
+
+@pytest.mark.parametrize(
+    ("heading", "told"),
+    [
+        ("ITEM 3. Legal Proceedings", "Legal Proceedings"),
+        ("Note 12 – Income Taxes:", "Income Taxes"),
+        ("FY 2019 Progress Update", ""),
+        ("Congressional, Legislative and", ""),
+        ("TO THE HIRING PROCESS", ""),
+        ("Appendix . . . . . . 59", ""),
+        ("Table | Results | Target", ""),
+        ("Overview", ""),
+        ("", ""),
+    ],
+)
+def test_a_heading_tells_something_or_is_left_out(heading: str, told: str) -> None:
+    assert telling(heading) == told

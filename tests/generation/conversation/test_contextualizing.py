@@ -1,0 +1,94 @@
+"""A follow-up made to stand alone by rules: what is carried over, from where, and when nothing is."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crag.core import events as ev
+from crag.core.errors import NotFoundError
+from crag.core.exchanges import Exchange
+from crag.core.trace import Trace
+from crag.core.types import Answer
+from crag.generation.conversation.history import ANSWER_CHARS, EXCHANGES, QUESTION_CHARS, leading_to, recent
+from crag.generation.conversation.rules import RuleContextualizer
+
+NIKE = Exchange(question="What were Nike's revenues in fiscal 2021?", answer="44,538 million", run_id="nike")
+WAUSAU = Exchange(question="Why did the airplane skid off the runway at Wausau?", answer="packed snow", run_id="w")
+ACT = Exchange(
+    question="Which president signed the Civil Service Act of 1883?", answer="Chester A. Arthur", run_id="act"
+)
+
+
+def made(question, *history):
+    return RuleContextualizer().standalone(question, history).question
+
+
+@pytest.mark.parametrize(
+    ("question", "before", "expected"),
+    [
+        ("And in fiscal 2019?", NIKE, "What were Nike's revenues in fiscal 2019?"),
+        ("And the year before?", NIKE, "What were Nike's revenues in fiscal 2020?"),
+        ("What about net income?", NIKE, "What were Nike's net income in fiscal 2021?"),
+        ("And Boeing?", NIKE, "What were Boeing's revenues in fiscal 2021?"),
+        ("How many stores does it have?", NIKE, "How many stores does Nike have in fiscal 2021?"),
+        ("What about Madill?", WAUSAU, "Why did the airplane skid off the runway at Madill?"),
+        ("When was that?", WAUSAU, "When did the airplane skid off the runway at Wausau?"),
+        ("When did he sign it?", ACT, "When did Chester A. Arthur sign the Civil Service Act of 1883?"),
+    ],
+)
+def test_what_is_left_out_comes_from_the_question_before(question, before, expected):
+    assert made(question, before) == expected
+
+
+def test_what_was_carried_over_names_its_exchange():
+    found = RuleContextualizer().standalone("When did he sign it?", [NIKE, ACT]).carried
+    assert [(each.text, each.sort, each.found_in, each.run_id) for each in found] == [
+        ("Chester A. Arthur", "name", "answer", "act"),
+        ("Civil Service Act of 1883", "name", "question", "act"),
+    ]
+
+
+def test_nothing_is_carried_over_to_a_question_that_stands_alone_nor_from_no_conversation():
+    question = "What were Boeing's total revenues in 2022?"
+    assert RuleContextualizer().standalone(question, [NIKE]).question == question
+    assert RuleContextualizer().standalone("And in 2018?", []).question == "And in 2018?"
+
+
+def test_of_a_thousand_turns_the_latest_few_are_looked_at_to_a_budget():
+    history = [Exchange(question=f"{'x' * 900}{number}?", answer="y" * 9000) for number in range(1000)]
+    found = recent(history)
+    assert len(found) == EXCHANGES and found[-1].question == history[-1].question[:QUESTION_CHARS]
+    assert all(len(each.answer) <= ANSWER_CHARS for each in found)
+
+
+@given(st.text(max_size=80), st.text(max_size=80), st.text(max_size=40))
+def test_any_text_gives_a_question_and_never_an_error(question, before, answer):
+    history = [NIKE, Exchange(question=before, answer=answer)]
+    found = RuleContextualizer().standalone(question, history)
+    assert found.question == question or found.question.endswith("?")
+
+
+def test_a_conversation_is_followed_back_over_runs_that_failed_or_are_gone():
+    def trace(id, after, failed=False):
+        started = ev.RunStarted(
+            run_id=id, question=f"{id}?", strategy="s", settings={}, workspace="w", started_at="now"
+        )
+        context = ev.QuestionRewritten(question=f"{id}?", standalone=f"{id}?", by="rules", after=after, at=0)
+        ended = (
+            ev.Failed(step="answer", cause="c", remedy="r", fatal=True, at=1)
+            if failed
+            else ev.Answered(answer=Answer(text=f"{id}.", by="b"), at=1)
+        )
+        return Trace.from_events([started, context, ended, ev.RunFinished(at=2)])
+
+    stored = {"b": trace("b", "gone"), "c": trace("c", "b", failed=True), "d": trace("d", "c"), "e": trace("e", "e")}
+
+    def trace_of(id):
+        if id not in stored:
+            raise NotFoundError("There is no such run.")
+        return stored[id]
+
+    assert [each.question for each in leading_to("d", trace_of)] == ["b?", "d?"]
+    assert [each.question for each in leading_to("e", trace_of)] == ["e?"]
+    with pytest.raises(NotFoundError):
+        leading_to("gone", trace_of)

@@ -1,0 +1,91 @@
+"""The tool: a cited answer or evidence, the run as artifact, and errors in LangChain's own form."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import HumanMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from crag.core.errors import SettingsError
+from crag.engine import Engine
+from crag.integrations.langchain import crag_tool
+from tests.support.told_model import calling, told_model
+
+QUESTION = "How long did hiring take in 2019?"
+
+
+def called(tool: Any, **arguments: Any) -> ToolMessage:
+    found: ToolMessage = tool.invoke({"type": "tool_call", "id": "1", "name": tool.name, "args": arguments})
+    return found
+
+
+def test_an_answer_with_its_sources_and_the_run_as_artifact(engine: Engine) -> None:
+    tool = crag_tool(engine, workspace="acme", client="assistant")
+    message = called(tool, question=QUESTION)
+    artifact = message.artifact
+    assert (message.status, artifact["kind"], artifact["action"]) == ("success", "trace", "CORRECT")
+    assert artifact["citations"] and "[1] report.pdf, page 1" in str(message.content)
+    assert artifact["answer"] in str(message.content)
+    run = engine.library("acme").runs.trace(artifact["run_id"])
+    assert (run.via, run.client, run.wanted) == ("agent", "assistant", "answer")
+    kept = JsonPlusSerializer(allowed_msgpack_modules=[])
+    assert kept.loads_typed(kept.dumps_typed(artifact)) == artifact, "an artifact holds JSON's types alone"
+
+    async def awaited() -> Any:
+        return await tool.ainvoke({"type": "tool_call", "id": "1", "name": tool.name, "args": {"question": QUESTION}})
+
+    assert asyncio.run(awaited()).content == message.content
+    assert tool.invoke({"question": QUESTION}) == message.content
+
+
+def test_evidence_is_numbered_data(engine: Engine) -> None:
+    message = called(crag_tool(engine, "joint", "acme", wanted="evidence"), question=QUESTION)
+    assert 'number="1" origin="documents"' in str(message.content) and message.artifact["answer"] is None
+    assert message.artifact["strategy"] == "joint"
+
+
+@pytest.mark.parametrize(
+    "arguments", [{}, {"question": 5}, {"question": ["a"]}, {"question": ""}, {"question": "x" * 2001}]
+)
+def test_wrong_arguments_and_failures_are_errors_that_a_model_reads(engine: Engine, arguments: Any) -> None:
+    message = called(crag_tool(engine, workspace="acme"), **arguments)
+    assert message.status == "error" and str(message.content).startswith("Wrong arguments. question: ")
+    assert len(str(message.content)) < 300 and engine.library("acme").runs.latest() == []
+
+
+def test_failures_are_errors_too_and_unknown_names_raise_at_once(engine: Engine) -> None:
+    message = called(crag_tool(engine), question=QUESTION)
+    assert (message.status, message.artifact) == ("error", None) and "no documents" in str(message.content)
+    with pytest.raises(SettingsError):
+        crag_tool(engine, "best")
+    with pytest.raises(SettingsError):
+        crag_tool(engine, settings={"no_such": 1})
+
+
+def test_in_an_agent_it_is_of_the_agent_s_tenant_and_bounded(engine: Engine) -> None:
+    model = told_model([calling("ask_documents", number, question=QUESTION) for number in range(3)])
+    tool = crag_tool(engine, workspace=lambda state, runtime: runtime.context, max_calls=2)
+    agent: Any = create_agent(model, tools=[tool], checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "1"}}
+    state = agent.invoke({"messages": [HumanMessage(QUESTION)]}, thread, context="globex")
+    first, second, third = (each for each in state["messages"] if isinstance(each, ToolMessage))
+    assert "eleven" in str(first.content) and "eighty" not in str(first)
+    assert (second.status, third.status) == ("success", "error") and "2 times" in str(third.content)
+    assert len(engine.library("globex").runs.latest()) == 2
+
+
+def test_without_the_extra_it_is_said_in_a_line_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    import crag.integrations.langchain
+
+    monkeypatch.delitem(sys.modules, "crag.integrations.langchain.tool")
+    monkeypatch.setitem(sys.modules, "langchain.tools", None)
+    with pytest.raises(ImportError, match=r"needs LangChain: pip install '\.\[langchain\]'$"):
+        _ = crag.integrations.langchain.crag_tool
+    with pytest.raises(AttributeError):
+        _ = crag.integrations.langchain.no_such  # type: ignore[attr-defined]

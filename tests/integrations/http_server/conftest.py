@@ -1,0 +1,43 @@
+"""The HTTP application over a small library, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from starlette.testclient import TestClient
+
+from crag.admin.access import Access
+from crag.core.config import AppConfig
+from crag.engine import Engine
+from crag.integrations.http.app import app
+from crag.integrations.http.limits import Limits
+from crag.testing.fakes import ScriptedEvaluator
+from tests.support.http_server import OTHER, TOKEN
+from tests.support.small_library import WordEmbedder, fill, spread
+
+LIMITS = Limits(rate=0, json_bytes=100_000, upload_bytes=200_000)
+
+
+def score(text: str) -> float | None:
+    """As `spread`; a text that says so can't be graded."""
+    return None if "ungradable" in text else spread(text)
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """Workspace alpha has four chunks, beta none."""
+    data = tmp_path_factory.mktemp("served")
+    made = Engine(AppConfig(data=data), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=score))
+    fill(made, workspace="alpha")
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def client(engine: Engine) -> Iterator[TestClient]:
+    """With the token of alpha."""
+    made = app(engine, Access([(TOKEN, "alpha"), (OTHER, "beta")]), LIMITS)
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    with TestClient(made, headers=headers, raise_server_exceptions=False) as opened:
+        yield opened

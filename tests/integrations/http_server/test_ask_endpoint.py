@@ -1,0 +1,138 @@
+"""POST /v1/ask and stored runs: the whole run or its events, and nothing of another workspace."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from crag.integrations.http.limits import Limits
+from tests.support.chat_server import OTHER, ChatServer, chat_server
+
+ASKED = "How long did the agency take for hiring?"
+Told = tuple[str, int, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChatServer]:
+    with chat_server(tmp_path_factory.mktemp("ask"), Limits(rate=0, grace_seconds=0)) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def client(served: ChatServer) -> Iterator[httpx.Client]:
+    with served.client() as made:
+        yield made
+
+
+def ask(client: httpx.Client, **body: Any) -> dict[str, Any]:
+    reply = client.post("/v1/ask", json={"question": ASKED, **body})
+    assert reply.status_code == 200, reply.text
+    return dict(reply.json())
+
+
+def events(text: str) -> list[Told]:
+    """Kind, number and data of each event of a stream."""
+    found = []
+    for each in text.split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in each.split("\n") if not line.startswith(":") and line)
+        if fields:
+            found.append((fields["event"], int(fields["id"]), json.loads(fields["data"])))
+    return found
+
+
+def test_the_whole_run_comes_back_and_can_be_had_again(client: httpx.Client) -> None:
+    whole = ask(client, strategy="paper", settings={"k": 3}, wanted="evidence")
+    assert (whole["kind"], whole["strategy"], whole["settings"]["k"]) == ("trace", "paper", 3)
+    assert (whole["action"], whole["answer"]) == ("CORRECT", None)
+    assert any(strip["kept"] for strip in whole["strips"])
+    assert client.get(f"/v1/runs/{whole['run_id']}").json() == whole
+
+
+def test_events_come_by_their_numbers_the_whole_run_last_and_can_be_told_again(client: httpx.Client) -> None:
+    reply = client.post("/v1/ask", json={"question": ASKED, "stream": True})
+    assert reply.headers["content-type"].startswith("text/event-stream")
+    found = events(reply.text)
+    kinds = [kind for kind, _, _ in found]
+    assert kinds[0] == "run_started"
+    assert kinds[-2:] == ["run_finished", "trace"]
+    assert {"retrieved", "graded", "action_taken", "refined", "token", "answered", "verified"} <= {*kinds}
+    assert [number for _, number, _ in found] == [*range(1, len(found) + 1)]
+    assert all(data["kind"] == kind for kind, _, data in found)
+    whole = found[-1][2]
+    assert whole == client.get(f"/v1/runs/{whole['run_id']}").json()
+    again = f"/v1/runs/{whole['run_id']}/events"
+    assert events(client.get(again).text) == found
+    assert events(client.get(again, headers={"Last-Event-ID": "5"}).text) == found[5:]
+    assert events(client.get(again, headers={"Last-Event-ID": "x9"}).text) == found
+
+
+def test_a_question_follows_on_a_run_and_is_asked_of_some_documents_alone(
+    served: ChatServer, client: httpx.Client
+) -> None:
+    first = ask(client, question="How many people did the agency hire in 2019?")
+    then = ask(client, question="And in 2018?", after=first["run_id"])
+    assert then["asked_as"] == "How many people did the agency hire in 2018?"
+    assert then["after"] == first["run_id"]
+    only = ask(client, documents=["report.pdf"], where="pages > 1")
+    assert only["asked_of"]["documents"] == ["report.pdf"]
+    assert "pages > 1" in only["settings"]["where"]
+    assert served.engine.library("alpha").runs.trace(only["run_id"]).via == "http"
+
+
+def test_a_failure_is_an_event_of_the_run_where_it_is_streamed_and_else_an_error(client: httpx.Client) -> None:
+    asked = {"question": "what breaks at the agency"}
+    *_, failed, finished, (kind, _, whole) = events(client.post("/v1/ask", json={**asked, "stream": True}).text)
+    assert (failed[0], failed[2]["fatal"], finished[0], kind) == ("failed", True, "run_finished", "trace")
+    assert "cut off" in whole["error"]
+    reply = client.post("/v1/ask", json=asked)
+    assert (reply.status_code, reply.json()["error"]["code"]) == (502, "provider_failed")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code", "param"),
+    [
+        ({"question": " "}, 400, "invalid_question", "question"),
+        ({"question": "x" * 2_001}, 400, "invalid_question", "question"),
+        ({"question": 7}, 422, "invalid_field", "question"),
+        ({"strategy": "best"}, 400, "unknown_strategy", "strategy"),
+        ({"settings": {"lower": 0.9}}, 400, "invalid_setting", "settings"),
+        ({"settings": []}, 422, "invalid_field", "settings"),
+        ({"where": "verified and ("}, 400, "invalid_setting", "settings"),
+        ({"where": "color = red"}, 400, "invalid_input", None),
+        ({"wanted": "everything"}, 422, "invalid_field", "wanted"),
+        ({"workspace": "beta"}, 422, "invalid_field", "workspace"),
+        ({"after": "no such run"}, 404, "not_found", "after"),
+        ({"documents": ["report.pdf", "../../etc"]}, 404, "not_found", "documents.1"),
+        ({"tags": ["t" * 3_000]}, 400, "invalid_scope", "documents"),
+    ],
+)
+def test_bad_input_is_told_by_the_name_of_its_field(
+    client: httpx.Client, body: dict[str, Any], status: int, code: str, param: str | None
+) -> None:
+    for stream in (False, True):
+        reply = client.post("/v1/ask", json={"question": ASKED, "stream": stream, **body})
+        error = reply.json()["error"]
+        assert (reply.status_code, error["code"], error["param"]) == (status, code, param), reply.text
+
+
+def test_nothing_of_another_workspace_is_to_be_had(served: ChatServer, client: httpx.Client) -> None:
+    whole = ask(client)
+    with served.client(OTHER) as other:
+        for path in (f"/v1/runs/{whole['run_id']}", f"/v1/runs/{whole['run_id']}/events"):
+            reply = other.get(path)
+            assert reply.status_code == 404
+            assert "agency" not in reply.text
+        for body in ({"after": whole["run_id"]}, {"documents": ["report.pdf"]}):
+            reply = other.post("/v1/ask", json={"question": ASKED, **body})
+            assert reply.status_code == 404
+            assert "report.pdf" not in reply.text
+        assert (
+            other.post("/v1/ask", json={"question": ASKED, "stream": True}).json()["error"]["code"] == "empty_library"
+        )
+    with served.client("wrong") as stranger:
+        assert stranger.get(f"/v1/runs/{whole['run_id']}").status_code == 401
+        assert stranger.post("/v1/ask", json={"question": ASKED}).status_code == 401

@@ -1,0 +1,135 @@
+"""Chat completions asked by clients that nobody here wrote: OpenAI's own, and LangChain's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import openai
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_openai import ChatOpenAI, OpenAIEmbeddings
+from openai.types.chat import ChatCompletionMessageParam
+from pydantic import BaseModel, SecretStr
+
+from crag.core.strategies import STRATEGIES
+from crag.integrations.http.limits import Limits
+from tests.support.chat_server import OTHER, TOKEN, ChatServer, chat_server
+
+ASKED = "How long did the agency take for hiring?"
+MESSAGES: list[ChatCompletionMessageParam] = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": ASKED},
+]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChatServer]:
+    with chat_server(tmp_path_factory.mktemp("clients"), Limits(rate=0, grace_seconds=0)) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def client(served: ChatServer) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(api_key=TOKEN, base_url=f"{served.url}/v1", max_retries=0) as made:
+        yield made
+
+
+def chat(served: ChatServer, token: str = TOKEN) -> ChatOpenAI:
+    return ChatOpenAI(model="crag", api_key=SecretStr(token), base_url=f"{served.url}/v1", max_retries=0)
+
+
+def test_openais_client_is_answered_whole_and_piece_by_piece(client: openai.OpenAI) -> None:
+    found = client.chat.completions.create(model="crag", messages=MESSAGES, extra_body={"crag": {"footnotes": False}})
+    said = found.choices[0].message.content
+    assert said and "eighty days" in said and "---" not in said
+    assert found.model_extra and found.model_extra["crag"]["action"] == "CORRECT"
+    pieces = list(
+        client.chat.completions.create(
+            model="crag-paper", messages=MESSAGES, stream=True, stream_options={"include_usage": True}
+        )
+    )
+    text = "".join(choice.delta.content or "" for each in pieces for choice in each.choices)
+    assert "eighty days" in text and "[1] report" in text
+    assert pieces[-1].usage and pieces[-1].usage.total_tokens == 0
+    assert pieces[-1].model_extra and pieces[-1].model_extra["crag"]["strategy"] == "paper"
+    assert {each.id for each in client.models.list()} > {"crag", *(f"crag-{name}" for name in STRATEGIES)}
+
+
+def test_openais_streaming_helper_and_its_asynchronous_client(served: ChatServer, client: openai.OpenAI) -> None:
+    with client.chat.completions.stream(model="crag", messages=MESSAGES) as stream:
+        whole = stream.get_final_completion().choices[0].message.content
+
+    async def asked() -> str:
+        async with openai.AsyncOpenAI(api_key=TOKEN, base_url=f"{served.url}/v1", max_retries=0) as waiting:
+            found = await waiting.chat.completions.create(model="crag", messages=MESSAGES)
+            pieces = await waiting.chat.completions.create(model="crag", messages=MESSAGES, stream=True)
+            text = "".join([choice.delta.content or "" async for each in pieces for choice in each.choices])
+        assert text == found.choices[0].message.content
+        return text
+
+    assert asyncio.run(asked()) == whole
+
+
+def test_errors_are_openais_own(served: ChatServer, client: openai.OpenAI) -> None:
+    with pytest.raises(openai.NotFoundError, match="crag-balanced") as unknown:
+        client.chat.completions.create(model="gpt-4o", messages=MESSAGES)
+    assert (unknown.value.code, unknown.value.param) == ("model_not_found", "model")
+    with pytest.raises(openai.BadRequestError, match="2,000"):
+        client.chat.completions.create(model="crag", messages=[{"role": "user", "content": "x" * 2001}], stream=True)
+    with pytest.raises(openai.UnprocessableEntityError, match="no documents yet"):
+        client.with_options(api_key=OTHER).chat.completions.create(model="crag", messages=MESSAGES)
+    with pytest.raises(openai.AuthenticationError):
+        client.with_options(api_key="wrong").chat.completions.create(model="crag", messages=MESSAGES)
+    broken = client.chat.completions.create(
+        model="crag", messages=[{"role": "user", "content": "what breaks"}], stream=True
+    )
+    with pytest.raises(openai.APIError, match="cut off"):
+        list(broken)
+
+
+def test_langchain_s_chat_model_is_answered_and_told_what_is_not_done(served: ChatServer) -> None:
+    class Days(BaseModel):
+        days: int
+
+    model = chat(served)
+    history = [SystemMessage("Be brief."), HumanMessage("Who asked?"), AIMessage("The agency."), HumanMessage(ASKED)]
+    whole = model.invoke(history)
+    assert "eighty days" in whole.text
+    assert "".join(each.text for each in model.stream(history)) == whole.text
+    for method in ("json_schema", "function_calling", "json_mode"):
+        with pytest.raises(openai.BadRequestError, match=r"not followed|No tools"):
+            model.with_structured_output(Days, method=method).invoke(ASKED)
+
+
+def test_langchain_s_embeddings_come_from_the_same_server(served: ChatServer) -> None:
+    made = OpenAIEmbeddings(
+        model="crag-embed",
+        api_key=SecretStr(TOKEN),
+        base_url=f"{served.url}/v1",
+        check_embedding_ctx_length=False,
+        max_retries=0,
+    )
+    assert made.embed_documents(["hiring", "claims"])[0] == pytest.approx(made.embed_query("hiring"))
+
+
+def test_one_request_too_many_and_a_server_that_ends_are_told_to_the_client(tmp_path: Path) -> None:
+    def read(stream: openai.Stream[openai.types.chat.ChatCompletionChunk]) -> str:
+        with pytest.raises(openai.APIError) as ended:
+            list(stream)
+        return str(ended.value.code)
+
+    with ThreadPoolExecutor(1) as pool:
+        with chat_server(tmp_path, Limits(rate=1, grace_seconds=0)) as served:
+            client = openai.OpenAI(api_key=TOKEN, base_url=f"{served.url}/v1", max_retries=0)
+            stream = client.chat.completions.create(
+                model="crag", messages=[{"role": "user", "content": "endless agency"}], stream=True
+            )
+            assert served.writer.writing.wait(60)
+            with pytest.raises(openai.RateLimitError, match="requests a minute"):
+                client.chat.completions.create(model="crag", messages=MESSAGES)
+            reading = pool.submit(read, stream)
+        assert reading.result() == "stopped"
+        client.close()

@@ -1,0 +1,62 @@
+"""The description for programs is valid and complete, and says what is checked; the page for people loads nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import OpenAPIV31SpecValidator
+from starlette.testclient import TestClient
+
+from crag.integrations.http.app import ROUTES
+
+
+def described(client: TestClient) -> dict[str, Any]:
+    return dict(client.get("/openapi.json", headers={"Authorization": ""}).json())
+
+
+def test_the_description_is_valid_and_complete(client: TestClient) -> None:
+    found = described(client)
+    OpenAPIV31SpecValidator(found).validate()
+    told = {(method.upper(), path) for path, each in found["paths"].items() for method in each}
+    assert told == {(each.method, each.path) for each in ROUTES} - {("GET", "/")}
+    free = {path for path, each in found["paths"].items() if all(made.get("security") == [] for made in each.values())}
+    assert free == {each.path for each in ROUTES if each.free} - {"/"}
+    names = re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(found))
+    assert {*names} <= {*found["components"]["schemas"]}
+
+
+def test_replies_and_refusals_are_as_described(client: TestClient) -> None:
+    found = described(client)
+
+    def check(name: str, given: Any) -> None:
+        schema = {"$ref": f"#/components/schemas/{name}", "components": found["components"]}
+        Draft202012Validator(schema).validate(given)
+
+    asked = {"model": "crag", "messages": [{"role": "user", "content": "How long does hiring take?"}]}
+    check("ChatRequest", asked)
+    check("ChatCompletion", client.post("/v1/chat/completions", json=asked).json())
+    streamed = client.post("/v1/chat/completions", json={**asked, "stream": True}).text
+    for each in re.findall(r"^data: (\{.*)$", streamed, re.MULTILINE):
+        check("ChatChunk", json.loads(each))
+    check("ProblemReply", client.post("/v1/chat/completions", json={**asked, "model": "x"}).json())
+    properties = found["components"]["schemas"]["AskRequest"]
+    assert properties["additionalProperties"] is False
+    assert properties["properties"]["wanted"]["enum"] == ["answer", "evidence"]
+
+
+def test_the_page_for_people_needs_no_token_and_nothing_from_elsewhere(client: TestClient) -> None:
+    page = client.get("/", headers={"Authorization": ""})
+    assert page.status_code == 200 and page.headers["content-type"].startswith("text/html")
+    for each in ("POST /v1/chat/completions", "POST /v1/rerank", "openapi.json"):
+        assert each in page.text
+    assert not re.search(r"<script|<link|<img|src=|url\(|@import|https?://", page.text)
+    [style] = re.findall("<style>(.*?)</style>", page.text)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy and f"style-src 'sha256-{digest}'" in policy
+    assert "frame-ancestors 'none'" in policy

@@ -1,0 +1,164 @@
+"""What a request passes on its way: rates, limits, a client that goes, and work that is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
+
+import pytest
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import Message
+
+from crag.admin.access import Access, Caller
+from crag.engine import Engine
+from crag.integrations.http.bodies import pieces
+from crag.integrations.http.limits import Limits, Rates, RequestLimit
+from crag.integrations.http.problems import Problem, problem_of
+from crag.integrations.http.serving import Call, ServerState
+from crag.runtime.transfer import BodyError, Pace
+
+ONE, TWO = Caller(number=1, workspace="alpha"), Caller(number=2, workspace="beta")
+
+
+def test_a_bucket_is_filled_again_within_a_minute() -> None:
+    now = [0.0]
+    rates = Rates(60, lambda: now[0])
+    for _ in range(60):
+        rates.take(ONE)
+    with pytest.raises(Problem) as caught:
+        rates.take(ONE)
+    assert caught.value.headers["Retry-After"] == "1"
+    rates.take(TWO)
+    now[0] = 1.0
+    rates.take(ONE)
+    with pytest.raises(Problem):
+        rates.take(ONE)
+    now[0] = 10_000.0
+    for _ in range(60):
+        rates.take(ONE)
+    with pytest.raises(Problem):
+        rates.take(ONE)
+
+
+def test_requests_are_counted_by_token_and_nobody_takes_the_part_of_another() -> None:
+    limit, three = RequestLimit(Limits(at_once=2, waiting=4, each=4), callers=2), Caller(number=3, workspace="beta")
+
+    def refused(caller: Caller) -> int:
+        with pytest.raises(Problem) as caught, limit.hold(caller):
+            pass
+        assert int(caught.value.headers["Retry-After"]) >= 1
+        return caught.value.status
+
+    with ExitStack() as here:
+        for _ in range(4):
+            here.enter_context(limit.hold(ONE))
+        assert refused(ONE) == 429
+        for _ in range(3):
+            here.enter_context(limit.hold(TWO))
+        assert refused(TWO) == 503
+    with limit.hold(three):
+        pass
+
+
+def _request(messages: AsyncIterator[Message], headers: dict[str, str] | None = None) -> Request:
+    async def receive() -> Message:
+        return await anext(messages)
+
+    raw = [(name.lower().encode(), value.encode()) for name, value in (headers or {}).items()]
+    return Request({"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": raw}, receive)
+
+
+def test_a_client_that_goes_stops_the_work_that_was_for_it(engine: Engine) -> None:
+    async def scenario() -> None:
+        begun = asyncio.Event()
+
+        async def messages() -> AsyncIterator[Message]:
+            await begun.wait()
+            yield {"type": "http.disconnect"}
+
+        serving, loop = ServerState.of(engine, Access(), Limits()), asyncio.get_running_loop()
+        call = Call(serving=serving, request=_request(messages()), caller=ONE)
+
+        def job() -> bool:
+            loop.call_soon_threadsafe(begun.set)
+            return call.cancel.wait(30)
+
+        assert await call.work(job)
+        await serving.work.ended()
+
+    asyncio.run(scenario())
+
+
+def test_work_under_way_is_stopped_and_waited_for(engine: Engine) -> None:
+    async def scenario() -> None:
+        begun = threading.Event()
+
+        async def messages() -> AsyncIterator[Message]:
+            await asyncio.Event().wait()
+            yield {"type": "http.disconnect"}
+
+        serving = ServerState.of(engine, Access(), Limits())
+        call = Call(serving=serving, request=_request(messages()), caller=ONE)
+
+        def job() -> bool:
+            begun.set()
+            return call.cancel.wait(30)
+
+        working = asyncio.create_task(call.work(job))
+        await asyncio.to_thread(begun.wait, 30)
+        serving.work.stop()
+        await serving.work.ended()
+        assert await working
+
+    asyncio.run(scenario())
+
+
+def test_a_body_is_read_no_further_than_it_may_be() -> None:
+    async def scenario() -> None:
+        sent = 0
+
+        async def messages() -> AsyncIterator[Message]:
+            nonlocal sent
+            while True:
+                sent += 1
+                yield {"type": "http.request", "body": b"x" * 40, "more_body": True}
+
+        async def read(headers: dict[str, str] | None = None) -> Problem:
+            with pytest.raises(BodyError) as caught:
+                async for _ in pieces(_request(messages(), headers), 100, Pace(), lambda size: True):
+                    pass
+            problem = problem_of(caught.value)
+            assert problem.headers == {"Connection": "close"}
+            return problem
+
+        assert (await read({"Content-Length": "101"})).status == 413 and sent == 0
+        assert (await read()).status == 413 and sent == 3
+
+    asyncio.run(scenario())
+
+
+def test_who_waits_for_a_turn_and_goes_leaves_the_queue(engine: Engine) -> None:
+    async def scenario() -> None:
+        serving, release = ServerState.of(engine, Access(), Limits(at_once=1)), threading.Event()
+        going, staying = asyncio.Event(), asyncio.Event()
+
+        async def messages(gone: asyncio.Event) -> AsyncIterator[Message]:
+            await gone.wait()
+            yield {"type": "http.disconnect"}
+
+        def call(gone: asyncio.Event) -> Call:
+            return Call(serving=serving, request=_request(messages(gone)), caller=ONE)
+
+        first = asyncio.create_task(call(staying).work(lambda: release.wait(30)))
+        second = asyncio.create_task(call(going).work(lambda: pytest.fail("nobody waits for this")))
+        await asyncio.sleep(0)
+        going.set()
+        with pytest.raises(ClientDisconnect):
+            await second
+        release.set()
+        assert await first
+        await serving.work.ended()
+
+    asyncio.run(scenario())

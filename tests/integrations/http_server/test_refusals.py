@@ -1,0 +1,185 @@
+"""What is refused: always in the error form, with a status that says why, and nothing of what is not the caller's."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from crag.admin.access import Access
+from crag.core.errors import StorageError, UnreachableError
+from crag.engine import Engine
+from crag.integrations.http.app import ROUTES, app
+from crag.integrations.http.limits import Limits
+from tests.support.http_server import OTHER, TOKEN
+
+JSON = {"Content-Type": "application/json"}
+RERANK: dict[str, Any] = {"query": "q", "documents": ["a"]}
+
+
+def error_of(reply: Any) -> dict[str, Any]:
+    """What a refusal says, in the form that all have."""
+    assert set(reply.json()["error"]) == {"message", "type", "code", "param"}
+    assert "Traceback" not in reply.text
+    error: dict[str, Any] = reply.json()["error"]
+    return error
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "code"),
+    [
+        (b"", 400, "invalid_json"),
+        (b"{", 400, "invalid_json"),
+        (b"[" * 50_000, 400, "invalid_json"),
+        (b'{"query": "\\ud800", "documents": ["a"]}', 400, "invalid_json"),
+        (b'{"query": "\xff", "documents": ["a"]}', 400, "invalid_json"),
+        (b'{"query": "q", "documents": ["a"], "top_n": ' + b"9" * 9_000 + b"}", 400, "invalid_json"),
+        (b"[]", 422, "invalid_field"),
+        (b"null", 422, "invalid_field"),
+        (b'{"query": "", "documents": ["a"]}', 422, "invalid_field"),
+        (b" " * 100_001, 413, "too_large"),
+    ],
+)
+def test_a_body_that_cant_be_read(client: TestClient, content: bytes, status: int, code: str) -> None:
+    reply = client.post("/v1/rerank", content=content, headers=JSON)
+    assert (reply.status_code, error_of(reply)["code"]) == (status, code)
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "param"),
+    [
+        ("/v1/rerank", {"documents": "a"}, "documents"),
+        ("/v1/rerank", {"documents": []}, "documents"),
+        ("/v1/rerank", {"documents": [1]}, "documents"),
+        ("/v1/rerank", {"documents": [{"txt": "a"}]}, "documents"),
+        ("/v1/rerank", {"documents": ["a"] * 1_001}, "documents"),
+        ("/v1/rerank", {"query": 1}, "query"),
+        ("/v1/rerank", {"query": "q" * 2_001}, "query"),
+        ("/v1/rerank", {"top_n": "1"}, "top_n"),
+        ("/v1/rerank", {"top_n": 0}, "top_n"),
+        ("/v1/embeddings", {"input": [1, 2]}, "input"),
+        ("/v1/embeddings", {"input": [[1, 2]]}, "input"),
+        ("/v1/embeddings", {"input": []}, "input"),
+        ("/v1/embeddings", {"input": {}}, "input"),
+        ("/v1/embeddings", {"input": None}, "input"),
+        ("/v1/embeddings", {"input": "a", "dimensions": 3}, "dimensions"),
+        ("/v1/embeddings", {"input": "a", "encoding_format": "hex"}, "encoding_format"),
+        ("/v1/search", {"k": 0}, "k"),
+        ("/v1/search", {"k": 1e9}, "k"),
+        ("/v1/search", {"min_confidence": 2}, "min_confidence"),
+        ("/v1/documents", {"base64": "!"}, "base64"),
+        ("/v1/documents", {"text": 1}, "text"),
+        ("/v1/documents", {}, None),
+    ],
+)
+def test_a_field_that_cant_be_used_is_named(client: TestClient, path: str, change: dict[str, Any], param: str) -> None:
+    reply = client.post(path, json={**RERANK, **change} if "documents" not in path else change)
+    assert reply.status_code == 422
+    error = error_of(reply)
+    assert error["code"] == "invalid_field" and error["param"] == param
+    assert len(reply.content) < 600, "what was sent is not sent back"
+
+
+def test_other_requests_that_cant_be_answered(client: TestClient) -> None:
+    for status, reply in [
+        (415, client.post("/v1/rerank", content=b"{}")),
+        (415, client.post("/v1/rerank", content=b"{}", headers={**JSON, "Content-Encoding": "gzip"})),
+        (404, client.post("/v1/rerank", json={**RERANK, "model": "rerank-v3.5"})),
+        (404, client.post("/v1/embeddings", json={"input": "a", "model": "text-embedding-3-small"})),
+        (400, client.post("/v1/search", json={"query": "a", "where": "name ==== 3"})),
+        (400, client.post("/v1/search", json={"query": "  "})),
+        (415, client.post("/v1/documents", content=b"%PDF-1.4", headers={"Content-Type": "application/pdf"})),
+        (404, client.get("/v1/nothing")),
+        (404, client.get("/v1/documents/", follow_redirects=False)),
+        (405, client.get("/v1/rerank")),
+        (405, client.options("/v1/rerank", headers={"Origin": "https://evil.example"})),
+        (400, client.get("/v1/documents?limit=0")),
+        (400, client.get("/v1/documents?limit=%C2%B2")),
+        (400, client.get("/v1/documents?after=nothing")),
+        (400, client.post("/v1/documents", content=b"x", headers={"Content-Type": "multipart/form-data"})),
+        (400, client.post("/v1/documents", content=b"x", headers={"Content-Type": "multipart/form-data; boundary=b"})),
+        (422, client.post("/v1/documents", files={"file": ("", b"")}, data={"confidence": "2"})),
+        (413, client.post("/v1/documents", files={"file": ("big.txt", b"a" * 200_001)})),
+    ]:
+        assert reply.status_code == status, reply.text
+        error_of(reply)
+    for id in ("..%2f..%2fetc%2fpasswd", "%00", "a%00b", "%F0%9F", "x" * 5_000, "..", "%ff"):
+        reply = client.get(f"/v1/documents/{id}")
+        assert reply.status_code == 404, id
+        error_of(reply)
+
+
+def test_words_that_are_no_text_are_graded_and_stored_all_the_same(client: TestClient) -> None:
+    assert client.post("/v1/rerank", json={"query": "q\0", "documents": ["\0", "a\0b"]}).status_code == 200
+    added = client.post("/v1/documents", json={"name": "a\0\u202eb.txt", "text": "one\0two three"})
+    assert added.status_code in (200, 422) and "\0" not in added.json()["data"][0]["name"]
+
+
+def test_without_a_valid_token_nothing_is_answered(client: TestClient) -> None:
+    for given in ("", "Bearer", "Bearer wrong", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x", f"Bearer {TOKEN},{OTHER}"):
+        for each in ROUTES:
+            if not each.free:
+                reply = client.request(each.method, each.path, headers={"Authorization": given})
+                assert reply.status_code == 401 and reply.headers["WWW-Authenticate"] == "Bearer"
+                assert error_of(reply)["type"] == "authentication_error"
+    assert client.get(f"/v1/models?token={TOKEN}", headers={"Authorization": ""}).status_code == 401
+
+
+def test_without_tokens_only_this_machines_own_pages_are_answered(engine: Engine) -> None:
+    with TestClient(app(engine, Access(workspace="alpha")), base_url="http://127.0.0.1:8000") as alone:
+        assert alone.get("/v1/documents", headers={"Authorization": "Bearer any"}).json()["total"] >= 1
+        assert alone.get("/v1/documents", headers={"Origin": "http://127.0.0.1:8000"}).status_code == 200
+        for headers in ({"Host": "evil.example"}, {"Origin": "https://evil.example"}, {"Origin": "null"}):
+            for path in ("/v1/documents", "/healthz"):
+                reply = alone.get(path, headers=headers)
+                assert reply.status_code == 403 and error_of(reply)["code"] == "foreign"
+
+
+def test_errors_of_the_engine_keep_their_places_to_themselves(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    raised = iter([StorageError("/srv/data is full."), ValueError("at /srv"), UnreachableError("is gone.")])
+
+    def fail(*_: object) -> None:
+        raise next(raised)
+
+    made = app(engine, Access(workspace="alpha"))
+    with TestClient(made, base_url="http://localhost", raise_server_exceptions=False) as alone:
+        made.state.serving.ready.wait(30)
+        monkeypatch.setattr(engine, "grade", fail)
+        with caplog.at_level(logging.ERROR, "crag.integrations.http"):
+            for status, code in ((500, "failed"), (500, "failed"), (502, "provider_failed")):
+                reply = alone.post("/v1/rerank", json=RERANK)
+                assert (reply.status_code, error_of(reply)["code"]) == (status, code)
+                assert "/srv" not in reply.text and "Settings" not in reply.text
+    assert "/srv/data is full" in caplog.text
+
+
+def test_no_token_and_nothing_that_was_asked_stands_in_the_log(
+    client: TestClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "crag.integrations.http"):
+        client.post("/v1/search?secret-query", json={"query": "secret question"})
+        client.get("/secret-path", headers={"Authorization": "Bearer secret-token"})
+    assert "POST /v1/search 200" in caplog.text and "token 1" in caplog.text and "GET - 404" in caplog.text
+    assert "secret" not in caplog.text and TOKEN not in caplog.text
+
+
+def test_every_reply_tells_browsers_to_keep_off(client: TestClient) -> None:
+    for reply in (client.get("/v1/models"), client.get("/nothing"), client.get("/v1/models", headers={"Origin": "x"})):
+        assert reply.headers["X-Content-Type-Options"] == "nosniff" and reply.headers["Cache-Control"] == "no-store"
+        assert "frame-ancestors 'none'" in reply.headers["Content-Security-Policy"]
+        assert not [name for name in reply.headers if name.startswith("access-control")]
+
+
+def test_one_request_too_many_is_told_when_to_come_again(engine: Engine) -> None:
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    made = app(engine, Access([(TOKEN, "alpha"), (OTHER, "beta")]), Limits(rate=2))
+    with TestClient(made, headers=headers) as client:
+        assert [client.get("/v1/models").status_code for _ in range(3)] == [200, 200, 429]
+        reply = client.get("/v1/models")
+        assert error_of(reply)["type"] == "rate_limit_error" and 1 <= int(reply.headers["Retry-After"]) <= 30
+        assert client.get("/v1/models", headers={"Authorization": f"Bearer {OTHER}"}).status_code == 200
+        assert client.get("/healthz").status_code == 200

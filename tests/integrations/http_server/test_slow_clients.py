@@ -1,0 +1,121 @@
+"""Clients that send or read slowly: the requests of another token are served meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import select
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import httpx
+import pytest
+from starlette.types import Message
+
+from crag.admin.access import Access
+from crag.engine import Engine
+from crag.integrations.http.app import app
+from crag.integrations.http.limits import Limits
+from crag.runtime.transfer import Pace
+from tests.support.http_server import OTHER, TOKEN, HttpServer, http_server
+
+DRIPS = 12
+"""More than are worked on at once."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
+    with http_server(tmp_path_factory.mktemp("slow"), "--rate", "0") as started:
+        yield started
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", ["/v1/rerank", "/v1/documents", "/v1/chat/completions"])
+def test_bodies_that_drip_hold_no_turn(server: HttpServer, path: str) -> None:
+    with ExitStack() as open_still:
+        drips = [open_still.enter_context(socket.create_connection(("127.0.0.1", server.port))) for _ in range(DRIPS)]
+        for each in drips:
+            each.sendall(
+                f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
+                "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{".encode()
+            )
+        with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {OTHER}"}, timeout=15) as other:
+            reply = other.post("/v1/rerank", json={"query": "q", "documents": ["a"]})
+        assert reply.status_code == 200
+        for each in drips:
+            each.sendall(b" ")
+        assert not select.select(drips, [], [], 0)[0], "the bodies are still on their way"
+
+
+async def posted(application: Any, token: str, path: str, body: dict[str, Any], unread: asyncio.Event | None) -> int:
+    """The status of a reply, once it is whole. With `unread`, its reader stops after the head until that is set."""
+    data, status, begun = json.dumps(body).encode(), 0, False
+    headers = [(b"host", b"localhost"), (b"authorization", f"Bearer {token}".encode())]
+    scope = {
+        **{"type": "http", "asgi": {"version": "3.0"}, "method": "POST", "path": path, "query_string": b""},
+        **{"headers": [*headers, (b"content-type", b"application/json")], "client": ("127.0.0.1", 1)},
+    }
+
+    async def receive() -> Message:
+        nonlocal begun
+        if begun:
+            await asyncio.Event().wait()
+        begun = True
+        return {"type": "http.request", "body": data, "more_body": False}
+
+    async def send(message: Message) -> None:
+        nonlocal status
+        if message["type"] == "http.response.start":
+            status = message["status"]
+        elif unread is not None:
+            await unread.wait()
+
+    await application(scope, receive, send)
+    return status
+
+
+def test_a_stream_that_is_not_read_holds_no_turn(engine: Engine) -> None:
+    async def scenario() -> None:
+        application = app(engine, Access([(TOKEN, "alpha"), (OTHER, "beta")]), Limits(at_once=2))
+        read = asyncio.Event()
+        asked = {"question": "Who is hired?", "stream": True}
+        streams = [asyncio.create_task(posted(application, TOKEN, "/v1/ask", asked, read)) for _ in range(4)]
+        ranked = {"query": "q", "documents": ["a"]}
+        for token in (OTHER, TOKEN):
+            assert await asyncio.wait_for(posted(application, token, "/v1/rerank", ranked, None), 60) == 200
+        assert not any(stream.done() for stream in streams)
+        read.set()
+        assert await asyncio.gather(*streams) == [200] * 4
+        await application.state.serving.work.ended()
+
+    asyncio.run(scenario())
+
+
+def test_a_stream_that_is_never_read_ends(engine: Engine) -> None:
+    async def scenario() -> None:
+        application = app(engine, Access([(TOKEN, "alpha")]), Limits(pace=Pace(unread=0.01)))
+        asked = {"question": "Who is hired?", "stream": True}
+        await asyncio.wait_for(posted(application, TOKEN, "/v1/ask", asked, asyncio.Event()), 60)
+        await application.state.serving.work.ended()
+
+    asyncio.run(scenario())
+
+
+def test_a_token_has_its_own_part_of_the_bodies_in_memory(engine: Engine) -> None:
+    """Two tokens, bodies of 1,000 bytes, and room for 1,500: one that is not read yet counts by what has come of it."""
+    limits = Limits(json_bytes=1_000, bodies_bytes=1_500)
+
+    async def scenario() -> None:
+        application = app(engine, Access([(TOKEN, "alpha"), (OTHER, "beta")]), limits)
+        serving = application.state.serving
+        with serving.bodies.borrow(1) as hold:
+            assert hold(1_500)
+            body = {"query": "q", "documents": ["a" * 800]}
+            assert await posted(application, TOKEN, "/v1/rerank", body, None) == 429
+            assert await posted(application, OTHER, "/v1/rerank", body, None) == 200
+        assert await posted(application, TOKEN, "/v1/rerank", body, None) == 200
+        await serving.work.ended()
+
+    asyncio.run(scenario())

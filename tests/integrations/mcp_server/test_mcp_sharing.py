@@ -1,0 +1,199 @@
+"""What the tokens of one server share over HTTP: bodies and sessions of one never shut out another."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp", reason="pip install -r requirements/mcp.txt")
+
+from starlette.responses import Response
+from starlette.testclient import TestClient
+from starlette.types import Message, Receive, Scope, Send
+
+from crag.admin.access import Access, Arrivals
+from crag.engine import Engine
+from crag.integrations.mcp import gate
+from crag.integrations.mcp.gate import BODY, Gate
+from crag.integrations.mcp.http import app
+from crag.integrations.mcp.offer import ServerConfig
+from crag.integrations.mcp.service import Service
+from crag.integrations.mcp.sessions import Sessions
+from crag.runtime.transfer import Pace
+
+ALICE, BOB = "a-token-of-alice-0001", "a-token-of-bob-00002"
+ACCESS = Access([(ALICE, "default"), (BOB, "other")])
+MODERN = [(b"mcp-protocol-version", b"2026-07-28")]
+START = {
+    "jsonrpc": "2.0",
+    "id": 0,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}},
+}
+LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+
+
+async def reading(scope: Scope, receive: Receive, send: Send) -> None:
+    """An application that reads the body, then answers."""
+    while (await receive()).get("more_body"):
+        pass
+    await Response("read")(scope, receive, send)
+
+
+async def asked(front: Gate, token: str, parts: list[bytes], announced: int, last: asyncio.Event) -> tuple[int, str]:
+    """Status and text of the reply to a body that comes in parts; the last one when the event is set."""
+    coming, status, text = iter(parts), 0, b""
+    headers = [(b"authorization", f"Bearer {token}".encode()), (b"content-length", str(announced).encode()), *MODERN]
+
+    async def receive() -> Message:
+        if (part := next(coming, None)) is not None:
+            return {"type": "http.request", "body": part, "more_body": True}
+        await last.wait()
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        nonlocal status, text
+        status, text = message.get("status", status), text + message.get("body", b"")
+
+    await front({"type": "http", "method": "POST", "path": "/mcp", "headers": headers}, receive, send)
+    return status, text.decode()
+
+
+async def settle() -> None:
+    """Every task waits for its body by now."""
+    for _ in range(50):
+        await asyncio.sleep(0)
+
+
+def test_bodies_count_by_what_has_come_and_only_for_the_token_that_sends_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate, "BODIES", 4 * BODY)
+
+    async def scenario() -> None:
+        front = Gate(reading, ACCESS, Arrivals(lambda *_, **__: None))
+        never, at_once, large = asyncio.Event(), asyncio.Event(), bytes(BODY)
+        at_once.set()
+        assert (await asked(front, ALICE, [b"{}"], 2, at_once))[0] == 200, "the audit log knows the token from now on"
+        announced = [asyncio.create_task(asked(front, ALICE, [b"{"], BODY, never)) for _ in range(20)]
+        await settle()
+        assert (await asked(front, ALICE, [large], BODY, at_once))[0] == 200, "what is announced takes no room"
+        sent = [asyncio.create_task(asked(front, ALICE, [large], BODY, never)) for _ in range(3)]
+        await settle()
+        status, text = await asked(front, ALICE, [large], BODY, at_once)
+        assert status == 429 and "too many bytes" in json.loads(text)["error"]["message"]
+        for _ in range(3):
+            assert (await asked(front, BOB, [large], BODY, at_once))[0] == 200
+        assert not any(task.done() for task in (*announced, *sent))
+        never.set()
+        assert {status for status, _ in await asyncio.gather(*announced, *sent)} == {200}
+
+    asyncio.run(scenario())
+
+
+def test_one_token_s_messages_never_take_all_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate, "REQUESTS", 4)
+
+    async def scenario() -> None:
+        front = Gate(reading, ACCESS, Arrivals(lambda *_, **__: None))
+        never, at_once = asyncio.Event(), asyncio.Event()
+        at_once.set()
+        assert (await asked(front, ALICE, [b"{}"], 2, at_once))[0] == 200
+        drips = [asyncio.create_task(asked(front, ALICE, [b"{"], 100, never)) for _ in range(4)]
+        await settle()
+        assert (await asked(front, ALICE, [b"{}"], 2, at_once))[0] == 429
+        assert (await asked(front, BOB, [b"{}"], 2, at_once))[0] == 200
+        never.set()
+        assert {status for status, _ in await asyncio.gather(*drips)} == {200}
+
+    asyncio.run(scenario())
+
+
+def test_a_body_that_drips_ends_as_an_error_of_the_protocol() -> None:
+    async def scenario() -> None:
+        front = Gate(reading, ACCESS, Arrivals(lambda *_, **__: None), Pace(still=0.01))
+        status, text = await asked(front, ALICE, [b"{"] * 9, 100, asyncio.Event())
+        assert status == 408 and "did not come in time" in json.loads(text)["error"]["message"]
+
+    asyncio.run(scenario())
+
+
+def test_a_reply_that_is_never_read_ends() -> None:
+    async def scenario() -> None:
+        front = Gate(reading, ACCESS, Arrivals(lambda *_, **__: None), Pace(unread=0.01))
+        headers = [(b"authorization", f"Bearer {ALICE}".encode()), *MODERN]
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(_: Message) -> None:
+            await asyncio.Event().wait()
+
+        scope = {"type": "http", "method": "GET", "path": "/mcp", "headers": headers}
+        await asyncio.wait_for(front(scope, receive, send), 60)
+
+    asyncio.run(scenario())
+
+
+@pytest.fixture
+def client(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
+    """Of a server with four sessions for two tokens."""
+    monkeypatch.setattr(gate, "SESSIONS", 4)
+    with TestClient(app(Service(ServerConfig(engine=engine, workspace=None, tokens=2)), ACCESS)) as made:
+        made.headers["accept"] = "application/json, text/event-stream"
+        yield made
+
+
+def sent(client: TestClient, message: dict[str, Any], token: str, session: str = "") -> Any:
+    headers = {"authorization": f"Bearer {token}", **({"mcp-session-id": session} if session else {})}
+    return client.post("/mcp", json=message, headers=headers)
+
+
+def opened(client: TestClient, token: str) -> str:
+    began = sent(client, START, token)
+    assert began.status_code == 200, began.text
+    return str(began.headers["mcp-session-id"])
+
+
+def test_a_new_session_ends_the_idle_one_of_the_same_token_that_was_used_longest_ago(client: TestClient) -> None:
+    first, second, third, fourth = (opened(client, ALICE) for _ in range(4))
+    his = [opened(client, BOB) for _ in range(2)]
+    assert sent(client, LIST, ALICE, first).status_code == 200
+    fifth = opened(client, ALICE)
+    known = [sent(client, LIST, ALICE, each).status_code for each in (first, second, third, fourth, fifth)]
+    assert known[0] == known[-1] == 200 and known[1] == 404, "the one that was just used stays"
+    assert [sent(client, LIST, BOB, each).status_code for each in his] == [200, 200]
+    assert sent(client, LIST, BOB, first).status_code == 404
+
+
+def test_sessions_that_ended_and_requests_that_open_none_take_no_place(client: TestClient) -> None:
+    for _ in range(6):
+        assert sent(client, LIST, ALICE).status_code == 400, "it is no request that opens a session"
+    kept = opened(client, ALICE)
+    for _ in range(6):
+        headers = {"authorization": f"Bearer {ALICE}", "mcp-session-id": opened(client, ALICE)}
+        assert client.delete("/mcp", headers=headers).status_code == 200
+    assert sent(client, LIST, ALICE, kept).status_code == 200
+
+
+def test_sessions_in_use_are_never_ended() -> None:
+    async def scenario() -> None:
+        sessions, ended = Sessions(2, 1), list[str]()
+
+        async def end(id: str) -> None:
+            ended.append(id)
+
+        for id in ("first", "second"):
+            assert await sessions.reserve(1, end)
+            sessions.add(1, id)
+        assert not await sessions.reserve(1, end) and not ended
+        sessions.leave(1, "second")
+        with sessions.using(1, "second"):
+            assert not await sessions.reserve(1, end)
+        assert await sessions.reserve(1, end) and ended == ["second"]
+        sessions.release(1)
+        assert await sessions.reserve(1, end) and ended == ["second"]
+
+    asyncio.run(scenario())

@@ -1,0 +1,305 @@
+"""The tools and resources, by the SDK's client in this process: what they take, return and refuse."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.client import Client
+from mcp.shared.exceptions import MCPError
+from mcp_types import CallToolResult, TextContent
+
+from crag.admin.access import Access
+from crag.core.strategies import STRATEGIES
+from crag.engine import Engine
+from crag.integrations.mcp.offer import ServerConfig
+from tests.integrations.mcp_server.conftest import Gated, client, served
+from tests.support.small_pdf import LIGHTHOUSE, small_pdf
+
+HIRED = "How many people did the agency hire in 2019?"
+
+
+def said(result: CallToolResult) -> str:
+    (content,) = result.content
+    assert isinstance(content, TextContent)
+    return content.text
+
+
+def record(result: CallToolResult) -> dict[str, Any]:
+    assert not result.is_error, said(result)
+    found: dict[str, Any] = result.structured_content
+    return found
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_a_question_is_answered_with_citations_and_its_steps_are_told_in_order(engine: Engine, mode: str) -> None:
+    """In both eras of the protocol."""
+    told: list[tuple[float, str]] = []
+
+    async def steps(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, message or ""))
+
+    async def inside(client: Client) -> None:
+        result = await client.call_tool("ask", {"question": HIRED}, progress_callback=steps)
+        found = record(result)
+        assert (found["action"], found["abstained"], found["strategy"]) == ("CORRECT", False, "balanced")
+        cited = found["citations"][0]
+        assert cited["quote"] == "The agency hired four hundred people in 2019."
+        assert (cited["source"], cited["page"], cited["origin"]) == ("report.pdf", 1, "internal")
+        assert "[1]" in found["answer"] and found["sentence"].startswith("CORRECT")
+        assert {chunk["score"] for chunk in found["chunks"]} == {0.9, 0.05, None}
+        assert [chunk["error"] for chunk in found["chunks"] if chunk["score"] is None] == [
+            "The evaluator did not answer."
+        ]
+        text = said(result)
+        assert text.startswith("Action: CORRECT.") and "<answer>" in text and "report.pdf, page 1" in text
+        assert "grade failed" in text
+        stored = json.loads((await client.read_resource(found["uri"])).contents[0].text)  # type: ignore[union-attr]
+        assert (stored["run_id"], stored["answer"]) == (found["run_id"], found["answer"])
+        follow = await client.call_tool("ask", {"question": "And in 2019?", "after": found["run_id"]})
+        assert record(follow)["run_id"] != found["run_id"]
+
+    served(ServerConfig(engine=engine), inside, mode)
+    numbers, messages = zip(*told, strict=True)
+    assert list(numbers) == sorted(set(numbers))
+    order = ["Searches the documents.", "Graded 1 of 7 passages.", "Decides.", "Writes the answer."]
+    assert [each for each in messages if each in order] == order
+    runs = engine.library().runs
+    trace = runs.trace(runs.latest(2)[1].run_id)
+    assert (trace.via, trace.client) == ("mcp", "a client of tests"), "without what nobody sees"
+
+
+def test_nothing_good_enough_is_said_to_be_nothing(engine: Engine) -> None:
+    async def inside(client: Client) -> None:
+        result = await client.call_tool("ask", {"question": "What colour are whales?", "documents": ["songs.pdf"]})
+        found = record(result)
+        assert found["abstained"] and not found["citations"] and "The sources do not tell." in said(result)
+        evidence = await client.call_tool("ask", {"question": HIRED, "wanted": "evidence"})
+        kept = record(evidence)
+        assert kept["answer"] is None and not kept["citations"]
+        assert kept["evidence"][0]["text"] in said(evidence) and kept["evidence"][0]["origin"] == "internal"
+
+    served(ServerConfig(engine=engine), inside)
+
+
+def test_text_that_speaks_to_a_model_is_marked_wherever_a_model_reads_it(engine: Engine) -> None:
+    async def inside(client: Client) -> None:
+        result = await client.call_tool("search", {"question": "bridge painted green", "k": 2})
+        first = record(result)["passages"][0]
+        assert (first["source"], first["untrusted"]) == ("bridge.pdf", 1)
+        assert "painted green" in first["text"]
+        page = (await client.read_resource(first["uri"])).contents[0].text  # type: ignore[union-attr]
+        asked = await client.call_tool("ask", {"question": "When was the bridge painted green?"})
+        run = (await client.read_resource(record(asked)["uri"])).contents[0].text  # type: ignore[union-attr]
+        for text in (said(result), page, json.dumps(result.structured_content), run, said(asked)):
+            assert "painted green" in text
+            for before in text.split("banana")[:-1]:
+                assert before.rfind("<untrusted>") > before.rfind("</untrusted>")
+        assert "<passage" in said(result) and "<page" in page
+
+    served(ServerConfig(engine=engine), inside)
+
+
+def test_texts_are_graded_and_what_fails_is_said_to_fail(engine: Engine) -> None:
+    async def inside(client: Client) -> None:
+        texts = ["They hired ten.", "A survey.", "Nothing \x00 of it."]
+        result = await client.call_tool("grade", {"question": HIRED, "texts": texts})
+        assert [each["score"] for each in record(result)["grades"]] == [0.9, None, 0.05]
+        assert "1: not graded: The evaluator did not answer." in said(result)
+
+    served(ServerConfig(engine=engine), inside, "auto")
+
+
+def test_documents_are_listed_filtered_and_read_page_by_page(engine: Engine) -> None:
+    async def inside(client: Client) -> None:
+        first = record(await client.call_tool("documents", {"limit": 1}))
+        assert first["total"] >= 2 and first["next_offset"] == 1 and first["documents"][0]["name"] == "report.pdf"
+        found = record(await client.call_tool("documents", {"containing": "BRIDGE", "where": "pages = 2"}))
+        (bridge,) = found["documents"]
+        assert bridge["fields"]["pages"] == 2 and "path" not in bridge
+        whole = (await client.read_resource(bridge["uri"])).contents[0].text  # type: ignore[union-attr]
+        assert whole.index("painted green") < whole.index("The bridge is long.")
+        listed = await client.list_resources()
+        assert str(listed.resources[0].uri) == "crag://documents"
+        assert bridge["uri"] in [str(each.uri) for each in listed.resources]
+        again = (await client.read_resource("crag://documents?offset=1")).contents[0].text  # type: ignore[union-attr]
+        assert json.loads(again)["documents"][0]["name"] == "bridge.pdf"
+        assert len((await client.list_resource_templates()).resource_templates) == 4
+        prompt = await client.get_prompt("answer_from_documents", {"question": HIRED})
+        assert HIRED in prompt.messages[0].content.text  # type: ignore[union-attr]
+
+    served(ServerConfig(engine=engine), inside)
+
+
+def test_documents_are_added_as_text_bytes_or_from_the_folder_and_nowhere_else(engine: Engine, files: Path) -> None:
+    told: list[str] = []
+
+    async def steps(progress: float, total: float | None, message: str | None) -> None:
+        told.append(message or "")
+
+    async def inside(client: Client) -> None:
+        async def add(**given: Any) -> CallToolResult:
+            return await client.call_tool("add_document", given, progress_callback=steps)
+
+        pdf = base64.b64encode(small_pdf(*LIGHTHOUSE)).decode()
+        added = record(await add(name="../../lighthouse.pdf", base64=pdf))
+        assert (added["status"], added["name"]) == ("added", "lighthouse.pdf")
+        assert record(await add(name="copy.pdf", base64=pdf))["status"] == "duplicate"
+        text = record(await add(name="ferry", text="The ferry leaves at nine in the morning, every day."))
+        assert text["name"] == "ferry.txt"
+        assert record(await add(path="note.md"))["name"] == "note.md"
+        for path in ("../secret.txt", "link.txt", "/etc/passwd", "none.txt", "a\x00b", "."):
+            refused = await add(path=path)
+            assert refused.is_error and "There is no file" in said(refused) and str(files) not in said(refused)
+        wrong: list[tuple[dict[str, Any], str]] = [
+            ({"name": "x.pdf", "base64": "%%%"}, "is not Base64"),
+            ({"name": "x.pdf"}, "Exactly one of"),
+            ({"name": "x.pdf", "text": "a", "base64": "YQ=="}, "Exactly one of"),
+            ({"text": "a"}, "has no name"),
+            ({"name": "broken.pdf", "base64": base64.b64encode(b"%PDF-1.7 nothing").decode()}, "broken.pdf"),
+            ({"name": "big.txt", "text": "ä" * (9 << 20)}, "larger than 16 MB"),
+            ({"name": "x.txt", "text": "half a line\x00" * 9}, "x.txt is nothing that can be read"),
+            ({"name": "x.txt", "text": "half a character: \ud800"}, "text: Input should be a valid string"),
+            ({"name": "x.txt", "text": "a", "confidence": 2}, "confidence: "),
+        ]
+        for given, why in wrong:
+            refused = await add(**given)
+            assert refused.is_error and why in said(refused)
+
+    served(ServerConfig(engine=engine, files=files), inside, "auto")
+    assert any(each.startswith("Read page") for each in told) and any(each.startswith("Embedded") for each in told)
+
+
+def test_read_only_nobody_adds_and_the_tools_say_what_they_do(engine: Engine) -> None:
+    async def inside(client: Client) -> None:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert list(tools) == ["search", "ask", "grade", "documents"]
+        assert all(tool.annotations and tool.annotations.read_only_hint for tool in tools.values())
+        assert all(tool.output_schema and tool.description for tool in tools.values())
+        arguments = tools["ask"].input_schema["properties"]
+        assert all("description" in each for each in arguments.values())
+        assert arguments["strategy"]["enum"] == ["", *STRATEGIES]
+        with pytest.raises(MCPError, match="There is no tool 'add_document'"):
+            await client.call_tool("add_document", {"name": "a.txt", "text": "b"})
+
+    served(ServerConfig(engine=engine, read_only=True), inside)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "why"),
+    [
+        ("ask", {}, "question: Field required."),
+        ("ask", {"question": "x" * 2001}, "question: String should have at most 2000 characters."),
+        ("ask", {"question": " "}, "The question is empty."),
+        ("ask", {"question": HIRED, "strategy": "nope"}, "There is no strategy 'nope'."),
+        ("ask", {"question": HIRED, "after": "nope"}, "There is no run nope"),
+        ("ask", {"question": HIRED, "where": "and and"}, "Write it like"),
+        ("search", {"question": ["a"], "k": 0, "kk": 1}, "kk: Extra inputs are not permitted."),
+        ("search", {"question": "a", "documents": ["secret\x1b[0m"]}, "There is no document called secret[0m."),
+        ("grade", {"question": "a", "texts": []}, "texts: Tuple should have at least 1 item"),
+        ("documents", {"offset": -1}, "offset: Input should be greater than or equal to 0."),
+    ],
+)
+def test_bad_arguments_are_errors_of_the_tool_that_say_what_is_wrong(
+    engine: Engine, tool: str, arguments: dict[str, Any], why: str
+) -> None:
+    async def inside(client: Client) -> None:
+        result = await client.call_tool(tool, arguments)
+        assert result.is_error and why in said(result) and "Traceback" not in said(result)
+
+    served(ServerConfig(engine=engine), inside)
+
+
+def test_what_is_no_request_is_an_error_of_the_protocol(engine: Engine) -> None:
+    async def inside(client: Client) -> None:
+        for uri in ("crag://documents/abcdef", "crag://runs/nope", "file:///etc/passwd", "crag://documents?offset=x"):
+            with pytest.raises(MCPError, match=r"There is no (document|run|resource)"):
+                await client.read_resource(uri)
+        with pytest.raises(MCPError, match="no list of this server"):
+            await client.list_resources(cursor="\ud800")
+        with pytest.raises(MCPError, match="There is the prompt"):
+            await client.get_prompt("answer_from_documents", {})
+
+    served(ServerConfig(engine=engine), inside, "auto")
+
+
+def test_a_workspace_sees_nothing_of_another(engine: Engine) -> None:
+    async def inside(client: Client) -> None:
+        found = await client.call_tool("search", {"question": "password vault swordfish"})
+        assert "swordfish" in said(found)
+        listed = record(await client.call_tool("documents", {}))
+        assert listed["total"] == 1
+        run = engine.library("default").runs.latest(1)[0].run_id
+        bridge = engine.library("default").documents.all()[1]
+        for uri in (f"crag://runs/{run}", f"crag://documents/{bridge.id}"):
+            with pytest.raises(MCPError, match="There is no"):
+                await client.read_resource(uri)
+        asked = await client.call_tool("ask", {"question": HIRED, "after": run})
+        assert asked.is_error and "There is no run" in said(asked)
+
+    engine.trace(HIRED)
+    served(ServerConfig(engine=engine, workspace="other"), inside)
+
+
+def test_cancelling_a_request_stops_its_run_which_is_stored_as_stopped(engine: Engine, evaluator: Gated) -> None:
+    before = {each.run_id for each in engine.library().runs.latest()}
+    evaluator.open.clear()
+
+    async def inside() -> None:
+        async with client(ServerConfig(engine=engine)) as made:
+            asking = asyncio.create_task(made.call_tool("ask", {"question": HIRED}))
+            await asyncio.to_thread(evaluator.reached.wait, 30)
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+            evaluator.open.set()
+            again = await made.call_tool("ask", {"question": HIRED})
+            assert not again.is_error
+
+    asyncio.run(asyncio.wait_for(inside(), 60))
+    runs = engine.library().runs
+    new = [runs.trace(each.run_id) for each in runs.latest() if each.run_id not in before]
+    assert sorted(trace.cancelled for trace in new) == [False, True]
+
+
+def test_a_client_that_goes_away_ends_its_runs_and_they_are_stored(engine: Engine, evaluator: Gated) -> None:
+    before = {each.run_id for each in engine.library().runs.latest()}
+    evaluator.open.clear()
+
+    async def inside() -> None:
+        async with client(ServerConfig(engine=engine)) as made:
+            tasks = [asyncio.create_task(made.call_tool("ask", {"question": HIRED})) for _ in range(4)]
+            await asyncio.to_thread(evaluator.reached.wait, 30)
+            asyncio.get_running_loop().call_later(0.2, evaluator.open.set)  # the server waits for its runs
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    asyncio.run(asyncio.wait_for(inside(), 60))
+    runs = engine.library().runs
+    new = [runs.trace(each.run_id) for each in runs.latest() if each.run_id not in before]
+    assert 1 <= len(new) <= 2 and all(trace.cancelled for trace in new)
+
+
+@pytest.mark.slow
+def test_a_thousand_requests_at_once_are_answered_or_told_to_come_back(engine: Engine) -> None:
+    async def inside(client: Client) -> None:
+        calls = [client.call_tool("grade", {"question": HIRED, "texts": ["They hired ten."]}) for _ in range(1000)]
+        results = await asyncio.gather(*calls)
+        done = [each for each in results if not each.is_error]
+        refused = [said(each) for each in results if each.is_error]
+        assert len(done) >= 256 and all("requests wait here already" in each for each in refused)
+
+    served(ServerConfig(engine=engine), inside)
+
+
+def test_without_a_token_where_tokens_are_asked_for_there_is_no_workspace(engine: Engine) -> None:
+    assert Access([("token", "alice"), ("other", "alice")]).workspaces == ("alice",)
+
+    async def inside(client: Client) -> None:
+        with pytest.raises(MCPError, match="A token is needed"):
+            await client.list_resources()
+
+    served(ServerConfig(engine=engine, workspace=None), inside)

@@ -1,0 +1,100 @@
+"""An INCORRECT by little: documents stay beside the web, corrective loops are made all the same, and it is said."""
+
+from __future__ import annotations
+
+import pytest
+
+from crag.analysis.whatif.whatif import redecide
+from crag.core.policy import acted_on
+from crag.core.settings import Settings
+from crag.core.strategies import STRATEGIES
+from crag.core.types import Action, Aggregation, Grade
+from crag.evaluation.trigger import decide
+from crag.messages.wording import decision_sentence
+from crag.testing.fakes import FixedWeb
+from tests.support.paths import SOSO, WEB, Case
+
+DOUBTING = {"upper": 0.6, "lower": 0.4, "doubt_margin": 0.1}
+
+
+def decided(score: float, **changes: object) -> Action:
+    settings = Settings().changed(**{**DOUBTING, **changes})
+    decision = decide(
+        [Grade(passage_id="a", score=score)], upper=settings.upper, lower=settings.lower, aggregation=Aggregation.ANY
+    )
+    return acted_on(decision, settings).action
+
+
+@pytest.mark.parametrize(
+    ("score", "action"),
+    [
+        (0.7, "CORRECT"),
+        (0.5, "AMBIGUOUS"),
+        (0.39, "AMBIGUOUS"),
+        (0.31, "AMBIGUOUS"),
+        (0.29, "INCORRECT"),
+        (0.0, "INCORRECT"),
+    ],
+)
+def test_a_score_below_by_no_more_than_the_margin_is_ambiguous(score: float, action: str) -> None:
+    assert decided(score) == Action(action)
+
+
+def test_without_a_margin_nothing_is_doubted() -> None:
+    assert decided(0.39, doubt_margin=0.0) is Action.INCORRECT
+
+
+def test_nothing_retrieved_is_not_doubted() -> None:
+    nothing = decide([], upper=0.6, lower=0.4, aggregation=Aggregation.ANY)
+    assert (
+        acted_on(
+            nothing,
+            Settings(
+                **DOUBTING,
+            ),
+        )
+        is nothing
+    )
+
+
+def test_a_doubted_run_loops_first_and_then_uses_documents_and_web() -> None:
+    case = Case("balanced", [SOSO], again=[SOSO], changes=DOUBTING, web=FixedWeb(texts=WEB))
+    first, last = case.trace.rounds
+    assert first.decision is not None and last.decision is not None
+    assert (first.decision.action, first.decision.doubt) == (Action.INCORRECT, 0.0)
+    assert (last.decision.action, last.decision.doubt) == (Action.AMBIGUOUS, 0.1)
+    assert case.kept_sources == {"internal", "external"}
+    assert redecide(case.trace, case.settings).decision == last.decision
+
+
+def test_a_loop_that_ends_without_a_new_query_is_doubted_too() -> None:
+    case = Case("balanced", [SOSO], changes={**DOUBTING, "max_rewrites": 3})
+    assert case.trace.action is Action.AMBIGUOUS
+    assert redecide(case.trace, case.settings).decision == case.trace.decision
+
+
+def test_a_doubted_run_does_not_loop_for_being_ambiguous() -> None:
+    case = Case("balanced", [SOSO], changes={**DOUBTING, "loop_on": (Action.AMBIGUOUS,)})
+    assert len(case.trace.rounds) == 1 and case.trace.action is Action.AMBIGUOUS
+
+
+def test_it_says_by_how_little() -> None:
+    case = Case("balanced", [SOSO], changes={**DOUBTING, "loop_on": ()})
+    assert case.trace.decision is not None
+    assert decision_sentence(case.trace.decision) == (
+        "AMBIGUOUS: the best chunk scored 0.35, below 0.40 but within the margin of doubt (0.10), "
+        "so your documents stay."
+    )
+
+
+def test_a_forced_action_takes_the_place_of_a_doubted_one() -> None:
+    case = Case("balanced", [SOSO], changes={**DOUBTING, "loop_on": (), "forced": "INCORRECT"})
+    assert case.trace.decision is not None
+    assert (case.trace.decision.action, case.trace.decision.instead_of) == (Action.INCORRECT, Action.AMBIGUOUS)
+
+
+def test_the_published_designs_doubt_nothing_and_choose_strips_as_they_did() -> None:
+    for name, each in STRATEGIES.items():
+        found = each.settings
+        new = (found.doubt_margin, found.strip_words, found.strip_context, found.passage_words)
+        assert (new == (0.0, 0, False, 0)) == (name != "balanced")

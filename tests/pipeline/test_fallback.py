@@ -1,0 +1,164 @@
+"""Parts that stand in for others: who does the work, in which order things are said, and what is passed on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from crag.core import events as ev
+from crag.core.errors import CancelledError, IndexUnavailableError, ProviderError, UnreachableError
+from crag.core.protocols import Generator
+from crag.core.settings import Settings
+from crag.core.types import Answer, Chunk, RetrievedChunk
+from crag.messages.wording import failure_sentence
+from crag.pipeline.context import EventEmitter
+from crag.pipeline.fallback import FallbackGenerator, FallbackRetriever, FallbackRewriter, FallbackWeb
+from crag.retrieval.rewriting import KeywordRewriter
+from crag.runtime.usage import UsageTracker
+from crag.testing.fakes import FixedWeb, chunk_of
+
+
+@dataclass
+class Mute:
+    """A rewriter that fails, and counts how often it was asked."""
+
+    by: str = "a model"
+    asked: int = 0
+
+    def rewrite(
+        self, question: str, *, max_keywords: int, failed: Sequence[Chunk] = (), tried: Sequence[str] = ()
+    ) -> str:
+        self.asked += 1
+        raise UnreachableError("It is gone.")
+
+
+@dataclass
+class Writer:
+    """Writes these pieces, then fails or ends, or gives the whole answer."""
+
+    pieces: Sequence[str]
+    ends: Exception | None = None
+    whole: bool = True
+    by: str = "a writer"
+
+    def answer(self, *_: object) -> Iterator[str | Answer]:
+        yield from self.pieces
+        if self.ends is not None:
+            raise self.ends
+        if self.whole:
+            yield Answer(text="".join(self.pieces), by=self.by)
+
+
+@dataclass
+class Heard:
+    outlet: EventEmitter = field(default_factory=EventEmitter)
+    events: list[ev.Event] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.outlet.listener = self.events.append
+
+    @property
+    def said(self) -> list[str]:
+        return [failure_sentence(event) for event in self.events if isinstance(event, ev.Failed)]
+
+
+@dataclass
+class Shelf:
+    """A retriever that finds this chunk, or whose index is down."""
+
+    found: str = ""
+
+    def search(self, query: str, k: int) -> list[RetrievedChunk]:
+        if not self.found:
+            raise IndexUnavailableError("The index does not answer.", "Start it.")
+        return [RetrievedChunk(chunk=chunk_of(self.found), rank=1, similarity=0.5)]
+
+
+def test_where_the_index_is_down_the_records_are_searched_and_that_is_told() -> None:
+    heard = Heard()
+    found = FallbackRetriever(Shelf(), Shelf("a text"), heard.outlet).search("anything", 3)
+    assert [each.chunk.text for each in found] == ["a text"]
+    [failed] = heard.events
+    assert isinstance(failed, ev.Failed) and not failed.fatal
+    assert (failed.step, failed.instead, failed.remedy) == ("retrieve", "records", "Start it.")
+    assert "searched for the question's words instead" in heard.said[0]
+    quiet = Heard()
+    assert FallbackRetriever(Shelf("through the index"), Shelf(), quiet.outlet).search("anything", 3)
+    assert not quiet.events
+
+
+def test_a_rewriter_that_fails_is_told_before_the_next_is_asked() -> None:
+    heard, mute = Heard(), Mute()
+    rewriter = FallbackRewriter([mute, KeywordRewriter()], heard.outlet)
+    query = rewriter.rewrite("When was the long bridge opened?", max_keywords=3)
+    assert query and rewriter.by == "keywords" and mute.asked == 1
+    assert heard.said == ["It is gone. It is rewritten by keywords instead."]
+
+
+@pytest.mark.parametrize(
+    ("tried", "query", "said"),
+    [
+        ((), "Which bridge?", "The question itself is searched for."),
+        (("Which bridge?", "bridge"), "bridge", "The library was not searched again."),
+    ],
+)
+def test_where_no_rewriter_is_left_there_is_no_new_query(tried: Sequence[str], query: str, said: str) -> None:
+    heard = Heard()
+    rewriter = FallbackRewriter([Mute()], heard.outlet)
+    assert rewriter.rewrite("Which bridge?", max_keywords=3, tried=tried) == query
+    assert rewriter.by == "none" and heard.said == [f"It is gone. {said}"]
+
+
+def written(generator: Generator) -> list[str | Answer]:
+    return list(generator.answer("Which bridge?", [], {}, Settings()))
+
+
+@pytest.mark.parametrize("shown", [(), ("The bridge ", "was")])
+@pytest.mark.parametrize("first", ["breaks off", "ends without an answer"])
+def test_no_piece_of_either_follows_once_the_second_writes(shown: Sequence[str], first: str) -> None:
+    heard = Heard()
+    ends = UnreachableError("It broke off.") if first == "breaks off" else None
+    generator = FallbackGenerator(Writer(shown, ends, whole=False, by="m"), Writer(["A ", "quote."]), heard.outlet)
+    assert written(generator) == [*shown, Answer(text="A quote.", by="a writer", instead_of="m")]
+    why = "It broke off." if ends else "The answer ended before it was complete."
+    assert heard.said == [f"{why} The best sentences are quoted instead."]
+
+
+def test_a_generator_that_does_not_fail_is_passed_on_as_it_is() -> None:
+    heard, first = Heard(), Writer(["The ", "bridge."], by="m")
+    assert written(FallbackGenerator(first, Writer(["A quote."]), heard.outlet)) == written(first)
+    assert heard.events == []
+
+
+def test_stop_is_no_failure_that_another_part_makes_up_for() -> None:
+    heard = Heard()
+    stopped = FallbackGenerator(Writer(["The "], CancelledError("Stopped.")), Writer(["A quote."]), heard.outlet)
+    with pytest.raises(CancelledError):
+        written(stopped)
+    assert heard.events == []
+
+
+def test_each_web_that_fails_is_told_and_the_last_ends_the_search() -> None:
+    heard = Heard()
+    broken = [FixedWeb(fails=True, name="tavily"), FixedWeb(fails=True, name="duckduckgo")]
+    assert FallbackWeb(broken, heard.outlet, UsageTracker()).search("bridge", 3) is None
+    assert heard.said == [
+        "The web search did not answer. duckduckgo is asked instead.",
+        "The web search did not answer. The answer rests on your documents alone.",
+    ]
+    found = FallbackWeb([broken[0], FixedWeb(texts=["A page."], name="folder")], heard.outlet, UsageTracker())
+    searched = found.search("bridge", 3)
+    assert searched is not None and searched.provider == "folder" and len(searched.pages) == 1
+
+
+def test_what_is_no_failure_of_a_provider_goes_through() -> None:
+    class Broken(FixedWeb):
+        def search(self, query: str, max_results: int) -> list[object]:  # type: ignore[override]
+            raise ZeroDivisionError
+
+    heard = Heard()
+    with pytest.raises(ZeroDivisionError):
+        FallbackWeb([Broken(), FixedWeb()], heard.outlet, UsageTracker()).search("bridge", 3)  # type: ignore[list-item]
+    assert not issubclass(ZeroDivisionError, ProviderError)

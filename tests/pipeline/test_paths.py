@@ -1,0 +1,228 @@
+"""Every strategy takes the steps that its source describes, for every outcome of its evaluator."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from crag.analysis.whatif.whatif import redecide
+from crag.core import events as ev
+from crag.core.errors import CancelledError
+from crag.core.settings import Settings
+from crag.core.strategies import STRATEGIES
+from crag.core.types import Action
+from crag.messages.wording import outcome_sentence
+from crag.pipeline.graph import run_graph
+from crag.runtime.usage import UsageTracker
+from crag.testing.fakes import FixedWeb, ScriptedEvaluator
+from tests.support.paths import BAD, GOOD, QUESTION, SOSO, WEB, Case
+
+BEFORE = ["retrieve", "evaluate", "act"]
+ONLINE = ["rewrite", "search"]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "texts", "joint", "action", "path", "kept"),
+    [
+        ("balanced", [GOOD, BAD], None, "CORRECT", [*BEFORE, "refine", "answer", "verify"], {"internal"}),
+        (
+            "balanced",
+            [SOSO, BAD],
+            None,
+            "AMBIGUOUS",
+            [*BEFORE, "refine", *ONLINE, "refine", "answer", "verify"],
+            {"internal", "external"},
+        ),
+        (
+            "balanced",
+            [BAD, BAD],
+            None,
+            "INCORRECT",
+            [*BEFORE, "rewrite", *BEFORE, *ONLINE, "refine", "answer", "verify"],
+            {"external"},
+        ),
+        ("paper", [GOOD, BAD], None, "CORRECT", [*BEFORE, "refine", "answer"], {"internal"}),
+        (
+            "paper",
+            [SOSO, BAD],
+            None,
+            "AMBIGUOUS",
+            [*BEFORE, "refine", *ONLINE, "refine", "answer"],
+            {"internal", "external"},
+        ),
+        ("paper", [BAD], None, "INCORRECT", [*BEFORE, *ONLINE, "refine", "answer"], {"external"}),
+        ("three-way", [GOOD, GOOD], None, "CORRECT", [*BEFORE, "answer"], {"internal"}),
+        (
+            "three-way",
+            [GOOD, SOSO],
+            None,
+            "AMBIGUOUS",
+            [*BEFORE, "refine", *ONLINE, "answer"],
+            {"internal", "external"},
+        ),
+        ("three-way", [GOOD, BAD], None, "INCORRECT", [*BEFORE, *ONLINE, "answer"], {"external"}),
+        ("joint", [GOOD], 0.95, "CORRECT", [*BEFORE, "refine", "answer"], {"internal"}),
+        ("joint", [GOOD], 0.6, "AMBIGUOUS", [*BEFORE, "refine", *ONLINE, "answer"], {"internal", "external"}),
+        ("joint", [GOOD], 0.2, "INCORRECT", [*BEFORE, *ONLINE, "answer"], {"external"}),
+        ("binary-any", [GOOD, BAD], None, "CORRECT", [*BEFORE, "answer"], {"internal"}),
+        ("binary-any", [BAD, BAD], None, "INCORRECT", [*BEFORE, *ONLINE, "answer"], {"external"}),
+        ("binary-strict", [GOOD, GOOD], None, "CORRECT", [*BEFORE, "answer"], {"internal"}),
+        ("binary-strict", [GOOD, BAD], None, "INCORRECT", [*BEFORE, *ONLINE, "answer"], {"internal", "external"}),
+        ("loop", [GOOD], 0.9, "CORRECT", [*BEFORE, "answer", "verify"], {"internal"}),
+        (
+            "loop",
+            [GOOD],
+            0.1,
+            "INCORRECT",
+            [*BEFORE, "rewrite", *BEFORE, "rewrite", *BEFORE, "answer", "verify"],
+            {"internal"},
+        ),
+        ("plain-rag", [GOOD, BAD], None, None, ["retrieve", "answer"], {"internal"}),
+    ],
+)
+def test_order_of_steps(
+    strategy: str, texts: list[str], joint: float | None, action: str | None, path: list[str], kept: set[str]
+) -> None:
+    case = Case(strategy, texts, joint=joint, web=FixedWeb(texts=WEB))
+    assert case.trace.action == action
+    assert case.path == path
+    assert case.kept_sources == kept
+    assert case.trace.answer is not None
+    assert all(record.seconds is not None for record in case.trace.steps)
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_every_strategy_ends_with_an_answer_whatever_it_finds(name: str) -> None:
+    for texts in ([GOOD, GOOD], [SOSO, BAD], [BAD, BAD], ["broken", BAD], []):
+        for web in (None, FixedWeb(texts=WEB), FixedWeb(fails=True)):
+            case = Case(name, texts, joint=0.5 if texts != [BAD, BAD] else 0.1, web=web)
+            assert case.trace.answer is not None, (texts, web)
+            if not case.trace.kept():
+                assert case.trace.answer.abstained
+
+
+def test_the_question_is_graded_and_answered_not_the_rewritten_query() -> None:
+    case = Case("balanced", [BAD], web=FixedWeb(texts=WEB))
+    assert {question for question, _ in case.evaluator.graded} == {QUESTION}
+    assert case.web is not None
+    assert case.web.queries == [case.trace.searches[0].query] != [QUESTION]
+    assert case.retriever.asked[0] == QUESTION
+    assert case.retriever.asked[1] == case.trace.rewrites[0].query
+
+
+def test_a_grade_belongs_to_its_chunk() -> None:
+    case = Case("balanced", [BAD, SOSO, GOOD], web=FixedWeb(texts=WEB))
+    round = case.trace.rounds[0]
+    assert [round.grades[found.chunk.id].score for found in round.chunks] == [0.02, 0.35, 0.95]
+    assert round.decision is not None and round.decision.deciding_id == round.chunks[2].chunk.id
+
+
+def test_the_loop_stops_as_soon_as_the_second_retrieval_is_good() -> None:
+    case = Case("balanced", [BAD], again=[GOOD], web=FixedWeb(texts=WEB))
+    assert case.path == [*BEFORE, "rewrite", *BEFORE, "refine", "answer", "verify"]
+    assert [each.decision.action for each in case.trace.rounds if each.decision] == ["INCORRECT", "CORRECT"]
+
+
+def test_without_a_web_nothing_leaves_and_the_answer_abstains() -> None:
+    case = Case("balanced", [BAD])
+    assert "search" not in case.path
+    assert case.trace.answer is not None and case.trace.answer.abstained
+    assert case.trace.answer.citations == ()
+    said = outcome_sentence(case.trace.apply(ev.RunFinished(at=9)))
+    assert "Nothing found is good enough" in said and "web search is off" in said and "Using" not in said
+
+
+def test_a_failing_web_is_said_and_the_run_goes_on() -> None:
+    case = Case("balanced", [SOSO], web=FixedWeb(fails=True))
+    (failure,) = case.trace.failures
+    assert (failure.step, failure.fatal) == ("search", False)
+    assert "did not answer" in failure.cause and failure.remedy
+    assert case.trace.answer is not None
+    assert case.kept_sources == {"internal"}
+
+
+def test_a_failed_grade_stays_a_failed_grade() -> None:
+    case = Case("balanced", ["broken text of a chunk", BAD], web=FixedWeb(texts=WEB))
+    decision = case.trace.decision
+    assert decision is not None and (decision.action, decision.unknown) == (Action.AMBIGUOUS, 1)
+    assert case.trace.rounds[0].grades["paper.pdf-1-0"].failed
+
+
+def test_only_relevant_chunks_are_kept_where_the_strategy_says_so() -> None:
+    case = Case("binary-strict", [GOOD, BAD], web=FixedWeb(texts=WEB))
+    assert {strip.text for strip in case.trace.kept("internal")} == {GOOD}
+
+
+def test_of_a_long_web_page_the_strips_that_share_words_with_the_question_are_scored() -> None:
+    filler = " ".join(f"Sentence number {n} is about something else altogether." for n in range(200))
+    case = Case("balanced", [BAD], web=FixedWeb(texts=[f"{filler} Paris holds that capital, anywhere in France."]))
+    (strips,) = (group for source, group in case.trace.strips.items() if source.startswith("web-"))
+    assert strips[-1].score == 0.95 and strips[-1].kept
+    assert 0 < sum(strip.score is not None for strip in strips) < len(strips)
+
+
+def test_three_way_cuts_the_graded_text() -> None:
+    case = Case("three-way", ["x" * 5000], web=FixedWeb(texts=WEB))
+    assert len(case.evaluator.graded[0][1]) == 2000
+
+
+def test_low_confidence_is_said_after_a_loop_that_found_nothing() -> None:
+    case = Case("loop", [GOOD], joint=0.1)
+    assert case.trace.answer is not None
+    assert case.trace.answer.low_confidence and not case.trace.answer.abstained
+
+
+def test_a_correct_run_is_not_called_unsure_for_its_short_strips() -> None:
+    def short_is_weak(text: str) -> float:
+        return 0.95 if len(text) > 60 else 0.3
+
+    case = Case("balanced", [GOOD], score=short_is_weak)
+    assert case.trace.action is Action.CORRECT
+    assert case.trace.answer is not None and not case.trace.answer.low_confidence
+
+
+def test_stop_ends_the_run_at_the_next_grade() -> None:
+    stop = threading.Event()
+
+    def stopping(text: str) -> float:
+        stop.set()
+        return 0.5
+
+    case = Case("plain-rag", [GOOD])
+    parts = replace(
+        case.parts, settings=Settings(), evaluator=ScriptedEvaluator(score=stopping), meter=UsageTracker(cancel=stop)
+    )
+    seen: list[ev.Event] = []
+    with pytest.raises(CancelledError):
+        seen.extend(run_graph(QUESTION, parts))
+
+
+def test_events_arrive_while_the_step_is_under_way() -> None:
+    """The first grade is out before the second chunk is graded: its grading waits for whoever reads the events."""
+    first_seen, graded = threading.Event(), []
+
+    def waiting(text: str) -> float:
+        if graded and not first_seen.wait(60):
+            pytest.fail("the first grade was held back until the step ended")
+        graded.append(text)
+        return 0.9
+
+    case = Case("plain-rag", [GOOD, SOSO])
+    parts = replace(case.parts, settings=Settings(), evaluator=ScriptedEvaluator(score=waiting))
+    for event in run_graph(QUESTION, parts):
+        if isinstance(event, ev.Graded):
+            first_seen.set()
+    assert graded[:2] == [GOOD, SOSO]
+
+
+def test_what_if_with_the_same_settings_is_what_was() -> None:
+    for name in STRATEGIES:
+        for texts in ([GOOD, GOOD], [GOOD, SOSO], [SOSO, BAD], [BAD, BAD]):
+            case = Case(name, texts, joint=0.6, web=FixedWeb(texts=WEB))
+            again = redecide(case.trace, case.settings)
+            assert again.decision == case.trace.decision, (name, texts)
+            assert again.unknown == ()
+            kept = {strip.id for group in again.strips.values() for strip in group if strip.kept}
+            assert kept == {strip.id for strip in case.trace.kept()}, (name, texts)

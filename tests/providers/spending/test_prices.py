@@ -1,0 +1,98 @@
+"""Prices: entries read and written without loss, bad ones named, and no price guessed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crag.core.errors import SettingsError
+from crag.providers.prices import PRICES, Price, format_prices, money, parse_price, price_of, table
+
+
+def test_without_entries_the_table_is_the_shipped_one() -> None:
+    assert table() == PRICES
+    assert format_prices(PRICES) == ()
+
+
+def test_entries_replace_add_and_take_away() -> None:
+    prices = table(["gpt-4o=1/2", "llama3.1:8b = 0 / 0", "other-web=0/0/0.01", "tavily=none"])
+    assert prices["gpt-4o"] == Price(1, 2)
+    assert prices["llama3.1:8b"] == Price()
+    assert prices["other-web"] == Price(call=0.01)
+    assert "tavily" not in prices
+    assert prices["gpt-4o-mini"] == PRICES["gpt-4o-mini"]
+
+
+def test_a_name_may_hold_what_parts_an_entry() -> None:
+    assert parse_price("org/model=v2=0.5/1.5") == ("org/model=v2", Price(0.5, 1.5))
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        *("gpt-4o", "=1/2", " =1/2", "", "a=", "a=1", "a=1/2/3/4", "a=x/y", "a=1/", "a=free"),
+        *("a=-1/2", "a=1/-0.5", "a=nan/1", "a=1/inf", "a=1/2/-inf", "a=1/1e9"),
+    ],
+)
+def test_an_entry_that_is_no_price_is_refused_by_name(entry: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        table(["gpt-4o=1/2", entry])
+    assert repr(entry) in refused.value.message
+    assert "in/out" in refused.value.remedy
+
+
+@pytest.mark.parametrize("number", [-0.01, float("nan"), float("inf"), 1e7])
+def test_no_price_is_made_of_a_number_that_is_none(number: float) -> None:
+    for numbers in ((number, 0, 0), (0, number, 0), (0, 0, number)):
+        with pytest.raises(SettingsError, match="is no price"):
+            Price(*numbers)
+
+
+NUMBERS = st.floats(0, 1_000_000)
+NAMES = st.text(st.characters(codec="utf-8", exclude_characters=","), min_size=1).filter(
+    lambda name: name == name.strip()
+)
+
+
+@given(
+    st.dictionaries(NAMES | st.sampled_from(sorted(PRICES)), st.builds(Price, NUMBERS, NUMBERS, NUMBERS), max_size=5),
+    st.sets(st.sampled_from(sorted(PRICES))),
+)
+def test_what_is_written_reads_as_it_was(own: dict[str, Price], gone: set[str]) -> None:
+    prices = {name: price for name, price in {**PRICES, **own}.items() if name not in gone}
+    assert table(format_prices(prices)) == prices
+
+
+@pytest.mark.parametrize("name", ["", " ", "a,b", " padded"])
+def test_a_name_that_could_not_be_read_again_is_not_written(name: str) -> None:
+    with pytest.raises(SettingsError, match="no name of a model"):
+        format_prices({name: Price(1, 1)})
+
+
+def test_a_dated_state_of_a_model_has_the_model_s_price() -> None:
+    assert price_of("gpt-4o-2024-08-06", "openai", PRICES) == PRICES["gpt-4o"]
+    assert price_of("gpt-4o-mini-2024-07-18", "openai", PRICES) == PRICES["gpt-4o-mini"]
+    assert price_of("gpt-5-latest", "openai", PRICES) == PRICES["gpt-5"]
+
+
+@pytest.mark.parametrize("model", ["gpt-5-pro", "gpt-4o-realtime-preview", "gpt-4", "llama3", "gpt-4o-2024-08-06-x"])
+def test_another_model_s_price_is_not_guessed_from_its_name(model: str) -> None:
+    assert price_of(model, "openai", PRICES) is None
+
+
+def test_calls_without_a_model_have_their_provider_s_price() -> None:
+    assert price_of("", "tavily", PRICES) == Price(call=0.008)
+    assert price_of("", "duckduckgo", PRICES) == Price()
+    assert price_of("", "elsewhere", PRICES) is None
+
+
+@pytest.mark.parametrize(
+    ("dollars", "said"),
+    [
+        *((0, "$0"), (0.00009, "under $0.0001"), (0.0001, "$0.0001"), (0.00042, "$0.0004"), (0.0123, "$0.012")),
+        *((0.1234, "$0.12"), (1, "$1.00"), (1234.5, "$1,234.50")),
+    ],
+)
+def test_amounts_are_written_as_a_person_reads_them(dollars: float, said: str) -> None:
+    assert money(dollars) == said

@@ -1,0 +1,86 @@
+"""Work that a killed program left unfinished is told; what goes on, here or in another process, is not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from crag.storage import in_flight
+from crag.storage.in_flight import InFlightJob
+from crag.storage.library import Library
+from crag.storage.postgres import Server
+from tests.support.library_makers import HashEmbedder
+
+CHILD = """
+import sys
+from pathlib import Path
+from crag.storage import in_flight
+from crag.storage.in_flight import InFlightJob
+from crag.storage.library import Library
+from crag.storage.records import server_at
+from tests.support.library_makers import HashEmbedder
+library = Library.open(Path(sys.argv[1]), HashEmbedder(), server=server_at(sys.argv[2]))
+library.begun.note(InFlightJob(id="up", kind="upload", label="2 files", names=("a.txt", "b.txt")))
+print("noted", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def library(tmp_path: Path, embedder: HashEmbedder, server: Server | None) -> Iterator[Library]:
+    with Library.open(tmp_path / "library", embedder, server=server) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("records", ["sqlite", "postgresql"])
+def test_what_another_process_works_on_is_cut_off_by_its_kill_alone(library: Library, url: str) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(library.folder), url],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).resolve().parents[2],
+    )
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"noted\n"
+        assert library.begun.known("up")
+        assert library.begun.cut_off() == []
+        child.kill()
+        child.wait()
+        [work] = library.begun.cut_off()
+        assert (work.label, work.names) == ("2 files", ("a.txt", "b.txt"))
+        library.begun.over("up")
+        assert library.begun.cut_off() == []
+    finally:
+        child.kill()
+        child.communicate()
+
+
+@pytest.mark.parametrize("records", ["sqlite"])
+def test_what_this_process_works_on_is_not_cut_off(library: Library) -> None:
+    assert library.begun.note(InFlightJob(id="mine", kind="upload", label="1 file"))
+    assert library.begun.cut_off() == []
+    library.begun.over("mine")
+    assert not library.begun.known("mine")
+
+
+@pytest.mark.parametrize("records", ["sqlite"])
+def test_the_end_of_work_that_nobody_noted_makes_no_library(library: Library) -> None:
+    library.begun.over("nobody's")
+    assert not library.made
+
+
+def test_what_ends_while_it_is_looked_at_was_not_cut_off(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    look = in_flight._goes_on
+
+    def ends_just_now(*note: object) -> bool:
+        library.begun.over("up")
+        return look(*note)
+
+    library.begun.note(InFlightJob(id="up", kind="upload", label="2 files"))
+    monkeypatch.setattr(in_flight, "_goes_on", ends_just_now)
+    assert library.begun.cut_off() == []

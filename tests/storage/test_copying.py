@@ -1,0 +1,347 @@
+"""Copying libraries between folders and a database: every row arrives, whatever happens on the way."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import delete, insert, select, update
+
+from crag.core.errors import CancelledError, NotFoundError, StorageError
+from crag.core.types import Document
+from crag.index.chunk_index import Contents
+from crag.index.embedded import EmbeddedIndex
+from crag.index.milvus import MilvusIndex
+from crag.storage import feed, store
+from crag.storage.copying import TABLES, Copy, copy_library, fill_index, kept_copied
+from crag.storage.key_value_store import CHOSEN, SIGNED_WITH, KeyValueStore
+from crag.storage.library import Library
+from crag.storage.places import DatabaseHome, DataFolder, FolderPlace, Place, ServerPlace
+from crag.storage.postgres import Server
+from crag.storage.private import PrivateLibraries, name_of
+from crag.storage.tables import (
+    calls,
+    chunks,
+    documents,
+    runs,
+)
+from tests.support.kills import ROOT
+from tests.support.library_makers import HashEmbedder
+from tests.support.many_rows import many, rows_of, run_row
+from tests.support.milvus_server import MilvusServer
+from tests.support.shell import environment
+from tests.support.sizes import sized
+
+Fill = Callable[..., Document]
+NAMES = [table.name for table in TABLES]
+FEW = dict.fromkeys(NAMES, 3)
+
+
+@pytest.fixture
+def server(database: str) -> Iterator[Server]:
+    made = Server(database)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def source(tmp_path: Path, fill: Fill) -> FolderPlace:
+    """A library in a folder with rows of every kind, some numbers given out and used no more."""
+    with Library.open(tmp_path / "source", HashEmbedder()) as library:
+        many(library, fill)
+    return FolderPlace(tmp_path / "source")
+
+
+def id_of(place: Place) -> str:
+    records = place.records()
+    with records.read() as connection:
+        found = store.meta(connection, "library")
+    records.close()
+    return found
+
+
+def whole(copy: Copy) -> bool:
+    return [each.table for each in copy.tables] == [*NAMES, "meta"] and all(each.same for each in copy.tables)
+
+
+def in_folder(place: FolderPlace) -> Callable[[Contents], EmbeddedIndex]:
+    return lambda contents: EmbeddedIndex(place.folder / "index", contents)
+
+
+# What arrives
+
+
+def test_a_copy_and_its_copy_back_have_every_row_and_an_id_of_their_own(
+    source: FolderPlace, server: Server, tmp_path: Path, fill: Fill
+) -> None:
+    there, back, beside = ServerPlace(server, "default"), FolderPlace(tmp_path / "back"), ServerPlace(server, "beside")
+    before = rows_of(source)
+    assert all(before[name] for name in NAMES)
+    for one, other in ((source, there), (there, back), (there, beside), (source, FolderPlace(tmp_path / "same"))):
+        copy = copy_library(one, other)
+        assert whole(copy) and not (copy.found or copy.resumed or copy.changed)
+        assert [each.target for each in copy.tables[:-1]] == [len(before[name]) for name in NAMES]
+        assert rows_of(other) == before
+    assert len({id_of(each) for each in (source, there, back, beside)}) == 4
+    assert rows_of(source) == before
+    assert sorted(path.name for path in back.folder.iterdir()) == ["library.db", "library.reserve"]
+    assert set(server.sizes()) == {"w_default", "w_beside"}
+
+
+@pytest.mark.slow
+def test_numbers_that_were_given_out_are_not_given_out_again(
+    source: FolderPlace, server: Server, tmp_path: Path, fill: Fill
+) -> None:
+    there, back = ServerPlace(server, "default"), FolderPlace(tmp_path / "back")
+    copy_library(source, there)
+    copy_library(there, back)
+    for place in (there, back):
+        folder = tmp_path / place.name if place is back else tmp_path / "data" / "default"
+        with Library.open(folder, HashEmbedder(), server=None if place is back else server) as library:
+            fill(library, "omega", 2)
+            with library._database.write() as connection:
+                connection.execute(insert(runs).values(run_row(9)))
+                assert list(connection.scalars(select(documents.c.number).order_by(documents.c.number))) == [1, 2, 3, 5]
+                assert list(connection.scalars(select(chunks.c.number).order_by(chunks.c.number)))[-2:] == [23, 24]
+                assert connection.scalar(select(runs.c.number).where(runs.c.id == "run9")) == 9
+            assert library.search("omega", 1)[0].chunk.source == "omega.pdf"
+            library.verify()
+
+
+@pytest.mark.slow
+def test_an_index_is_filled_and_compared_in_a_folder_and_on_a_milvus_server(
+    source: FolderPlace, server: Server, tmp_path: Path, milvus_server: MilvusServer
+) -> None:
+    back, there = FolderPlace(tmp_path / "back"), ServerPlace(server, "default")
+    copy_library(source, back)
+    assert not fill_index(back, in_folder(back))
+    copy_library(back, there)
+    assert not fill_index(there, lambda contents: MilvusIndex(milvus_server.uri, contents))
+    records = there.records()
+    with records.read() as connection:
+        index = MilvusIndex(milvus_server.uri, feed.contents(connection))
+    assert len(index.numbers()) == 15
+    index.close()
+    records.close()
+
+
+def test_a_library_of_nothing_but_runs_is_copied_too(tmp_path: Path, server: Server) -> None:
+    with Library.open(tmp_path / "source", HashEmbedder()) as library, library._database.write() as connection:
+        connection.execute(insert(runs).values(run_row(1)))
+    source, there, back = FolderPlace(tmp_path / "source"), ServerPlace(server, "runs"), FolderPlace(tmp_path / "back")
+    assert whole(copy_library(source, there)) and whole(copy_library(there, back))
+    assert rows_of(back) == rows_of(source)
+    assert not fill_index(back, in_folder(back))
+
+
+# What is refused
+
+
+def test_what_is_no_copy_of_the_source_is_refused_and_left_alone(
+    source: FolderPlace, server: Server, tmp_path: Path, fill: Fill
+) -> None:
+    with Library.open(tmp_path / "other", HashEmbedder()) as library:
+        fill(library, "other")
+    with Library.open(tmp_path / "taken", HashEmbedder(), server=server) as library:
+        fill(library, "theirs")
+    for target in (FolderPlace(tmp_path / "other"), ServerPlace(server, "taken")):
+        before = rows_of(target)
+        for anew in (False, True):
+            with pytest.raises(StorageError, match="which is no copy of this one"):
+                copy_library(source, target, anew=anew)
+        assert rows_of(target) == before
+
+
+@pytest.mark.parametrize("to_server", [False, True])
+def test_a_copy_of_another_library_that_was_begun_is_refused_unless_it_may_be_thrown_away(
+    source: FolderPlace, server: Server, tmp_path: Path, fill: Fill, to_server: bool
+) -> None:
+    with Library.open(tmp_path / "other", HashEmbedder()) as library:
+        fill(library, "other")
+    target = ServerPlace(server, "target") if to_server else FolderPlace(tmp_path / "target")
+    stopped(FolderPlace(tmp_path / "other"), target, at="documents")
+    with pytest.raises(StorageError, match="copy of another library was begun"):
+        copy_library(source, target)
+    assert whole(copy_library(source, target, anew=True)) and rows_of(target) == rows_of(source)
+
+
+def test_nothing_is_not_copied(server: Server, tmp_path: Path) -> None:
+    for place in (FolderPlace(tmp_path / "nowhere"), ServerPlace(server, "nowhere")):
+        with pytest.raises(NotFoundError, match="no library nowhere"):
+            copy_library(place, FolderPlace(tmp_path / "target"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_copy_that_differs_stays_a_draft_and_is_mended_by_the_next_try(
+    source: FolderPlace, server: Server, database: str
+) -> None:
+    target = ServerPlace(server, "target")
+
+    def spoil(table: str, done: int, of: int) -> None:
+        if table == "runs" and done == of:
+            draft = target.draft()
+            with draft.write() as connection:
+                connection.execute(update(runs).where(runs.c.number == 2).values(question="another"))
+            draft.close()
+
+    copy = copy_library(source, target, watch=spoil)
+    assert [each.table for each in copy.tables if not each.same] == ["runs"] and not copy.whole
+    assert server.sizes() == {}, "no app sees it"
+    copy = copy_library(source, target)
+    assert copy.whole and copy.resumed and copy.changed == ("runs", "facts")
+
+
+# What happens on the way
+
+
+def stopped(source: Place, target: Place, *, at: str) -> None:
+    """A copy that is stopped after the first rows of a table."""
+    cancel = threading.Event()
+    with pytest.raises(CancelledError, match="stopped"):
+        copy_library(
+            source, target, rows=FEW, cancel=cancel, watch=lambda table, *_: cancel.set() if table == at else None
+        )
+
+
+@pytest.mark.parametrize("to_server", [False, True])
+def test_what_changed_in_the_source_meanwhile_is_copied_anew(
+    source: FolderPlace, server: Server, tmp_path: Path, fill: Fill, to_server: bool
+) -> None:
+    target = ServerPlace(server, "target") if to_server else FolderPlace(tmp_path / "target")
+    stopped(source, target, at="vectors")
+    with Library.open(source.folder, HashEmbedder()) as library:
+        fill(library, "added")
+        with library._database.write() as connection:  # as when a run is asked again under its own id
+            connection.execute(delete(runs).where(runs.c.id == "run1"))
+            connection.execute(insert(runs).values(run_row(1)))
+            connection.execute(delete(calls).where(calls.c.run == "run1"))
+    copy = copy_library(source, target, rows=FEW)
+    assert copy.whole and copy.resumed and "runs" in copy.changed and "documents" not in copy.changed
+    assert rows_of(target) == rows_of(source)
+
+
+@pytest.mark.parametrize("to_server", [False, True])
+def test_a_document_deleted_meanwhile_is_not_in_the_copy(
+    source: FolderPlace, server: Server, tmp_path: Path, to_server: bool
+) -> None:
+    target = ServerPlace(server, "target") if to_server else FolderPlace(tmp_path / "target")
+    stopped(source, target, at="vectors")
+    with Library.open(source.folder, HashEmbedder()) as library:
+        library.documents.delete(library.documents.all()[0].id)
+    copy = copy_library(source, target, rows=FEW)
+    assert copy.whole and copy.changed[0] == "documents" and rows_of(target) == rows_of(source)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("to_server", [True, False])
+def test_kills_at_any_moment_end_in_the_same_copy(
+    source: FolderPlace, server: Server, database: str, tmp_path: Path, to_server: bool
+) -> None:
+    moments = random.Random(14)
+    for number in range(sized(12, 1)):
+        folder = tmp_path / f"target{number}"
+        target = ServerPlace(server, folder.name) if to_server else FolderPlace(folder)
+        steps = 0
+        while (told := copy_until_killed(source, folder, database if to_server else "", moments.randint(1, 25))) >= 0:
+            assert folder.name not in {name.removeprefix("w_") for name in server.sizes()}
+            steps += told
+            assert steps < 500, "it never goes on"
+        assert rows_of(target) == rows_of(source)
+        assert copy_library(source, target).found and not (folder / "copying.db").exists()
+
+
+def copy_until_killed(source: FolderPlace, folder: Path, url: str, lines: int) -> int:
+    """A process that copies, killed when it has told so many steps; how many it told, or -1 where it ended before."""
+    child = subprocess.Popen(
+        [sys.executable, str(ROOT / "tests" / "support" / "copying_child.py"), str(source.folder), "", folder, url],
+        stdout=subprocess.PIPE,
+        env=environment(),
+    )
+    assert child.stdout is not None
+    told = 0
+    for _ in range(lines):
+        if not child.stdout.readline():
+            break
+        told += 1
+    child.send_signal(signal.SIGKILL)
+    child.stdout.read()
+    child.stdout.close()
+    assert child.wait() in (0, -signal.SIGKILL)
+    return -1 if child.returncode == 0 else told
+
+
+def test_two_that_make_one_copy_do_not_disturb_each_other(source: FolderPlace, server: Server) -> None:
+    target = ServerPlace(server, "target")
+    others = iter([copy_library])
+
+    def again(table: str, done: int, of: int) -> None:
+        if table == "documents":
+            for other in others:
+                assert other(source, target).whole
+
+    with pytest.raises(StorageError):
+        copy_library(source, target, rows=FEW, watch=again)
+    assert rows_of(target) == rows_of(source)
+
+
+def test_a_copy_cut_off_while_it_took_its_place_is_known_and_tidied(source: FolderPlace, tmp_path: Path) -> None:
+    target = FolderPlace(tmp_path / "target")
+    copy_library(source, target)
+    (target.folder / "copying.db").hardlink_to(target.folder / "library.db")
+    copy = copy_library(source, target)
+    assert copy.found and copy.whole and not (target.folder / "copying.db").exists()
+
+
+def test_a_copy_that_was_used_since_is_compared_and_left_alone(source: FolderPlace, tmp_path: Path, fill: Fill) -> None:
+    target = FolderPlace(tmp_path / "target")
+    copy_library(source, target)
+    with Library.open(target.folder, HashEmbedder()) as library:
+        fill(library, "own")
+    copy = copy_library(source, target)
+    assert copy.found and not copy.whole
+    assert {each.table for each in copy.tables if not each.same} == {
+        *("documents", "files", "chunks", "vectors", "changes", "meta")
+    }
+
+
+# What belongs to no library
+
+
+def test_private_addresses_go_on_working_where_all_is_copied(tmp_path: Path, server: Server, fill: Fill) -> None:
+    data = tmp_path / "data"
+    private = PrivateLibraries(data)
+    key = private.issue()
+    for name in ("default", name_of(key), "No Workspace"):
+        with Library.open(data / "workspaces" / name, HashEmbedder()) as library:
+            fill(library, name)
+    KeyValueStore(data).put(CHOSEN, b"{}")
+    one, other = DataFolder(data), DatabaseHome(server)
+    assert one.unnamed() == 1, "a folder whose name is none of a workspace"
+    assert kept_copied(one.kept, other.kept) == {SIGNED_WITH: "copied", CHOSEN: "copied"}
+    assert kept_copied(one.kept, other.kept) == {SIGNED_WITH: "there", CHOSEN: "there"}
+    for name in one.names():
+        assert copy_library(one.place(name), other.place(name)).whole
+    assert other.names() == one.names() == sorted(["default", name_of(key)])
+    there = PrivateLibraries(tmp_path / "none", server)
+    assert there.known(key) and not there.known("2" * 32)
+    back = DataFolder(tmp_path / "back")
+    kept_copied(other.kept, back.kept)
+    assert PrivateLibraries(tmp_path / "back").known(key)
+
+
+def test_another_secret_is_not_replaced_and_other_choices_are_kept(tmp_path: Path, server: Server) -> None:
+    one, other = KeyValueStore(tmp_path), DatabaseHome(server).kept
+    for kept, value in ((one, b"one"), (other, b"other")):
+        kept.put(CHOSEN, value)
+    assert kept_copied(one, other) == {CHOSEN: "other"} and other.read(CHOSEN) == b"other"
+    for kept, value in ((one, b"one"), (other, b"other")):
+        kept.put(SIGNED_WITH, value)
+    with pytest.raises(StorageError, match="keys of their own"):
+        kept_copied(one, other)
+    assert other.read(SIGNED_WITH) == b"other"

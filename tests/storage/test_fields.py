@@ -1,0 +1,107 @@
+"""Documents' fields in a library: given, kept, asked for by a filter, and in force at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from crag.core.errors import FilterError, InputError, NotFoundError
+from crag.core.types import Document
+from crag.storage.library import Library
+
+Fill = Callable[..., Document]
+
+
+@pytest.fixture
+def three(library: Library, fill: Fill) -> dict[str, str]:
+    """Three documents with fields; their ids by name."""
+    ids = {
+        label: fill(library, label, confidence=confidence).id
+        for label, confidence in (("alpha", 0.9), ("beta", 0.5), ("gamma", 0.8))
+    }
+    library.documents.describe(ids["alpha"], {"tags": ("report", "2024"), "verified": True, "date": "2024-03-01"})
+    library.documents.describe(ids["beta"], {"tags": ("draft",), "price": 12.5})
+    return ids
+
+
+def sources(library: Library, **limits: object) -> set[str]:
+    return {each.chunk.source.removesuffix(".pdf") for each in library.search("copper part", 50, **limits)}  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("where", "met"),
+    [
+        ("verified", {"alpha"}),
+        ("not verified", {"beta", "gamma"}),
+        ("confidence > 0.7", {"alpha", "gamma"}),
+        ('tags has draft or name = "gamma.pdf"', {"beta", "gamma"}),
+        ("date >= 2024 and verified", {"alpha"}),
+        ("price < 20", {"beta"}),
+        ("", {"alpha", "beta", "gamma"}),
+    ],
+)
+def test_only_documents_that_meet_the_filter_are_searched(
+    library: Library, three: dict[str, str], where: str, met: set[str]
+) -> None:
+    assert sources(library, where=where) == met
+    assert {each.chunk.source for each in library.search_records("part", 50, where=where)} == {f"{x}.pdf" for x in met}
+
+
+def test_a_field_is_in_force_for_the_next_search(library: Library, three: dict[str, str]) -> None:
+    assert sources(library, where="verified") == {"alpha"}
+    library.documents.describe(three["beta"], {"verified": True, "tags": None})
+    library.documents.describe(three["alpha"], {"verified": None})
+    assert sources(library, where="verified") == {"beta"}
+    assert library.documents.fields(three["beta"])["tags"] == ()
+    assert library.documents.fields(three["beta"])["price"] == 12.5
+
+
+def test_what_is_trusted_less_is_left_out_of_what_meets_the_filter(library: Library, three: dict[str, str]) -> None:
+    assert sources(library, where="not verified", min_confidence=0.7) == {"gamma"}
+    assert sources(library, where="tags has draft", min_confidence=0.7) == {"beta"}, "none is left otherwise"
+
+
+def test_a_confidence_that_a_person_gives_counts(library: Library, three: dict[str, str]) -> None:
+    library.documents.describe(three["beta"], {"confidence": 0.95})
+    assert sources(library, min_confidence=0.85) == {"alpha", "beta"}
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("confidence >", "expected a value"),
+        ("colour = red", "colour"),
+        ("confidence > high", "high"),
+        ("price > 100", "No document of the library meets the filter"),
+        ('name = "x"\'; DROP TABLE documents; --', "column"),
+    ],
+)
+def test_a_filter_that_is_wrong_says_how(library: Library, three: dict[str, str], where: str, said: str) -> None:
+    with pytest.raises(FilterError, match=said) as raised:
+        library.search("copper", 5, where=where)
+    assert raised.value.remedy
+    assert library.size == (3, 12)
+
+
+def test_fields_are_checked_and_nothing_is_kept_of_wrong_ones(library: Library, three: dict[str, str]) -> None:
+    before = library.documents.fields(three["alpha"])
+    for wrong in ({"name": "x"}, {"pages": 3}, {"a b": 1}, {"confidence": 7}, {"verified": "perhaps"}):
+        with pytest.raises(InputError):
+            library.documents.describe(three["alpha"], {"ok": 1, **wrong})
+    with pytest.raises(NotFoundError):
+        library.documents.describe("nowhere", {"ok": 1})
+    with pytest.raises(NotFoundError):
+        library.documents.fields("nowhere")
+    assert library.documents.fields(three["alpha"]) == before
+
+
+def test_giving_fields_leaves_the_index_as_it_is(library: Library, three: dict[str, str]) -> None:
+    library.search("copper", 3)
+    held = library._upkeep._index
+    assert held is not None
+    before = held.numbers().tolist()
+    library.documents.describe(three["alpha"], {"verified": False})
+    assert sources(library) == {"alpha", "beta", "gamma"}
+    assert held.numbers().tolist() == before
+    assert not library.verify()

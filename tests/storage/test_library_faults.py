@@ -1,0 +1,199 @@
+"""A file or disk that fails: a clear message with a cure, and nothing stored is lost or overwritten."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from crag.core.errors import IndexUnavailableError, StorageError
+from crag.core.types import Document
+from crag.index.chunk_index import ChunkIndex, Contents
+from crag.storage.library import Library
+from crag.storage.schema import VERSION
+from crag.storage.sqlite_errors import translate_errors
+from tests.support.library_makers import HashEmbedder, make_document
+
+Fill = Callable[..., Document]
+pytestmark = pytest.mark.files
+
+
+def sqlite_error(code: int) -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError("as SQLite says it")
+    error.sqlite_errorcode = code
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "remedy"),
+    [
+        (sqlite_error(sqlite3.SQLITE_FULL), "no room left", "Free some disk space"),
+        (sqlite_error(sqlite3.SQLITE_READONLY_DIRECTORY), "can't be written", "writable"),
+        (sqlite_error(sqlite3.SQLITE_CANTOPEN), "can't be opened", "writable"),
+        (sqlite_error(sqlite3.SQLITE_BUSY_SNAPSHOT), "locked by another program", "Wait"),
+        (sqlite_error(sqlite3.SQLITE_CORRUPT), "damaged", "left exactly as it is"),
+        (sqlite_error(sqlite3.SQLITE_NOTADB), "damaged", "backup"),
+        (sqlite_error(sqlite3.SQLITE_IOERR), "as SQLite says it", "Check the disk"),
+        (OSError(28, "full"), "no room left", "Free some disk space"),
+        (PermissionError(13, "denied"), "can't be written", "writable"),
+        (OSError(30, "read-only"), "can't be written", "writable"),
+        (OSError(5, "input/output error"), "input/output error", "Check the disk"),
+    ],
+)
+def test_each_failure_has_its_own_message_and_cure(error: Exception, message: str, remedy: str) -> None:
+    with pytest.raises(StorageError) as raised, translate_errors(Path("library.db")):
+        raise error
+    assert message in raised.value.message
+    assert remedy in raised.value.remedy
+    assert raised.value.__cause__ is error
+
+
+def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file")
+    for folder in (tmp_path / "taken", tmp_path / "taken" / "below"):
+        with pytest.raises(StorageError, match="a file stands where a folder should be"):
+            Library.open(folder, HashEmbedder())
+    assert (tmp_path / "taken").read_text() == "a file"
+
+
+def test_a_read_only_folder(library: Library, fill: Fill, tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may write to read-only folders")
+    locked = tmp_path / "locked"
+    locked.mkdir()
+    locked.chmod(0o555)
+    with pytest.raises(StorageError, match="writable"):
+        Library.open(locked / "library", HashEmbedder())
+
+
+def test_a_full_disk_keeps_what_is_stored(library: Library, fill: Fill, embedder: HashEmbedder) -> None:
+    kept = fill(library, "alpha")
+    # A page limit on every connection of the pool stands in for a full disk: SQLite fails in the same place.
+    with library._database.read() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 10}")
+    document, data, chunks = make_document("beta")
+    with pytest.raises(StorageError, match="no room left"):
+        library.documents.add(document, data + bytes(500_000), chunks, embedder.embed([chunk.text for chunk in chunks]))
+    assert library.documents.all() == [kept]
+    assert library.search("alpha", 3)
+    library.verify()
+
+
+@pytest.mark.parametrize("damage", ["not a database", "cut short", "pages overwritten"])
+def test_a_damaged_file_is_reported_and_left_alone(library: Library, fill: Fill, damage: str) -> None:
+    for label in ("alpha", "beta", "gamma"):
+        fill(library, label, 60)
+    library.close()
+    path = library.folder / "library.db"
+    whole = path.read_bytes()
+    if damage == "not a database":
+        path.write_bytes(b"these are my notes, do not lose them" * 500)
+    elif damage == "cut short":
+        path.write_bytes(whole[: len(whole) // 2])
+    else:
+        path.write_bytes(whole[:4096] + b"\xa5" * (len(whole) - 4096))
+    before = path.read_bytes()
+    with pytest.raises(StorageError, match="damaged") as raised, Library.open(library.folder, HashEmbedder()) as opened:
+        opened.verify()
+    assert "left exactly as it is" in raised.value.remedy
+    assert path.read_bytes() == before
+
+
+def test_overwritten_vectors_are_noticed(library: Library, fill: Fill) -> None:
+    fill(library, "alpha")
+    library.close()
+    with sqlite3.connect(library.folder / "library.db") as connection:
+        connection.execute("DELETE FROM vectors WHERE chunk = 2")
+    with Library.open(library.folder, HashEmbedder()) as opened:
+        with pytest.raises(StorageError, match="4 chunks, but 3 vectors"):
+            opened.verify()
+        with pytest.raises(StorageError, match="vectors are incomplete") as raised:
+            opened.search("alpha", 3)
+        assert "Re-index" in raised.value.remedy
+        opened.reindex()
+        assert len(opened.search("alpha", 9)) == 4
+
+
+def test_a_newer_schema_is_refused_and_left_alone(library: Library, fill: Fill) -> None:
+    fill(library, "alpha")
+    library.close()
+    path = library.folder / "library.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"PRAGMA user_version = {VERSION + 1}")
+        connection.execute("CREATE TABLE from_the_future (x)")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(StorageError, match=f"newer version.*schema {VERSION + 1}"):
+        Library.open(library.folder, HashEmbedder())
+    assert path.read_bytes() == before
+
+
+def test_another_programs_database_is_refused(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "library.db") as connection:
+        connection.execute("CREATE TABLE recipes (name)")
+    connection.close()
+    with pytest.raises(StorageError, match="another program"):
+        Library.open(tmp_path, HashEmbedder())
+    with sqlite3.connect(tmp_path / "library.db") as connection:
+        assert [row[0] for row in connection.execute("SELECT name FROM sqlite_master")] == ["recipes"]
+
+
+def test_an_empty_file_left_by_a_kill_becomes_a_library(tmp_path: Path, fill: Fill) -> None:
+    (tmp_path / "library.db").touch()
+    with Library.open(tmp_path, HashEmbedder()) as library:
+        fill(library, "alpha")
+        assert library.size == (1, 4)
+
+
+def test_a_closed_library_says_so(library: Library) -> None:
+    library.close()
+    library.close()
+    with pytest.raises(StorageError, match="closed"):
+        library.documents.all()
+
+
+@pytest.mark.parametrize("harm", ["missing", "garbage", "empty", "of another library", "stale"])
+def test_an_index_that_cannot_be_believed_is_made_anew(
+    library: Library, fill: Fill, embedder: HashEmbedder, tmp_path: Path, harm: str
+) -> None:
+    fill(library, "alpha", 30)
+    expected = [found.chunk.id for found in library.search("alpha copper", 8, mode="dense")]
+    library.close()
+    index = library.folder / "index"
+    files = [path for path in index.rglob("*") if path.is_file()]
+    if harm == "missing":
+        shutil.rmtree(index)
+    elif harm in ("garbage", "empty"):
+        for file in files:
+            file.write_bytes(os.urandom(5_000) if harm == "garbage" else b"")
+    elif harm == "of another library":
+        with Library.open(tmp_path / "other", embedder) as other:
+            fill(other, "omega", 30)
+            other.search("omega", 1)
+        shutil.rmtree(index)
+        shutil.copytree(tmp_path / "other" / "index", index)
+    else:
+        with Library.open(library.folder, embedder, open_index=unreachable) as reopened:
+            fill(reopened, "beta", 5)
+            reopened.documents.delete(fill(reopened, "gamma", 5).id)
+    with Library.open(library.folder, embedder) as reopened:
+        found = [each.chunk.id for each in reopened.search("alpha copper", 8, mode="dense")]
+        assert set(found) & set(expected) if harm == "stale" else found == expected
+        assert not reopened.verify()
+
+
+def unreachable(contents: Contents) -> ChunkIndex:
+    raise IndexUnavailableError("The index is out of reach.")
+
+
+def test_a_folder_in_which_no_index_can_be_made_does_not_matter(library: Library, fill: Fill) -> None:
+    document = fill(library, "alpha")
+    (library.folder / "index").write_text("a file stands where the folder should be")
+    with pytest.raises(IndexUnavailableError, match="can't be written"):
+        library.search("alpha", 3)
+    assert {found.chunk.document_id for found in library.search_records("alpha", 3)} == {document.id}

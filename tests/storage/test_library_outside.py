@@ -1,0 +1,222 @@
+"""What outside services took and brought: calls kept by day, results remembered for a while, other versions refused."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select, update
+
+from crag.core.errors import InputError, StorageError
+from crag.core.events import RunStarted
+from crag.core.runfacts import DaySpending
+from crag.core.trace import Trace
+from crag.core.types import Call, Document, WebPage
+from crag.storage.library import Library
+from crag.storage.schema import VERSION
+from crag.storage.store import meta
+from crag.storage.tables import changes, searches
+from tests.support.library_makers import HashEmbedder, change, on_disk
+
+Fill = Callable[..., Document]
+OpenLibrary = Callable[..., Library]
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = WebPage(
+    id="w", url="https://example.org/a", title="A page", text="Words of it.", provider="tavily", query="words", rank=1
+)
+
+
+def ago(days: int) -> str:
+    return (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds")
+
+
+def call(**values: object) -> Call:
+    made: dict[str, object] = {"step": "answer", "provider": "openai", "model": "gpt-4o", "seconds": 0.5, **values}
+    return Call(**made)  # type: ignore[arg-type]
+
+
+def save(library: Library, run: str, *calls: Call, days: int = 0) -> None:
+    """Store a run that made these calls so many days ago."""
+    trace = Trace(run_id=run, question="why?", strategy="balanced", started_at=ago(days), calls=calls, finished=True)
+    started = RunStarted(
+        run_id=run, question="why?", strategy="balanced", settings={}, workspace="default", started_at=trace.started_at
+    )
+    library.runs.save(trace, [started])
+
+
+# Calls
+
+
+def test_a_run_s_calls_are_summed_by_day_provider_and_model(library: Library) -> None:
+    save(
+        library,
+        "one",
+        call(input_tokens=100, output_tokens=10),
+        call(input_tokens=200, output_tokens=20, seconds=1.5),
+        call(provider="tavily", model="", seconds=0.25),
+    )
+    save(library, "two", call(input_tokens=1, output_tokens=2), call(model="gpt-5", input_tokens=5, output_tokens=6))
+    tavily, gpt_4o, gpt_5 = sorted(library.runs.spending(), key=lambda row: (row.provider != "tavily", row.model))
+    assert gpt_4o == DaySpending(
+        day=gpt_4o.day,
+        provider="openai",
+        model="gpt-4o",
+        calls=3,
+        failed=0,
+        uncounted=0,
+        seconds=2.5,
+        input_tokens=301,
+        output_tokens=32,
+    )
+    assert (gpt_5.calls, gpt_5.input_tokens) == (1, 5)
+    assert (tavily.calls, tavily.model, tavily.input_tokens, tavily.uncounted) == (1, "", 0, 0)
+    assert {row.day for row in (tavily, gpt_4o, gpt_5)} <= {ago(0)[:10], ago(1)[:10]}
+
+
+def test_failed_and_uncounted_calls_are_told_apart(library: Library) -> None:
+    save(library, "one", call(error="busy"), call(), call(input_tokens=7, output_tokens=1), call(error="gone"))
+    (row,) = library.runs.spending()
+    assert (row.calls, row.failed, row.uncounted, row.input_tokens) == (4, 2, 1, 7)
+
+
+def test_days_are_apart_the_latest_first_and_old_ones_left_out(library: Library) -> None:
+    for run, days in (("old", 40), ("week", 5), ("now", 0)):
+        save(library, run, call(input_tokens=days + 1, output_tokens=0), days=days)
+    assert [row.input_tokens for row in library.runs.spending(60)] == [1, 6, 41]
+    assert [row.input_tokens for row in library.runs.spending()] == [1, 6]
+    assert [row.input_tokens for row in library.runs.spending(3)] == [1]
+    assert library.runs.spending(60)[0].day > library.runs.spending(60)[1].day
+
+
+def test_rows_of_a_day_come_by_provider_and_model(library: Library) -> None:
+    save(library, "one", call(model="b"), call(model="a"), call(provider="alpha", model="z"))
+    assert [(row.provider, row.model) for row in library.runs.spending()] == [
+        ("alpha", "z"),
+        ("openai", "a"),
+        ("openai", "b"),
+    ]
+
+
+def test_what_was_spent_stays_spent_when_its_run_is_deleted(library: Library) -> None:
+    save(library, "one", call(input_tokens=100, output_tokens=10))
+    before = library.runs.spending()
+    library.runs.delete("one")
+    assert library.runs.latest() == []
+    assert library.runs.spending() == before
+
+
+def test_a_run_of_the_same_id_takes_the_place_of_the_earlier_one_s_calls(library: Library) -> None:
+    save(library, "one", call(input_tokens=100, output_tokens=10), call(input_tokens=100, output_tokens=10))
+    save(library, "other", call(input_tokens=1, output_tokens=1))
+    save(library, "one", call(input_tokens=7, output_tokens=1))
+    (row,) = library.runs.spending()
+    assert (row.calls, row.input_tokens) == (2, 8)
+
+
+def test_a_run_without_calls_leaves_no_row(library: Library) -> None:
+    save(library, "one")
+    assert library.runs.spending() == []
+
+
+def test_spending_is_there_after_reopening(library: Library, embedder: HashEmbedder, open_library: OpenLibrary) -> None:
+    save(library, "one", call(input_tokens=100, output_tokens=10))
+    before = library.runs.spending()
+    library.close()
+    with open_library("library", embedder) as again:
+        assert again.runs.spending() == before
+
+
+# Remembered searches
+
+
+def test_a_search_is_remembered_with_its_time(library: Library) -> None:
+    library.cache.save_search("key", [PAGE])
+    found_at, pages = library.cache.load_search("key", hours=1) or ("", ())
+    assert pages == (PAGE,)
+    assert datetime.fromisoformat(found_at).utcoffset() == timedelta(0)
+    assert library.cache.load_search("another key", hours=1) is None
+
+
+def test_a_search_without_results_is_remembered_too(library: Library) -> None:
+    library.cache.save_search("key", [])
+    found = library.cache.load_search("key", hours=1)
+    assert found is not None and found[1] == ()
+
+
+def test_a_search_is_forgotten_after_so_many_hours(library: Library) -> None:
+    library.cache.save_search("key", [PAGE])
+    then = (datetime.now(UTC) - timedelta(hours=25)).isoformat(timespec="seconds")
+    change(library, update(searches).values(found_at=then))
+    assert library.cache.load_search("key", hours=24) is None
+    assert library.cache.load_search("key", hours=26) == (then, (PAGE,))
+
+
+def test_a_later_search_takes_the_place_of_an_earlier_one(library: Library) -> None:
+    library.cache.save_search("key", [PAGE])
+    change(library, update(searches).values(found_at="2020-01-01T00:00:00+00:00"))
+    library.cache.save_search("key", [])
+    found = library.cache.load_search("key", hours=1)
+    assert found is not None and found[1] == ()
+
+
+def test_deleting_a_run_forgets_every_remembered_search(library: Library) -> None:
+    """They hold queries, and nobody can tell whose."""
+    save(library, "one", call())
+    library.cache.save_search("key", [PAGE])
+    library.cache.save_search("other", [PAGE])
+    library.runs.delete("one")
+    assert library.cache.load_search("key", hours=1) is None
+    assert library.cache.load_search("other", hours=1) is None
+
+
+# Libraries of other versions
+
+
+def in_file(library: Library, statement: str) -> None:
+    with closing(sqlite3.connect(library.folder / "library.db")) as connection, connection:
+        connection.execute(statement)
+
+
+def changed(library: Library) -> list[tuple[int, int | None, str]]:
+    """What a chunk index would be told, with the documents by their number."""
+    with library._database.read() as connection:
+        rows = connection.execute(select(changes.c.generation, changes.c.document, changes.c.kind))
+        return sorted(tuple(row) for row in rows)
+
+
+def test_every_change_of_documents_and_vectors_is_noted_with_its_generation(library: Library, fill: Fill) -> None:
+    fill(library, "alpha")
+    library.documents.delete(fill(library, "beta").id)
+    library.reindex()
+    with pytest.raises(InputError):
+        fill(library, "alpha")
+    fill(library, "gamma")
+    assert changed(library) == [
+        (1, 1, "added"),
+        (2, 2, "added"),
+        (3, 2, "deleted"),
+        (4, None, "embedded"),
+        (5, 3, "added"),
+    ]
+    with library._database.read() as connection:
+        assert meta(connection, "generation") == "5"
+
+
+@pytest.mark.files
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [(VERSION + 1, "newer version"), (VERSION - 1, "unreleased build")],
+)
+def test_a_library_of_another_version_is_refused_and_left_alone(
+    library: Library, embedder: HashEmbedder, version: int, said: str
+) -> None:
+    on_disk(library).close()
+    in_file(library, f"PRAGMA user_version = {version}")
+    before = (library.folder / "library.db").read_bytes()
+    with pytest.raises(StorageError, match=said):
+        Library.open(library.folder, embedder)
+    assert (library.folder / "library.db").read_bytes() == before

@@ -1,0 +1,231 @@
+"""Libraries that are not there yet, that go away, that are many, and that may hold no more."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from crag.core.config import AppConfig
+from crag.core.errors import NotFoundError, RoomError, StorageError
+from crag.core.types import Document
+from crag.engine import Engine
+from crag.pipeline import libraries
+from crag.pipeline.libraries import AWAKE, KNOWN
+from crag.storage.library import Library
+from crag.storage.storage_quota import Folders, StorageQuota, bytes_of
+from tests.support.library_makers import HashEmbedder, make_document, on_disk
+from tests.support.sizes import sized
+
+Fill = Callable[..., Document]
+pytestmark = pytest.mark.files
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_what_was_never_written_to_reads_as_empty_and_is_nothing_on_the_disk(
+    tmp_path: Path, embedder: HashEmbedder, fill: Fill
+) -> None:
+    folder = tmp_path / "never" / "there"
+    with Library.open(folder, embedder) as library:
+        assert not library.made and library.size == (0, 0) and library.documents.all() == [] == library.runs.latest()
+        assert library.labels.all() == [] == library.evaluations.all() == library.runs.spending()
+        with pytest.raises(NotFoundError):
+            library.documents.delete("nothing")
+        assert list(tmp_path.iterdir()) == []
+        added = fill(library, "alpha")
+        assert library.made and library.documents.all() == [added] and library.search("alpha", 1)
+
+
+def test_a_library_that_another_object_makes_is_seen(tmp_path: Path, embedder: HashEmbedder, fill: Fill) -> None:
+    with Library.open(tmp_path / "library", embedder) as early, Library.open(tmp_path / "library", embedder) as late:
+        assert early.size == (0, 0)
+        added = fill(late, "alpha")
+        assert early.documents.all() == [added]
+
+
+@pytest.mark.parametrize("how", ["deleted", "replaced"])
+def test_a_folder_that_goes_is_noticed_once_and_then_begun_anew(
+    library: Library, fill: Fill, embedder: HashEmbedder, tmp_path: Path, how: str
+) -> None:
+    fill(library, "alpha", 8)
+    assert library.search("alpha", 3)
+    shutil.rmtree(library.folder)
+    if how == "replaced":
+        with Library.open(library.folder, embedder) as other:
+            # As many changes as the one before had: only the library's own id tells them apart.
+            fill(other, "omega", 3)
+    with pytest.raises(StorageError, match="was deleted or replaced on the disk"):
+        library.documents.all()
+    if how == "deleted":
+        assert library.documents.all() == [] and not library.made
+        fill(library, "omega", 3)
+    assert {found.chunk.source for found in library.search("omega", 9)} == {"omega.pdf"}
+    library.close()
+    with Library.open(library.folder, embedder) as again:
+        assert [document.name for document in again.documents.all()] == ["omega.pdf"]
+        again.verify()
+
+
+def test_nothing_is_written_into_a_folder_that_is_gone(library: Library, fill: Fill) -> None:
+    fill(library, "alpha")
+    shutil.rmtree(library.folder)
+    with pytest.raises(StorageError, match="deleted or replaced"):
+        fill(library, "beta")
+    kept = fill(library, "beta")
+    assert library.documents.all() == [kept]
+
+
+@pytest.mark.slow
+def test_many_libraries_keep_few_files_open_and_stay_usable(tmp_path: Path, fill: Fill) -> None:
+    with_files = 2 * AWAKE
+    engine = Engine(AppConfig(data=tmp_path), embedder=HashEmbedder())
+    before = open_files()
+    opened = [engine.library(f"p-{number}") for number in range(with_files)]
+    for number, library in enumerate(opened):
+        fill(library, f"alpha{number}")
+        assert library.search("alpha", 1)
+        engine.library(f"p-{number}")
+    for number in range(with_files):
+        assert engine.library(f"p-{number}") is opened[number]
+    assert open_files() - before <= 4 * (AWAKE + 1)
+    # One that rests is as good as one that does not.
+    assert all(library.size == (1, 4) and library.search("alpha", 1) for library in opened)
+    engine.close()
+    for library in opened:
+        library.close()
+    assert open_files() <= before + 1
+
+
+def test_visitors_who_only_look_take_no_files_and_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = sized(KNOWN, 100)
+    monkeypatch.setattr(libraries, "KNOWN", known)
+    engine = Engine(AppConfig(data=tmp_path), embedder=HashEmbedder())
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, hard), hard))
+    try:
+        for number in range(sized(2_000, 150)):
+            library = engine.library(f"p-{number}")
+            assert library.size == (0, 0) and library.documents.all() == [] == library.runs.latest(1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert len(engine._libraries._libraries) <= known
+    assert [each.name for each in tmp_path.iterdir()] == ["in-use"]
+
+
+def test_too_many_open_files_are_named_as_what_they_are(tmp_path: Path, fill: Fill, embedder: HashEmbedder) -> None:
+    with Library.open(tmp_path / "library", embedder) as library:
+        fill(library, "alpha")
+        library.rest()
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        free = os.open(os.devnull, os.O_RDONLY)  # the lowest that is free: all below are taken
+        os.close(free)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
+        try:
+            with pytest.raises(StorageError) as raised:
+                library.documents.all()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert "too many files open" in raised.value.message and "ulimit" in raised.value.remedy
+        assert len(library.documents.all()) == 1
+
+
+def test_a_library_takes_no_more_than_it_may(tmp_path: Path, embedder: HashEmbedder) -> None:
+    room = StorageQuota(shelf=Folders(tmp_path), library_mb=5)
+    with Library.open(tmp_path / "library", embedder, room) as library:
+        stored = []
+        with pytest.raises(RoomError, match="may hold 5 MB") as raised:
+            for number in range(100):
+                document, data, chunks = make_document(f"doc{number}")
+                vectors = embedder.embed([chunk.text for chunk in chunks])
+                library.documents.add(document, data + bytes(200_000), chunks, vectors)
+                stored.append(document)
+        assert "CRAG_LIBRARY_MB" in raised.value.remedy
+        assert 2 <= len(stored) <= 25 and library.documents.all() == stored
+        assert bytes_of(library.folder) <= 6 * 1024**2
+        with pytest.raises(RoomError):
+            library.evaluations.save_set("s", "set", "CSV", 1, 0, "x" * 5 * 1024**2)
+        for document in stored:
+            library.documents.delete(document.id)
+        document, data, chunks = make_document("after")
+        library.documents.add(document, data, chunks, embedder.embed([chunk.text for chunk in chunks]))
+
+
+def test_all_libraries_together_take_no_more_than_they_may(tmp_path: Path, embedder: HashEmbedder) -> None:
+    room = StorageQuota(shelf=Folders(tmp_path), all_mb=12)
+    added = 0
+    with pytest.raises(RoomError, match="together may hold 12 MB") as raised:
+        for number in range(50):
+            with Library.open(tmp_path / f"p-{number}", embedder, room) as library:
+                document, data, chunks = make_document(f"doc{number}")
+                vectors = embedder.embed([chunk.text for chunk in chunks])
+                library.documents.add(document, data + bytes(300_000), chunks, vectors)
+                added += 1
+    assert "CRAG_ALL_MB" in raised.value.remedy and 2 <= added <= 6
+
+
+def test_there_are_no_more_libraries_than_there_may_be(tmp_path: Path, embedder: HashEmbedder) -> None:
+    room = StorageQuota(shelf=Folders(tmp_path), libraries=3)
+    for number in range(3):
+        on_disk(Library.open(tmp_path / f"p-{number}", embedder, room)).close()
+    with Library.open(tmp_path / "p-3", embedder, room) as fourth, pytest.raises(RoomError, match="no more than 3"):
+        on_disk(fourth)
+    assert not (tmp_path / "p-3").exists()
+    on_disk(Library.open(tmp_path / "p-0", embedder, room)).close()
+
+
+def test_a_librarys_size_is_remembered_between_small_writes_and_looked_at_before_one_is_refused(tmp_path: Path) -> None:
+    room, folder = StorageQuota(shelf=Folders(tmp_path), library_mb=1), tmp_path / "p-1"
+    room.check(folder, makes=True)
+    folder.mkdir()
+    (folder / "library.db").write_bytes(b"a library")
+    room.check(folder, 10)
+    (folder / "library.db").write_bytes(bytes(2 * 1024**2))
+    room.check(folder)
+    with pytest.raises(RoomError, match="may hold 1 MB, and has 2"):
+        room.check(folder, 10)
+    with pytest.raises(RoomError, match="may hold 1 MB, and has 2"):
+        room.check(folder)
+    (folder / "library.db").write_bytes(b"emptied")
+    room.check(folder)
+
+
+def test_what_one_library_gains_is_missing_to_all_others_at_once(tmp_path: Path) -> None:
+    room, one, other = StorageQuota(shelf=Folders(tmp_path), all_mb=1), tmp_path / "p-1", tmp_path / "p-2"
+    for folder in (one, other):
+        room.check(folder, makes=True)
+        folder.mkdir()
+        (folder / "library.db").write_bytes(b"a library")
+    room.check(one, 10)
+    room.check(other, 10)
+    (one / "library.db").write_bytes(bytes(2 * 1024**2))
+    for folder in (one, other):
+        with pytest.raises(RoomError, match="together may hold 1 MB"):
+            room.check(folder, 10)
+    (one / "library.db").unlink()
+    room.check(other, 10)
+
+
+@pytest.mark.slow
+def test_on_a_full_disk_documents_can_be_deleted_and_what_is_stored_can_be_read(tmp_path: Path) -> None:
+    command = ["unshare", "-rm", sys.executable, str(ROOT / "tests" / "support" / "full_disk_child.py"), str(tmp_path)]
+    if not shutil.which("unshare") or subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode:
+        pytest.skip("this machine gives no namespace of mounts, so no small disk can be made")
+    ran = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads(ran.stdout)
+    assert found["before"] == found["stored"] > 10 and found["free"] == 0
+    assert found["left"] and found["found"] == 3 and found["freed"] > 0 and found["again"]
+    assert found["messages"] == ["There is no room left to store the library library."]

@@ -1,0 +1,186 @@
+"""Search: any text is safe, the named document comes first, pages take turns, filters and decay do as they say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from crag.core.types import Document
+from crag.retrieval.terms import asked_terms, question_terms, search_terms
+from crag.storage.library import Library
+from tests.support.library_makers import HashEmbedder, make_document
+from tests.support.sizes import sized
+
+Fill = Callable[..., Document]
+OpenLibrary = Callable[..., Library]
+MODES = ("hybrid", "dense", "bm25")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        'copper" OR 1=1 --',
+        "NEAR(copper willow, 3)",
+        "text:copper AND NOT -willow* ^first {a b}",
+        "copper\x00willow \ud83d half",
+        "((((",
+        "the of and",
+        "漢字 العربية 🙂 ﬀ",
+        "'; DROP TABLE chunks; --",
+        "copper " * 5_000,
+    ],
+)
+def test_any_text_is_a_safe_query(library: Library, fill: Fill, query: str) -> None:
+    fill(library, "alpha", 12)
+    for mode in MODES:
+        found = library.search(query, 5, mode=mode)  # type: ignore[arg-type]
+        assert len(found) <= 5
+        if "copper" in query and mode != "dense":  # hashed words are too coarse to rank by
+            assert any("copper" in each.chunk.text for each in found)
+    assert library.size == (1, 12)
+
+
+@settings(max_examples=sized(60, 20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(query=st.text(min_size=1, max_size=60).filter(lambda text: bool(text.strip())))
+def test_no_text_breaks_search(library: Library, fill: Fill, query: str) -> None:
+    if library.size[0] == 0:
+        fill(library, "alpha", 6)
+    for mode in MODES:
+        library.search(query, 3, mode=mode)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_ranks_count_from_one_and_similarity_never_rises(library: Library, fill: Fill, mode: str) -> None:
+    fill(library, "alpha", 30)
+    found = library.search("copper willow orbit", 12, mode=mode)  # type: ignore[arg-type]
+    assert [each.rank for each in found] == list(range(1, len(found) + 1))
+    similarities = [each.similarity for each in found]
+    assert similarities == sorted(similarities, reverse=True)
+    assert len({each.chunk.id for each in found}) == len(found)
+    assert all(each.dense is not None for each in found)
+
+
+def test_dense_is_the_cosine_of_the_vectors(library: Library, fill: Fill, embedder: HashEmbedder) -> None:
+    document = fill(library, "alpha", 20)
+    query = "glacier anthem"
+    expected = {
+        chunk.id: float(embedder.embed([chunk.indexed_text])[0] @ embedder.embed([query])[0])
+        for chunk in library.documents.chunks(document.id)
+    }
+    found = library.search(query, 20, mode="dense")
+    assert {each.chunk.id: each.similarity for each in found} == pytest.approx(expected, abs=1e-5)
+
+
+def test_bm25_finds_words_in_other_forms_and_in_the_context(library: Library, embedder: HashEmbedder) -> None:
+    document, data, chunks = make_document(
+        "notes", texts=["The ferries were delayed.", "Nothing here."], title="Harbour rules"
+    )
+    library.documents.add(document, data, chunks, embedder.embed([chunk.indexed_text for chunk in chunks]))
+    assert [each.chunk.text for each in library.search("delay of a ferry", 5, mode="bm25")] == [chunks[0].text]
+    assert len(library.search("harbour", 5, mode="bm25")) == 2
+    assert library.search("zeppelin", 5, mode="bm25") == []
+
+
+def test_the_document_that_the_question_names_comes_first(library: Library, embedder: HashEmbedder) -> None:
+    text = "Total current assets at the end of the year, with revenue and inventory beside them."
+    for name, title in [
+        ("NORTHWIND_2019_10K", "Northwind Traders, annual report, fiscal year ended May 31, 2019"),
+        ("NORTHWIND_2021_10K", "Northwind Traders, annual report, fiscal year ended May 31, 2021"),
+        ("FABRIKAMSHIPPING_2021_10K", "Annual report"),
+        ("CONTOSO_2019_10K", "Contoso, annual report, fiscal year ended June 30, 2019"),
+    ]:
+        document, data, chunks = make_document(name, texts=[text, f"Page of {name.lower()}"], title=title)
+        chunks = [*chunks[:1]]
+        library.documents.add(document, data, chunks, embedder.embed([text]))
+
+    def first(question: str) -> str:
+        return library.search(question, 1)[0].chunk.source
+
+    assert first("What were Northwind's total current assets at the end of FY2019?") == "NORTHWIND_2019_10K.pdf"
+    assert first("How did Northwind's inventory grow from FY2019 to FY21?") == "NORTHWIND_2021_10K.pdf"
+    assert first("total current assets of Contoso") == "CONTOSO_2019_10K.pdf"
+    assert first("What is the revenue of Fabrikam Shipping?") == "FABRIKAMSHIPPING_2021_10K.pdf"
+
+
+def test_pages_take_turns_in_the_default_search(library: Library, embedder: HashEmbedder) -> None:
+    # Two chunks a page, alike in all but a word: by cosine alone both of page 1 would lead.
+    query = "copper willow orbit granite saffron lantern meadow turbine"
+    texts = [query] * 2 + [f"{query} ember"] * 2 + [f"{query} ember canyon"] * 2
+    document, data, chunks = make_document("alpha", texts=texts)
+    library.documents.add(document, data, chunks, embedder.embed(texts))
+
+    def pages(mode: str) -> list[int]:
+        return [each.chunk.page for each in library.search(query, 6, mode=mode)]  # type: ignore[arg-type]
+
+    assert pages("dense")[:2] == [1, 1]
+    assert len(set(pages("hybrid")[:2])) == 2
+    assert sorted(pages("hybrid")) == [1, 1, 2, 2, 3, 3], "a discount reorders; it leaves nothing out"
+
+
+def test_documents_of_little_confidence_are_left_out_unless_all_are(library: Library, fill: Fill) -> None:
+    sure = fill(library, "alpha", 4, confidence=0.9)
+    fill(library, "beta", 4, confidence=0.4)
+    found = library.search("beta copper", 8, min_confidence=0.7)
+    assert {each.chunk.document_id for each in found} == {sure.id}
+    assert len(found) == 4
+    assert len(library.search("beta copper", 8, min_confidence=0.95)) == 8
+    assert len(library.search("beta copper", 8)) == 8
+
+
+def test_a_documents_similarity_halves_every_half_life(library: Library, fill: Fill) -> None:
+    now = datetime.now(UTC)
+    old = fill(library, "alpha", 1, added_at=(now - timedelta(days=20)).isoformat())
+    new = fill(library, "beta", 1, added_at=now.isoformat())
+    decayed = {
+        each.chunk.document_id: each.similarity
+        for each in library.search("copper harbour", 2, mode="dense", half_life_days=10)
+    }
+    plain = {each.chunk.document_id: each.similarity for each in library.search("copper harbour", 2, mode="dense")}
+    assert decayed[old.id] == pytest.approx(plain[old.id] / 4, rel=1e-3)
+    assert decayed[new.id] == pytest.approx(plain[new.id], rel=1e-3)
+
+
+def test_short_forms_of_years_are_written_out() -> None:
+    assert question_terms("What was Nike's FY2019 revenue?") == ["nike", "fy2019", "2019", "revenue"]
+    assert question_terms("FY21 and Q22023, 2023Q2 or FY23Q1") == [
+        *("fy21", "2021", "q22023", "2023", "q2", "2023q2", "fy23q1", "q1")
+    ]
+    assert "generalmills" in asked_terms("What is General Mills' cash conversion cycle?")
+
+
+def test_a_question_of_stop_words_alone_is_searched_by_them() -> None:
+    assert search_terms("to be or not to be") == ["to", "be", "or", "not"]
+    assert search_terms("?!") == []
+
+
+def test_an_embedder_that_reads_questions_apart_is_asked_as_such(
+    library: Library, fill: Fill, open_library: OpenLibrary
+) -> None:
+    class Asked(HashEmbedder):
+        """Reads every question as if it asked about willows."""
+
+        def embed_question(self, text: str) -> NDArray[np.float32]:
+            return self.embed(["willow"])[0]
+
+    fill(library, "alpha", 12)
+    library.close()
+    with open_library("library", HashEmbedder()) as plain, open_library("library", Asked()) as apart:
+        wanted = [found.chunk.id for found in plain.search("willow", 3, mode="dense")]
+        assert [found.chunk.id for found in plain.search("copper", 3, mode="dense")] != wanted
+        assert [found.chunk.id for found in apart.search("copper", 3, mode="dense")] == wanted
+
+
+def test_a_question_of_a_figure_finds_the_lines_it_is_made_of(library: Library) -> None:
+    document, data, chunks = make_document("alpha", 12)
+    lines = "cash and equivalents, accounts receivable, total current liabilities"
+    chunks[7] = replace(chunks[7], text=f"{chunks[7].text} {lines}")
+    library.documents.add(document, data, chunks, np.tile(np.eye(1, 64, dtype=np.float32), (12, 1)))
+    assert library.search("quick ratio", 1)[0].chunk.id == chunks[7].id
+    assert library.search("quick ratio", 1, mode="bm25") == []

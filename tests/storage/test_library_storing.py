@@ -1,0 +1,204 @@
+"""What goes into a library comes out the same, once, and leaves nothing behind when it is deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sqlalchemy import table
+
+from crag.core.errors import EmptyLibraryError, InputError, ModelMismatchError, NotFoundError, QuestionError
+from crag.core.types import Document
+from crag.storage.library import Library
+from crag.storage.store import count
+from tests.support.library_makers import HashEmbedder, make_document
+
+Fill = Callable[..., Document]
+OpenLibrary = Callable[..., Library]
+
+
+def rows(library: Library, of: str) -> int:
+    with library._database.read() as connection:
+        return count(connection, table(of))
+
+
+def test_a_document_comes_back_as_it_was_added(library: Library, embedder: HashEmbedder) -> None:
+    document, data, chunks = make_document("alpha", 5)
+    library.documents.add(document, data, chunks, embedder.embed([chunk.indexed_text for chunk in chunks]))
+    assert library.documents.all() == [document]
+    assert library.documents.get(document.id) == document
+    assert library.documents.file(document.id) == data
+    assert library.documents.chunks(document.id) == chunks
+    assert library.documents.chunks(document.id, page=2) == [chunk for chunk in chunks if chunk.page == 2]
+    assert library.documents.chunks(document.id, lines=False) == [replace(chunk, lines=()) for chunk in chunks]
+    assert library.documents.chunk(chunks[3].id) == chunks[3]
+    assert library.size == (1, 5)
+    library.verify()
+
+
+def test_everything_is_there_after_reopening(
+    library: Library, fill: Fill, embedder: HashEmbedder, open_library: OpenLibrary
+) -> None:
+    first, second = fill(library, "alpha"), fill(library, "beta")
+    library.close()
+    with open_library("library", embedder) as again:
+        assert again.documents.all() == [first, second]
+        assert {found.chunk.document_id for found in again.search("beta", 4)} >= {second.id}
+
+
+def test_the_same_content_is_refused_and_the_library_unchanged(library: Library, fill: Fill) -> None:
+    fill(library, "alpha")
+    with pytest.raises(InputError, match="in the library already"):
+        fill(library, "alpha")
+    assert library.size == (1, 4)
+    library.verify()
+
+
+def test_a_document_that_fails_half_way_is_absent(library: Library, fill: Fill, embedder: HashEmbedder) -> None:
+    fill(library, "alpha")
+    document, data, chunks = make_document("beta", 6)
+    twice = [*chunks, chunks[0]]
+    with pytest.raises(Exception, match=r"(?i)unique"):
+        library.documents.add(document, data, twice, embedder.embed([chunk.indexed_text for chunk in twice]))
+    assert library.size == (1, 4)
+    assert [found.name for found in library.documents.all()] == ["alpha.pdf"]
+    library.verify()
+
+
+def test_deleting_leaves_nothing_of_a_document(library: Library, fill: Fill) -> None:
+    kept = fill(library, "alpha", 7)
+    gone = fill(library, "zanzibar", 9)
+    library.labels.save("where?", library.documents.chunks(gone.id)[0].id, "relevant")
+    library.documents.delete(gone.id)
+    assert library.size == (1, 7)
+    for of, left in {"files": 1, "chunks": 7, "vectors": 7, "labels": 0}.items():
+        assert rows(library, of) == left, of
+    assert {found.chunk.document_id for found in library.search("zanzibar", 20)} == {kept.id}
+    assert library.search("zanzibar", 20, mode="bm25") == []
+    for look in (library.documents.get, library.documents.file, library.documents.chunks, library.documents.delete):
+        with pytest.raises(NotFoundError):
+            look(gone.id)
+    assert not library.verify()
+
+
+@pytest.mark.files
+def test_deleting_leaves_no_word_of_a_document_in_the_files(library: Library, fill: Fill) -> None:
+    fill(library, "alpha", 7)
+    library.documents.delete(fill(library, "zanzibar", 9).id)
+    library.search("alpha", 1)
+    library.close()
+    files = [library.folder / "library.db", *(path for path in library.folder.glob("index/**/*") if path.is_file())]
+    assert len(files) > 5
+    assert not [path.name for path in files if b"zanzibar" in path.read_bytes()]
+
+
+def test_a_deleted_document_can_be_added_again(library: Library, fill: Fill) -> None:
+    library.documents.delete(fill(library, "alpha").id)
+    again = fill(library, "alpha")
+    assert library.documents.all() == [again]
+    assert library.search("alpha", 2)
+
+
+@pytest.mark.files
+def test_deleting_gives_the_space_back(library: Library, embedder: HashEmbedder) -> None:
+    document, data, chunks = make_document("alpha")
+    library.documents.add(
+        document, data + bytes(3_000_000), chunks, embedder.embed([chunk.indexed_text for chunk in chunks])
+    )
+    library.documents.delete(document.id)
+    library.close()
+    assert (library.folder / "library.db").stat().st_size < 500_000
+
+
+def test_odd_text_is_stored_with_its_length(library: Library, embedder: HashEmbedder, records: str) -> None:
+    text = "half a pair \ud83d, a nul \x00, a bell \x07 and 漢字 Ünïcode"
+    document, data, chunks = make_document("odd", texts=[text])
+    library.documents.add(document, data, chunks, embedder.embed(["odd"]))
+    stored = library.documents.chunk(chunks[0].id).text
+    assert len(stored) == len(text)
+    kept = text.replace("\ud83d", "\ufffd")
+    assert stored == (kept if records == "sqlite" else kept.replace("\0", "\ufffd"))
+
+
+def test_a_document_without_chunks_is_stored(library: Library, fill: Fill) -> None:
+    document, data, _ = make_document("hollow")
+    library.documents.add(document, data, [], np.zeros((0, 64), dtype=np.float32))
+    assert library.size == (1, 0)
+    with pytest.raises(EmptyLibraryError):
+        library.search("anything", 3)
+    library.documents.delete(document.id)
+    assert library.size == (0, 0)
+
+
+def test_vectors_of_another_shape_or_not_finite_are_refused(library: Library) -> None:
+    document, data, chunks = make_document("alpha")
+    with pytest.raises(ValueError, match="as many vectors"):
+        library.documents.add(document, data, chunks, np.ones((3, 64), dtype=np.float32))
+    with pytest.raises(ValueError, match="finite"):
+        library.documents.add(document, data, chunks, np.full((4, 64), np.nan, dtype=np.float32))
+    assert library.size == (0, 0)
+
+
+def test_questions_that_cannot_be_searched_are_named(library: Library, fill: Fill) -> None:
+    with pytest.raises(EmptyLibraryError):
+        library.search("alpha", 3)
+    fill(library, "alpha")
+    with pytest.raises(QuestionError):
+        library.search(" \n", 3)
+    with pytest.raises(InputError):
+        library.search("alpha", 0)
+
+
+def test_another_model_is_refused_until_the_library_is_reindexed(
+    library: Library, fill: Fill, open_library: OpenLibrary
+) -> None:
+    document = fill(library, "alpha", 9)
+    before = library.search("alpha copper", 5)
+    library.close()
+    other = HashEmbedder("hash-v2", 96)
+    with open_library("library", other) as reopened:
+        for refused in (
+            reopened.check_model,
+            lambda: reopened.search("alpha", 3),
+            lambda: reopened.documents.add(*make_document("beta"), other.embed(["a", "b", "c", "d"])),
+        ):
+            with pytest.raises(ModelMismatchError, match=r"hash-v1.*hash-v2"):
+                refused()
+        steps: list[tuple[int, int]] = []
+        reopened.reindex(lambda done, total: steps.append((done, total)))
+        assert steps[-1] == (9, 9)
+        reopened.check_model()
+        after = reopened.search("alpha copper", 5)
+        assert after[0].chunk == before[0].chunk
+        assert reopened.documents.get(document.id).model == "hash-v2"
+        reopened.verify()
+
+
+def test_a_stopped_reindex_changes_nothing(library: Library, fill: Fill, open_library: OpenLibrary) -> None:
+    import threading
+
+    from crag.core.errors import CancelledError
+
+    fill(library, "alpha", 9)
+    library.close()
+    stop = threading.Event()
+    stop.set()
+    with open_library("library", HashEmbedder("hash-v2")) as reopened:
+        with pytest.raises(CancelledError):
+            reopened.reindex(cancel=stop)
+        with pytest.raises(ModelMismatchError):
+            reopened.check_model()
+    with open_library("library", HashEmbedder()) as back:
+        assert back.search("alpha", 3)
+
+
+def test_an_emptied_library_takes_the_model_in_use(library: Library, fill: Fill, open_library: OpenLibrary) -> None:
+    library.documents.delete(fill(library, "alpha").id)
+    library.close()
+    other = HashEmbedder("hash-v2", 96)
+    with open_library("library", other) as reopened:
+        document, data, chunks = make_document("beta", model="hash-v2")
+        reopened.documents.add(document, data, chunks, other.embed([chunk.indexed_text for chunk in chunks]))
+        assert reopened.search("beta", 2)

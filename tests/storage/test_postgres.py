@@ -1,0 +1,330 @@
+"""Libraries on a PostgreSQL server: what can go wrong between here and there, and what several app servers share."""
+
+from __future__ import annotations
+
+import logging
+import random
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, select
+
+from crag.core.config import AppConfig
+from crag.core.errors import CragError, InputError, NotFoundError, RoomError, SettingsError, StorageError
+from crag.core.types import Document
+from crag.engine import Engine
+from crag.storage.key_value_store import KeyValueStore
+from crag.storage.library import Library
+from crag.storage.postgres import Server, schema_of
+from crag.storage.private import PrivateLibraries, name_of
+from crag.storage.schema import VERSION
+from crag.storage.storage_quota import StorageQuota
+from crag.storage.tables import chunks
+from tests.support.library_makers import HashEmbedder, make_document, on_disk
+from tests.support.postgres_server import PASSWORD, PostgresServer
+
+Fill = Callable[..., Document]
+OpenLibrary = Callable[..., Library]
+
+
+@pytest.fixture
+def url(database: str) -> str:
+    """All libraries here are on the server."""
+    return database
+
+
+@pytest.fixture
+def server(url: str):
+    made = Server(url)
+    yield made
+    made.close()
+
+
+def run(url: str, *statements: str) -> None:
+    """What somebody does beside the program."""
+    with create_engine(url).begin() as connection:
+        for statement in statements:
+            connection.exec_driver_sql(statement)
+
+
+def test_what_was_never_written_to_reads_as_empty_and_is_nowhere(
+    open_library: OpenLibrary, server: Server, fill: Fill, tmp_path: Path
+) -> None:
+    library = open_library()
+    assert not library.made and library.size == (0, 0) and library.documents.all() == [] == library.runs.latest()
+    with pytest.raises(NotFoundError):
+        library.documents.delete("nothing")
+    library.labels.delete("why?", "nothing")
+    assert server.sizes() == {}
+    added = fill(library, "alpha")
+    assert library.made and library.documents.all() == [added] and library.search("alpha", 1)
+    assert list(server.sizes()) == ["w_library"]
+    assert list(tmp_path.glob("*/*")) == [tmp_path / "library" / "index"], "a cache, which any server makes for itself"
+
+
+def test_a_name_that_is_no_schema_s_has_one_all_the_same() -> None:
+    names = ["default", "p-" + "0" * 40, "x" * 64, "Größe", 'a"; DROP SCHEMA crag; --', "w_default", "..", ""]
+    schemas = [schema_of(name) for name in names]
+    assert len(set(schemas)) == len(names) and all(len(each) <= 63 for each in schemas)
+    assert all(each.isascii() and not set(each) & set("\"'; .") for each in schemas)
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize(
+    ("change", "message", "remedy"),
+    [
+        ({"password": "wrong-secret"}, "did not let the program in", "password"),
+        ({"user": "nobody", "password": "wrong-secret"}, "did not let the program in", "user"),
+        ({"database": "nowhere"}, "has no database of that name", "database"),
+    ],
+)
+def test_who_is_not_let_in_is_told_why_without_the_password(
+    database_server: PostgresServer,
+    change: dict[str, str],
+    message: str,
+    remedy: str,
+    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    server = Server(database_server.url(**{"database": "postgres", **change}))
+    library = Library.open(tmp_path / "library", HashEmbedder(), server=server)
+    with pytest.raises(StorageError, match=message) as raised:
+        library.documents.all()
+    assert remedy in raised.value.remedy and raised.value.__cause__ is None
+    told = f"{raised.value} {caplog.text} {server!r} {vars(server)['_engine']}"
+    assert "wrong-secret" not in told and PASSWORD not in told
+
+
+def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
+    server = Server("postgresql+psycopg://somebody:hidden@127.0.0.1:9/crag")
+    with pytest.raises(StorageError, match=r"127\.0\.0\.1:9 can't be reached") as raised:
+        Library.open(tmp_path, HashEmbedder(), server=server).documents.all()
+    assert "CRAG_DATABASE_URL" in raised.value.remedy and "hidden" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["sqlite:///library.db", "mysql://me:hidden@here/db", "hidden", "postgresql+psycopg://me:hidden@here:port/db"],
+)
+def test_what_is_no_address_is_told_without_it(url: str) -> None:
+    with pytest.raises(InputError, match="no address of a PostgreSQL database") as raised:
+        Server(url)
+    assert "hidden" not in str(raised.value) and raised.value.__cause__ is None
+
+
+def test_a_driver_that_is_not_installed_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(InputError, match="driver is not installed") as raised:
+        Server("postgresql+psycopg://me:hidden@here/db")
+    assert "pip install" in raised.value.remedy
+
+
+def test_a_server_that_goes_away_in_the_middle_is_told_and_used_again_when_it_is_back(
+    database_server: PostgresServer, open_library: OpenLibrary, server: Server, fill: Fill
+) -> None:
+    library = open_library()
+    kept = fill(library, "alpha")
+    server.reach()
+    try:
+        with pytest.raises(StorageError), library._database.write() as connection:
+            connection.execute(select(chunks.c.id)).all()
+            database_server.stop("immediate")
+            connection.execute(select(chunks.c.id)).all()
+        for asked in (library.documents.all, server.reach):
+            with pytest.raises(StorageError, match="can't be reached"):
+                asked()
+    finally:
+        database_server.start()
+    assert library.documents.all() == [kept]
+    fill(library, "beta")
+    library.verify()
+
+
+def test_another_version_s_library_and_another_program_s_schema_are_refused_and_left_alone(
+    url: str, open_library: OpenLibrary, fill: Fill
+) -> None:
+    early = open_library()
+    fill(early, "alpha")
+    run(url, f"UPDATE w_library.alembic_version SET version_num = '{VERSION + 1}'", "CREATE SCHEMA w_taken")
+    for refused in (lambda: open_library().size, lambda: fill(open_library(), "beta"), lambda: fill(early, "beta")):
+        with pytest.raises(StorageError, match=f"newer version.*schema {VERSION + 1}"):
+            refused()
+    for refused in (lambda: open_library("taken").size, lambda: fill(open_library("taken"), "beta")):
+        with pytest.raises(StorageError, match="another program"):
+            refused()
+    run(url, f"UPDATE w_library.alembic_version SET version_num = '{VERSION - 1}'")
+    for refused in (lambda: open_library().size, lambda: fill(open_library(), "beta"), lambda: fill(early, "beta")):
+        with pytest.raises(StorageError, match=f"unreleased build.*schema {VERSION - 1}"):
+            refused()
+
+
+def test_a_schema_that_is_dropped_is_noticed_once_and_then_begun_anew(
+    url: str, open_library: OpenLibrary, fill: Fill
+) -> None:
+    library = open_library()
+    fill(library, "alpha")
+    run(url, "DROP SCHEMA w_library CASCADE")
+    with pytest.raises(StorageError, match="was deleted or replaced on the database server"):
+        library.documents.all()
+    assert library.documents.all() == [] and not library.made
+    fill(library, "omega")
+    assert {found.chunk.source for found in library.search("omega", 9)} == {"omega.pdf"}
+
+
+# What is shared
+
+
+def test_a_document_s_chunks_are_numbered_without_a_gap_whoever_else_writes(
+    open_library: OpenLibrary, fill: Fill
+) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda number: fill(open_library(), f"thread{number}", 5), range(12)))
+    with open_library()._database.read() as connection:
+        rows = connection.execute(select(chunks.c.number, chunks.c.document).order_by(chunks.c.number)).all()
+    owners = [document for _, document in rows]
+    assert len(rows) == 60 and owners == sorted(owners), "a later document's chunks have later numbers"
+    assert all(later - number == 1 for (number, one), (later, other) in pairwise(rows) if one == other)
+
+
+def test_keys_given_out_by_one_app_server_are_known_to_the_others(server: Server, url: str, tmp_path: Path) -> None:
+    other = Server(url)
+    here, there = PrivateLibraries(tmp_path / "a", server), PrivateLibraries(tmp_path / "b", other)
+    with ThreadPoolExecutor(2) as pool:
+        keys = list(pool.map(lambda each: each.issue(), (here, there)))
+    assert all(each.known(key) for each in (here, there) for key in keys)
+    assert not here.known("0" * 48) and not here.known("0" * 32)
+    here.settle()
+    assert list(tmp_path.iterdir()) == []
+    other.close()
+
+
+def test_empty_private_libraries_go_a_day_after_they_were_found_empty(
+    open_library: OpenLibrary, server: Server, fill: Fill, tmp_path: Path
+) -> None:
+    names = {what: name_of(what) for what in ("empty", "full", "filled")}
+    for each in (*names.values(), "default"):
+        on_disk(open_library(each))
+    fill(open_library(names["full"]), "alpha")
+    private = PrivateLibraries(tmp_path, server)
+    private.settle()
+    private.settle()
+    assert len(server.sizes()) == 4
+    fill(open_library(names["filled"]), "beta")
+    private.settle(days=-1)
+    assert set(server.sizes()) == {"w_default", schema_of(names["full"]), schema_of(names["filled"])}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_belongs_to_no_library_is_kept_in_the_database(server: Server, tmp_path: Path) -> None:
+    for kept in (KeyValueStore(tmp_path / "data"), KeyValueStore(tmp_path / "none", server)):
+        assert kept.read("settings.json") is None
+        assert kept.first("settings.json", b"one") == kept.first("settings.json", b"other") == b"one"
+        kept.put("settings.json", b"two")
+        assert kept.read("settings.json") == kept.first("settings.json", b"three") == b"two"
+    assert [path.name for path in tmp_path.rglob("*")] == ["data", "settings.json"]
+    assert server.sizes() == {}
+
+
+def test_two_engines_see_one_library_and_leave_nothing_but_an_index_on_the_disk(
+    url: str, tmp_path: Path, fill: Fill
+) -> None:
+    engines = [Engine(AppConfig(data=tmp_path / name, database_url=url), embedder=HashEmbedder()) for name in "ab"]
+    one, other = engines
+    private = name_of(one.private_libraries.issue())
+    for workspace in ("default", private):
+        added = fill(one.library(workspace), workspace)
+        assert other.library(workspace).documents.all() == [added]
+        assert other.library(workspace).search(workspace, 1)
+    assert other.library("p-elsewhere").size == (0, 0)
+    assert {place.name for place in tmp_path.glob("*/workspaces/*/*")} == {"index"}
+    assert {place.name for place in tmp_path.glob("*/*")} == {"workspaces"}
+    assert PASSWORD not in repr(one.config)
+    with pytest.raises(SettingsError, match="database can't change"):
+        one.reconfigure(AppConfig(data=tmp_path / "a"))
+    for engine in engines:
+        engine.close()
+
+
+@pytest.mark.slow
+def test_workspaces_share_connections_and_nothing_else(open_library: OpenLibrary, fill: Fill) -> None:
+    """The server keeps statements that it has seen often: each must go to the schema of whoever says it."""
+    names = [f"p-{number}" for number in range(12)]
+    stored = {name: fill(open_library(name), name, 3) for name in names}
+
+    def look(name: str) -> None:
+        library, own = open_library(name), stored[name]
+        for other in names:
+            assert library.documents.all() == [own] and library.size == (1, 3)
+            assert {found.chunk.document_id for found in library.search(other, 9)} == {own.id}
+            if other != name:
+                with pytest.raises(NotFoundError):
+                    library.documents.get(stored[other].id)
+                with pytest.raises(NotFoundError):
+                    library.documents.delete(stored[other].id)
+                with pytest.raises(NotFoundError):
+                    library.labels.save("why?", f"{stored[other].id[:16]}-0", "relevant")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(look, names))
+
+
+# Room
+
+
+def test_a_library_takes_no_more_than_it_may_and_deleting_makes_room(
+    open_library: OpenLibrary, server: Server, embedder: HashEmbedder
+) -> None:
+    library = open_library(room=StorageQuota(shelf=server, library_mb=3))
+
+    def add(label: str) -> Document:
+        document, data, made = make_document(label)
+        # The server would press anything more regular together.
+        library.documents.add(
+            document,
+            data + random.Random(label).randbytes(100_000),
+            made,
+            embedder.embed([chunk.text for chunk in made]),
+        )
+        return document
+
+    stored = []
+    with pytest.raises(RoomError, match="may hold 3 MB"):
+        for number in range(100):
+            stored.append(add(f"doc{number}"))
+    assert len(stored) > 2
+    for document in stored:
+        library.documents.delete(document.id)
+    add("after")
+
+
+def test_there_are_no_more_libraries_than_there_may_be(open_library: OpenLibrary, server: Server) -> None:
+    room = StorageQuota(shelf=server, libraries=2)
+    for name in ("one", "two", "two"):
+        on_disk(open_library(name, room=room))
+    with pytest.raises(RoomError, match="no more than 2"):
+        on_disk(open_library("three", room=room))
+
+
+def test_a_user_who_may_make_no_schema_is_told_what_to_ask_for(
+    url: str, database_server: PostgresServer, tmp_path: Path, fill: Fill
+) -> None:
+    run(url, "DROP ROLE IF EXISTS guest", "CREATE ROLE guest LOGIN PASSWORD 'hidden'")
+    server = Server(database_server.url("postgres", user="guest", password="hidden"))
+    with pytest.raises(CragError, match="does not allow it") as raised:
+        fill(Library.open(tmp_path / "library", HashEmbedder(), server=server), "alpha")
+    assert "GRANT CREATE" in raised.value.remedy
+    server.close()
+
+
+def test_a_lost_connection_is_replaced_without_a_word(url: str, open_library: OpenLibrary, fill: Fill) -> None:
+    library = open_library()
+    kept = fill(library, "alpha")
+    run(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'crag'")
+    assert library.documents.all() == [kept]

@@ -1,0 +1,171 @@
+"""Private libraries: keys that only this program gives out, folders that tell nothing of them, and older ones."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from crag.core import events as ev
+from crag.core.trace import Trace
+from crag.storage.library import Library
+from crag.storage.private import PrivateLibraries, name_of
+from crag.storage.schema import current
+from tests.support.library_makers import HashEmbedder, make_document, on_disk
+
+EARLIER = "0123456789abcdef0123456789abcdef"
+
+
+def run(workspace: str) -> list[ev.Event]:
+    started = ev.RunStarted(
+        run_id="r1", question="Why?", strategy="balanced", settings={}, workspace=workspace, started_at="2026-01-01"
+    )
+    return [started, ev.RunFinished(at=1.0)]
+
+
+def fill(folder: Path, events: list[ev.Event]) -> None:
+    with Library.open(folder, HashEmbedder()) as library:
+        document, data, chunks = make_document("alpha")
+        library.documents.add(document, data, chunks, HashEmbedder().embed([chunk.text for chunk in chunks]))
+        library.runs.save(Trace.from_events(events), events)
+
+
+def test_a_key_is_known_here_and_nowhere_else(tmp_path: Path) -> None:
+    here, elsewhere = PrivateLibraries(tmp_path / "a"), PrivateLibraries(tmp_path / "b")
+    keys = {here.issue() for _ in range(100)}
+    assert len(keys) == 100 and all(re.fullmatch("[0-9a-f]{48}", key) for key in keys)
+    assert all(here.known(key) for key in keys) and not any(elsewhere.known(key) for key in keys)
+    assert all(PrivateLibraries(tmp_path / "a").known(key) for key in keys), "also after a restart"
+    assert [file.name for file in (tmp_path / "a").iterdir()] == ["keys.secret"]
+
+
+@pytest.mark.parametrize("forged", ["", "default", "0" * 32, "0" * 48, "../" * 16, "p-" + "0" * 40, "0" * 47 + "\n"])
+def test_what_was_not_given_out_is_not_known(tmp_path: Path, forged: str) -> None:
+    assert not PrivateLibraries(tmp_path).known(forged)
+
+
+def test_a_name_tells_nothing_of_its_key_and_is_no_key() -> None:
+    assert re.fullmatch("p-[0-9a-f]{40}", name_of(EARLIER)) and EARLIER[:8] not in name_of(EARLIER)
+
+
+def test_a_broken_library_keeps_nobody_from_starting(tmp_path: Path) -> None:
+    broken = tmp_path / "workspaces" / EARLIER
+    broken.mkdir(parents=True)
+    (broken / "library.db").write_bytes(b"no database at all" * 100)
+    whole = tmp_path / "workspaces" / name_of(EARLIER)
+    fill(whole, run(name_of(EARLIER)))
+    whole.chmod(0o755)
+    PrivateLibraries(tmp_path).settle()
+    assert (broken / "library.db").read_bytes() == b"no database at all" * 100
+    assert whole.stat().st_mode & 0o077 == 0
+
+
+def test_empty_libraries_of_days_ago_are_removed_and_others_are_not(tmp_path: Path) -> None:
+    root = tmp_path / "workspaces"
+    names = {what: name_of(what) for what in ("empty", "fresh", "full", "bare", "runs")}
+    for what in ("empty", "fresh"):
+        on_disk(Library.open(root / names[what], HashEmbedder())).close()
+    fill(root / names["full"], run("p"))
+    with Library.open(root / names["runs"], HashEmbedder()) as library:
+        library.runs.save(Trace.from_events(run("p")), run("p"))
+    (root / names["bare"]).mkdir()
+    on_disk(Library.open(root / "default", HashEmbedder())).close()
+    for folder in root.iterdir():
+        if folder.name != names["fresh"]:
+            aged(folder, 3 * 24 * 3600)
+    PrivateLibraries(tmp_path).settle()
+    assert {folder.name for folder in root.iterdir()} == {
+        *(names[each] for each in ("fresh", "full", "runs")),
+        "default",
+    }
+
+
+def test_a_library_that_was_looked_into_is_looked_into_again_only_when_it_was_written_to(tmp_path: Path) -> None:
+    folder, day = tmp_path / "workspaces" / name_of("looked"), 24 * 3600
+    with Library.open(folder, HashEmbedder()) as library:
+        library.runs.save(Trace.from_events(run("p")), run("p"))
+    aged(folder, 3 * day)
+    places = PrivateLibraries(tmp_path)
+    places.settle()
+    assert folder.is_dir() and [place.name for place in folder.iterdir()] == ["library.db"]
+    with Library.open(folder, HashEmbedder()) as library:
+        library.runs.delete("r1")
+    aged(folder, 3 * day)
+    places.settle()
+    assert folder.is_dir(), "as old as it was when it held a run, so it was not opened"
+    os.utime(tmp_path / "settled", (time.time() - 4 * day, time.time() - 4 * day))
+    places.settle()
+    assert not folder.exists()
+
+
+def test_an_empty_library_goes_also_later_but_not_while_somebody_has_it_open(tmp_path: Path) -> None:
+    places, root = PrivateLibraries(tmp_path), tmp_path / "workspaces"
+    names = [name_of(what) for what in ("left", "used", "killed")]
+    for name in names:
+        on_disk(Library.open(root / name, HashEmbedder())).close()
+    assert places.forgotten() == []
+    other, dead = (sqlite3.connect(root / name / "library.db") for name in names[1:])
+    for each in (other, dead):
+        assert each.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    log = {each: each.read_bytes() for each in (root / names[2]).glob("library.db-*")}
+    dead.close()
+    for file, content in log.items():
+        file.write_bytes(content)  # as a process leaves them that is killed
+    for name in names:
+        aged(root / name, 2 * 24 * 3600)
+    os.utime(tmp_path / "settled", (0, 0))
+    found = places.forgotten()
+    assert found == sorted(names) and log
+    for name in found:
+        places.drop_empty(name)
+    assert [folder.name for folder in root.iterdir()] == [names[1]]
+    other.close()
+
+
+def aged(folder: Path, seconds: float) -> None:
+    """As if nobody had written to the library for so long."""
+    for place in (*folder.iterdir(), folder):
+        os.utime(place, (time.time() - seconds, time.time() - seconds))
+
+
+def test_others_on_the_machine_can_read_nothing(tmp_path: Path) -> None:
+    """Neither what is made nor what an earlier build made."""
+    data = tmp_path / "data"
+    mask = os.umask(0o000)
+    try:
+        PrivateLibraries(data).issue()
+        fill(data / "workspaces" / "default", run("default"))
+        with Library.open(data / "workspaces" / "default", HashEmbedder()) as library:
+            library.search("alpha", 1)
+            made = {place: place.stat().st_mode for place in (data, *data.rglob("*"))}
+    finally:
+        os.umask(mask)
+    assert {place.name for place in made} >= {"data", "keys.secret", "library.db", "library.db-wal", "index"}
+    inside = {place for place in made if place.parent.name == "index" or place.parent.parent.name == "index"}
+    assert len(inside) > 5, "nobody else gets into their folder, so what they allow themselves does not matter"
+    assert [place.name for place in made.keys() - inside if stat.S_IMODE(made[place]) & 0o077] == []
+    for place in made:
+        if place.exists():
+            place.chmod(0o755 if place.is_dir() else 0o644)
+    PrivateLibraries(data).settle()
+    assert [
+        each.name
+        for each in (data, *data.glob("workspaces/*"), *data.glob("workspaces/*/*"))
+        if each.stat().st_mode & 0o077
+    ] == []
+
+
+def test_looking_whether_a_file_is_a_library_takes_no_lock_from_those_who_use_it(tmp_path: Path) -> None:
+    folder = tmp_path / "library"
+    other = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT * FROM meta'); c.close()"
+    with on_disk(Library.open(folder, HashEmbedder())):
+        assert current(folder / "library.db")
+        subprocess.run([sys.executable, "-c", other, str(folder / "library.db")], check=True)
+        assert (folder / "library.db-wal").exists(), "another process must not take away what this one writes to"

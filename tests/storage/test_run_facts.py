@@ -1,0 +1,102 @@
+"""What runs come to in figures: stored with them, gone with them, made of earlier ones, the same wherever they lie."""
+
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from crag.analysis.monitoring.facts import facts_of
+from crag.core.events import Failed
+from crag.core.strategies import STRATEGIES
+from crag.core.trace import Rewrite, Search, Trace
+from crag.core.types import Answer, Call
+from crag.providers.prices import PRICES
+from crag.storage.copying import copy_library
+from crag.storage.library import Library
+from crag.storage.places import FolderPlace
+from tests.support.library_makers import HashEmbedder
+from tests.support.tune_runs import run
+
+
+def full(number: int) -> Trace:
+    """A run with everything that is counted."""
+    made = run(number, [0.2, 0.61, None], calls=1)
+    failed = Call(step="search", provider="tavily", model="", seconds=2.0, error="no reply")
+    return replace(
+        made,
+        via="http",
+        calls=(*made.calls, failed, failed),
+        failures=(
+            Failed(step="search", cause="no reply", remedy="", at=1.0, reason="unreachable"),
+            Failed(step="verify", cause="odd", remedy="", at=1.2),
+        ),
+        rewrites=(Rewrite(query="q", purpose="web", by="local"),),
+        searches=(Search(query="q", provider="tavily", pages=()),),
+        answer=Answer(text="So.", by="extractive"),
+        faithfulness=0.5,
+        waited=0.25,
+    )
+
+
+def test_the_figures_of_a_run_are_what_its_record_says(library: Library) -> None:
+    library.runs.save(full(1), [])
+    ((number, made),) = library.facts.since()
+    asked = replace(full(1), workspace=library.folder.name)
+    assert facts_of(asked, PRICES) == replace(made, dollars=0.15), "as stored, but for what prices add"
+    assert (made.run_id, made.action, made.outcome, made.via) == ("run-1", "CORRECT", "answered", "http")
+    own = STRATEGIES["balanced"].settings
+    assert (made.best, made.upper, made.lower) == (0.61, own.upper, own.lower)
+    assert made.web and (made.searches, made.rewrites, made.faithfulness, made.waited) == (1, 1, 0.5, 0.25)
+    assert made.calls == {"openai": 1, "tavily": 2} and made.failed == {"tavily": 2}
+    assert made.call_seconds == {"openai": pytest.approx(0.1), "tavily": 4.0}
+    assert made.failures == {"search: unreachable": 1, "verify: other": 1}
+    assert made.refused == {"tavily: unreachable": 1, "this machine: other": 1}
+    assert library.facts.standing().last == number
+
+
+def test_they_are_replaced_and_deleted_with_their_run(library: Library) -> None:
+    for number in (1, 2):
+        library.runs.save(full(number), [])
+    library.runs.save(run(1, [0.05]), [])
+    again = library.facts.since()
+    assert [(each.run_id, each.action) for _, each in again] == [("run-2", "CORRECT"), ("run-1", "INCORRECT")]
+    assert [each.run_id for _, each in library.facts.since(again[0][0])] == ["run-1"]
+    library.runs.delete("run-2")
+    standing = library.facts.standing()
+    assert (standing.runs, standing.made) == (1, 1)
+
+
+@pytest.mark.files
+def test_those_of_runs_stored_before_are_made_once_and_one_that_cannot_be_read_is_counted(
+    library: Library, embedder: HashEmbedder
+) -> None:
+    for number in range(5):
+        library.runs.save(full(number), [])
+    before = library.facts.since()
+    library.close()
+    with closing(sqlite3.connect(library.folder / "library.db")) as connection, connection:
+        connection.execute("DELETE FROM facts")
+        connection.execute("UPDATE runs SET trace = 'no record' WHERE id = 'run-3'")
+    with Library.open(library.folder, embedder) as opened:
+        assert (opened.facts.standing().runs, opened.facts.standing().made) == (5, 0)
+        assert opened.facts.fill(2) == 3
+        assert [each.run_id for _, each in opened.facts.since()] == ["run-3", "run-4"], "the newest first"
+        assert opened.facts.fill(100) == 0 and opened.facts.fill() == 0
+        found = dict(opened.facts.since())
+        lost = [each for each in found.values() if each.outcome == "unreadable"]
+        assert [(each.run_id, each.strategy, each.action) for each in lost] == [("run-3", "balanced", "CORRECT")]
+        assert [each for each in before if each[1].run_id != "run-3"] == [
+            each for each in found.items() if each[1].run_id != "run-3"
+        ]
+
+
+@pytest.mark.files
+def test_a_copy_takes_them_along(library: Library, tmp_path: Path, embedder: HashEmbedder) -> None:
+    library.runs.save(full(1), [])
+    said = copy_library(FolderPlace(library.folder), FolderPlace(tmp_path / "copy"))
+    assert said.whole and next(each.target for each in said.tables if each.table == "facts") == 1
+    with Library.open(tmp_path / "copy", embedder) as copy:
+        ((number, made),), ((before, kept),) = copy.facts.since(), library.facts.since()
+        assert (number, replace(made, workspace=kept.workspace)) == (before, kept)

@@ -1,0 +1,231 @@
+"""The index follows the records: by what changed, after failures, beside other processes; and search goes on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crag.core.errors import IndexUnavailableError
+from crag.core.types import Document
+from crag.index.chunk_index import Batch, Candidates, Contents, Numbers, Vectors
+from crag.index.embedded import EmbeddedIndex
+from crag.storage import index_sync, store
+from crag.storage.library import Library
+from crag.storage.postgres import Server
+from crag.testing.fakes import FakeClock
+from tests.support.library_makers import HashEmbedder
+
+Fill = Callable[..., Document]
+
+
+class Watched(EmbeddedIndex):
+    """Notes what is done to it; does as it is told."""
+
+    def __init__(self, place: Path, told: Told, contents: Contents) -> None:
+        super().__init__(place, contents)
+        self.told = told
+        told.opened += 1
+        told.reached()
+
+    def add(self, batches: Sequence[Batch]) -> None:
+        self.told.may_add.wait(20)
+        self.told.reached()
+        self.told.added += [batch.document for batch in batches]
+        super().add(batches)
+
+    def clear(self) -> None:
+        self.told.cleared += 1
+        super().clear()
+
+    def top(
+        self, vector: Vectors, words: Sequence[Sequence[str]], k: int, documents: Numbers | None = None
+    ) -> Candidates:
+        self.told.reached()
+        return super().top(vector, words, k, documents)
+
+
+class Told:
+    """What the index of a test is to do, and what was done to it."""
+
+    def __init__(self) -> None:
+        self.down = False
+        self.may_add = threading.Event()
+        self.may_add.set()
+        self.added: list[int] = []
+        self.cleared = self.opened = 0
+
+    def reached(self) -> None:
+        if self.down:
+            raise IndexUnavailableError("The server of the index does not answer.", "Start it.")
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+@pytest.fixture
+def watched(tmp_path: Path, told: Told, embedder: HashEmbedder) -> Iterator[Library]:
+    place = tmp_path / "watched"
+    with Library.open(place, embedder, open_index=partial(Watched, place / "index", told)) as opened:
+        yield opened
+
+
+def sources(library: Library, query: str) -> set[str]:
+    return {found.chunk.source for found in library.search(query, 20)}
+
+
+def test_only_what_changed_is_added(watched: Library, fill: Fill, told: Told) -> None:
+    fill(watched, "alpha")
+    watched.refresh_index()
+    fill(watched, "beta")
+    assert sources(watched, "beta") == {"alpha.pdf", "beta.pdf"}
+    assert told.added == [1, 2]
+    assert not told.cleared or told.cleared == 1
+    assert not watched.verify()
+
+
+def test_what_was_deleted_is_not_found_though_the_index_still_has_it(
+    watched: Library, fill: Fill, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = fill(watched, "alpha")
+    fill(watched, "beta")
+    watched.refresh_index()
+    # As if another process had just deleted it, and the index had not heard of it.
+    monkeypatch.setattr(index_sync.IndexSync, "_brought", lambda self, index, generation, patience: index)
+    watched.documents.delete(gone.id)
+    assert sources(watched, "alpha") == {"beta.pdf"}
+
+
+def test_all_embedded_anew_is_indexed_anew(watched: Library, fill: Fill, told: Told) -> None:
+    fill(watched, "alpha")
+    watched.refresh_index()
+    cleared = told.cleared
+    watched.reindex()
+    assert sources(watched, "alpha") == {"alpha.pdf"}
+    assert told.cleared == cleared + 1
+
+
+def test_an_index_that_is_down_is_said_and_left_alone_for_a_while(
+    tmp_path: Path, fill: Fill, told: Told, embedder: HashEmbedder
+) -> None:
+    clock = FakeClock()
+    place = tmp_path / "down"
+    library = Library.open(place, embedder, open_index=partial(Watched, place / "index", told))
+    library._upkeep._clock = clock
+    fill(library, "alpha")
+    told.down = True
+    for _ in range(3):
+        with pytest.raises(IndexUnavailableError, match="does not answer"):
+            library.search("alpha", 3)
+    assert told.opened == 1, "asked once, not with every search"
+    assert {found.chunk.source for found in library.search_records("alpha", 3)} == {"alpha.pdf"}
+    told.down = False
+    with pytest.raises(IndexUnavailableError):
+        library.search("alpha", 3)
+    clock.ahead += index_sync._REST + 1
+    assert sources(library, "alpha") == {"alpha.pdf"}
+    library.close()
+
+
+def test_one_that_is_not_ready_in_time_is_made_ready_while_search_goes_on(
+    watched: Library, fill: Fill, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_sync, "_PATIENCE", 0.01)
+    fill(watched, "alpha")
+    told.may_add.clear()
+    with pytest.raises(IndexUnavailableError, match="being made"):
+        watched.search("alpha", 3)
+    assert {found.chunk.source for found in watched.search_records("alpha", 3)} == {"alpha.pdf"}
+    told.may_add.set()
+    watched.refresh_index()
+    assert sources(watched, "alpha") == {"alpha.pdf"}
+
+
+def test_a_library_that_rests_while_it_is_searched_is_searched_all_the_same(
+    watched: Library, fill: Fill, told: Told
+) -> None:
+    fill(watched, "alpha")
+    told.may_add.clear()
+    found: list[set[str]] = []
+    searching = threading.Thread(target=lambda: found.append(sources(watched, "alpha")))
+    searching.start()
+    threading.Timer(0.05, told.may_add.set).start()
+    watched.rest()
+    searching.join(20)
+    assert found == [{"alpha.pdf"}]
+
+
+def test_one_process_at_a_time_brings_an_index_up_to_date(
+    tmp_path: Path,
+    fill: Fill,
+    told: Told,
+    embedder: HashEmbedder,
+    server: Server | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place, stop = tmp_path / "shared", threading.Event()
+    watching = partial(Watched, place / "index", told)
+    with (
+        Library.open(place, embedder, server=server) as one,
+        Library.open(place, embedder, server=server, open_index=watching) as other,
+    ):
+        fill(one, "alpha")
+        with one._database.alone(stop) as ours, monkeypatch.context() as patched:
+            assert ours
+            patched.setattr(index_sync, "_PATIENCE", 0.01)
+            with pytest.raises(IndexUnavailableError, match=r"is being made\."):
+                other.search("alpha", 3)
+            assert not told.added and not told.cleared, "it waits for its turn"
+            stop.set()
+            with other._database.alone(stop) as ours:
+                assert not ours
+        assert sources(other, "alpha") == {"alpha.pdf"}
+        assert told.added == [1]
+        one.refresh_index()
+        other.refresh_index()
+        assert told.added == [1], "what another did is not done again"
+
+
+def test_an_index_that_lost_chunks_or_holds_foreign_ones_is_mended(watched: Library, fill: Fill, told: Told) -> None:
+    fill(watched, "alpha")
+    fill(watched, "beta")
+    watched.refresh_index()
+    index = watched._upkeep._index
+    assert index is not None
+    index.delete([1])
+    foreign = Batch(
+        document=9, numbers=np.array([77]), vectors=np.ones((1, 64), np.float32) / 8, contexts=[""], texts=["x"]
+    )
+    index.add([foreign])
+    index.commit(index.generation)
+    found = watched.verify()
+    assert found.missing.tolist() == [1, 2, 3, 4] and found.foreign.tolist() == [77]
+    assert watched.verify(repair=True)
+    assert not watched.verify()
+    assert sources(watched, "alpha") == {"alpha.pdf", "beta.pdf"}
+
+
+def test_an_index_ahead_of_a_reader_is_good_enough(watched: Library, fill: Fill) -> None:
+    fill(watched, "alpha")
+    watched.refresh_index()
+    with watched._database.read() as early:
+        assert not store.empty(early), "the first look is what a transaction sees from then on"
+        fill(watched, "beta")
+        watched.refresh_index()
+        found = watched._search.through_index(
+            early, "beta", watched._vector("beta"), 9, mode="hybrid", where="", min_confidence=0, half_life_days=0
+        )
+    assert {each.chunk.source for each in found} == {"alpha.pdf"}
+
+
+def test_a_library_without_changes_has_no_index(tmp_path: Path, embedder: HashEmbedder) -> None:
+    with Library.open(tmp_path / "new", embedder) as library:
+        library.refresh_index()
+        assert not library.verify()
+    assert not (tmp_path / "new").exists()
