@@ -52,6 +52,7 @@ lint: $(VENV)/.dev ## format, lint, types and the house rules, without the other
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
 	@$(PY) -m pytest -q tests/house
 
 format: $(VENV)/.dev ## format the code and sort its imports
@@ -70,7 +71,7 @@ lock: $(VENV)/.python ## resolve the requirements again, to the newest versions 
 	@echo "Wrote requirements/run.lock and requirements/dev.lock. Now: make check"
 
 clean: ## remove the environment and every cache; stored libraries (data/) stay
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build crag_explorer.egg-info
+	rm -rf $(VENV) .import_linter_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build crag_explorer.egg-info
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 # ---- set-up --------------------------------------------------------------------------------------------------------

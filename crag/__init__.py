@@ -5,23 +5,68 @@ from crag import Engine
 engine = Engine()
 list(engine.add("report.pdf", open("report.pdf", "rb").read()))
 print(engine.answer("Who signed the report?").text)
+
+`__all__` is the public API. Other modules may change in any release.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from crag.core import __version__
+
 if TYPE_CHECKING:
+    from crag.core import errors, events
+    from crag.core.config import AppConfig
+    from crag.core.documents import Chunk, Document
+    from crag.core.errors import CragError
+    from crag.core.settings import Settings
+    from crag.core.strategies import STRATEGIES, Strategy
+    from crag.core.trace import Trace
+    from crag.core.types import Action, Answer, Citation, Grade, RetrievedChunk, Strip
     from crag.engine import Engine
 
-__version__ = "0.1.0"
-__all__ = ["Engine", "__version__"]
+__all__ = [
+    "STRATEGIES",
+    "Action",
+    "Answer",
+    "AppConfig",
+    "Chunk",
+    "Citation",
+    "CragError",
+    "Document",
+    "Engine",
+    "Grade",
+    "RetrievedChunk",
+    "Settings",
+    "Strategy",
+    "Strip",
+    "Trace",
+    "__version__",
+    "errors",
+    "events",
+]
+
+_HOMES = {
+    "crag.core": ("errors", "events"),
+    "crag.core.config": ("AppConfig",),
+    "crag.core.documents": ("Chunk", "Document"),
+    "crag.core.errors": ("CragError",),
+    "crag.core.settings": ("Settings",),
+    "crag.core.strategies": ("STRATEGIES", "Strategy"),
+    "crag.core.trace": ("Trace",),
+    "crag.core.types": ("Action", "Answer", "Citation", "Grade", "RetrievedChunk", "Strip"),
+    "crag.engine": ("Engine",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """Loads the engine when it is first asked for: `import crag` alone loads nothing."""
-    if name == "Engine":
-        from crag.engine import Engine
-
-        return Engine
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Import a public name when it is first used: `import crag` alone loads no other module."""
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in ("errors", "events"):
+        return import_module(f"{home}.{name}")
+    return getattr(import_module(home), name)

@@ -1,1 +1,3 @@
-"""The words every room of the engine shares: types, events, trace, errors, settings, protocols."""
+"""The vocabulary of the engine: types, documents, events, trace, errors, settings, configuration, protocols."""
+
+__version__ = "0.1.0"

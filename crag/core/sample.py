@@ -11,7 +11,7 @@ from pathlib import Path
 from crag.core.errors import NotFoundError
 from crag.core.types import Action
 
-_HERE = Path(__file__).resolve().parent
+_HERE = Path(__file__).resolve().parent.parent
 FOLDER = _HERE / "samples" if (_HERE / "samples").is_dir() else _HERE.parent / "samples"
 """Inside the installed package; in a checkout beside it."""
 

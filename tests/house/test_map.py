@@ -1,29 +1,28 @@
-"""The house: the map of the code names every room there is, in the order in which they may import."""
+"""The architecture page names every package, in the order in which they may import."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from tests.house.test_imports import CRAG, UI
-
 ROOT = Path(__file__).resolve().parents[2]
-MAP = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
 
 
-@pytest.mark.parametrize(("package", "table"), [("crag", CRAG), ("ui", UI)])
-def test_every_room_is_on_the_map_in_order(package: str, table: dict[str, set[str]]) -> None:
-    rooms = [f"{package}/{room}" for room in table if (ROOT / package / room).is_dir()]
-    (drawn,) = re.findall(r"^\| room \|.*?\n\n", MAP, flags=re.MULTILINE | re.DOTALL)
-    assert re.findall(rf"`({package}/\w+)`", drawn) == rooms
+@pytest.mark.parametrize("package", ["crag", "ui"])
+def test_the_page_names_every_package_in_the_order_of_imports(package: str) -> None:
+    (contract,) = [each for each in CONTRACTS if each.get("containers") == [package]]
+    level = {name: row for row, line in enumerate(contract["layers"]) for name in re.findall(r"\w+", line)}
+    named = re.findall(rf"`{package}/(\w+)`", re.findall(r"^\| package \|.*?\n\n", PAGE, re.MULTILINE | re.DOTALL)[0])
+    assert [level[name] for name in named] == sorted(level[name] for name in named)
+    present = {path.parent.name for path in (ROOT / package).glob("*/__init__.py")}
+    present |= {path.stem for path in (ROOT / package).glob("*.py")} - {"__init__", "__main__"}
+    assert set(named) == present == set(level) - {"__main__"}
 
 
-def test_modules_beside_the_rooms_are_named() -> None:
-    beside = {path.stem for path in (ROOT / "crag").glob("*.py")} - {"__init__", "__main__"}
-    assert beside == set(re.findall(r"`crag/(\w+)\.py`", MAP))
-
-
-def test_the_map_is_one_page() -> None:
-    assert len(MAP.splitlines()) <= 100
+def test_the_page_is_one_page() -> None:
+    assert len(PAGE.splitlines()) <= 100

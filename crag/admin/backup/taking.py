@@ -15,10 +15,10 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-import crag
 from crag.admin.audit import AuditLog
 from crag.admin.backup.archive import TEAMS_FILE, Archive, Contents, LeftOut, Stored, Watch, Writing, member_of
 from crag.admin.backup.sources import Source
+from crag.core import __version__
 from crag.core.errors import CancelledError, CragError, InputError, NotFoundError, StorageError
 from crag.index.manifest import sync
 from crag.storage.data_dir_lock import DataDirLock
@@ -128,7 +128,7 @@ def _write_archive(
             why = "It lies under no workspace's name: start the app once, or back it up by its own name."
             left_out += [LeftOut(workspace="", why=why)] * count
         contents = Contents(
-            program=crag.__version__,
+            program=__version__,
             made_at=made_at,
             kind=source.kind,
             whole=whole,
