@@ -7,7 +7,7 @@ import pytest
 
 from crag.generation.conversation.followup_detection import follows_on
 
-DATA = Path(__file__).parents[2] / "benchmarks" / "data"
+DATA = Path(__file__).parents[3] / "benchmarks" / "data"
 
 
 @pytest.mark.parametrize(
