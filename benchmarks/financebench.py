@@ -46,15 +46,15 @@ RESULTS = ROOT / "benchmarks" / "results"
 DEFAULT = ("plain-rag", "balanced")
 TRIED = (
     "balanced max_rewrites=0",
-    "balanced after_loop=last",
-    "balanced doubt_margin=0",
-    "balanced doubt_margin=0.05",
+    "balanced loop_merge=last",
+    "balanced ambiguity_margin=0",
+    "balanced ambiguity_margin=0.05",
     "balanced strip_words=300",
     "balanced strip_words=0,strip_top_k=8",
     "balanced strip_filter=0.08",
     "balanced strip_context=false",
-    "balanced passage_words=0",
-    "balanced passage_words=120",
+    "balanced min_passage_words=0",
+    "balanced min_passage_words=120",
 )
 """Other values for `balanced`; the data is for choosing."""
 EVERY = 5

@@ -110,7 +110,7 @@ class ShortWriter:
     ) -> Iterator[str | Answer]:
         usable, best = usable_of(knowledge)
         self.empty = not usable
-        self.abstains = self.empty or (best is not None and best < settings.answer_floor)
+        self.abstains = self.empty or (best is not None and best < settings.min_answer_score)
         self.said = self._model.reply(asked(question, passages_of(usable, sources)))
         yield self.said.text
         yield Answer(text=self.said.text, by=self.by)

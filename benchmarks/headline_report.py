@@ -23,7 +23,8 @@ marked test: nothing was chosen by it.
 
 *Accuracy*: the paper's rule, an accepted answer occurs in the output, letter by letter. *As whole words*: by the
 product's own comparison. *Unless it abstains*: accuracy where the answers that the product would not have given (no
-evidence, or none above the answer floor) count as wrong. *Evidence holds it*: an accepted answer is in what was kept.
+evidence, or none above the minimum answer score) count as wrong. *Evidence holds it*: an accepted answer is in what was
+kept.
 *Words*: of the evidence kept. *Calls*: of the language model; the evaluator makes none. *Seconds*: of a whole run on
 this machine, with what the model took in brackets. Other brackets: 95 % intervals, by bootstrap over questions."""
 PART = "**The run is not finished: these figures are of {answered} of {questions} questions, see the arms.**"

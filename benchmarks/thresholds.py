@@ -1,4 +1,5 @@
-"""The sweep behind the default thresholds, strip filter, top-k and answer floor, on data that may choose settings.
+"""The sweep behind the default thresholds, strip filter, top-k and minimum answer score, on data that may choose
+settings.
 
 python -m benchmarks.thresholds [--data FOLDER] [--ambiguous WORTH] [--limit N] [--fresh] [--out FOLDER]
 
@@ -59,7 +60,7 @@ def main() -> int:
         **swept(sets, grades, settings, options.ambiguous),
         "strip_filter": {"default": settings.strip_filter, "rows": filter_table(matched)},
         "strip_top_k": {"default": settings.strip_top_k, "rows": top_k_table(matched, settings.strip_filter)},
-        "answer_floor": {"default": settings.answer_floor, "rows": floor_table(cuts)},
+        "min_answer_score": {"default": settings.min_answer_score, "rows": floor_table(cuts)},
     }
     write(results, options.out or (None if options.limit else RESULTS))
     return 0
@@ -116,7 +117,7 @@ def swept(
     worth = chosen.utility(ambiguous)
     return {
         "ambiguous_worth": ambiguous,
-        "doubt_margin": settings.doubt_margin,
+        "ambiguity_margin": settings.ambiguity_margin,
         "best": {"upper": best[0], "lower": best[1]},
         "sets": {each.title: described(each, grades[each.title]) for each in sets},
         "by_worth": [worth_row(chosen, worth) for worth in WORTHS],

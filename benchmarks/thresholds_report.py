@@ -33,7 +33,7 @@ def _head(results: Figures) -> str:
         "is the right one (CORRECT where a retrieved text answers, INCORRECT where none does),",
         f"{results['ambiguous_worth']:g} if it is AMBIGUOUS, 0 if it is the wrong one, less what its web search costs",
         "(INCORRECT 0.1, AMBIGUOUS 0.15). Mean over questions, then over sets, each of equal weight. A score under the",
-        f"lower threshold by no more than {results['doubt_margin']:g} is acted on as AMBIGUOUS, and counts so.",
+        f"lower threshold by no more than {results['ambiguity_margin']:g} is acted on as AMBIGUOUS, and counts so.",
         "",
         f"**Best pair: upper {best['upper']:g}, lower {best['lower']:g}**, worth "
         f"{figure(results['named']['best']['utility'])}; the defaults "
@@ -167,7 +167,7 @@ def _top_k(results: Figures) -> str:
 
 
 def _floor(results: Figures) -> str:
-    rows = results["answer_floor"]["rows"]
+    rows = results["min_answer_score"]["rows"]
     titles = list(rows[0]["sets"])
     shown = [
         [figure(row["floor"], 2)]
@@ -178,10 +178,10 @@ def _floor(results: Figures) -> str:
         for row in rows
     ]
     lines = [
-        "## Answer floor",
+        "## Minimum answer score",
         "",
-        f"The default is {results['answer_floor']['default']:g}. Share of questions whose best strip lies under the",
-        "floor, so that the answer would be that the documents do not say: of answerable questions / of the others.",
+        f"The default is {results['min_answer_score']['default']:g}. Share of questions whose best strip lies under",
+        "it, so that the answer would be that the documents do not say: of answerable questions / of the others.",
         "",
         table(["floor", *titles], shown),
     ]

@@ -1,4 +1,4 @@
-"""What filter, top-k and answer floor keep of the strips that hold an answer, and what else they keep."""
+"""What filter, top-k and minimum answer score keep of the strips that hold an answer, and what else they keep."""
 
 from __future__ import annotations
 
@@ -143,7 +143,9 @@ def _topped(cases: Sequence[CutCase], floor: float, top_k: int) -> dict[str, flo
 
 
 def floor_table(cut_sets: Mapping[str, Sequence[CutCase]]) -> list[dict[str, Any]]:
-    """For each answer floor and set: shares of answerable and of other questions whose best strip lies under it."""
+    """For each minimum answer score and set: shares of answerable and of other questions whose best strip lies under
+    it.
+    """
     return [
         {"floor": floor, "sets": {title: _abstained(cases, floor) for title, cases in cut_sets.items()}}
         for floor in FLOORS

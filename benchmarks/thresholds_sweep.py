@@ -89,7 +89,7 @@ class Sets:
                 uppers=uppers,
                 lowers=lowers,
                 weights=Weights(ambiguous=ambiguous),
-                doubt=self._settings.doubt_margin,
+                doubt=self._settings.ambiguity_margin,
             )
             for questions in self._sets
         ]

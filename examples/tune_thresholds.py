@@ -47,13 +47,13 @@ print(
 
 # %% Where the thresholds should be, how surely, and whether too much would end AMBIGUOUS
 aggregation, now = settings.aggregation, (settings.upper, settings.lower)
-found = recommend(questions, aggregation=aggregation, current=now, doubt=settings.doubt_margin)
+found = recommend(questions, aggregation=aggregation, current=now, doubt=settings.ambiguity_margin)
 if isinstance(found, Refusal):
     print("No recommendation.", found.reason, *found.missing, sep="\n")
 else:
     print(f"Recommended: upper {found.upper}, lower {found.lower}. {found.sentence}", *found.warnings, sep="\n")
 for upper, lower in (now, (0.95, 0.05)):
-    doubt = settings.doubt_margin
+    doubt = settings.ambiguity_margin
     warning = crowding_warning(questions, upper=upper, lower=lower, aggregation=aggregation, doubt=doubt)
     print(f"{upper} / {lower}:", warning or "no collapse into AMBIGUOUS.")
 engine.close()

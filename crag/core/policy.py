@@ -30,15 +30,15 @@ def acted_on(decision: Decision, settings: Settings) -> Decision:
     what it would without, and only what follows its last retrieval differs. So no forced action keeps a loop going.
     """
     if _doubtful(decision, settings):
-        decision = replace(decision, action=Action.AMBIGUOUS, doubt=settings.doubt_margin)
+        decision = replace(decision, action=Action.AMBIGUOUS, doubt=settings.ambiguity_margin)
     if not settings.forced:
         return decision
     return replace(decision, action=Action(settings.forced), instead_of=decision.action)
 
 
 def _doubtful(decision: Decision, settings: Settings) -> bool:
-    near = decision.score is not None and decision.score >= decision.lower - settings.doubt_margin
-    return decision.action is Action.INCORRECT and settings.doubt_margin > 0 and near
+    near = decision.score is not None and decision.score >= decision.lower - settings.ambiguity_margin
+    return decision.action is Action.INCORRECT and settings.ambiguity_margin > 0 and near
 
 
 def loops(action: Action, *, round: int, settings: Settings) -> bool:
@@ -57,9 +57,9 @@ def chunks_acted_on(
     chunk by chunk: there the union is the better round.
     """
     rounds, last = range(len(graded)), len(graded) - 1
-    if settings.after_loop == "last" or last < 1:
+    if settings.loop_merge == "last" or last < 1:
         return [(last, place) for place in range(len(graded[last]))] if graded else []
-    if settings.after_loop == "better" or settings.evaluator == "joint":
+    if settings.loop_merge == "better" or settings.evaluator == "joint":
         scores = [
             max(
                 (grade.score for grade in (own, *(grade for _, grade in chunks)) if grade and grade.score is not None),
@@ -82,7 +82,7 @@ def best_chunk(graded: Sequence[tuple[str, Grade | None]], action: Action | None
 
     `graded`: the chunks that are used, by id, with their grades.
     """
-    if not settings.passage_words or action is None or action is Action.INCORRECT:
+    if not settings.min_passage_words or action is None or action is Action.INCORRECT:
         return None
     scores = [
         (grade.score, -place, id) for place, (id, grade) in enumerate(graded) if grade and grade.score is not None

@@ -87,7 +87,7 @@ class Settings(BaseModel):
         ge=0,
         le=1,
     )
-    doubt_margin: float = setting(
+    ambiguity_margin: float = setting(
         0.0,
         "Margin of doubt",
         "After the last retrieval, a score below the lower threshold by no more than this is AMBIGUOUS all the same: "
@@ -132,9 +132,9 @@ class Settings(BaseModel):
         ge=0,
         le=3,
     )
-    after_loop: Literal["last", "better", "union"] = setting(
+    loop_merge: Literal["last", "better", "union"] = setting(
         "last",
-        "After a corrective loop",
+        "Result of a corrective loop",
         "last: the last retrieval is acted on. better: the one whose best chunk scored higher. union: the best chunks "
         "of all of them, as many as one retrieval brings.",
         group="retrieval",
@@ -191,7 +191,7 @@ class Settings(BaseModel):
         "without, as far as the words kept allow.",
         group="refinement",
     )
-    passage_words: int = setting(
+    min_passage_words: int = setting(
         0,
         "Best passage kept",
         "After CORRECT and AMBIGUOUS, so many words of the best chunk are kept round its best strip, the whole chunk "
@@ -260,9 +260,9 @@ class Settings(BaseModel):
         ge=200,
         le=100_000,
     )
-    answer_floor: float = setting(
+    min_answer_score: float = setting(
         0.1,
-        "Answer floor",
+        "Minimum answer score",
         "If no kept strip is scored at least this, the answer is that the documents do not say.",
         group="answer",
         step=0.01,

@@ -26,15 +26,15 @@ class Strategy:
 
 
 _BALANCED = Settings(
-    doubt_margin=0.05,
-    after_loop="union",
+    ambiguity_margin=0.05,
+    loop_merge="union",
     strip_filter=0.04,
     strip_top_k=0,
     strip_words=400,
     strip_context=True,
     strip_reading="in place",
-    passage_words=60,
-    answer_floor=0.07,
+    min_passage_words=60,
+    min_answer_score=0.07,
 )
 
 _THREE_WAY = Settings(
@@ -186,7 +186,7 @@ _ALL = (
             loop_on=(),
             max_rewrites=0,
             verify=False,
-            answer_floor=0.0,
+            min_answer_score=0.0,
         ),
     ),
 )

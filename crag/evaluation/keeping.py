@@ -39,7 +39,7 @@ class Rule:
             top_k=settings.strip_top_k,
             words=settings.strip_words,
             context=settings.strip_context,
-            passage=settings.passage_words,
+            passage=settings.min_passage_words,
         )
 
     @property

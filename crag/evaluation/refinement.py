@@ -55,7 +55,7 @@ def kept_strips(strips: Sequence[Strip], settings: Settings, anchor: str | None 
         top_k=settings.strip_top_k,
         words=settings.strip_words,
         context=settings.strip_context,
-        passage=settings.passage_words,
+        passage=settings.min_passage_words,
         anchor=anchor,
     )
 

@@ -34,9 +34,9 @@ def abstention(
         reason = f"nothing found names {' or '.join(unnamed)}"
     elif best is None:
         reason = reason or "no passage was relevant enough to answer from"
-    elif best < settings.answer_floor:
-        scored = format_score(best, settings.answer_floor)
-        reason = f"the best passage scored {scored}, under the answer floor of {settings.answer_floor:.2f}"
+    elif best < settings.min_answer_score:
+        scored = format_score(best, settings.min_answer_score)
+        reason = f"the best passage scored {scored}, under the minimum answer score of {settings.min_answer_score:.2f}"
     text = f"{where}: {reason}."
     return Answer(text=text, by=by, abstained=True, low_confidence=True, unnamed=unnamed)
 

@@ -79,7 +79,7 @@ class ExtractiveGenerator:
         """Pieces that add up to the answer's text, then the Answer.
 
         At most `answer_sentences` sentences, one citation number a strip. Abstains where there is no knowledge,
-        or its best score is under `answer_floor`. Of knowledge that was never scored (whole chunks) the sentences'
+        or its best score is under `min_answer_score`. Of knowledge that was never scored (whole chunks) the sentences'
         scores stand in for it; plain RAG, whose floor is 0, quotes the best of them all the same. Such an answer is
         flagged as of low confidence, and so is one whose best strip is under the upper threshold.
 
@@ -87,18 +87,18 @@ class ExtractiveGenerator:
         found names it, the answer says so; it abstains unless a strip reaches the upper threshold.
         """
         usable, best = usable_of(knowledge)
-        if not usable or (best is not None and best < settings.answer_floor):
+        if not usable or (best is not None and best < settings.min_answer_score):
             yield from pieces_of(abstention(best, sources, settings, self.by))
             return
         subjects = subjects_of(question, {strip.source_id for strip in usable}, sources)
         usable, best = usable_of([strip for strip in usable if strip.source_id not in subjects.foreign])
         sure = best is not None and best >= settings.upper
-        if subjects.unnamed and settings.answer_floor and not sure:
+        if subjects.unnamed and settings.min_answer_score and not sure:
             yield from pieces_of(abstention(best, sources, settings, self.by, unnamed=subjects.unnamed))
             return
-        units, graded = self._units(question, usable, settings.answer_floor)
+        units, graded = self._units(question, usable, settings.min_answer_score)
         best = graded if best is None else best
-        if best is not None and best < settings.answer_floor:
+        if best is not None and best < settings.min_answer_score:
             whole = abstention(best, sources, settings, self.by)
         else:
             whole = self._quoted(question, units, sources, settings, subjects, low=not sure)

@@ -49,11 +49,12 @@ class LlmGenerator:
         Of a reply that repeats itself without end the Answer holds one copy alone, whatever pieces were shown.
 
         The best strips are shown, as many as `answer_context` tokens hold. Abstains without a call where no strip
-        reaches the answer floor, and where the model finds no answer in them. Numbers are given anew in the order
+        reaches the minimum answer score, and where the model finds no answer in them. Numbers are given anew in the
+        order
         of the text; a number that stands for no source stays as the model wrote it, for the check to find.
         """
         usable, best = usable_of(knowledge)
-        if not usable or (best is not None and best < settings.answer_floor):
+        if not usable or (best is not None and best < settings.min_answer_score):
             yield from pieces_of(abstention(best, sources, settings, self.by))
             return
         told = fit_strips(usable, settings.answer_context)

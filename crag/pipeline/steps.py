@@ -298,7 +298,7 @@ def _with_floor(state: State, parts: RunContext) -> RunContext:
     decision = state.get("decision")
     if parts.strip_evaluator is None or decision is None or decision.action is not Action.CORRECT:
         return parts
-    return replace(parts, settings=parts.settings.model_copy(update={"answer_floor": 0.0}))
+    return replace(parts, settings=parts.settings.model_copy(update={"min_answer_score": 0.0}))
 
 
 def _unsure(state: State, answer: Answer) -> bool:

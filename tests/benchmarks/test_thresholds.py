@@ -41,7 +41,7 @@ def test_a_right_action_is_worth_one_less_its_search() -> None:
 
 
 def test_a_score_in_doubt_counts_as_ambiguous() -> None:
-    doubting = Settings(doubt_margin=0.25)
+    doubting = Settings(ambiguity_margin=0.25)
     assert counted(CASES, GRADES, (0.7, 0.3), doubting).unanswerable[Action.INCORRECT] == 0
     assert Sets([(CASES, GRADES)], doubting).worth((0.7, 0.3), 0.5) == pytest.approx((1 + 3 * (0.5 - 0.15)) / 4)
 

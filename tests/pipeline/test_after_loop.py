@@ -18,9 +18,9 @@ AGAIN = [BAD + " Again.", WEAK]
 LOOPING = {"upper": 0.5, "lower": 0.4, "internal_on": tuple(Action), "refine_on": tuple(Action), "strip_filter": 0.0}
 
 
-def looped(after_loop: str, **changes: object) -> Case:
+def looped(loop_merge: str, **changes: object) -> Case:
     """A run whose first retrieval is INCORRECT, so that the library is searched again."""
-    return Case("balanced", FIRST, again=AGAIN, changes={**LOOPING, "after_loop": after_loop, **changes})
+    return Case("balanced", FIRST, again=AGAIN, changes={**LOOPING, "loop_merge": loop_merge, **changes})
 
 
 def acted(case: Case) -> list[tuple[str, int]]:
@@ -30,7 +30,7 @@ def acted(case: Case) -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize(
-    ("after_loop", "texts"),
+    ("loop_merge", "texts"),
     [
         ("last", [(AGAIN[0], 1), (WEAK, 1)]),
         ("better", [(SOSO, 0), (BAD, 0)]),
@@ -38,19 +38,19 @@ def acted(case: Case) -> list[tuple[str, int]]:
     ],
 )
 def test_the_evidence_comes_from_the_retrievals_that_are_acted_on(
-    after_loop: str, texts: list[tuple[str, int]]
+    loop_merge: str, texts: list[tuple[str, int]]
 ) -> None:
     def worse(text: str) -> float:
         return 0.35 if text.startswith("France has") else 0.1
 
-    case = Case("balanced", FIRST, again=AGAIN, changes={**LOOPING, "after_loop": after_loop}, score=worse)
+    case = Case("balanced", FIRST, again=AGAIN, changes={**LOOPING, "loop_merge": loop_merge}, score=worse)
     assert [len(each.chunks) for each in case.trace.rounds] == [2, 2]
     assert acted(case) == texts
     assert {strip.source_id for strip in case.trace.kept()} == {
         found.chunk.id for found in (case.trace.round or case.trace.rounds[0]).chunks
     }
     assert case.trace.decision is not None
-    assert case.trace.decision.score == (0.1 if after_loop == "last" else 0.35)
+    assert case.trace.decision.score == (0.1 if loop_merge == "last" else 0.35)
 
 
 def test_the_union_has_as_many_chunks_as_one_retrieval_brings_the_best_ones() -> None:
@@ -61,24 +61,24 @@ def test_the_union_has_as_many_chunks_as_one_retrieval_brings_the_best_ones() ->
 
 def test_a_chunk_that_comes_twice_counts_once() -> None:
     graded = [[("a", grade(0.3)), ("b", grade(0.2))], [("b", grade(0.2)), ("c", None)]]
-    settings = Settings(after_loop="union")
+    settings = Settings(loop_merge="union")
     assert chunks_acted_on(graded, [None, None], settings) == [(0, 0), (0, 1), (1, 1)]
 
 
 def test_a_failed_grade_is_not_left_out_for_a_known_one() -> None:
     graded = [[("a", grade(0.3)), ("b", grade(0.2))], [("c", grade(None))]]
-    assert chunks_acted_on(graded, [None, None], Settings(after_loop="union", k=2)) == [(0, 0), (1, 0)]
+    assert chunks_acted_on(graded, [None, None], Settings(loop_merge="union", k=2)) == [(0, 0), (1, 0)]
 
 
 def test_the_earlier_retrieval_is_the_better_one_on_a_tie() -> None:
     graded = [[("a", grade(0.3))], [("b", grade(0.3))]]
-    assert chunks_acted_on(graded, [None, None], Settings(after_loop="better")) == [(0, 0)]
-    assert chunks_acted_on([], [], Settings(after_loop="union")) == []
+    assert chunks_acted_on(graded, [None, None], Settings(loop_merge="better")) == [(0, 0)]
+    assert chunks_acted_on([], [], Settings(loop_merge="union")) == []
 
 
-@pytest.mark.parametrize("after_loop", ["better", "union"])
-def test_of_joint_grades_the_higher_one_says_which_retrieval_is_better(after_loop: str) -> None:
-    settings = Settings(after_loop=after_loop, evaluator="joint", aggregation=Aggregation.JOINT)
+@pytest.mark.parametrize("loop_merge", ["better", "union"])
+def test_of_joint_grades_the_higher_one_says_which_retrieval_is_better(loop_merge: str) -> None:
+    settings = Settings(loop_merge=loop_merge, evaluator="joint", aggregation=Aggregation.JOINT)
     graded: list[list[tuple[str, Grade | None]]] = [[("a", None)], [("b", None), ("c", None)]]
     assert chunks_acted_on(graded, [grade(0.2), grade(0.6)], settings) == [(1, 0), (1, 1)]
     assert chunks_acted_on(graded, [grade(0.6), grade(0.2)], settings) == [(0, 0)]
@@ -90,11 +90,11 @@ def test_replay_and_what_if_tell_the_same() -> None:
     assert again == case.trace and again.round == case.trace.round
     found = redecide(case.trace, case.settings)
     assert (found.decision, found.strips) == (case.trace.decision, case.trace.strips)
-    assert redecide(case.trace, case.settings.changed(after_loop="last")).unknown
+    assert redecide(case.trace, case.settings.changed(loop_merge="last")).unknown
 
 
 def test_only_this_project_s_own_design_joins_retrievals() -> None:
-    joined = [name for name, each in STRATEGIES.items() if each.settings.after_loop != "last"]
+    joined = [name for name, each in STRATEGIES.items() if each.settings.loop_merge != "last"]
     assert joined == ["balanced"]
 
 

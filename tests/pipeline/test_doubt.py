@@ -14,7 +14,7 @@ from crag.messages.wording import decision_sentence
 from crag.testing.fakes import FixedWeb
 from tests.support.paths import SOSO, WEB, Case
 
-DOUBTING = {"upper": 0.6, "lower": 0.4, "doubt_margin": 0.1}
+DOUBTING = {"upper": 0.6, "lower": 0.4, "ambiguity_margin": 0.1}
 
 
 def decided(score: float, **changes: object) -> Action:
@@ -41,7 +41,7 @@ def test_a_score_below_by_no_more_than_the_margin_is_ambiguous(score: float, act
 
 
 def test_without_a_margin_nothing_is_doubted() -> None:
-    assert decided(0.39, doubt_margin=0.0) is Action.INCORRECT
+    assert decided(0.39, ambiguity_margin=0.0) is Action.INCORRECT
 
 
 def test_nothing_retrieved_is_not_doubted() -> None:
@@ -96,5 +96,5 @@ def test_a_forced_action_takes_the_place_of_a_doubted_one() -> None:
 def test_the_published_designs_doubt_nothing_and_choose_strips_as_they_did() -> None:
     for name, each in STRATEGIES.items():
         found = each.settings
-        new = (found.doubt_margin, found.strip_words, found.strip_context, found.passage_words)
+        new = (found.ambiguity_margin, found.strip_words, found.strip_context, found.min_passage_words)
         assert (new == (0.0, 0, False, 0)) == (name != "balanced")

@@ -207,7 +207,7 @@ def test_a_whole_run_on_this_server(real_server: RealServer, tmp_path: Path) -> 
         evaluator="llm",
         run_seconds=900,  # where the cores have other work
     )
-    settings = Settings(k=2, internal_on=tuple(Action), loop_on=(), web_on=(), refine_on=(), answer_floor=0.0)
+    settings = Settings(k=2, internal_on=tuple(Action), loop_on=(), web_on=(), refine_on=(), min_answer_score=0.0)
     engine = Engine(
         config,
         Keys(llm=SecretStr(KEY)),

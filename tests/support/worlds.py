@@ -186,7 +186,7 @@ FIELDS: dict[str, Any] = {
     "grade_chars": lambda draw: draw.choice([0, 30, 100]),
     "upper": hundredth,
     "lower": hundredth,
-    "doubt_margin": lambda draw: draw.choice([0.0, 0.05, 0.2]),
+    "ambiguity_margin": lambda draw: draw.choice([0.0, 0.05, 0.2]),
     "aggregation": lambda draw: draw.choice([Aggregation.ANY, Aggregation.WORST, Aggregation.MEAN]),
     "keep": lambda draw: draw.choice(["all", "relevant"]),
     "forced": lambda draw: draw.choice(["", *Action]),
@@ -194,7 +194,7 @@ FIELDS: dict[str, Any] = {
     "web_on": some,
     "loop_on": some,
     "max_rewrites": lambda draw: draw.randint(0, 3),
-    "after_loop": lambda draw: draw.choice(["last", "better", "union"]),
+    "loop_merge": lambda draw: draw.choice(["last", "better", "union"]),
     "refine_on": some,
     "strips": lambda draw: draw.choice(["sentences", "windows", "selection"]),
     "strip_judge": lambda draw: draw.choice(["scores", "llm"]),
@@ -204,7 +204,7 @@ FIELDS: dict[str, Any] = {
     "strip_top_k": lambda draw: draw.choice([0, 1, 2, 4, 8]),
     "strip_words": lambda draw: draw.choice([0, 15, 40, 120]),
     "strip_context": lambda draw: draw.random() < 0.5,
-    "passage_words": lambda draw: draw.choice([0, 10, 30]),
+    "min_passage_words": lambda draw: draw.choice([0, 10, 30]),
     "rewrite_keywords": lambda draw: draw.choice([3, 4]),
     "web_query": lambda draw: draw.choice(["", "northern bridge length"]),
     "web_results": lambda draw: draw.choice([2, 5]),
@@ -213,7 +213,7 @@ FIELDS: dict[str, Any] = {
     "verify": lambda draw: draw.random() < 0.5,
     "answer_sentences": lambda draw: draw.randint(1, 4),
     "answer_context": lambda draw: draw.choice([500, 3000]),
-    "answer_floor": hundredth,
+    "min_answer_score": hundredth,
     "short_answer": hundredth,
 }
 """A value for every setting, mostly one that makes a difference."""
@@ -245,7 +245,7 @@ def first_settings(draw: random.Random) -> Settings:
 
 def other_settings(draw: random.Random, settings: Settings) -> Settings:
     """These settings with one changed, or a few, or those that ask for nothing new."""
-    subtle = ["k", "after_loop", "evaluator", "keep", "refine_web", "strip_judge", "strips"]
+    subtle = ["k", "loop_merge", "evaluator", "keep", "refine_web", "strip_judge", "strips"]
     names = draw.choice([draw.sample(subtle, 1), draw.sample(sorted(FIELDS), 1), draw.sample(sorted(FIELDS), 2), TUNED])
     return _with(draw, settings.model_dump(), names)
 

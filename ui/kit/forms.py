@@ -133,9 +133,9 @@ def evidence(own: Settings, values: typing.Mapping[str, Any], *, key: str, acros
 
     `own` is how the strategy grades: only where chunks are graded one by one is there a best one with a passage.
     """
-    shown = {"doubt_margin": 0, "strip_words": _WORDS, "passage_words": _PASSAGE}
+    shown = {"ambiguity_margin": 0, "strip_words": _WORDS, "min_passage_words": _PASSAGE}
     if own.evaluator != "chunk":
-        del shown["passage_words"]
+        del shown["min_passage_words"]
     places = st.columns(across, gap="medium") if across > 1 else [st.container()]
     found = {}
     for number, (name, most) in enumerate(shown.items()):

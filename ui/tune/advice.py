@@ -82,7 +82,7 @@ def show(about: Hashable, part: Learnable, settings: Settings, own: Settings) ->
             current=(own.upper, own.lower),
             weights=worth,
             effort=spent,
-            doubt=settings.doubt_margin,
+            doubt=settings.ambiguity_margin,
         )
 
     found = cached("advice", part, key, advised)
@@ -99,7 +99,7 @@ def show(about: Hashable, part: Learnable, settings: Settings, own: Settings) ->
             aggregation=settings.aggregation,
             weights=worth,
             effort=spent,
-            doubt=settings.doubt_margin,
+            doubt=settings.ambiguity_margin,
         )
 
     whole = cached("sweep", part, key, swept)

@@ -247,7 +247,7 @@ def _labelled(material: Material, settings: Settings, own: Settings, warning: De
         draw(_NO_LABELS)
         return tables
     if not why:
-        tables += advice.show((*about, settings.aggregation, settings.doubt_margin), part, settings, own)
+        tables += advice.show((*about, settings.aggregation, settings.ambiguity_margin), part, settings, own)
     scores = cached("curve-scores", part, about, lambda: tune_labels.scores(part.cases, settings))
     curves.show(part, about, scores, settings)
     return tables
@@ -276,7 +276,7 @@ def _crowd(part: Learnable, settings: Settings, where: DeltaGenerator) -> None:
         upper=settings.upper,
         lower=settings.lower,
         aggregation=settings.aggregation,
-        doubt=settings.doubt_margin,
+        doubt=settings.ambiguity_margin,
     )
     if said:
         draw(h.div("cx")[h.p("note", role="status")[said]], where)

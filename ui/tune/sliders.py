@@ -13,7 +13,7 @@ from ui.app.session import Session
 from ui.kit import forms
 from ui.kit.problems import show
 
-_NAMES = ("lower", "upper", "aggregation", "k", "strip_filter", "doubt_margin", "strip_words", "passage_words")
+_NAMES = ("lower", "upper", "aggregation", "k", "strip_filter", "ambiguity_margin", "strip_words", "min_passage_words")
 _STATE = "tune-state"
 
 

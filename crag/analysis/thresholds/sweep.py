@@ -148,7 +148,7 @@ def gains(
 ) -> Gains:
     """What each labelled question is worth at each threshold; those without a label are left out.
 
-    `doubt`: how far below the lower threshold a score still counts as AMBIGUOUS (`Settings.doubt_margin`).
+    `doubt`: how far below the lower threshold a score still counts as AMBIGUOUS (`Settings.ambiguity_margin`).
 
     Raises ValueError for thresholds out of 0..1, none at all, or no pair with lower at most upper.
     """

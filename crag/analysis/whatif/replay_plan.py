@@ -104,7 +104,7 @@ class Planner:
             grades = self._grades(stored, settings)
             if isinstance(grades, Unknown):
                 return None, number, grades
-            if number and settings.after_loop != "last":
+            if number and settings.loop_merge != "last":
                 grades = [grade for _, grade in self._acted(number, settings, joint=True) if grade is not None]
             decision = decide(grades, upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation)
             if not loops(decision.action, round=number, settings=settings):
@@ -167,7 +167,7 @@ class Planner:
         return "known", chunks, cut, None
 
     def _anchor(self, chunks: tuple[str, ...], number: int, action: Action | None, settings: Settings) -> str | None:
-        if not settings.passage_words or settings.evaluator != "chunk":
+        if not settings.min_passage_words or settings.evaluator != "chunk":
             return None
         return best_chunk([each for each in self._acted(number, settings) if each[0] in chunks], action, settings)
 

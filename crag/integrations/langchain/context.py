@@ -41,10 +41,10 @@ asks for something to be known, say that the documents could not be searched jus
 
 
 def evidence(trace: Trace) -> list[Strip]:
-    """The kept strips that a model is shown, best first: none where the best is under the answer floor."""
+    """The kept strips that a model is shown, best first: none where the best is under the minimum answer score."""
     settings = Settings.stored(trace.settings).settings
     usable, best = usable_of(trace.kept())
-    if not usable or (best is not None and best < settings.answer_floor):
+    if not usable or (best is not None and best < settings.min_answer_score):
         return []
     return fit_strips(usable, settings.answer_context)
 

@@ -35,7 +35,7 @@ def live(question: Scored, upper: float, lower: float, aggregation: Aggregation,
         for place, (score, gone) in enumerate(zip(question.scores, failed, strict=True))
     ]
     decision = decide(grades, upper=upper, lower=lower, aggregation=aggregation)
-    return acted_on(decision, Settings(doubt_margin=doubt)).action
+    return acted_on(decision, Settings(ambiguity_margin=doubt)).action
 
 
 @given(

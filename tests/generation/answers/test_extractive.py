@@ -127,7 +127,7 @@ def test_a_citation_lies_where_the_quote_lies_on_the_page() -> None:
 
 def test_it_says_the_best_score_and_the_floor_where_it_abstains() -> None:
     answer = answered([strip_of(BRIDGE, "Trains cross it every day.", 0.05)])
-    assert "0.05" in answer.text and f"{Settings().answer_floor:.2f}" in answer.text
+    assert "0.05" in answer.text and f"{Settings().min_answer_score:.2f}" in answer.text
     *_, documents_only = ExtractiveGenerator().answer(QUESTION, [], {BRIDGE.id: BRIDGE}, Settings())
     *_, with_web = ExtractiveGenerator().answer(QUESTION, [], SOURCES, Settings())
     assert isinstance(documents_only, Answer) and isinstance(with_web, Answer)
@@ -137,8 +137,8 @@ def test_it_says_the_best_score_and_the_floor_where_it_abstains() -> None:
 @pytest.mark.parametrize(
     ("score", "abstained", "low"),
     [
-        (Settings().answer_floor - 0.01, True, True),
-        (Settings().answer_floor, False, True),
+        (Settings().min_answer_score - 0.01, True, True),
+        (Settings().min_answer_score, False, True),
         (Settings().upper - 0.01, False, True),
         (Settings().upper, False, False),
     ],
@@ -242,7 +242,7 @@ def test_unscored_chunks_are_answered_from_only_if_a_sentence_is_good_enough() -
     )
     weak = ExtractiveGenerator(ScriptedEvaluator(score=lambda part: 0.05))
     *_, silent = weak.answer(QUESTION, [strip], {chunk.id: chunk}, Settings())
-    *_, plain = weak.answer(QUESTION, [strip], {chunk.id: chunk}, Settings(answer_floor=0.0))
+    *_, plain = weak.answer(QUESTION, [strip], {chunk.id: chunk}, Settings(min_answer_score=0.0))
     assert isinstance(silent, Answer) and isinstance(plain, Answer)
     assert silent.abstained and "0.05" in silent.text
     assert not plain.abstained and plain.low_confidence

@@ -163,7 +163,7 @@ def test_a_name_that_nothing_has_is_said_and_an_unsure_answer_kept_back(score: f
 
 def test_plain_rag_answers_all_the_same() -> None:
     strips = [replace(strip, score=None) for strip in KNOWLEDGE]
-    answer = answered(ScriptedReader(words={}), strips, "When was Springfield founded?", answer_floor=0.0)
+    answer = answered(ScriptedReader(words={}), strips, "When was Springfield founded?", min_answer_score=0.0)
     assert not answer.abstained and answer.unnamed == ("Springfield",)
 
 

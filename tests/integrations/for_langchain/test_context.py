@@ -45,5 +45,5 @@ def test_it_is_bounded(engine: Engine, length: int) -> None:
 
 def test_nothing_retrieved_and_nothing_good_enough(engine: Engine) -> None:
     assert "the documents do not answer it" in told(engine, [])
-    low = told(engine, [chunk_of("Hiring took eighty days.")], "balanced", answer_floor=0.95)
+    low = told(engine, [chunk_of("Hiring took eighty days.")], "balanced", min_answer_score=0.95)
     assert "<source" not in low and "do not answer it from memory" in low

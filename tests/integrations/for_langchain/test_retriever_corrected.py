@@ -58,7 +58,7 @@ def test_a_library_s_evidence_comes_as_documents(engine: Engine) -> None:
 
 def test_only_what_answers_is_in_a_document_unless_the_whole_is_asked_for(engine: Engine) -> None:
     fill(engine)
-    strict = strategy("balanced").settings.changed(strip_filter=0.5, strip_context=False, passage_words=0)
+    strict = strategy("balanced").settings.changed(strip_filter=0.5, strip_context=False, min_passage_words=0)
     made = CragRetriever(engine=engine, settings=strict)
     (cut,), (whole,) = made.invoke(QUESTION), made.model_copy(update={"whole": True}).invoke(QUESTION)
     assert cut.page_content == "Hiring took eighty days on average, ten fewer than before."

@@ -132,7 +132,7 @@ def test_a_follow_up_is_asked_as_what_it_means_and_footnotes_sent_back_are_no_wo
 
 
 def test_an_abstention_is_an_honest_sentence(client: httpx.Client) -> None:
-    found = post(client, ASKED, crag={"settings": {"answer_floor": 1.0, "short_answer": 1.0}})
+    found = post(client, ASKED, crag={"settings": {"min_answer_score": 1.0, "short_answer": 1.0}})
     [choice] = found["choices"]
     assert choice["finish_reason"] == "stop"
     assert choice["message"]["content"].startswith("Your documents do not say")
