@@ -35,6 +35,7 @@ from typing import Any
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.ingesting import DocumentAdded
+from crag.core.request import RunRequest
 from crag.core.trace import Trace
 from crag.core.types import INDEXED_AS, Action
 from crag.engine import Engine
@@ -166,7 +167,7 @@ def measure(pristine: Path, asked: Sequence[str], strategy: str, config: AppConf
         place = Path(folder, "library")
         shutil.copytree(pristine, place)
         engine = Engine(config)
-        for _ in engine.ask("What does this library hold?", strategy, place):
+        for _ in engine.ask(RunRequest("What does this library hold?", strategy, place)):
             pass
         runs = [timed(engine, question, strategy, place) for question in asked]
         engine.close()
@@ -188,7 +189,7 @@ def timed(engine: Engine, question: str, strategy: str, place: Path) -> Run:
     steps: defaultdict[str, float] = defaultdict(float)
     events: list[ev.Event] = []
     began, worked = time.perf_counter(), time.process_time()
-    for event in engine.ask(question, strategy, place):
+    for event in engine.ask(RunRequest(question, strategy, place)):
         now = time.perf_counter() - began
         events.append(event)
         match event:

@@ -34,6 +34,7 @@ from crag.analysis.questions.sets import Question, read_set
 from crag.core.config import AppConfig
 from crag.core.ingesting import DocumentAdded, DocumentFailed
 from crag.core.keys import Keys
+from crag.core.request import RunRequest
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import INDEXED_AS
@@ -159,7 +160,7 @@ def answered(engine: Engine, question: Question, name: str, folder: Path) -> Res
     Ends the program where a run fails: a mean over the others would mislead.
     """
     settings = variant(name).changed(verify=True)
-    trace = Trace.from_events(engine.ask(question.question, name, folder, settings=settings))
+    trace = Trace.from_events(engine.ask(RunRequest(question.question, name, folder, settings=settings)))
     row = measure_run(trace, question)
     if row.problem or row.failed_grades:
         raise SystemExit(f"{question.id} under {name}: {row.problem or 'a grade failed'}")

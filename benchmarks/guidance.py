@@ -35,6 +35,7 @@ from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.guidance import Suggestion
 from crag.core.keys import Keys
+from crag.core.request import RunRequest
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.engine import Engine
@@ -127,7 +128,7 @@ def helped(engine: Engine, library: Path, questions: Sequence[tuple[str, str]]) 
     tried: dict[str, Trace] = {}
     for at, (kind, question) in enumerate(questions, start=1):
         guided, answered, ended = None, (0.0, 0.0), (0.0, 0.0)
-        for event in engine.ask(question, workspace=library):
+        for event in engine.ask(RunRequest(question, workspace=library)):
             if isinstance(event, ev.Answered):
                 answered = (event.at, time.process_time())
             elif isinstance(event, ev.GuidanceOffered):
@@ -135,7 +136,7 @@ def helped(engine: Engine, library: Path, questions: Sequence[tuple[str, str]]) 
         if guided is not None:
             for each in guided.guidance.suggestions:
                 if each.question not in tried:
-                    tried[each.question] = Trace.from_events(engine.ask(each.question, workspace=library))
+                    tried[each.question] = Trace.from_events(engine.ask(RunRequest(each.question, workspace=library)))
             kept = tuple(_kept(each, tried[each.question]) for each in guided.guidance.suggestions)
             yield Helped(kind, question, ended[0] - answered[0], ended[1] - answered[1], kept)
         if at % 10 == 0:

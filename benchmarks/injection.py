@@ -36,6 +36,7 @@ from benchmarks.injection_honest import honest_texts
 from benchmarks.injection_procedures import procedures, weigh
 from benchmarks.injection_report import report
 from crag.core.config import AppConfig
+from crag.core.request import RunRequest
 from crag.core.settings import Settings
 from crag.core.strategies import strategy
 from crag.core.types import Answer, Chunk, Grade, Passage, Strip
@@ -206,7 +207,7 @@ def _run(engine: Engine, question: str, text: str) -> tuple[str, str]:
     title, _, body = text.partition("\n")
     chunk = replace(_chunk(title, body), elsewhere="benchmark")
     settings = strategy("balanced").settings.changed(verify=False)
-    trace = engine.trace(question, "balanced", settings=settings, retriever=FixedRetriever(chunks=[chunk]))
+    trace = engine.trace(RunRequest(question, "balanced", settings=settings, retriever=FixedRetriever(chunks=[chunk])))
     answer = trace.answer
     return str(trace.action), answer.text if answer and not answer.abstained else ""
 

@@ -30,6 +30,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from benchmarks.overhead import PATHS, Course, engine_of
+from crag.core.request import RunRequest
 from crag.engine import Engine
 from crag.integrations.langchain import CragMiddleware
 
@@ -81,7 +82,7 @@ def turn(number: int, engine: Engine, agent: Any, bare: Any, runner: asyncio.Run
         return {"messages": [HumanMessage(f"How many days did number {number} take {way} in 2019?")]}
 
     ways: list[tuple[str, Callable[[], Any]]] = [
-        ("engine", lambda: engine.trace(asked("alone")["messages"][0].text, wanted="evidence")),
+        ("engine", lambda: engine.trace(RunRequest(asked("alone")["messages"][0].text, wanted="evidence"))),
         ("agent", lambda: agent.invoke(asked("within"))),
         ("async", lambda: runner.run(agent.ainvoke(asked("awaited")))),
         ("bare", lambda: bare.invoke(asked("bare"))),

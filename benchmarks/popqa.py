@@ -18,8 +18,6 @@ import json
 import os
 import sys
 import tempfile
-import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +32,7 @@ from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.keys import Keys
 from crag.core.protocols import Generator, RetrievalEvaluator
+from crag.core.request import RunRequest
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.strategies import strategy as strategy_named
@@ -43,9 +42,11 @@ from crag.evaluation.cached import CachedEvaluator
 from crag.evaluation.local import LocalEvaluator
 from crag.generation.extractive import ExtractiveGenerator
 from crag.models.embedders import embedder_of
-from crag.pipeline.build import Asked, Local, build_pipeline
+from crag.pipeline.build import Local, build_pipeline
+from crag.pipeline.context import EventEmitter
 from crag.pipeline.graph import run_graph
 from crag.retrieval.rewriting import KeywordRewriter
+from crag.runtime.usage import UsageTracker
 from crag.storage.library import Library
 from crag.testing.fakes import FixedRetriever
 
@@ -200,16 +201,16 @@ class Bench:
         generator = writer or ExtractiveGenerator(evaluator)
         web = OwnPages(case)
         local = Local(evaluator=evaluator, rewriter=KeywordRewriter(), generator=generator, folder=web)
-        asked = Asked(
+        request = RunRequest(
+            case.question.question,
             settings=settings,
             config=AppConfig(),
             keys=Keys(),
-            allowed=None,
-            cancel=threading.Event(),
-            began=time.perf_counter(),
             retriever=FixedRetriever(chunks=case.chunks) if self.own else None,
         )
-        parts, _ = build_pipeline(asked, self.library, local, given_web=web.name)
+        outlet = EventEmitter()
+        meter = UsageTracker(listener=lambda call: outlet.put_aside(ev.Called(call=call, at=outlet.now())))
+        parts, _ = build_pipeline(request, self.library, local, meter, outlet, given_web=web.name)
         start = ev.RunStarted(
             run_id=f"{strategy}-{case.question.id}",
             question=case.question.question,

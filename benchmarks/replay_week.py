@@ -36,6 +36,7 @@ from crag.core.config import AppConfig
 from crag.core.events import Event, RunStarted
 from crag.core.filters.scope import Scope, narrow_filter
 from crag.core.keys import Keys
+from crag.core.request import RunRequest
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.engine import Engine
@@ -267,7 +268,7 @@ def run(engine: Engine, question: str, kind: Kind) -> list[Event]:
         settings = settings.changed(**TRIED)
     if kind.about == "reports":
         settings = settings.changed(where=narrow_filter(settings.where, Scope(tags=("reports",))))
-    return list(engine.ask(question, kind.strategy, settings=settings, via="app"))
+    return list(engine.ask(RunRequest(question, kind.strategy, settings=settings, via="app")))
 
 
 # What is stored

@@ -27,6 +27,7 @@ from benchmarks.soak_client import Tab
 from benchmarks.soak_served import ROOT, Supervised
 from benchmarks.soak_world import family
 from crag.core.config import AppConfig
+from crag.core.request import RunRequest
 from crag.engine import Engine
 from crag.models.embedders import embedder_of
 from crag.storage.private import name_of
@@ -81,7 +82,7 @@ def plant(data: Path, sizes: list[int]) -> list[Stored]:
             ]
             document, content, chunks = make_document(f"report {number} {start}", texts=texts, model=vectors.id)
             library.documents.add(document, content, chunks, vectors.embed([chunk.indexed_text for chunk in chunks]))
-        found.append(Stored(key, engine.trace(QUESTION, workspace=name_of(key), via="app").run_id))
+        found.append(Stored(key, engine.trace(RunRequest(QUESTION, workspace=name_of(key), via="app")).run_id))
     engine.close()
     return found
 

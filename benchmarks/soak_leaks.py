@@ -28,6 +28,7 @@ from benchmarks.soak_served import Supervised
 from crag.analysis.evaluation.evaluate import add_set
 from crag.analysis.questions.sets import Question, QuestionSet
 from crag.core.config import AppConfig
+from crag.core.request import RunRequest
 from crag.storage.in_flight import InFlightJob
 from crag.storage.private import name_of
 
@@ -158,7 +159,7 @@ def plant(data: Path, count: int) -> list[Planted]:
         )
         for _ in made.add(f"{word}-report.txt", text.encode(), workspace):
             pass
-        trace = made.trace(f"How long did hiring take, asks {word}?", workspace=workspace, via="app")
+        trace = made.trace(RunRequest(f"How long did hiring take, asks {word}?", workspace=workspace, via="app"))
         library = made.library(workspace)
         [document] = library.documents.all()
         [first, *_] = library.documents.chunks(document.id)

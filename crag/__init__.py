@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from crag.core.config import AppConfig
     from crag.core.documents import Chunk, Document
     from crag.core.errors import CragError
+    from crag.core.request import RunRequest
     from crag.core.settings import Settings
     from crag.core.strategies import STRATEGIES, Strategy
     from crag.core.trace import Trace
@@ -39,6 +40,7 @@ __all__ = [
     "Engine",
     "Grade",
     "RetrievedChunk",
+    "RunRequest",
     "Settings",
     "Strategy",
     "Strip",
@@ -53,6 +55,7 @@ _HOMES = {
     "crag.core.config": ("AppConfig",),
     "crag.core.documents": ("Chunk", "Document"),
     "crag.core.errors": ("CragError",),
+    "crag.core.request": ("RunRequest",),
     "crag.core.settings": ("Settings",),
     "crag.core.strategies": ("STRATEGIES", "Strategy"),
     "crag.core.trace": ("Trace",),

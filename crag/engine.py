@@ -4,34 +4,30 @@ from __future__ import annotations
 
 import secrets
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Unpack
 
 from crag.admin.sharing import Teams
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import CragError, SettingsError
-from crag.core.exchanges import Exchange
 from crag.core.ingesting import IngestEvent
 from crag.core.keys import Keys
-from crag.core.protocols import AnswerReader, Embedder, Generator, RetrievalEvaluator, Retriever, Rewriter, WebSearch
+from crag.core.protocols import AnswerReader, Embedder, Generator, RetrievalEvaluator, Rewriter, WebSearch
+from crag.core.request import RunRequest
 from crag.core.sample import Sample, shipped_sample
 from crag.core.settings import Settings
-from crag.core.strategies import strategy as strategy_named
 from crag.core.trace import Trace
-from crag.core.types import Answer, Grade, OutputMode, Passage
+from crag.core.types import Answer, Grade, Passage
 from crag.evaluation.local import LocalEvaluator
 from crag.generation.extractive import ExtractiveGenerator
 from crag.index.opening import opened
 from crag.models.embedders import embedder_of
 from crag.pipeline.admission import QUESTION_CHARS as QUESTION_CHARS
-from crag.pipeline.admission import named_client, refuse_filter, storable
-from crag.pipeline.asking import Asking
-from crag.pipeline.build import Asked, Local, grader
+from crag.pipeline.admission import refuse_filter, storable
+from crag.pipeline.build import Local, grader
 from crag.pipeline.executor import Events, RunExecutor
 from crag.pipeline.guarded import guard_evaluator
 from crag.pipeline.indexing import index_files
@@ -214,89 +210,47 @@ class Engine:
         intake = self.teams.quotas.intake(workspace, library)
         yield from index_files(files, library, self.embedder, self.config, stop, self.readers, confidence, intake)
 
-    def ask(
-        self,
-        question: str,
-        strategy: str = "balanced",
-        workspace: Workspace = "default",
-        *,
-        settings: Settings | None = None,
-        config: AppConfig | None = None,
-        keys: Keys | None = None,
-        allowed: Callable[[str], bool] | None = None,
-        cancel: threading.Event | None = None,
-        run_id: str | None = None,
-        history: Sequence[Exchange] = (),
-        standalone: str | None = None,
-        retriever: Retriever | None = None,
-        wanted: OutputMode = "answer",
-        via: str = "python",
-        client: str = "",
-    ) -> Events:
+    def ask(self, request: RunRequest | str) -> Events:
         """One run, event by event: RunStarted first, RunFinished last, every failure an event between.
 
-        Where as many run as may (`config.runs_at_once`), it waits for its turn, which Queued tells. While a person is
-        asked, others have their turn.
+        A text is a request with that question alone. Where `config.runs_at_once` runs are under way, the run waits in
+        a queue, and Queued says so. While a person is asked for approval, others run. The whole run, without any key,
+        is stored in the workspace's library.
 
-        `settings` replace the strategy's own; `config` and `keys` choose other providers for this run. `allowed`
-        is asked before a query leaves for the web, where `config.ask_before_web` says so (without it none leaves
-        then). The whole run, without any key, is stored in the workspace's library, in place of an earlier run under
-        the same `run_id`; None makes a new, unguessable one. `history` are the exchanges that the question follows on,
-        oldest first: where it does not stand alone, one that does is made of it and asked, unless `standalone` is.
-
-        `retriever` is searched in place of the library, by its own filters alone. With `wanted="evidence"` no answer is
-        written: what it may rest on is in the trace. `via` and `client` say who asked, for the history: see
-        `RunStarted`.
-        Raises SettingsError, before any event, for a strategy that does not exist, and a `where` for a `retriever`.
+        Raises SettingsError, before any event, for a strategy that does not exist, and for the setting `where` beside
+        a `retriever`.
         """
-        settings = settings or strategy_named(strategy).settings
-        refuse_filter(retriever, settings)
-        question = storable(question)
-        run = ev.RunStarted(
-            run_id=run_id or secrets.token_hex(16),
-            question=question[:QUESTION_CHARS],
-            strategy=strategy,
-            settings=settings.model_dump(mode="json"),
-            workspace=workspace.name if isinstance(workspace, Path) else workspace,
-            started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-            via=via,
-            client=named_client(client),
-            wanted=wanted,
+        asked = RunRequest(request) if isinstance(request, str) else request
+        asked = replace(
+            asked,
+            question=storable(asked.question),
+            settings=asked.effective_settings,
+            config=asked.config or self.config,
+            keys=asked.keys or self.keys,
+            cancel=asked.cancel or threading.Event(),
+            run_id=asked.run_id or secrets.token_hex(16),
         )
-        asked = Asked(
-            settings=settings,
-            config=config or self.config,
-            keys=keys or self.keys,
-            allowed=allowed,
-            cancel=cancel or threading.Event(),
-            began=time.perf_counter(),
-            clock=self._clock,
-            circuits=self.circuits,
-            history=tuple(history),
-            standalone=standalone,
-            retriever=retriever,
-            wanted=wanted,
-        )
+        refuse_filter(asked.retriever, asked.effective_settings)
         self.runs.allow(int(self.teams.quotas.most("runs_at_once")))
-        living = RunExecutor(
-            turns=self.runs,
-            admission=self.teams.quotas.run(workspace),
-            library=lambda: self.library(workspace),
+        executor = RunExecutor(
+            queue=self.runs,
+            admission=self.teams.quotas.run(asked.workspace),
+            library=lambda: self.library(asked.workspace),
             local=self._local,
             given_web=self._given_web.name if self._given_web else "",
             watchers=tuple(self.watchers),
+            clock=self._clock,
+            circuits=self.circuits,
         )
-        return living.run(run, question, asked)
+        return executor.run(asked)
 
-    def trace(
-        self, question: str, strategy: str = "balanced", workspace: Workspace = "default", **how: Unpack[Asking]
-    ) -> Trace:
-        """`ask` waited for: the whole run. Parameters are those of `ask`, and the run is stored in the same way.
+    def trace(self, request: RunRequest | str) -> Trace:
+        """The whole run that `ask` yields, as one value. The run is stored in the same way.
 
         Raises the CragError that ended it: EmptyLibraryError without documents, QuestionError for a bad question,
-        CancelledError after `cancel`. What another part stood in for raises nothing; the trace tells of it.
+        CancelledError after `cancel`. A failure that a fallback covered raises nothing; the trace has it.
         """
-        run = self.ask(question, strategy, workspace, **how)
+        run = self.ask(request)
         ended: CragError | None = None
 
         def events() -> Iterator[ev.Event]:
@@ -308,14 +262,12 @@ class Engine:
             raise ended
         return trace
 
-    def answer(
-        self, question: str, strategy: str = "balanced", workspace: Workspace = "default", **how: Unpack[Asking]
-    ) -> Answer:
-        """The answer of `trace` with its citations. It says so itself where the sources do not tell.
+    def answer(self, request: RunRequest | str) -> Answer:
+        """The answer of `trace` with its citations. Where the sources do not say, the answer says so.
 
         Raises as `trace` does, and CragError where only evidence was wanted.
         """
-        answer = self.trace(question, strategy, workspace, **how).answer
+        answer = self.trace(request).answer
         if answer is None:
             raise CragError("The run ended without an answer.")
         return answer

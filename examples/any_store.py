@@ -10,7 +10,7 @@ import sys
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from crag import Engine
+from crag import Engine, RunRequest
 from crag.integrations.langchain import CragCompressor, CragEmbeddings, CragRetriever, retriever_of
 
 
@@ -43,6 +43,6 @@ kept = CragCompressor(engine=engine, workspace="examples").compress_documents(fo
 show("Compressed", list(kept))
 
 # The same as an answer with citations, without LangChain around it.
-answer = engine.answer(question, workspace="examples", retriever=retriever_of(store))
+answer = engine.answer(RunRequest(question, workspace="examples", retriever=retriever_of(store)))
 print("Answered:", answer.text, [cited.source for cited in answer.citations])
 engine.close()

@@ -23,6 +23,7 @@ from crag.cli.output import Colour, Output, plain, strip_controls
 from crag.core import events as ev
 from crag.core.errors import CancelledError
 from crag.core.guidance import Guidance
+from crag.core.request import RunRequest
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Citation, InjectionSpan, SentenceCheck
@@ -79,7 +80,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         if options.after:
             given["history"] = leading_to(options.after, engine.library(place).runs.trace)
             _after(engine.library(place).runs.trace(options.after), output)
-        asked = engine.ask(options.question, options.strategy, place, **given)
+        asked = engine.ask(RunRequest(options.question, options.strategy, place, **given))
         for event in asked:
             trace = trace.apply(event)
             if output.json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import ProviderError
-from crag.core.exchanges import Exchange
 from crag.core.keys import Keys
 from crag.core.protocols import (
     Chat,
@@ -22,8 +20,9 @@ from crag.core.protocols import (
     StripGrader,
     WebSearch,
 )
+from crag.core.request import RunRequest
 from crag.core.settings import Settings
-from crag.core.types import Grade, OutputMode, RetrievedChunk, Step
+from crag.core.types import Grade, RetrievedChunk, Step
 from crag.evaluation.cached import CachedEvaluator, CachedStripGrader
 from crag.evaluation.fallback import FallbackEvaluator
 from crag.evaluation.selection import LlmStripSelector
@@ -56,10 +55,9 @@ from crag.providers.endpoint import Endpoint
 from crag.providers.registry import LLM, LOCAL
 from crag.providers.rerank import Reranker
 from crag.retrieval.rewriting import KeywordRewriter, LlmRewriter
-from crag.runtime.circuit import Circuits
 from crag.runtime.provider import EvaluatorParts, WebParts
-from crag.runtime.usage import UNLIMITED, Budget, QuotaGuard, UsageTracker
-from crag.runtime.waiting import CLOCK, Clock
+from crag.runtime.usage import Budget, QuotaGuard, UsageTracker
+from crag.runtime.waiting import Clock
 from crag.storage.documents import Documents
 from crag.storage.library import Library
 from crag.web.fetching import PageFetcher
@@ -79,29 +77,6 @@ class Local:
     rewriter: Rewriter
     generator: Generator
     folder: WebSearch | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What one run is asked with. `allowed` says whether a query may leave this machine; `began` as perf_counter.
-
-    `clock` tells the time there is for outside calls, which `allowance` lets through; `circuits` which services are
-    left alone. `history`, `standalone`, `retriever` and `wanted` as in `Engine.ask`.
-    """
-
-    settings: Settings
-    config: AppConfig
-    keys: Keys
-    allowed: Callable[[str], bool] | None
-    cancel: threading.Event
-    began: float
-    clock: Clock = CLOCK
-    circuits: Circuits | None = None
-    history: tuple[Exchange, ...] = ()
-    standalone: str | None = None
-    retriever: Retriever | None = None
-    wanted: OutputMode = "answer"
-    allowance: QuotaGuard = UNLIMITED
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,20 +112,21 @@ class _Given:
         ]
 
 
-def build_pipeline(asked: Asked, library: Library, local: Local, given_web: str = "") -> tuple[RunContext, Problems]:
-    """What the run works with, and what was chosen and can't be used."""
-    config = asked.config
-    wiring = resolve_providers(config, asked.keys, asked.settings, given_web=given_web)
+def build_pipeline(
+    request: RunRequest,
+    library: Library,
+    local: Local,
+    meter: UsageTracker,
+    outlet: EventEmitter,
+    given_web: str = "",
+) -> tuple[RunContext, Problems]:
+    """What the run works with, and what was chosen and can't be used.
+
+    Outside calls pass `meter`. What a part reports goes to `outlet`. `given_web` names the engine's own web provider.
+    """
+    config, keys, settings = request.config or AppConfig(), request.keys or Keys(), request.effective_settings
+    wiring = resolve_providers(config, keys, settings, given_web=given_web)
     problems: Problems = [(each.step, problem(each)) for each in wiring.missing]
-    outlet = EventEmitter(asked.began)
-    meter = UsageTracker(
-        _budget(config),
-        asked.cancel,
-        lambda call: outlet.put_aside(ev.Called(call=call, at=outlet.now())),
-        clock=asked.clock,
-        allowance=asked.allowance,
-        circuits=asked.circuits,
-    )
     chat = _chat(wiring, config, meter)
     inner = local.evaluator
     checked = guard_evaluator(inner, lambda error: outlet.put_aside(ev.Failed.of(error, meter.step, outlet.now())))
@@ -170,24 +146,24 @@ def build_pipeline(asked: Asked, library: Library, local: Local, given_web: str 
     rewriter = local.rewriter if isinstance(local.rewriter, KeywordRewriter) else GuardedRewriter(local.rewriter)
     rewriters = [LlmRewriter(chat), rewriter] if chat else [rewriter]
     webs = _webs(wiring, config, meter, local.folder, problems)
-    allowed = (asked.allowed or _refused) if config.ask_before_web else None
+    allowed = (request.allowed or _refused) if config.ask_before_web else None
     hours = float(config.web_cache_hours)
     retriever: Retriever = FallbackRetriever(
-        _Scoped(library.search, asked.settings), _Scoped(library.search_records, asked.settings), outlet
+        _Scoped(library.search, settings), _Scoped(library.search_records, settings), outlet
     )
-    if asked.retriever is not None:
-        retriever = _Given(GuardedRetriever(asked.retriever), library.documents)
-    about = partial(library.about, where=asked.settings.where, min_confidence=asked.settings.min_confidence)
-    reached = wiring.webs if asked.settings.web_on else resolve_providers(config, asked.keys, given_web=given_web).webs
+    if request.retriever is not None:
+        retriever = _Given(GuardedRetriever(request.retriever), library.documents)
+    about = partial(library.about, where=settings.where, min_confidence=settings.min_confidence)
+    reached = wiring.webs if settings.web_on else resolve_providers(config, keys, given_web=given_web).webs
     writer = LlmGenerator(chat) if chat and wiring.writer else None
     generator: Generator = local.generator
     if not isinstance(generator, ExtractiveGenerator):
         generator = GuardedGenerator(generator)
     # What else the library holds is no help where it is not what was searched.
-    guide = None if asked.retriever else Guide(about, retriever, checked, web=bool(reached))
+    guide = None if request.retriever else Guide(about, retriever, checked, web=bool(reached))
     parts = RunContext(
-        settings=asked.settings,
-        wanted=asked.wanted,
+        settings=settings,
+        wanted=request.wanted,
         retriever=retriever,
         evaluator=evaluator,
         strip_evaluator=scorer if outside else None,
@@ -211,7 +187,7 @@ def grader(
 ) -> RetrievalEvaluator:
     """What grades texts outside a run: what is configured, with the local evaluator behind it. Raises ProviderError."""
     wiring = resolve_providers(config, keys)
-    meter = UsageTracker(_budget(config), step="evaluate", clock=clock, allowance=allowance)
+    meter = UsageTracker(budget_of(config), step="evaluate", clock=clock, allowance=allowance)
     lacks = wiring.lacks("evaluate") or (wiring.lacks("answer") if config.evaluator == LLM.name else None)
     if lacks is not None:
         raise problem(lacks)
@@ -227,7 +203,8 @@ def _refused(query: str) -> bool:
     return False
 
 
-def _budget(config: AppConfig) -> Budget:
+def budget_of(config: AppConfig) -> Budget:
+    """What one run may spend on outside calls."""
     return Budget(calls=config.run_calls, tokens=config.run_tokens, seconds=float(config.run_seconds))
 
 

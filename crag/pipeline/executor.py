@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import logging
-import time
+import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
 
 from crag.admin.quotas import Admission
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, CragError, UnexpectedError
+from crag.core.request import RunRequest
 from crag.core.trace import Trace
 from crag.core.types import Step
-from crag.pipeline.admission import check_question, lending, storable
-from crag.pipeline.build import Asked, Local, build_pipeline
+from crag.pipeline.admission import QUESTION_CHARS, check_question, lending, named_client, storable
+from crag.pipeline.build import Local, budget_of, build_pipeline
+from crag.pipeline.context import EventEmitter
 from crag.pipeline.scoping import resolve_scope
 from crag.pipeline.tracing import export_spans
+from crag.runtime.circuit import Circuits
 from crag.runtime.eventlog import event_to_json
 from crag.runtime.fair_queue import FairQueue
+from crag.runtime.usage import UsageTracker
+from crag.runtime.waiting import CLOCK, Clock
 from crag.storage.in_flight import InFlightJob
 from crag.storage.library import Library
 
@@ -31,31 +38,45 @@ Events = Generator[ev.Event, None, CragError | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunExecutor:
-    """What a run needs of the engine that it belongs to.
+    """Executes one run with what its engine provides.
 
-    `turns` is its queue, `admission` what lets it in, `library` opens what it is asked of, and `local` says which parts
-    of this machine it has under a configuration. `given_web` names a web that the engine was given. `watchers` are told
-    of its end.
+    `queue` orders runs, `admission` lets this one in, `library` opens what it is asked of, `local` gives the parts of
+    this machine under a configuration. `given_web` names a web provider that the engine was given. `watchers` get each
+    trace at its end. `clock` times outside calls, `circuits` say which services are paused.
     """
 
-    turns: FairQueue
+    queue: FairQueue
     admission: Admission
     library: Callable[[], Library]
     local: Callable[[AppConfig], Local]
     given_web: str = ""
     watchers: Sequence[Callable[[Trace], None]] = ()
+    clock: Clock = CLOCK
+    circuits: Circuits | None = None
 
-    def run(self, started: ev.RunStarted, question: str, asked: Asked) -> Events:
-        """The run event by event. What fails, it tells; it raises nothing."""
-        noted = self._noted(started)  # first of all: of what somebody was told of, a kill leaves a trace
+    def run(self, request: RunRequest) -> Events:
+        """The run event by event. `request` has its settings, configuration, keys and id. A failure is an event."""
+        workspace = request.workspace
+        started = ev.RunStarted(
+            run_id=request.run_id or "",
+            question=request.question[:QUESTION_CHARS],
+            strategy=request.strategy,
+            settings=request.effective_settings.model_dump(mode="json"),
+            workspace=workspace.name if isinstance(workspace, Path) else workspace,
+            started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            via=request.via,
+            client=named_client(request.client),
+            wanted=request.wanted,
+        )
+        registered = self._register_in_flight(started)  # before its first event, so that a crash can be reported
         try:
-            return (yield from self._lived(started, question, asked))
+            return (yield from self._execute(started, request))
         finally:
-            if noted is not None:
-                noted.begun.over(started.run_id)
+            if registered is not None:
+                registered.begun.over(started.run_id)
 
-    def _noted(self, started: ev.RunStarted) -> Library | None:
-        """The library, where it now holds a note of the run. A row of an evaluation needs none: it is asked again."""
+    def _register_in_flight(self, started: ev.RunStarted) -> Library | None:
+        """The library that now lists the run as in flight. A row of an evaluation needs no entry: it is asked again."""
         if not started.via:
             return None
         work = InFlightJob(
@@ -65,75 +86,85 @@ class RunExecutor:
             at=started.started_at,
             first=event_to_json(started),
         )
-        with suppress(CragError):  # what is the matter is told by the run itself, where it matters
+        with suppress(CragError):  # the run itself reports what is wrong, where it matters
             library = self.library()
             if library.made and library.begun.note(work):
                 return library
         return None
 
-    def _lived(self, started: ev.RunStarted, question: str, asked: Asked) -> Events:
+    def _execute(self, started: ev.RunStarted, request: RunRequest) -> Events:
         from crag.pipeline.graph import run_graph  # LangGraph takes most of a second to load; only a run needs it
 
         events: list[ev.Event] = []
         step: Step = "retrieve"
         library: Library | None = None
         ended: CragError | None = None
+        config = request.config or AppConfig()
+        cancel = request.cancel or threading.Event()
+        outlet = EventEmitter()
 
         def seen(event: ev.Event) -> ev.Event:
             events.append(event)
             return event
 
-        def now() -> float:
-            return time.perf_counter() - asked.began
-
         yield seen(started)
-        turn = None
+        ticket = None
         try:
             self.admission.admit()
-            turn = self.turns.join(self.admission.party, self.admission.each)
-            for before in turn.wait(asked.cancel):
-                yield seen(ev.Queued(before=before, waited=now()))
+            ticket = self.queue.join(self.admission.party, self.admission.each)
+            for before in ticket.wait(cancel):
+                yield seen(ev.Queued(before=before, waited=outlet.now()))
             if len(events) > 1:
-                yield seen(ev.Queued(before=0, waited=now()))
-            allowed = lending(asked.allowed, asked.cancel, turn)
-            asked = replace(asked, began=time.perf_counter(), allowed=allowed, allowance=self.admission.purse)
-            said = check_question(question)
-            instead = "" if asked.standalone is None else check_question(storable(asked.standalone))
+                yield seen(ev.Queued(before=0, waited=outlet.now()))
+            outlet = EventEmitter()  # the time of waiting is not the run's
+            request = replace(request, allowed=lending(request.allowed, cancel, ticket))
+            question = check_question(request.question)
+            standalone = "" if request.standalone is None else check_question(storable(request.standalone))
             library = self.library()
-            local = self.local(asked.config)
-            scope = None if asked.retriever else resolve_scope(library, asked.settings.where, now())
+            scope = None
+            if request.retriever is None:
+                scope = resolve_scope(library, request.effective_settings.where, outlet.now())
             if scope is not None:
                 yield seen(scope)
-            parts, problems = build_pipeline(asked, library, local, self.given_web)
+            meter = UsageTracker(
+                budget_of(config),
+                cancel,
+                lambda call: outlet.put_aside(ev.Called(call=call, at=outlet.now())),
+                clock=self.clock,
+                allowance=self.admission.purse,
+                circuits=self.circuits,
+            )
+            local = self.local(config)
+            parts, problems = build_pipeline(request, library, local, meter, outlet, self.given_web)
             for place, problem in problems:
-                yield seen(ev.Failed.of(problem, place, now()))
-            for event in run_graph(said, parts, asked.history, instead):
+                yield seen(ev.Failed.of(problem, place, outlet.now()))
+            for event in run_graph(question, parts, tuple(request.history), standalone):
                 if isinstance(event, ev.StepStarted):
                     step = event.step
                 yield seen(event)
         except CancelledError as error:
             ended = error
-            yield seen(ev.Cancelled(at=now()))
+            yield seen(ev.Cancelled(at=outlet.now()))
         except CragError as error:
             ended = error
-            yield seen(ev.Failed.of(error, step, now(), fatal=True))
+            yield seen(ev.Failed.of(error, step, outlet.now(), fatal=True))
         except Exception as error:  # noqa: BLE001 - whatever a part raises, a run ends with RunFinished and is stored
             _log.exception("the step %s failed", step)
             ended = UnexpectedError(f"The step {step!r} failed with {type(error).__name__}.")
-            yield seen(ev.Failed.of(ended, step, now(), fatal=True))
+            yield seen(ev.Failed.of(ended, step, outlet.now(), fatal=True))
         finally:
-            if turn is not None:
-                turn.leave()
+            if ticket is not None:
+                ticket.leave()
             self.admission.purse.settle()
-        finished = ev.RunFinished(at=now())
+        finished = ev.RunFinished(at=outlet.now())
         trace = Trace.from_events([*events, finished])
         if library is not None:
             try:
                 # A question that it holds nothing for makes no library that was not there.
-                if library.made or trace.failure is None or asked.retriever is not None:
+                if library.made or trace.failure is None or request.retriever is not None:
                     library.runs.save(trace, [*events, finished])
             except CragError as error:
-                yield ev.Failed.of(error, step, now(), "not stored")
+                yield ev.Failed.of(error, step, outlet.now(), "not stored")
             export_spans(trace, events)
         self._tell(trace)
         yield finished

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from crag.core.request import RunRequest
 from tests.support.app_text import said
 from tests.support.small_pdf import small_pdf
 from ui.app.program import program
@@ -62,7 +63,7 @@ def test_a_document_is_cited_in_as_many_answers_as_questions_were_asked(app):
     asked = ["When was the lighthouse of Alexandria built?", "What did the lighthouse of Alexandria guide?"]
     for question in asked:
         for strategy in ("balanced", "plain-rag"):
-            trace = engine.trace(question, strategy)
+            trace = engine.trace(RunRequest(question, strategy))
             assert trace.answer is not None and trace.answer.citations
     [document] = engine.library().documents.all()
     assert engine.library().documents.tracks()[document.id].used > len(asked), "the strips kept are more"
@@ -70,7 +71,7 @@ def test_a_document_is_cited_in_as_many_answers_as_questions_were_asked(app):
     assert page.dataframe[0].value.iloc[0]["Cited"] == 2
     assert "cited in answers to 2 questions" in said(page)
     engine.library().runs.delete(trace.run_id)
-    engine.trace("Who painted the Mona Lisa?", "balanced")
+    engine.trace(RunRequest("Who painted the Mona Lisa?", "balanced"))
     page.run()
     assert page.dataframe[0].value.iloc[0]["Cited"] == 2
     for run in engine.library().runs.latest():

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from crag.core.request import RunRequest
 from crag.core.sample import load_sample
 from crag.core.trace import Trace
 from crag.testing.fakes import FixedRetriever, chunk_of
@@ -28,7 +29,7 @@ def handed(with_sample, app) -> Trace:
     """A run that an agent of a hostile name was handed the evidence of; the app is open on its history."""
     app.run()
     assert "Only what was asked here" not in [each.label for each in app.toggle]
-    return program().engine.trace(QUESTION, wanted="evidence", via="agent", client=NASTY)
+    return program().engine.trace(RunRequest(QUESTION, wanted="evidence", via="agent", client=NASTY))
 
 
 def test_a_run_of_an_agent_stands_in_the_history_and_can_be_left_out(handed, app):
@@ -59,7 +60,7 @@ def test_its_evidence_is_shown_in_place_of_an_answer_and_the_question_can_be_ask
 
 
 def test_it_is_presented_compared_and_tuned_like_any_other(handed, app):
-    own = program().engine.trace(QUESTION, via="app")
+    own = program().engine.trace(RunRequest(QUESTION, via="app"))
     app.query_params["run"], app.query_params["present"] = handed.run_id, "1"
     app.run()
     assert not app.exception and "Hand over" in said(app)
@@ -77,7 +78,7 @@ def test_it_is_presented_compared_and_tuned_like_any_other(handed, app):
 
 
 def test_a_run_over_another_store_says_so_and_nothing_of_it_is_called_deleted(with_sample, app):
-    run = program().engine.trace("How long did hiring take in 2019?", retriever=STORE, via="python")
+    run = program().engine.trace(RunRequest("How long did hiring take in 2019?", retriever=STORE, via="python"))
     app.query_params["run"] = run.run_id
     app.run()
     page = said(app)

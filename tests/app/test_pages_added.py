@@ -2,6 +2,7 @@
 
 import pytest
 
+from crag.core.request import RunRequest
 from crag.core.trace import Trace
 from tests.support.app_text import pick, said
 from tests.support.web_pages import Site
@@ -42,7 +43,7 @@ def test_pages_are_added_fetched_again_and_what_is_wrong_with_them_is_marked(doc
     assert "2 failed" in page and "1 added" in page and "There is no page" in page and "can't be added" in page
     [document] = program().engine.library().documents.all()
     assert document.url == f"{site.address}/ferry" and "fetched just now" in page
-    trace = Trace.from_events(program().engine.ask("How many people does the ferry carry?", "plain-rag"))
+    trace = Trace.from_events(program().engine.ask(RunRequest("How many people does the ferry carry?", "plain-rag")))
 
     site.answer = Site(ferry=Reply(status=410))
     documents.button(key="documents-again").click().run()

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from crag.analysis.evaluation.evaluate import add_set, evaluate, evaluations
 from crag.analysis.gaps.coverage import gaps
 from crag.analysis.questions.sets import Question, QuestionSet
+from crag.core.request import RunRequest
 from crag.core.types import Action
 from crag.storage.private import name_of
 from tests.support.app_text import said
@@ -48,8 +49,10 @@ def planted(data, monkeypatch):
     workspace = name_of(key)
     list(engine.add(f"{WORD}.txt", TEXT.encode(), workspace))
     question = f"What did the {WORD} lighthouse guide?"
-    runs = [engine.trace(question, each, workspace, via="app").run_id for each in ("balanced", "plain-rag")]
-    missed = engine.trace(f"Which wage do {WORD} bakers in Peru earn a month?", workspace=workspace, via="app")
+    runs = [engine.trace(RunRequest(question, each, workspace, via="app")).run_id for each in ("balanced", "plain-rag")]
+    missed = engine.trace(
+        RunRequest(f"Which wage do {WORD} bakers in Peru earn a month?", workspace=workspace, via="app")
+    )
     assert missed.action == Action.INCORRECT
     library = engine.library(workspace)
     set_id = add_set(library, QuestionSet(name=f"set {WORD}", questions=(Question(id="1", question=question),)))
@@ -96,7 +99,7 @@ def test_no_address_shows_a_word_of_another_library(planted: Planted, app: AppTe
     engine = program().engine
     other = engine.private_libraries.issue()
     list(engine.add("own.txt", b"A ferry leaves the quay of Rostock at nine in the morning.", name_of(other)))
-    engine.trace("When does the ferry leave?", workspace=name_of(other), via="app")
+    engine.trace(RunRequest("When does the ferry leave?", workspace=name_of(other), via="app"))
     first, second = planted.runs
     addresses: list[tuple[str, dict[str, str]]] = [
         *((page, {}) for page in PAGES),
@@ -148,7 +151,7 @@ def test_exports_in_every_format_hold_the_words_of_their_own_library_alone(
     engine = program().engine
     other = engine.private_libraries.issue()
     list(engine.add("own.txt", b"A ferry leaves the quay of Rostock at nine in the morning.", name_of(other)))
-    run = engine.trace("When does the ferry leave?", workspace=name_of(other), via="app").run_id
+    run = engine.trace(RunRequest("When does the ferry leave?", workspace=name_of(other), via="app")).run_id
     planted.end_upload()
     own = exported(app, planted, planted.key, offered)
     of_run = {"One HTML page", "Markdown with footnotes", "Events, one JSON object a line"}

@@ -11,6 +11,7 @@ from pydantic import SecretStr
 from crag.core.config import AppConfig
 from crag.core.keys import Keys
 from crag.core.protocols import RetrievalEvaluator
+from crag.core.request import RunRequest
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.providers.prices import table
@@ -73,7 +74,7 @@ def test_a_crash_tells_no_key(with_sample, caplog) -> None:
     engine = Engine(AppConfig.from_environment(), keys, evaluator=crashing)
 
     def work(cancel, emit) -> None:
-        for event in engine.ask(QUESTION, cancel=cancel):
+        for event in engine.ask(RunRequest(QUESTION, cancel=cancel)):
             emit(event)
 
     with caplog.at_level(logging.DEBUG):

@@ -10,6 +10,7 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 
 from crag.core.config import AppConfig
+from crag.core.request import RunRequest
 from crag.core.sample import load_sample
 from crag.core.trace import Trace
 from crag.storage.private import name_of
@@ -47,7 +48,7 @@ def served(tmp_path_factory, sample_data) -> Iterator[Served]:
 def answered(served) -> str:
     """The address of a run of the sample's first question that has ended."""
     engine = local_models.engine(AppConfig(data=served.data))
-    trace = Trace.from_events(engine.ask(load_sample().questions[0].question, via="app"))
+    trace = Trace.from_events(engine.ask(RunRequest(load_sample().questions[0].question, via="app")))
     engine.close()
     return f"/?run={trace.run_id}"
 

@@ -17,6 +17,7 @@ import pytest
 from crag.analysis.evaluation.evaluate import add_set, evaluate
 from crag.analysis.questions.sets import read_set
 from crag.core.config import AppConfig
+from crag.core.request import RunRequest
 from crag.core.trace import Trace
 from crag.core.types import Call, Document
 from crag.testing.fakes import chunk_of
@@ -72,7 +73,9 @@ def runs(tmp_path_factory) -> tuple[Path, list[str]]:
     written = whole_run()
     library.runs.save(Trace.from_events(written), written)
     asked.append(Trace.from_events(written).run_id)
-    asked.append(engine.trace("When was the harbour built?", wanted="evidence", via="mcp", client=ALL * 50).run_id)
+    asked.append(
+        engine.trace(RunRequest("When was the harbour built?", wanted="evidence", via="mcp", client=ALL * 50)).run_id
+    )
     row = dict.fromkeys(("answer", "source", "topics", "labels"), ALL)
     row |= {"id": HOSTILE[0], "question": f"When was the harbour built? {ALL}"}
     rows = json.dumps([row])
@@ -163,7 +166,7 @@ def test_what_another_process_asks_meanwhile_stands_in_the_history_and_opens(loo
     """With what its program calls itself, in Ask, presented, and out of the way where only one's own is wanted."""
     page = look("/")
     engine = local_models.engine(AppConfig(data=runs[0] / "data"))
-    handed = engine.trace("Who built it?", wanted="evidence", via="agent", client=HOSTILE[0])
+    handed = engine.trace(RunRequest("Who built it?", wanted="evidence", via="agent", client=HOSTILE[0]))
     engine.close()
     page.get_by_role("button", name="New conversation").click()
     listed = page.locator(".past li", has_text="Who built it?")

@@ -8,6 +8,7 @@ import pytest
 from crag.analysis.evaluation.evaluate import add_set
 from crag.analysis.questions.sets import read_set
 from crag.core.config import AppConfig
+from crag.core.request import RunRequest
 from crag.core.sample import load_sample
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
@@ -32,7 +33,7 @@ def address(served, own_library, sample_data):
     engine, sample = local_models.engine(AppConfig(data=served.data)), load_sample()
     once = STRATEGIES["balanced"].settings.changed(loop_on=(), max_rewrites=0)
     for each in sample.questions:
-        list(engine.ask(each.question, workspace=name, settings=once))
+        list(engine.ask(RunRequest(each.question, workspace=name, settings=once)))
     rows = "\n".join(
         f'{{"question": "{each.question}", "page": 8, "source": "{sample.pdf.name}"}}' for each in sample.questions
     )

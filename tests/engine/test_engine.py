@@ -20,6 +20,7 @@ from crag.core.errors import (
     QuestionError,
     SettingsError,
 )
+from crag.core.request import RunRequest
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
@@ -40,7 +41,7 @@ QUESTION = "How long did hiring take in 2019?"
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_run_is_stored_and_replays_to_the_same_trace(engine: Engine, strategy: str) -> None:
     fill(engine)
-    events = list(engine.ask(QUESTION, strategy))
+    events = list(engine.ask(RunRequest(QUESTION, strategy)))
     assert isinstance(events[0], ev.RunStarted) and isinstance(events[-1], ev.RunFinished)
     trace = Trace.from_events(events)
     assert trace.answer is not None and trace.failure is None
@@ -81,27 +82,27 @@ def test_a_lone_surrogate_in_a_question_is_no_crash(engine: Engine) -> None:
 
 def test_an_unknown_strategy_is_refused_before_any_event(engine: Engine) -> None:
     with pytest.raises(SettingsError, match="plain-rag"):
-        engine.ask(QUESTION, "magic")
+        engine.ask(RunRequest(QUESTION, "magic"))
 
 
 @pytest.mark.parametrize("name", ["", "../other", "A", "x" * 65, "a/b"])
 def test_a_workspace_name_cannot_leave_the_data_folder(engine: Engine, name: str) -> None:
     with pytest.raises(InputError, match="workspace"):
         engine.library(name)
-    failure = Trace.from_events(engine.ask(QUESTION, workspace=name)).failure
+    failure = Trace.from_events(engine.ask(RunRequest(QUESTION, workspace=name))).failure
     assert failure is not None and failure.remedy
 
 
 def test_workspaces_see_only_their_own(engine: Engine) -> None:
     fill(engine, workspace="one")
-    assert Trace.from_events(engine.ask(QUESTION, workspace="one")).answer is not None
-    assert Trace.from_events(engine.ask(QUESTION, workspace="two")).failure is not None
+    assert Trace.from_events(engine.ask(RunRequest(QUESTION, workspace="one"))).answer is not None
+    assert Trace.from_events(engine.ask(RunRequest(QUESTION, workspace="two"))).failure is not None
 
 
 def test_stop_is_an_event_and_the_run_is_stored(engine: Engine) -> None:
     fill(engine)
     stop, seen = threading.Event(), []
-    for event in engine.ask(QUESTION, cancel=stop):
+    for event in engine.ask(RunRequest(QUESTION, cancel=stop)):
         seen.append(event)
         if isinstance(event, ev.Graded):
             stop.set()
@@ -154,8 +155,8 @@ def test_another_config_gives_a_run_another_web(engine: Engine) -> None:
     fill(engine)
     off = engine.config.model_copy(update={"web": "off"})
     settings = Settings(upper=1.0, lower=0.0)
-    assert Trace.from_events(engine.ask(QUESTION, settings=settings)).searches
-    assert not Trace.from_events(engine.ask(QUESTION, settings=settings, config=off)).searches
+    assert Trace.from_events(engine.ask(RunRequest(QUESTION, settings=settings))).searches
+    assert not Trace.from_events(engine.ask(RunRequest(QUESTION, settings=settings, config=off))).searches
     assert [status.on for status in engine.status(off) if status.name == "Web search"] == [False]
 
 
@@ -173,7 +174,7 @@ def test_files_of_little_confidence_are_left_out_where_the_strategy_says_so(engi
 
 def test_an_answer_is_that_of_its_stored_run(engine: Engine) -> None:
     fill(engine)
-    answer = engine.answer(QUESTION, "plain-rag", run_id="mine")
+    answer = engine.answer(RunRequest(QUESTION, "plain-rag", run_id="mine"))
     assert answer.citations and answer == engine.library().runs.trace("mine").answer
     (summary,) = engine.library().runs.latest()
     assert (summary.run_id, summary.strategy) == ("mine", "plain-rag")
@@ -186,11 +187,11 @@ def test_an_answer_that_does_not_come_is_the_error_that_ended_the_run(engine: En
     with pytest.raises(QuestionError, match="empty"):
         engine.answer(" ")
     with pytest.raises(SettingsError, match="none-such"):
-        engine.answer(QUESTION, "none-such")
+        engine.answer(RunRequest(QUESTION, "none-such"))
     stopped = threading.Event()
     stopped.set()
     with pytest.raises(CancelledError):
-        engine.answer(QUESTION, cancel=stopped)
+        engine.answer(RunRequest(QUESTION, cancel=stopped))
 
 
 def test_what_stands_in_for_another_part_is_no_error(tmp_path: Path) -> None:
@@ -227,9 +228,9 @@ def test_what_if_equals_a_fresh_run(engine: Engine, drawn: dict[str, object]) ->
     bounds = drawn.pop("bounds")
     assert isinstance(bounds, tuple)
     wanted = Settings().changed(k=4).changed(upper=max(bounds), lower=min(bounds), **drawn)
-    stored = Trace.from_events(engine.ask(QUESTION, settings=Settings(k=4, upper=0.9, lower=0.1)))
+    stored = Trace.from_events(engine.ask(RunRequest(QUESTION, settings=Settings(k=4, upper=0.9, lower=0.1))))
     guess = redecide(stored, wanted)
-    fresh = Trace.from_events(engine.ask(QUESTION, settings=wanted))
+    fresh = Trace.from_events(engine.ask(RunRequest(QUESTION, settings=wanted)))
     if guess.decision is None:
         assert guess.unknown
         return

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import threading
 from collections.abc import Iterator
-from typing import get_type_hints
 
 import pytest
 
 from crag.core import events as ev
 from crag.core.errors import CragError, EmptyLibraryError, SettingsError
+from crag.core.request import RunRequest
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.pipeline.asking import Asking
 from crag.pipeline.following import follow_run
 from crag.testing.fakes import FixedRetriever, chunk_of
 from tests.support.small_library import fill
@@ -23,16 +21,13 @@ from tests.support.small_library import fill
 QUESTION = "How long did hiring take in 2019?"
 
 
-def test_what_can_be_said_of_a_run_by_name_is_what_ask_takes() -> None:
-    taken = inspect.signature(Engine.ask).parameters.values()
-    assert [each.name for each in taken if each.kind is each.KEYWORD_ONLY] == list(get_type_hints(Asking))
-
-
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_run_that_wants_evidence_ends_at_its_strips_and_is_stored(engine: Engine, strategy: str) -> None:
     fill(engine)
-    trace = engine.trace(QUESTION, strategy, wanted="evidence", via="agent", client="one\n two " + "x" * 100)
-    whole = engine.trace(QUESTION, strategy)
+    trace = engine.trace(
+        RunRequest(QUESTION, strategy, wanted="evidence", via="agent", client="one\n two " + "x" * 100)
+    )
+    whole = engine.trace(RunRequest(QUESTION, strategy))
     assert (trace.answer, trace.failures, trace.checks) == (None, (), ())
     assert [each.step for each in trace.steps] == [
         each.step for each in whole.steps if each.step not in ("answer", "verify")
@@ -43,12 +38,12 @@ def test_a_run_that_wants_evidence_ends_at_its_strips_and_is_stored(engine: Engi
     stored = engine.library().runs.trace(trace.run_id)
     assert (stored.wanted, stored.via, stored.client) == ("evidence", "agent", "one two " + "x" * 52)
     with pytest.raises(CragError, match="without an answer"):
-        engine.answer(QUESTION, strategy, wanted="evidence")
+        engine.answer(RunRequest(QUESTION, strategy, wanted="evidence"))
 
 
 def test_anybodys_retriever_is_searched_in_place_of_the_library(engine: Engine) -> None:
     hits = FixedRetriever(chunks=[chunk_of("Hiring took 60 days in 2019.", name="elsewhere")])
-    trace = engine.trace(QUESTION, retriever=hits)
+    trace = engine.trace(RunRequest(QUESTION, retriever=hits))
     assert hits.asked == [QUESTION] and trace.answer is not None
     assert {chunk.chunk.source for chunk in trace.rounds[0].chunks} == {"elsewhere"}
     assert trace.elsewhere and not trace.documents and engine.library().runs.trace(trace.run_id).elsewhere
@@ -57,14 +52,14 @@ def test_anybodys_retriever_is_searched_in_place_of_the_library(engine: Engine) 
 
 def test_what_a_retriever_of_one_s_own_finds_in_the_library_is_of_the_library(engine: Engine) -> None:
     fill(engine)
-    trace = engine.trace(QUESTION, retriever=engine.library())
+    trace = engine.trace(RunRequest(QUESTION, retriever=engine.library()))
     assert not trace.elsewhere and trace.documents == engine.trace(QUESTION).documents
 
 
 def test_a_filter_that_the_retriever_would_not_obey_is_refused(engine: Engine) -> None:
     settings = STRATEGIES["balanced"].settings.changed(where="verified")
     with pytest.raises(SettingsError, match="another store"):
-        engine.ask(QUESTION, settings=settings, retriever=FixedRetriever(chunks=[]))
+        engine.ask(RunRequest(QUESTION, settings=settings, retriever=FixedRetriever(chunks=[])))
 
 
 def test_a_run_waited_for_raises_what_ended_it(engine: Engine) -> None:

@@ -16,6 +16,7 @@ from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import BudgetError, UnreachableError
 from crag.core.keys import Keys
+from crag.core.request import RunRequest
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Call
@@ -110,7 +111,7 @@ def ask(tmp_path: Path, filled: Path) -> Iterator[Ask]:
         engine = Engine(chosen, keys, embedder=WordEmbedder(), evaluator=local, clock=clock)
         engines.append(engine)
         settings = STRATEGIES[strategy].settings.changed(**(changes or {}))
-        events = list(engine.ask(QUESTION, strategy, settings=settings, cancel=cancel))
+        events = list(engine.ask(RunRequest(QUESTION, strategy, settings=settings, cancel=cancel)))
         return Run(engine=engine, clock=clock, events=events)
 
     yield asked

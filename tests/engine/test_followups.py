@@ -8,6 +8,7 @@ from crag.analysis.whatif.whatif import redecide
 from crag.core import events as ev
 from crag.core.errors import UnreachableError
 from crag.core.exchanges import Exchange
+from crag.core.request import RunRequest
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.engine import Engine
@@ -27,7 +28,7 @@ BEFORE = Exchange(question=QUESTION, answer="eighty days", run_id="first")
 def asked(engine: Engine, question: str, **given: object) -> Trace:
     if not engine.library().made:
         fill(engine)
-    return Trace.from_events(engine.ask(question, **given))  # type: ignore[arg-type]
+    return Trace.from_events(engine.ask(RunRequest(question, **given)))  # type: ignore[arg-type]
 
 
 def test_a_follow_up_is_retrieved_for_graded_and_answered_as_it_was_meant(engine: Engine) -> None:
@@ -53,7 +54,7 @@ def test_a_question_that_stands_alone_is_asked_as_it_is_and_the_chain_is_stored(
     first = asked(engine, QUESTION)
     assert first.exchange is not None
     question = "How many programs did the inspector general examine?"
-    second = Trace.from_events(engine.ask(question, history=[first.exchange]))
+    second = Trace.from_events(engine.ask(RunRequest(question, history=[first.exchange])))
     assert (second.meant, second.standalone) == (question, "")
     found = leading_to(second.run_id, engine.library().runs.trace)
     assert [each.run_id for each in found] == [first.run_id, second.run_id]

@@ -10,6 +10,7 @@ import pytest
 
 from crag.core.config import AppConfig
 from crag.core.errors import StorageError
+from crag.core.request import RunRequest
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.storage.cache import Cache
@@ -35,7 +36,7 @@ def data(tmp_path: Path) -> Iterator[Path]:
 
 
 def asked(engine: Engine, workspace: str) -> Trace:
-    return Trace.from_events(engine.ask("How long is the bridge?", workspace=workspace))
+    return Trace.from_events(engine.ask(RunRequest("How long is the bridge?", workspace=workspace)))
 
 
 @pytest.mark.parametrize(("limit", "unsaved"), [("library_mb", {"default"}), ("all_mb", {"default", "other"})])

@@ -11,6 +11,7 @@ import pytest
 from crag.core.config import AppConfig
 from crag.core.errors import ModelError, SettingsError
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DocumentRefreshed, DuplicateFound
+from crag.core.request import RunRequest
 from crag.core.types import Document
 from crag.engine import Engine
 from crag.testing.fakes import ScriptedEvaluator
@@ -235,7 +236,7 @@ class TestAgain:
         north, south = library.documents.chunks(first.document.id)
         for chunk in (north, south):
             library.labels.save("Who built it?", chunk.id, "relevant")
-        asked = engine.answer("Which pillar stands at the northern bank?", "plain-rag")
+        asked = engine.answer(RunRequest("Which pillar stands at the northern bank?", "plain-rag"))
         assert asked.citations
         site.pages["/bridge"] = note(LONG[0], LONG[1].replace("southern", "western"))
         (event,) = refreshed(engine)

@@ -15,6 +15,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import SettingsError
 from crag.core.ingesting import DocumentAdded, DocumentFailed, Embedding, ReadingPage, ReadingQueued
 from crag.core.protocols import RetrievalEvaluator
+from crag.core.request import RunRequest
 from crag.core.trace import Trace
 from crag.core.types import Grade, Passage
 from crag.engine import Engine
@@ -63,7 +64,7 @@ def engine(tmp_path: Path, evaluator: Held) -> Iterator[Engine]:
 
 
 def asked(engine: Engine, cancel: threading.Event, seen: list[ev.Event], waits: threading.Semaphore) -> Trace:
-    for event in engine.ask(QUESTION, cancel=cancel):
+    for event in engine.ask(RunRequest(QUESTION, cancel=cancel)):
         seen.append(event)
         if isinstance(event, ev.Queued) and event.before:
             waits.release()
@@ -116,9 +117,9 @@ def test_who_is_asked_for_a_word_keeps_nobody_waiting(tmp_path: Path) -> None:
         return False
 
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(lambda: Trace.from_events(engine.ask(QUESTION, allowed=allowed)))
+        waiting = pool.submit(lambda: Trace.from_events(engine.ask(RunRequest(QUESTION, allowed=allowed))))
         assert here.wait(60)
-        other = Trace.from_events(engine.ask(QUESTION, "plain-rag"))
+        other = Trace.from_events(engine.ask(RunRequest(QUESTION, "plain-rag")))
         assert other.answer and other.finished
         word.set()
         assert waiting.result(60).finished

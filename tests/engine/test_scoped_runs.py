@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from crag.core.errors import InputError
 from crag.core.filters.scope import Scope, narrow_filter
+from crag.core.request import RunRequest
 from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.engine import Engine
@@ -15,7 +16,9 @@ QUESTION = "How long did hiring take in 2019?"
 
 def asked(engine: Engine, scope: Scope) -> Trace:
     settings = strategy("balanced").settings
-    events = list(engine.ask(QUESTION, settings=settings.changed(where=narrow_filter(settings.where, scope))))
+    events = list(
+        engine.ask(RunRequest(QUESTION, settings=settings.changed(where=narrow_filter(settings.where, scope))))
+    )
     assert events_from_jsonl(events_to_jsonl(events)) == events
     trace = Trace.from_events(events)
     assert Trace.from_json(trace.to_json()) == trace

@@ -10,6 +10,7 @@ import pytest
 
 from crag.core import events as ev
 from crag.core.config import AppConfig
+from crag.core.request import RunRequest
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
@@ -124,7 +125,7 @@ def asked(folder: Path, kind: str, part: Any) -> tuple[list[ev.Event], Trace]:
     try:
         fill(engine)
         settings = STRATEGIES["balanced"].settings
-        events = list(engine.ask(QUESTION, settings=settings, **how))
+        events = list(engine.ask(RunRequest(QUESTION, settings=settings, **how)))
         started = events[0]
         assert isinstance(started, ev.RunStarted)
         return events, engine.library().runs.trace(started.run_id)

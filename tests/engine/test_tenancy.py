@@ -13,6 +13,7 @@ import pytest
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import EmptyLibraryError, FilterError, InputError, NotFoundError
+from crag.core.request import RunRequest
 from crag.core.trace import Trace
 from crag.core.types import Document, Grade, WebPage
 from crag.engine import Engine
@@ -220,7 +221,7 @@ def test_a_name_that_is_none_opens_nothing(engine: Engine) -> None:
     for name in names_like(tenant):
         with pytest.raises(InputError, match="is no name for a workspace"):
             engine.library(name)
-        events = list(engine.ask(f"What of {tenant.word}?", workspace=name))
+        events = list(engine.ask(RunRequest(f"What of {tenant.word}?", workspace=name)))
         assert any(isinstance(event, ev.Failed) and event.fatal for event in events)
         assert tenant.word not in "".join(f"{event}" for event in events[1:])
     assert held(engine, tenant) == before

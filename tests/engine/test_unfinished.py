@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from crag.core.config import AppConfig
+from crag.core.request import RunRequest
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.pipeline.unfinished import settle_runs
@@ -38,7 +39,7 @@ def killed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_run_that_was_cut_off_is_in_the_history_with_its_question_and_settings(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = engine.ask(QUESTION, "paper", via="app")
+    run = engine.ask(RunRequest(QUESTION, "paper", via="app"))
     first = next(run)
     assert first.kind == "run_started"
     library = engine.library()
@@ -59,8 +60,8 @@ def test_a_run_that_was_cut_off_is_in_the_history_with_its_question_and_settings
 
 
 def test_a_run_that_ended_however_leaves_no_note(engine: Engine) -> None:
-    ended = engine.trace(QUESTION, via="app").run_id
-    left = engine.ask(QUESTION, via="http")
+    ended = engine.trace(RunRequest(QUESTION, via="app")).run_id
+    left = engine.ask(RunRequest(QUESTION, via="http"))
     first = next(left)
     left.close()
     assert first.kind == "run_started"
@@ -69,6 +70,6 @@ def test_a_run_that_ended_however_leaves_no_note(engine: Engine) -> None:
 
 
 def test_a_question_to_an_empty_library_makes_none(engine: Engine) -> None:
-    for _ in engine.ask(QUESTION, workspace="other", via="app"):
+    for _ in engine.ask(RunRequest(QUESTION, workspace="other", via="app")):
         pass
     assert not engine.library("other").made

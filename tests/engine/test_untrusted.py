@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from crag.core.config import AppConfig
+from crag.core.request import RunRequest
 from crag.core.types import Action, Passage
 from crag.evaluation.local import LocalEvaluator
 from tests.support import local_models
@@ -22,7 +23,7 @@ ASKED = "Within how many days must a letter to the board be drafted?"
 def test_a_notice_that_asks_for_a_letter_is_answered(tmp_path: Path) -> None:
     with closing(local_models.engine(AppConfig(data=tmp_path / "data"))) as engine:
         list(engine.add_files([("notice.txt", lambda: NOTICE.encode())]))
-        trace = engine.trace(ASKED, "balanced")
+        trace = engine.trace(RunRequest(ASKED, "balanced"))
     assert trace.action is Action.CORRECT
     assert trace.answer and "five days" in trace.answer.text and not trace.answer.abstained
 

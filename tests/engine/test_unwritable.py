@@ -14,6 +14,7 @@ import pytest
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import LibraryError
+from crag.core.request import RunRequest
 from crag.engine import Engine
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.small_library import WordEmbedder, fill
@@ -36,7 +37,7 @@ def test_over_a_quota_a_question_is_answered_and_said_to_be_unsaved(tmp_path: Pa
         fill(engine, workspace=each)
         engine.library(each).evaluations.save_set("s", "set", "CSV", 1, 0, "x" * 1_200_000)
     over(engine, **{limit: 1})
-    events = list(engine.ask(QUESTION, workspace=workspace))
+    events = list(engine.ask(RunRequest(QUESTION, workspace=workspace)))
     assert events[-1].kind == "run_finished"
     assert [event.answer.abstained for event in events if isinstance(event, ev.Answered)] == [False]
     failed = [event for event in events if isinstance(event, ev.Failed)]
@@ -46,7 +47,7 @@ def test_over_a_quota_a_question_is_answered_and_said_to_be_unsaved(tmp_path: Pa
     with pytest.raises(LibraryError, match="may hold 1 MB"):
         engine.library(workspace).evaluations.save_set("more", "set", "CSV", 1, 0, "more")
     over(engine, **{limit: 0})
-    list(engine.ask(QUESTION, workspace=workspace))
+    list(engine.ask(RunRequest(QUESTION, workspace=workspace)))
     assert len(engine.library(workspace).runs.latest()) == 1, "it is stored as soon as there is room"
     engine.close()
 

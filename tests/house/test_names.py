@@ -7,7 +7,7 @@ import sys
 
 PUBLIC = {
     *("Engine", "AppConfig", "Settings", "Strategy", "STRATEGIES"),
-    *("Action", "Answer", "Chunk", "Citation", "Document", "Grade", "RetrievedChunk", "Strip", "Trace"),
+    *("Action", "Answer", "Chunk", "Citation", "Document", "Grade", "RetrievedChunk", "RunRequest", "Strip", "Trace"),
     *("CragError", "errors", "events", "__version__"),
 }
 

@@ -12,6 +12,7 @@ from pydantic import SecretStr
 from crag.core.config import AppConfig
 from crag.core.errors import ProviderError
 from crag.core.keys import Keys
+from crag.core.request import RunRequest
 from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.engine import Engine
@@ -37,7 +38,7 @@ def ask(tmp_path: Path) -> Iterator[object]:
 
     def asked(keys: Keys | None = None, strategy: str = "balanced", **config: object) -> tuple[Trace, str]:
         chosen = AppConfig.from_environment({}, **{"data": tmp_path, **config})
-        events = list(made.ask(QUESTION, strategy, config=chosen, keys=keys or Keys()))
+        events = list(made.ask(RunRequest(QUESTION, strategy, config=chosen, keys=keys or Keys())))
         return Trace.from_events(events), events_to_jsonl(events)
 
     yield asked
@@ -73,13 +74,15 @@ def test_strips_are_scored_in_their_text_by_an_evaluator_that_can(tmp_path: Path
     config = AppConfig(data=tmp_path)
     with closing(Engine(config, Keys(), embedder=WordEmbedder(), evaluator=(reads := ReadsStrips()))) as made:
         fill(made)
-        assert {strip.score for strip in Trace.from_events(made.ask(QUESTION, "paper")).kept("internal")} != {0.77}
+        assert {
+            strip.score for strip in Trace.from_events(made.ask(RunRequest(QUESTION, "paper"))).kept("internal")
+        } != {0.77}
         in_place = strategy("paper").settings.changed(strip_reading="in place")
-        trace = Trace.from_events(made.ask(QUESTION, settings=in_place))
+        trace = Trace.from_events(made.ask(RunRequest(QUESTION, settings=in_place)))
         assert {strip.score for strip in trace.kept("internal")} == {0.77}
         assert set(reads.strips.read) <= {found.chunk.graded_text() for found in trace.rounds[0].chunks}
         read = len(reads.strips.read)
-        list(made.ask(QUESTION, settings=in_place))
+        list(made.ask(RunRequest(QUESTION, settings=in_place)))
         assert len(reads.strips.read) == read
 
 

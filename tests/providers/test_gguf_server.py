@@ -15,6 +15,7 @@ from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import ModelFileError, UnreachableError
 from crag.core.keys import Keys
+from crag.core.request import RunRequest
 from crag.core.settings import Settings
 from crag.core.types import Action, Call
 from crag.engine import Engine
@@ -68,7 +69,7 @@ def test_a_whole_run_with_a_model_file(endpoint: Endpoint, tmp_path: Path, monke
     settings = Settings(k=2, internal_on=tuple(Action), loop_on=(), web_on=(), refine_on=(), min_answer_score=0.0)
     engine = Engine(config, Keys(), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
     fill(engine)
-    events = list(engine.ask("Is hiring fast?", settings=settings))
+    events = list(engine.ask(RunRequest("Is hiring fast?", settings=settings)))
     engine.close()
     [answered] = [event for event in events if isinstance(event, ev.Answered)]
     assert answered.answer.by == endpoint.id and answered.answer.text.strip()

@@ -16,6 +16,7 @@ from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, KeyRejectedError, ReplyError, UnreachableError
 from crag.core.keys import Keys
+from crag.core.request import RunRequest
 from crag.core.settings import Settings
 from crag.core.types import Action, Call, Passage
 from crag.engine import Engine
@@ -215,7 +216,7 @@ def test_a_whole_run_on_this_server(real_server: RealServer, tmp_path: Path) -> 
         evaluator=ScriptedEvaluator(score=spread),
     )
     fill(engine)
-    events = list(engine.ask("Is hiring fast?", settings=settings))
+    events = list(engine.ask(RunRequest("Is hiring fast?", settings=settings)))
     engine.close()
     [answered] = [event for event in events if isinstance(event, ev.Answered)]
     assert isinstance(events[-1], ev.RunFinished)

@@ -10,6 +10,7 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
 from crag.core.config import AppConfig
+from crag.core.request import RunRequest
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.engine import Engine
@@ -46,7 +47,7 @@ def holds_of_a_run(engine: Engine, store: VectorStore, tenant: Mapping[str, Any]
     theirs = store.as_retriever(search_kwargs={**tenant, "k": 3}).invoke(QUESTION)
     assert [hit.chunk.text for hit in hits] == [each.page_content for each in theirs]
 
-    trace = engine.trace(QUESTION, retriever=searched, via="agent")
+    trace = engine.trace(RunRequest(QUESTION, retriever=searched, via="agent"))
     assert trace.action is Action.CORRECT and trace.answer and not trace.answer.abstained
     cited = trace.answer.citations[0]
     assert (cited.source, cited.page, cited.where) == ("report.pdf", 1, "page 1")

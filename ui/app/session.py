@@ -15,6 +15,7 @@ from crag.core.exchanges import Exchange
 from crag.core.filters.scope import Scope, narrow_filter
 from crag.core.keys import Keys
 from crag.core.policy import to_web
+from crag.core.request import RunRequest
 from crag.core.sample import Sample
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
@@ -251,7 +252,7 @@ class Session(Presence):
         given: dict[str, Any] = {**asked, "config": self.config, "keys": self.keys, "via": "app"}
 
         def work(cancel: Any, emit: Any) -> None:
-            for event in engine.ask(question, strategy, workspace, cancel=cancel, allowed=job.ask, **given):
+            for event in engine.ask(RunRequest(question, strategy, workspace, cancel=cancel, allowed=job.ask, **given)):
                 emit(event)
 
         job: Job[Event] = Job("run", question, work, workspace, who=self.visitor.person)

@@ -19,6 +19,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import CragError, EmptyLibraryError, InputError, QuotaError, StorageError
 from crag.core.events import Event
 from crag.core.keys import Keys
+from crag.core.request import RunRequest
 from crag.core.settings import Settings
 from crag.core.strategies import strategy as strategy_named
 from crag.core.trace import Trace
@@ -200,15 +201,17 @@ def evaluate(
             try:
                 return _fold_run(
                     engine.ask(
-                        question,
-                        strategy,
-                        workspace,
-                        settings=chosen,
-                        config=config,
-                        keys=keys,
-                        allowed=allowed,
-                        cancel=stop,
-                        run_id=run_id,
+                        RunRequest(
+                            question,
+                            strategy,
+                            workspace,
+                            settings=chosen,
+                            config=config,
+                            keys=keys,
+                            allowed=allowed,
+                            cancel=stop,
+                            run_id=run_id,
+                        )
                     )
                 )
             except QuotaError as error:  # more questions a minute than may be: it has time

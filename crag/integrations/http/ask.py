@@ -15,7 +15,7 @@ from crag.core.filters.scope import Scope, narrow_filter
 from crag.core.settings import Settings
 from crag.export.records import event_record, trace_record
 from crag.generation.conversation.history import leading_to
-from crag.integrations.http.asking import Run, asking, choose_settings, question_of, run_to_end
+from crag.integrations.http.asking import Run, choose_settings, question_of, request_of, run_to_end
 from crag.integrations.http.bodies import Body
 from crag.integrations.http.models import DEFAULT_STRATEGY
 from crag.integrations.http.problems import Problem, problem_of
@@ -48,12 +48,12 @@ async def ask(call: Call) -> Response:
     changes = {**body.settings, **({"where": body.where} if body.where else {})}
     settings = choose_settings(body.strategy, changes, "")
     settings, history = await call.work(lambda: _led(call, body, settings))
-    how = asking(call, settings, history, body.wanted)
+    asked = request_of(call, question, body.strategy, settings, history, body.wanted)
     if body.stream:
-        run = Run(call, question, body.strategy, how)
+        run = Run(call, asked)
         await call.attend(run.begin())
         return EventStream(_events(run), call.cancel.set)
-    return JSONResponse(await call.work(lambda: trace_record(run_to_end(call, question, body.strategy, how))))
+    return JSONResponse(await call.work(lambda: trace_record(run_to_end(call, asked))))
 
 
 async def _events(run: Run) -> AsyncIterator[str]:

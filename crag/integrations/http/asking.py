@@ -10,6 +10,7 @@ from starlette.requests import Request
 from crag.core import events as ev
 from crag.core.errors import CragError, InputError
 from crag.core.exchanges import Exchange
+from crag.core.request import RunRequest
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
@@ -17,7 +18,6 @@ from crag.core.types import OutputMode
 from crag.integrations.http.problems import Problem
 from crag.integrations.http.serving import Call
 from crag.pipeline.admission import check_question
-from crag.pipeline.asking import Asking
 
 _OPENING = (
     ev.RunStarted,
@@ -34,15 +34,14 @@ _OPENING = (
 class Run:
     """One run of one request. `trace` is what is known of it so far, `ended` the error that ended it."""
 
-    def __init__(self, call: Call, question: str, strategy: str, how: Asking) -> None:
-        """`how` as `asking` makes it."""
+    def __init__(self, call: Call, request: RunRequest) -> None:
         self.trace = Trace()
         self.ended: CragError | None = None
         self._first: list[ev.Event] = []
 
         def told() -> Iterator[ev.Event]:
             call.sends_keys()
-            self.ended = yield from call.engine.ask(question, strategy, call.workspace, **how)
+            self.ended = yield from call.engine.ask(request)
 
         self._events = call.follow(told())
 
@@ -67,11 +66,21 @@ class Run:
             yield event
 
 
-def asking(call: Call, settings: Settings, history: Sequence[Exchange] = (), wanted: OutputMode = "answer") -> Asking:
-    """How the engine is asked for a request."""
-    return Asking(
+def request_of(
+    call: Call,
+    question: str,
+    strategy: str,
+    settings: Settings,
+    history: Sequence[Exchange] = (),
+    wanted: OutputMode = "answer",
+) -> RunRequest:
+    """The request to the engine that an HTTP request makes."""
+    return RunRequest(
+        question,
+        strategy,
+        call.workspace,
         settings=settings,
-        history=history,
+        history=tuple(history),
         wanted=wanted,
         cancel=call.cancel,
         via="http",
@@ -79,10 +88,10 @@ def asking(call: Call, settings: Settings, history: Sequence[Exchange] = (), wan
     )
 
 
-def run_to_end(call: Call, question: str, strategy: str, how: Asking) -> Trace:
+def run_to_end(call: Call, request: RunRequest) -> Trace:
     """The whole run. Raises as `Engine.trace`."""
     call.sends_keys()
-    return call.engine.trace(question, strategy, call.workspace, **how)
+    return call.engine.trace(request)
 
 
 def choose_settings(strategy: str, changes: Mapping[str, Any], param: str) -> Settings:

@@ -11,7 +11,7 @@ from crag.core import events as ev
 from crag.core.trace import Trace
 from crag.core.types import Answer
 from crag.export.chat import Harmless, closing, opening
-from crag.integrations.http.asking import Run, asking, choose_settings, question_of, run_to_end
+from crag.integrations.http.asking import Run, choose_settings, question_of, request_of, run_to_end
 from crag.integrations.http.chatting import ChatRequest
 from crag.integrations.http.completion import (
     ChatChunk,
@@ -41,13 +41,13 @@ async def completions(call: Call) -> Response:
     question = question_of(body.question, "messages")
     strategy = body.crag.strategy or known[body.model]
     settings = choose_settings(strategy, body.crag.settings, "crag.")
-    how = asking(call, settings, body.history())
+    asked = request_of(call, question, strategy, settings, body.history())
     if body.stream:
-        run = Run(call, question, strategy, how)
+        run = Run(call, asked)
         await call.attend(run.begin())
         quotes = call.engine.wiring(settings=settings).writer is None
         return EventStream(_chunks(run, body, quotes=quotes), call.cancel.set)
-    trace = await call.work(lambda: run_to_end(call, question, strategy, how))
+    trace = await call.work(lambda: run_to_end(call, asked))
     return JSONResponse(_whole(trace, body).model_dump(mode="json"))
 
 

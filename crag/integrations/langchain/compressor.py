@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -11,15 +11,15 @@ from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from pydantic import ConfigDict
 
+from crag.core.request import RunRequest
 from crag.core.settings import Settings
 from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.core.types import Chunk, RetrievedChunk
 from crag.engine import Engine
 from crag.integrations.langchain.documents import as_chunks
-from crag.integrations.langchain.evidence import awaited, documents_of, question_of
+from crag.integrations.langchain.evidence import documents_of, question_of, trace_async
 from crag.integrations.langchain.stores import hits_of
-from crag.pipeline.asking import Asking
 
 __all__ = ["CragCompressor"]
 
@@ -59,34 +59,37 @@ class CragCompressor(BaseDocumentCompressor):
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> Sequence[Document]:
         """Documents that answer `query`, in the order in which they were given."""
-        found, how = self._asked(documents)
+        found, request = self._request(documents)
         if not found:
             return []
-        trace = self.engine.trace(question_of(query), self.strategy, self.workspace, **how)
+        trace = self.engine.trace(replace(request, question=question_of(query)))
         return self._passing(trace, found)
 
     async def acompress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> Sequence[Document]:
         """The same for a coroutine: who stops waiting stops the run."""
-        found, how = self._asked(documents)
+        found, request = self._request(documents)
         if not found:
             return []
-        trace = await awaited(self.engine, question_of(query), self.strategy, self.workspace, **how)
+        trace = await trace_async(self.engine, replace(request, question=question_of(query)))
         return self._passing(trace, found)
 
-    def _asked(self, documents: Sequence[Document]) -> tuple[dict[str, Document], Asking]:
-        """By its chunk's id each Document that has words; and how the run over them is asked."""
+    def _request(self, documents: Sequence[Document]) -> tuple[dict[str, Document], RunRequest]:
+        """By its chunk's id each Document that has words, and the run over them, without its question."""
         found = as_chunks(documents, self.first_page)
         settings = self.settings or strategy(self.strategy).settings
-        how: Asking = {
-            "retriever": _Given([chunk for chunk, _ in found.values()]),
-            "settings": settings.changed(loop_on=(), max_rewrites=0, web_on=()),
-            "wanted": "evidence",
-            "via": "agent",
-            "client": self.client,
-        }
-        return {id: document for id, (_, document) in found.items()}, how
+        request = RunRequest(
+            "",
+            self.strategy,
+            self.workspace,
+            retriever=_Given([chunk for chunk, _ in found.values()]),
+            settings=settings.changed(loop_on=(), max_rewrites=0, web_on=()),
+            wanted="evidence",
+            via="agent",
+            client=self.client,
+        )
+        return {id: document for id, (_, document) in found.items()}, request
 
     def _passing(self, trace: Trace, found: dict[str, Document]) -> list[Document]:
         """What the run keeps, without the Documents whose own score is INCORRECT; where that was doubted, with them."""

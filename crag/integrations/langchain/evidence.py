@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any, Unpack
+from dataclasses import asdict, replace
+from typing import Any
 
 from langchain_core.documents import Document
 
 from crag.core.errors import CragError, QuestionError
 from crag.core.events import Event
+from crag.core.request import RunRequest
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Grade, Strip, WebPage
 from crag.engine import Engine
-from crag.pipeline.asking import Asking
 from crag.pipeline.following import follow_run
 from crag.text.injection import detect_injection, mask_injection
 
-__all__ = ["awaited", "documents_of", "question_of"]
+__all__ = ["documents_of", "question_of", "trace_async"]
 
 
 def question_of(query: object) -> str:
@@ -29,11 +28,10 @@ def question_of(query: object) -> str:
     return query
 
 
-async def awaited(engine: Engine, question: str, strategy: str, workspace: str | Path, **how: Unpack[Asking]) -> Trace:
-    """`Engine.trace` for a coroutine. Who stops waiting stops the run, which is stored all the same."""
-    cancel = how.get("cancel") or threading.Event()
-    how["cancel"] = cancel
-    run = engine.ask(question, strategy, workspace, **how)
+async def trace_async(engine: Engine, request: RunRequest) -> Trace:
+    """`Engine.trace` for a coroutine. Cancelling the coroutine stops the run, which is stored all the same."""
+    cancel = request.cancel or threading.Event()
+    run = engine.ask(replace(request, cancel=cancel))
 
     def raising() -> Generator[Event, None, None]:
         ended: CragError | None = yield from run

@@ -20,6 +20,7 @@ from crag.core.errors import CragError, InputError
 from crag.core.events import Event
 from crag.core.exchanges import Exchange
 from crag.core.protocols import Retriever
+from crag.core.request import RunRequest
 from crag.core.settings import Settings
 from crag.core.strategies import strategy as strategy_named
 from crag.core.trace import Trace
@@ -141,16 +142,18 @@ class Retrieval:
         def events() -> Iterator[Event]:
             nonlocal error
             error = yield from self._engine.ask(
-                question,
-                self.strategy,
-                place.workspace,
-                settings=self.settings,
-                history=history,
-                retriever=place.retriever,
-                cancel=cancel,
-                wanted=self._wanted,
-                via="agent",
-                client=self._client,
+                RunRequest(
+                    question,
+                    self.strategy,
+                    place.workspace,
+                    settings=self.settings,
+                    history=history,
+                    retriever=place.retriever,
+                    cancel=cancel,
+                    wanted=self._wanted,
+                    via="agent",
+                    client=self._client,
+                )
             )
 
         trace = Trace.from_events(events())

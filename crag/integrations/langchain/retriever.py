@@ -17,12 +17,11 @@ from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, field_validator
 
 from crag.core.protocols import Retriever
+from crag.core.request import RunRequest
 from crag.core.settings import Settings
-from crag.core.strategies import strategy
 from crag.engine import Engine
-from crag.integrations.langchain.evidence import awaited, documents_of, question_of
+from crag.integrations.langchain.evidence import documents_of, question_of, trace_async
 from crag.integrations.langchain.stores import StoreRetriever, retriever_of
-from crag.pipeline.asking import Asking
 
 __all__ = ["CragRetriever"]
 
@@ -63,25 +62,31 @@ class CragRetriever(BaseRetriever):
 
     def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
         originals: dict[str, Document] = {}
-        how = self._how(originals, run_manager.get_child())
-        trace = self.engine.trace(question_of(query), self.strategy, self.workspace, **how)
+        trace = self.engine.trace(self._request(query, originals, run_manager.get_child()))
         return documents_of(trace, originals, whole=self.whole)
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun
     ) -> list[Document]:
         originals: dict[str, Document] = {}
-        how = self._how(originals, run_manager.get_sync().get_child())
-        trace = await awaited(self.engine, question_of(query), self.strategy, self.workspace, **how)
+        trace = await trace_async(self.engine, self._request(query, originals, run_manager.get_sync().get_child()))
         return documents_of(trace, originals, whole=self.whole)
 
-    def _how(self, originals: dict[str, Document], callbacks: CallbackManager) -> Asking:
-        """How a run is asked."""
-        how: Asking = {"settings": self.settings, "wanted": "evidence", "via": "agent", "client": self.client}
+    def _request(self, query: str, originals: dict[str, Document], callbacks: CallbackManager) -> RunRequest:
+        """The run for one query. `originals` gets each Document of the source by its chunk's id."""
+        request = RunRequest(
+            question_of(query),
+            self.strategy,
+            self.workspace,
+            settings=self.settings,
+            wanted="evidence",
+            via="agent",
+            client=self.client,
+        )
         if self.source is None:
-            return how
-        settings = self.settings or strategy(self.strategy).settings
-        return {**how, "retriever": self._searched(settings, originals, callbacks)}
+            return request
+        searched = self._searched(request.effective_settings, originals, callbacks)
+        return replace(request, retriever=searched)
 
     def _searched(self, settings: Settings, originals: dict[str, Document], callbacks: CallbackManager) -> Retriever:
         """What one run searches: the source, as it is trusted under these settings, remembering its Documents."""

@@ -76,7 +76,7 @@ def retriever_of(
     first_page: Literal[0, 1] = 0,
     callbacks: Callbacks = None,
 ) -> StoreRetriever:
-    """A vector store or retriever of LangChain for `Engine.ask(retriever=…)`: retrieved there, corrected here.
+    """A vector store or retriever of LangChain for `RunRequest(retriever=…)`: retrieved there, corrected here.
 
     `search_type` and `search_kwargs` as in `VectorStore.as_retriever`: a tenant's filter goes there, in the store's own
     words; without a `k` there, a run's strategy says how many. What is trusted less than `min_confidence` by its

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from crag.core import events as ev
 from crag.core.errors import CancelledError, CragError
 from crag.core.fences import fence, fence_text, quote_for_model
+from crag.core.request import RunRequest
 from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Step, Strip
@@ -49,15 +50,17 @@ async def ask(request: Request, asked: arguments.Ask) -> tuple[str, results.Aske
         where = request.where(asked.where, asked.documents, asked.tags)
         request.sends_keys()
         yield from request.engine.ask(
-            asked.question,
-            named,
-            request.workspace,
-            settings=settings.changed(where=where) if where else settings,
-            history=leading_to(asked.after, library.runs.trace) if asked.after else (),
-            cancel=cancel,
-            wanted=asked.wanted,
-            via="mcp",
-            client=request.client,
+            RunRequest(
+                asked.question,
+                named,
+                request.workspace,
+                settings=settings.changed(where=where) if where else settings,
+                history=leading_to(asked.after, library.runs.trace) if asked.after else (),
+                cancel=cancel,
+                wanted=asked.wanted,
+                via="mcp",
+                client=request.client,
+            )
         )
 
     async with aclosing(request.follow(begin)) as events:

@@ -12,6 +12,7 @@ import pytest
 
 from crag.admin.idle import Idle, Life, judge_idle
 from crag.core.errors import StorageError
+from crag.core.request import RunRequest
 from crag.engine import Engine
 from crag.storage.private import name_of
 from tests.admin.limits.conftest import StillClock
@@ -75,7 +76,7 @@ def test_using_it_takes_the_date_away(mine: tuple[Engine, str, Hours]) -> None:
     engine, workspace, hours = mine
     hours.pass_by(38)
     assert engine.teams.idle.ends(workspace)
-    assert engine.trace("How long did hiring take in 2019?", workspace=workspace).answer
+    assert engine.trace(RunRequest("How long did hiring take in 2019?", workspace=workspace)).answer
     assert engine.teams.idle.ends(workspace) is None
     hours.pass_by(29)
     assert engine.teams.idle.ends(workspace) is None and engine.private_libraries.holds(workspace)

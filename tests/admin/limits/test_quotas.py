@@ -18,6 +18,7 @@ from crag.admin.usage_store import Refused, Reserved, UsageStore, Want
 from crag.core.errors import DayLimitError, NotFoundError, QuotaError, StorageError
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound
 from crag.core.keys import Keys
+from crag.core.request import RunRequest
 from crag.engine import Engine
 from crag.providers.prices import Price
 from tests.admin.limits.conftest import StillClock
@@ -98,13 +99,13 @@ def test_a_day_s_calls_that_are_used_up_leave_the_parts_of_this_machine(engine_w
             llm="openai-compatible", llm_base_url=server.address, llm_model="ok", library_calls_day=2, writer="llm"
         )
         keys = Keys(llm=SecretStr(KEY))
-        traces = [engine.trace(QUESTION, keys=keys) for _ in range(4)]
+        traces = [engine.trace(RunRequest(QUESTION, keys=keys)) for _ in range(4)]
         assert [len(each.calls) for each in traces] == [1, 1, 0, 0] and len(server.seen) == 2, "never one more"
         [said] = traces[2].failures
         assert said.cause == "This workspace's limit of 2 outside calls a day is reached." and not said.fatal
         assert said.step == "answer" and traces[2].answer and traces[2].answer.instead_of
         clock.now += timedelta(hours=6)
-        assert engine.trace(QUESTION, keys=keys).calls, "it is tomorrow"
+        assert engine.trace(RunRequest(QUESTION, keys=keys)).calls, "it is tomorrow"
 
 
 def test_prices_that_are_changed_hold_from_the_next_purse_on(engine_with: Make) -> None:

@@ -32,6 +32,7 @@ from crag.core.errors import (
     SettingsError,
     StorageError,
 )
+from crag.core.request import RunRequest
 from crag.core.strategies import strategy
 from crag.core.types import Action
 from crag.engine import Engine
@@ -231,7 +232,7 @@ def test_a_run_stored_without_its_result_is_measured_and_not_asked_again(engine:
     begun = next(events)
     events.close()
     run_id = f"{begun.evaluation}-1"
-    list(engine.ask(questions_for(2).questions[0].question, "balanced", run_id=run_id))
+    list(engine.ask(RunRequest(questions_for(2).questions[0].question, "balanced", run_id=run_id)))
     before = engine.library().runs.trace(run_id)
     list(evaluate(engine, id, "balanced"))
     assert engine.library().runs.trace(run_id) == before

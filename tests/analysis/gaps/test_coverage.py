@@ -8,6 +8,7 @@ from crag.analysis.gaps.coverage import Gap, found_pages, gaps
 from crag.analysis.gaps.keeping import cited_pages, keep
 from crag.analysis.monitoring import figures
 from crag.analysis.monitoring.choice import Choice, behind, choose_runs
+from crag.core.request import RunRequest
 from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.core.types import Action
@@ -21,7 +22,7 @@ OTHER = "Which river is the longest of all?"
 
 def ask(engine: Engine, question: str, name: str = "balanced", run_id: str | None = None, **changes: object) -> Trace:
     settings = strategy(name).settings.changed(**changes)
-    return Trace.from_events(engine.ask(question, name, settings=settings, run_id=run_id))
+    return Trace.from_events(engine.ask(RunRequest(question, name, settings=settings, run_id=run_id)))
 
 
 def found(engine: Engine) -> list[Gap]:
@@ -62,7 +63,7 @@ def test_what_says_nothing_of_the_whole_library_is_no_gap(engine: Engine) -> Non
     ask(engine, MOON, "plain-rag")
     ask(engine, MOON, run_id="0123456789abcdef-0-0")
     elsewhere = FixedRetriever(chunks=[chunk_of("Nothing of the kind.", name="of another store")])
-    assert engine.trace(MOON, retriever=elsewhere).action == Action.INCORRECT
+    assert engine.trace(RunRequest(MOON, retriever=elsewhere)).action == Action.INCORRECT
     assert found(engine) == []
     ask(engine, MOON)
     ask(engine, MOON, forced="CORRECT")
@@ -83,6 +84,6 @@ def test_a_question_without_an_answer_is_a_gap_whatever_the_action_here_and_on_m
 
 
 def test_what_a_program_asked_in_vain_is_a_gap_that_says_so(engine: Engine) -> None:
-    engine.trace(MOON, wanted="evidence", via="agent")
-    engine.trace(MOON, via="mcp")
+    engine.trace(RunRequest(MOON, wanted="evidence", via="agent"))
+    engine.trace(RunRequest(MOON, via="mcp"))
     assert [(gap.asked, gap.vias) for gap in found(engine)] == [(2, ("mcp", "agent"))]

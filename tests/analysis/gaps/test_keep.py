@@ -10,6 +10,7 @@ import pytest
 
 from crag.analysis.gaps.keeping import KeptPage, in_library, keep, pages_named, used_pages, verify
 from crag.core.errors import CancelledError, EmptyError, InputError, NotFoundError
+from crag.core.request import RunRequest
 from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.core.types import Action, WebPage
@@ -21,7 +22,7 @@ QUESTION = "How long does the moon take to circle the earth?"
 
 def ask(engine: Engine, **changes: object) -> Trace:
     settings = strategy("balanced").settings.changed(**changes)
-    return Trace.from_events(engine.ask(QUESTION, settings=settings))
+    return Trace.from_events(engine.ask(RunRequest(QUESTION, settings=settings)))
 
 
 def kept(engine: Engine, page: WebPage, question: str = QUESTION, **more: Any) -> KeptPage:

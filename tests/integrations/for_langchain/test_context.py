@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from crag.core.request import RunRequest
 from crag.core.strategies import strategy
 from crag.core.types import Chunk
 from crag.engine import Engine
@@ -17,7 +18,7 @@ QUESTION = "How long did hiring take in 2019?"
 def told(engine: Engine, chunks: list[Chunk], name: str = "plain-rag", **changes: object) -> str:
     settings = strategy(name).settings.changed(**changes)
     found = FixedRetriever(chunks=chunks)
-    trace = engine.trace(QUESTION, name, settings=settings, retriever=found, wanted="evidence")
+    trace = engine.trace(RunRequest(QUESTION, name, settings=settings, retriever=found, wanted="evidence"))
     numbers = [each["number"] for each in sources_of(trace, evidence(trace))]
     said = context(trace)
     assert numbers == [n for n in range(1, 50) if f'<source number="{n}"' in said]

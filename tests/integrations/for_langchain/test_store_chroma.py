@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from crag.core.errors import RetrieverError
+from crag.core.request import RunRequest
 from crag.engine import Engine
 from crag.integrations.langchain.embeddings import CragEmbeddings
 from crag.integrations.langchain.stores import retriever_of
@@ -60,7 +61,7 @@ def test_a_run_over_chroma(engine: Engine) -> None:
     holds_of_a_run(engine, store, {"filter": {"tenant": "one"}})
 
     with pytest.raises(RetrieverError, match=r"Chroma failed"):
-        engine.trace(QUESTION, retriever=retriever_of(store, search_kwargs={"filter": {"$no": "filter"}}))
+        engine.trace(RunRequest(QUESTION, retriever=retriever_of(store, search_kwargs={"filter": {"$no": "filter"}})))
     client.delete_collection("reports")
     with pytest.raises(RetrieverError, match=r"Chroma failed"):
-        engine.trace(QUESTION, retriever=retriever_of(store))
+        engine.trace(RunRequest(QUESTION, retriever=retriever_of(store)))

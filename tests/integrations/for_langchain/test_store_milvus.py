@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from crag.core.errors import RetrieverError
+from crag.core.request import RunRequest
 from crag.engine import Engine
 from crag.integrations.langchain.embeddings import CragEmbeddings
 from crag.integrations.langchain.stores import retriever_of
@@ -36,6 +37,6 @@ def test_a_run_over_milvus(engine: Engine, tmp_path: Path) -> None:
     try:
         holds_of_a_run(engine, store, {"expr": 'tenant == "one"'})
         with pytest.raises(RetrieverError, match=r"Milvus failed"):
-            engine.trace(QUESTION, retriever=retriever_of(store, search_kwargs={"expr": "tenant === ("}))
+            engine.trace(RunRequest(QUESTION, retriever=retriever_of(store, search_kwargs={"expr": "tenant === ("})))
     finally:
         store.client.close()

@@ -13,6 +13,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from crag.core.config import AppConfig
 from crag.core.errors import EmptyLibraryError, RetrieverError, SettingsError
+from crag.core.request import RunRequest
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Action
 from crag.engine import Engine
@@ -54,7 +55,7 @@ def test_a_run_over_a_store(engine: Engine, store: InMemoryVectorStore) -> None:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_every_strategy_corrects_a_store(engine: Engine, store: InMemoryVectorStore, strategy: str) -> None:
-    trace = engine.trace(QUESTION, strategy, retriever=retriever_of(store), wanted="evidence", via="agent")
+    trace = engine.trace(RunRequest(QUESTION, strategy, retriever=retriever_of(store), wanted="evidence", via="agent"))
     assert engine.library().runs.trace(trace.run_id) == trace and trace.failures == ()
 
 
@@ -86,7 +87,7 @@ def test_more_are_looked_at_where_some_may_be_left_out(engine: Engine) -> None:
 @pytest.mark.parametrize("given", [ValueError("password=hunter2"), TimeoutError("/srv/secret"), None, "text", ["text"]])
 def test_whatever_a_store_does_ends_the_run_in_clear_words(engine: Engine, given: object) -> None:
     with pytest.raises(RetrieverError, match=r"Listed (failed|gave something else)") as caught:
-        engine.trace(QUESTION, retriever=retriever_of(Listed(given=given)), via="agent")
+        engine.trace(RunRequest(QUESTION, retriever=retriever_of(Listed(given=given)), via="agent"))
     assert "hunter2" not in str(caught.value) and "/srv" not in str(caught.value)
     assert caught.value.__cause__ is (given if isinstance(given, Exception) else None)
     (run,) = engine.library().runs.latest()
@@ -96,17 +97,19 @@ def test_whatever_a_store_does_ends_the_run_in_clear_words(engine: Engine, given
 
 def test_an_error_of_ours_stays_itself(engine: Engine) -> None:
     with pytest.raises(EmptyLibraryError, match="Nothing here"):
-        engine.trace(QUESTION, retriever=retriever_of(Listed(given=EmptyLibraryError("Nothing here."))))
+        engine.trace(RunRequest(QUESTION, retriever=retriever_of(Listed(given=EmptyLibraryError("Nothing here.")))))
 
 
 @pytest.mark.parametrize("given", [[], [Document(" ")]])
 def test_a_store_that_finds_nothing_ends_in_an_answer_that_says_so(engine: Engine, given: list[Document]) -> None:
-    trace = engine.trace(QUESTION, retriever=retriever_of(Listed(given=given)))
+    trace = engine.trace(RunRequest(QUESTION, retriever=retriever_of(Listed(given=given))))
     assert trace.action is Action.INCORRECT and trace.answer is not None and trace.answer.abstained
 
 
 def test_a_document_of_a_million_letters_is_corrected(engine: Engine) -> None:
-    trace = engine.trace(QUESTION, retriever=retriever_of(Listed(given=[Document("Hiring took long. " * 60_000)])))
+    trace = engine.trace(
+        RunRequest(QUESTION, retriever=retriever_of(Listed(given=[Document("Hiring took long. " * 60_000)])))
+    )
     assert trace.action is Action.CORRECT
 
 
@@ -145,8 +148,8 @@ def test_the_library_and_a_store_of_the_same_texts_lead_to_the_same_action(tmp_p
     store.add_texts(TEXTS)
     actions = set()
     for question in (QUESTION, "Who painted the ceiling?", "What did the survey of employees find?"):
-        own = engine.trace(question, wanted="evidence")
-        theirs = engine.trace(question, wanted="evidence", retriever=retriever_of(store))
+        own = engine.trace(RunRequest(question, wanted="evidence"))
+        theirs = engine.trace(RunRequest(question, wanted="evidence", retriever=retriever_of(store)))
         assert theirs.action is own.action is not None
         graded = [
             {found.chunk.text: each.round.grades[found.chunk.id].score for found in each.round.chunks}
