@@ -83,7 +83,6 @@ class Move:
     def libraries(
         self,
         *,
-        anew: bool = False,
         watch: Callable[[str, str, int, int], object] = lambda workspace, table, done, of: None,
         cancel: threading.Event | None = None,
     ) -> Iterator[Moved]:
@@ -95,7 +94,7 @@ class Move:
         for name, source, target in self._pairs():
             copy = None
             try:
-                copy = copy_library(source, target, anew=anew, watch=partial(watch, name), cancel=cancel)
+                copy = copy_library(source, target, watch=partial(watch, name), cancel=cancel)
                 yield Moved(workspace=name, copy=copy, index=self._filled(name, target) if copy.whole else None)
             except CancelledError:
                 raise

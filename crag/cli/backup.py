@@ -6,17 +6,16 @@ The file holds what private addresses are signed with: it is as secret as the da
 from __future__ import annotations
 
 import argparse
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crag.cli.options import interruptible
 from crag.cli.output import Output, plain
 from crag.core.config import AppConfig
-from crag.core.errors import SettingsError
+from crag.core.errors import InputError, NotFoundError, SettingsError
 
 if TYPE_CHECKING:
-    from crag.admin.backup.taking import Taken
+    from crag.admin.backup.create import Created
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="source",
         default="",
         metavar="PLACE",
-        help="a data folder, `database` (of CRAG_DATABASE_URL) or env:NAME (of a variable); default: the app's own",
+        help="a data folder (default: the app's own)",
     )
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--workspace", metavar="NAME", help="this library alone, without people and settings")
@@ -52,15 +51,14 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise SettingsError("--keep can't be below 0.")
     if options.verify is not None:
         return _verify(options.verify, output)
-    config = AppConfig.from_environment()
-    from crag.admin.backup.home import home_of  # only now: it loads SQLAlchemy and the index
-    from crag.admin.backup.sources import source_of
-    from crag.admin.backup.taking import take_backup
+    data = data_folder(options.source)
+    if not (data / "workspaces").is_dir():
+        raise NotFoundError(f"There is no data folder {data}, with a folder workspaces.", "Name another by --from.")
+    from crag.admin.backup.create import create_backup  # only now: it loads SQLAlchemy
 
-    with interruptible() as cancel, ExitStack() as stack:
-        home = home_of(options.source, config, stack, there=True)
-        made = take_backup(
-            source_of(home, config.data),
+    with interruptible() as cancel:
+        made = create_backup(
+            data,
             options.target,
             workspace=options.workspace,
             keep=options.keep,
@@ -69,6 +67,17 @@ def run(options: argparse.Namespace, output: Output) -> int:
         )
     _show(made, output)
     return 1 if made.contents.left_out else 0
+
+
+def data_folder(said: str) -> Path:
+    """The data folder that is meant; by default the app's own. Raises InputError where the app uses a database."""
+    config = AppConfig.from_environment()
+    if not said and config.database_url:
+        raise InputError(
+            "The libraries are in a PostgreSQL database.",
+            "Use pg_dump and pg_restore, or copy the libraries to a folder: crag copy --all.",
+        )
+    return Path(said) if said else config.data
 
 
 def _verify(file: Path, output: Output) -> int:
@@ -83,7 +92,7 @@ def _verify(file: Path, output: Output) -> int:
     return 0
 
 
-def _show(made: Taken, output: Output) -> None:
+def _show(made: Created, output: Output) -> None:
     contents = made.contents
     if output.json:
         output.record(

@@ -46,9 +46,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the chunk index of the copy; milvus: at CRAG_MILVUS_URI, with CRAG_MILVUS_TOKEN "
         "(default: that of CRAG_INDEX, or embedded)",
     )
-    parser.add_argument(
-        "--anew", action="store_true", help="throw away what a copy that was cut short has left, and begin again"
-    )
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
@@ -64,7 +61,6 @@ def run(options: argparse.Namespace, output: Output) -> int:
             _show_kept(move.kept(), output)
         code = 0
         for moved in move.libraries(
-            anew=options.anew,
             watch=lambda name, table, done, of: output.progress(f"{name}: {done:,} of {of:,} {table}"),
             cancel=cancel,
         ):
@@ -90,8 +86,6 @@ def _show(moved: Moved, output: Output) -> None:
         return
     name = plain(moved.workspace)
     if moved.copy is not None:
-        if moved.copy.changed:
-            output.line(f"{name}: the source changed, so these were copied anew: {', '.join(moved.copy.changed)}")
         output.line(f"{name}: {_status(moved)}")
         output.line(f"  {'table':<14}{'source':>12}{'target':>12}")
         for each in moved.copy.tables:
@@ -123,10 +117,6 @@ def _record(moved: Moved) -> dict[str, Any]:
         "workspace": moved.workspace,
         "status": _status(moved).partition(":")[0],
         **({"error": error.message, "remedy": error.remedy} if error else {}),
-        **(
-            {"resumed": copy.resumed, "changed": copy.changed, "tables": [asdict(each) for each in copy.tables]}
-            if copy
-            else {}
-        ),
+        **({"tables": [asdict(each) for each in copy.tables]} if copy else {}),
         **({"index": {"missing": len(index.missing), "foreign": len(index.foreign)}} if index is not None else {}),
     }

@@ -6,26 +6,18 @@ What is there is put aside, not removed, and `--undo` brings it back.
 from __future__ import annotations
 
 import argparse
-from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from crag.cli.backup import data_folder
 from crag.cli.options import interruptible
 from crag.cli.output import Output, plain
-from crag.core.config import AppConfig
 from crag.core.errors import SettingsError
-
-if TYPE_CHECKING:
-    from crag.admin.backup.restoring import Restored
-    from crag.admin.backup.targets import Target
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        f"{parser.description} The file is verified first, every row is compared at the end, and until then nothing is "
-        "touched. Stop the app before; a single library that is not there yet may be added while it runs. Cut short? "
-        "Give the same command again."
+        f"{parser.description} The file is verified first, and until all of it is unpacked and checked, nothing is "
+        "touched. Stop the app before; a single library that is not there yet may be added while it runs."
     )
     parser.add_argument("backup", nargs="?", type=Path, metavar="BACKUP", help="the file that crag backup has made")
     parser.add_argument(
@@ -33,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="target",
         default="",
         metavar="PLACE",
-        help="a data folder, `database` (of CRAG_DATABASE_URL) or env:NAME (of a variable); default: the app's own",
+        help="a data folder (default: the app's own)",
     )
     parser.add_argument("--workspace", metavar="NAME", help="this library alone")
     parser.add_argument("--as", dest="called", metavar="NAME", help="with --workspace: under this name")
@@ -43,69 +35,57 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """0 where all was restored and its index fits; 1 where it was refused or failed: then all is as it was."""
+    """0 where all was restored; 1 where it was refused or failed: then all is as it was."""
     if (options.backup is None) != options.undo or (options.undo and (options.list or options.workspace)):
         raise SettingsError("Say which backup is restored, or --undo.", "Name the file that crag backup has made.")
     if options.called and not options.workspace:
         raise SettingsError("--as gives one library a name.", "Name the one in the backup by --workspace.")
     if options.list:
         return _list_contents(options.backup, output)
-    config = AppConfig.from_environment()
-    from crag.admin.backup.home import home_of  # only now: it loads SQLAlchemy and the index
-    from crag.admin.backup.restoring import put_back, refusals
-    from crag.admin.backup.targets import target_of
+    data = data_folder(options.target)
+    from crag.admin.backup.restore import audit_refusals, undo_restore  # only now: it loads SQLAlchemy
 
-    with ExitStack() as stack:
-        target = target_of(home_of(options.target, config, stack, there=False), config)
-        what = "undone" if options.undo else options.backup.name
-        with refusals(target, what):
-            if not options.undo:
-                return _restore(options, target, output)
-            aside = put_back(target)
+    what = "undone" if options.undo else options.backup.name
+    with audit_refusals(data, what):
+        if not options.undo:
+            return _restore(options, data, output)
+        aside = undo_restore(data)
     if output.json:
-        output.record({"status": "undone", "aside": aside})
+        output.record({"status": "undone", "aside": aside.name if aside else ""})
     else:
-        output.line("The latest restore was undone" + (f"; what was there lies in {aside}" if aside else ""))
+        output.line("The latest restore was undone" + (f"; what was there lies in {aside.name}" if aside else ""))
     return 0
 
 
-def _restore(options: argparse.Namespace, target: Target, output: Output) -> int:
+def _restore(options: argparse.Namespace, data: Path, output: Output) -> int:
     from crag.admin.backup.archive import Archive
-    from crag.admin.backup.restoring import Restore
+    from crag.admin.backup.restore import restore_backup
 
-    code = 0
     with interruptible() as cancel, Archive(options.backup) as archive:
-        restore = Restore(archive, target, workspace=options.workspace, called=options.called, replace=options.replace)
-        for each in restore.libraries(lambda what, done, of: output.progress(f"{what}: {done:,} of {of:,}"), cancel):
-            _show(each, output)
-            code = 1 if each.index else code
-        models = archive.contents.models
+        restored = restore_backup(
+            archive,
+            data,
+            workspace=options.workspace,
+            called=options.called,
+            replace=options.replace,
+            watch=lambda what, done, of: output.progress(f"{what}: {done:,} of {of:,}"),
+            cancel=cancel,
+        )
+    aside = restored.aside.name if restored.aside else ""
     if output.json:
-        output.record({"status": "restored", "aside": restore.aside, "models": models})
-        return code
-    output.line(
-        "All of it is in its place" + (f"; what was there before lies in {restore.aside}" if restore.aside else "")
-    )
-    if restore.aside:
+        for name, stored in restored.libraries.items():
+            output.record({**stored.model_dump(), "workspace": name})
+        output.record({"status": "restored", "aside": aside, "models": restored.models})
+        return 0
+    for name, stored in restored.libraries.items():
+        said = f"{stored.documents:,} documents, {stored.chunks:,} chunks, {stored.runs:,} runs"
+        output.line(f"{plain(name)}: {said}; the index is made when it is first asked")
+    output.line("All of it is in its place" + (f"; what was there before lies in {aside}" if aside else ""))
+    if aside:
         output.note("restore --undo brings that back; delete it when the new state is right")
-    if models:
-        output.note(f"not in the backup: {', '.join(map(plain, models))}")
-    return code
-
-
-def _show(each: Restored, output: Output) -> None:
-    missing, foreign = (len(each.index.missing), len(each.index.foreign)) if each.index is not None else (0, 0)
-    if output.json:
-        tables = [asdict(table) for table in each.copy.tables]
-        index = {} if each.index is None else {"index": {"missing": missing, "foreign": foreign}}
-        output.record({"workspace": each.workspace, "tables": tables, **index})
-        return
-    rows = {table.table: table.target for table in each.copy.tables}
-    index_said = "made by each app server when it is first asked"
-    if each.index is not None:
-        index_said = f"{missing} chunks are missing in it" if each.index else "fits the records"
-    said = f"{rows['documents']:,} documents, {rows['chunks']:,} chunks, {rows['runs']:,} runs: every row compared"
-    output.line(f"{plain(each.workspace)}: {said}; index: {index_said}")
+    if restored.models:
+        output.note(f"not in the backup: {', '.join(map(plain, restored.models))}")
+    return 0
 
 
 def _list_contents(file: Path, output: Output) -> int:
@@ -117,7 +97,7 @@ def _list_contents(file: Path, output: Output) -> int:
         output.record(contents.model_dump())
         return 0
     whole = "all that was stored" if contents.whole else "one library"
-    output.line(f"{whole}, made at {plain(contents.made_at)} by version {plain(contents.program)} from {contents.kind}")
+    output.line(f"{whole}, made at {plain(contents.made_at)} by version {plain(contents.program)}")
     output.line(f"{'library':<44}{'documents':>12}{'chunks':>12}{'runs':>10}{'bytes':>16}")
     for each in contents.libraries:
         counts = f"{each.documents:>12,}{each.chunks:>12,}{each.runs:>10,}{each.size:>16,}"

@@ -1,22 +1,16 @@
-"""A process that takes one backup after another, or restores one and waits, until it is killed.
+"""A process that creates one backup after another, or restores one and waits, until it is killed.
 
-Arguments: "backup" and a folder, or "restore" and a backup; then the place, a data folder or the address of a database,
-where what is there is replaced; then the data folder that the program works with. Prints a line as each begins, and one
-when it has ended.
+Arguments: "backup" and a folder, or "restore" and a backup; then a data folder, where a restore replaces what is there.
+Prints a line as each begins, and one when it has ended.
 """
 
 import itertools
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 
 from crag.admin.backup.archive import Archive
-from crag.admin.backup.home import home_of
-from crag.admin.backup.restoring import Restore
-from crag.admin.backup.sources import source_of
-from crag.admin.backup.taking import take_backup
-from crag.admin.backup.targets import target_of
-from crag.core.config import AppConfig
+from crag.admin.backup.create import create_backup
+from crag.admin.backup.restore import restore_backup
 
 
 def say(word: str) -> None:
@@ -24,20 +18,17 @@ def say(word: str) -> None:
     sys.stdout.flush()
 
 
-def main(what: str, file: str, place: str, data: str) -> None:
-    config = AppConfig.from_environment({}, data=data)
-    with ExitStack() as stack:
-        home = home_of(place, config, stack, there=False)
-        for number in itertools.count():
-            say("begun")
-            if what == "backup":
-                take_backup(source_of(home, config.data), Path(file))
-            else:
-                with Archive(Path(file)) as archive:
-                    list(Restore(archive, target_of(home, config), replace=True).libraries())
-                say("ended")
-                sys.stdin.read()
-            say(f"ended {number}")
+def main(what: str, file: str, data: str) -> None:
+    for number in itertools.count():
+        say("begun")
+        if what == "backup":
+            create_backup(Path(data), Path(file))
+        else:
+            with Archive(Path(file)) as archive:
+                restore_backup(archive, Path(data), replace=True)
+            say("ended")
+            sys.stdin.read()
+        say(f"ended {number}")
 
 
 if __name__ == "__main__":

@@ -1,51 +1,44 @@
-"""Places that hold everything a program stores, in data folders and a database, and what is done with them."""
+"""Data folders that hold everything a program stores, and what is done with them."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 
 from crag.admin.audit import AuditLog, Entry
 from crag.admin.backup.archive import Archive
-from crag.admin.backup.home import home_of
-from crag.admin.backup.restoring import Restore, Restored
-from crag.admin.backup.sources import source_of
-from crag.admin.backup.taking import Taken, take_backup
-from crag.admin.backup.targets import Target, target_of
+from crag.admin.backup.create import Created, create_backup
+from crag.admin.backup.restore import Restored, restore_backup
+from crag.admin.store import Store
 from crag.core.config import AppConfig
-from crag.storage.places import DatabaseHome, DataFolder
+from crag.storage.places import DataFolder
 from tests.support.everything import Everything
 
 
 class World:
-    """A machine with data folders, and perhaps a database. `""` names its own data folder, `database` its database."""
+    """A machine with data folders. `""` names its own."""
 
-    def __init__(self, folder: Path, url: str) -> None:
-        self.folder, self.config = folder, AppConfig(data=folder / "data", database_url=url)
-        self.stack = ExitStack()
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.config = folder, AppConfig(data=folder / "data")
 
-    def home(self, place: str) -> DataFolder | DatabaseHome:
-        return home_of(place or str(self.config.data), self.config, self.stack, there=False)
-
-    def target(self, place: str = "") -> Target:
-        return target_of(self.home(place), self.config)
+    def data(self, place: str = "") -> Path:
+        return Path(place) if place else self.config.data
 
     def filled(self, place: str = "", label: str = "alpha") -> Everything:
-        return Everything.made(self.home(place), self.config, label)
+        return Everything.made(DataFolder(self.data(place)), self.config, label)
 
     def stored(self, place: str = "") -> dict[str, object]:
-        """All that lies at a place."""
-        return Everything.found(self.home(place), self.config)
+        """All that is stored at a place."""
+        return Everything.found(DataFolder(self.data(place)), self.config)
 
-    def backup(self, place: str = "", to: str = "backups", **more: object) -> Taken:
-        return take_backup(source_of(self.home(place), self.config.data), self.folder / to, **more)  # type: ignore[arg-type]
+    def backup(self, place: str = "", to: str = "backups", **more: object) -> Created:
+        return create_backup(self.data(place), self.folder / to, **more)  # type: ignore[arg-type]
 
-    def restore(self, file: Path, place: str = "", **more: object) -> tuple[list[Restored], str]:
+    def restore(self, file: Path, place: str = "", **more: object) -> Restored:
         with Archive(file) as archive:
-            restore = Restore(archive, self.target(place), **more)  # type: ignore[arg-type]
-            return list(restore.libraries()), restore.aside
+            return restore_backup(archive, self.data(place), **more)  # type: ignore[arg-type]
 
     def noted(self, place: str = "") -> list[Entry]:
-        """What the audit log says of backing up and restoring, newest first."""
-        with closing(self.target(place).teams) as store:
+        """The entries of the audit log about backups and restores, newest first."""
+        with closing(Store(self.data(place))) as store:
             return [entry for entry in AuditLog(store).entries() if entry.act in ("backup", "restore")]

@@ -1,4 +1,4 @@
-"""A process that copies a library until it is killed, in small steps, each told in a line once it is done.
+"""A process that copies a library until it is killed, with a line for each step.
 
 Arguments: the folder and the database of the source, those of the target (no database: it is in the folder).
 """
@@ -6,7 +6,7 @@ Arguments: the folder and the database of the source, those of the target (no da
 import sys
 from pathlib import Path
 
-from crag.storage.copying import TABLES, copy_library
+from crag.storage.copying import copy_library
 from crag.storage.places import FolderPlace, Place, ServerPlace
 from crag.storage.records import server_at
 
@@ -21,8 +21,7 @@ def main(source: str, source_url: str, target: str, target_url: str) -> None:
         sys.stdout.write(f"{table} {done} {of}\n")
         sys.stdout.flush()
 
-    few = {table.name: 3 for table in TABLES}
-    copy_library(place(source, source_url), place(target, target_url), watch=tell, rows=few)
+    copy_library(place(source, source_url), place(target, target_url), watch=tell)
 
 
 if __name__ == "__main__":

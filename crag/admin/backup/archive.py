@@ -81,14 +81,13 @@ class LeftOut(_Said):
 class Contents(_Said):
     """What a backup says of itself.
 
-    `whole`: all libraries were to be in it, and beside them what belongs to none. `kind`: where they lay. `models`: the
-    names of the model files beside them, which are not in it.
+    `whole`: all libraries were to be in it, and beside them what belongs to none. `models`: the names of the model
+    files beside them, which are not in it.
     """
 
     format: Literal[1] = 1
     program: str
     made_at: str
-    kind: Literal["files", "database"]
     whole: bool
     libraries: tuple[Stored, ...]
     teams: int

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from crag.admin.backup.archive import Archive
-from crag.admin.backup.restoring import put_back
+from crag.admin.backup.restore import undo_restore
 from crag.core.config import AppConfig
 from crag.storage import swapping
 from crag.storage.data_dir_lock import DataDirLock
@@ -32,7 +32,7 @@ from tests.support.sizes import sized
 pytestmark = pytest.mark.slow
 
 KILLS = 25
-"""For each of two places, backing up and restoring."""
+"""Of backing up and of restoring, each."""
 
 
 def killed(seconds: float, *arguments: object) -> float:
@@ -61,57 +61,46 @@ def killed(seconds: float, *arguments: object) -> float:
     return time.perf_counter() - began
 
 
-@pytest.mark.parametrize("place", ["", pytest.param("database", marks=pytest.mark.heavy)])
-def test_a_kill_while_backing_up_leaves_whole_backups_alone(with_database: World, place: str, database: str) -> None:
-    world = with_database
-    world.filled(place)
+def test_a_kill_while_backing_up_leaves_whole_backups_alone(world: World) -> None:
+    world.filled()
     folder, data = world.folder / "backups", world.config.data
-    where = database if place else data
-    longest = killed(0, "backup", folder, where, data)
+    longest = killed(0, "backup", folder, data)
     moments = random.Random(18)
     for _ in range(sized(KILLS, 2)):
-        killed(moments.uniform(0.01, 1.5) * longest, "backup", folder, where, data)
+        killed(moments.uniform(0.01, 1.5) * longest, "backup", folder, data)
         for file in folder.glob("crag-*.zip"):
             with Archive(file) as archive:
                 archive.verify()
                 assert len(archive.contents.libraries) == 2 and not archive.contents.left_out
-    world.backup(place)
+    world.backup()
     assert {path.suffix for path in folder.iterdir()} == {".zip"}, "what was begun is gone with the next one"
 
 
-@pytest.mark.parametrize("place", ["other", pytest.param("database", marks=pytest.mark.heavy)])
-def test_a_kill_while_restoring_leaves_the_old_state_or_the_new_one(
-    with_database: World, place: str, database: str
-) -> None:
-    world = with_database
-    world.filled("")
+def test_a_kill_while_restoring_leaves_the_old_state_or_the_new_one(world: World) -> None:
+    world.filled()
     new, backup = world.stored(), world.backup().file
     data = world.folder / "other"
-    where = database if place == "database" else str(data)
+    where = str(data)
     world.filled(where, label="old")
-    with Library.open(
-        data / "workspaces" / "more", HashEmbedder(), server=getattr(world.home(where), "server", None)
-    ) as library:
+    with Library.open(data / "workspaces" / "more", HashEmbedder()) as library:
         fill(library, "more")
     old = world.stored(where)
     scratch = world.folder / "scratch"
-    World(scratch, database).filled(str(scratch / "data"))
-    longest = killed(0, "restore", backup, scratch / "data", scratch)
+    World(scratch).filled()
+    longest = killed(0, "restore", backup, scratch / "data")
     moments = random.Random(18)
     for _ in range(sized(KILLS, 2)):
-        killed(moments.uniform(0.05, 1.4) * longest, "restore", backup, where, data)
-        if place == "other":
-            use = DataDirLock(data)  # as the next program that starts
-            use.begin()
-            use.end()
+        killed(moments.uniform(0.05, 1.4) * longest, "restore", backup, data)
+        use = DataDirLock(data)  # as the next program that starts
+        use.begin()
+        use.end()
         found = world.stored(where)
         assert found in (old, new)
         if found == new:
-            put_back(world.target(where))
+            undo_restore(data)
             assert world.stored(where) == old
-    restored, aside = world.restore(backup, where, replace=True)
-    assert aside and world.stored(where) == new and all(each.copy.whole for each in restored)
-    put_back(world.target(where))
+    assert world.restore(backup, where, replace=True).aside and world.stored(where) == new
+    undo_restore(data)
     assert world.stored(where) == old
 
 
@@ -149,7 +138,7 @@ def test_a_kill_between_any_two_moves_is_finished_by_whoever_comes_next(
         else:
             swapping.finish(other)
         assert world.stored(str(other)) == new and not (other / "restoring").exists()
-        put_back(world.target(str(other)))
+        undo_restore(other)
         assert world.stored(str(other)) == old
     pytest.fail("there are more moves than were tried")
 
