@@ -29,8 +29,7 @@ from benchmarks.financebench import asked, indexed
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.questions.matching import answer_match, asked_scale
 from crag.analysis.questions.sets import Question, read_set
-from crag.core.config import AppConfig
-from crag.core.keys import Keys
+from crag.core.config import AppConfig, Keys
 from crag.core.protocols import AnswerReader
 from crag.core.settings import Settings
 from crag.engine import Engine

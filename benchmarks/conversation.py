@@ -29,13 +29,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.headline_model import serving
-from crag.core.config import AppConfig
+from crag.core.config import AppConfig, Keys
 from crag.core.errors import ProviderError
-from crag.core.exchanges import Exchange
 from crag.core.ingesting import DocumentFailed
-from crag.core.keys import Keys
 from crag.core.sample import shipped_sample
-from crag.core.types import INDEXED_AS
+from crag.core.types import INDEXED_AS, Exchange
 from crag.engine import Engine
 from crag.generation.conversation.model import LlmContextualizer
 from crag.generation.conversation.rules import RuleContextualizer

@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crag.analysis.intervals import share
 from crag.analysis.monitoring.drift import ALPHA, NEEDED, evidence_of
-from crag.analysis.monitoring.intervals import share
+from crag.core.events import events_from_jsonl
 from crag.core.runfacts import figures_of
 from crag.core.trace import Trace
-from crag.runtime.eventlog import events_from_jsonl
 
 RESULTS = Path(__file__).resolve().parent / "results"
 SEED, WEEKS = 18, 400

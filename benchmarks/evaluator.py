@@ -47,7 +47,7 @@ from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Action, Grade
 from crag.evaluation.trigger import decide
-from crag.generation.judgement_merge import SUPPORTED_FROM
+from crag.generation.judges import SUPPORTED_FROM
 from crag.models.minilm import MiniLM
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -38,10 +38,8 @@ from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Passage, Strip, WebPage
 from crag.evaluation.local import LocalEvaluator
 from crag.generation.citations import MARK
-from crag.generation.judgement_merge import SUPPORTED_FROM
-from crag.generation.judges import Judges
+from crag.generation.judges import SUPPORTED_FROM, Judges, share_of_words
 from crag.generation.llm import LlmGenerator
-from crag.generation.overlap_judge import share_of_words
 from crag.generation.verification import CitationVerifier
 from crag.models.embedders import EMBEDDERS
 from crag.providers.chat import ChatModel

@@ -31,9 +31,8 @@ from benchmarks.popqa import variant
 from crag.analysis.metrics.metrics import ResultRow, measure_run
 from crag.analysis.metrics.results import compare_results
 from crag.analysis.questions.sets import Question, read_set
-from crag.core.config import AppConfig
+from crag.core.config import AppConfig, Keys
 from crag.core.ingesting import DocumentAdded, DocumentFailed
-from crag.core.keys import Keys
 from crag.core.request import RunRequest
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace

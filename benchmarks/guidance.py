@@ -32,9 +32,8 @@ from benchmarks.evaluator_library import spread
 from benchmarks.financebench import indexed
 from benchmarks.thresholds_cases import unseen
 from crag.core import events as ev
-from crag.core.config import AppConfig
+from crag.core.config import AppConfig, Keys
 from crag.core.guidance import Suggestion
-from crag.core.keys import Keys
 from crag.core.request import RunRequest
 from crag.core.trace import Trace
 from crag.core.types import Action

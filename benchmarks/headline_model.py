@@ -23,7 +23,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import ModelFileError
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Strip, WebPage
-from crag.generation.abstention import usable_of
+from crag.generation.citations import usable_of
 from crag.pipeline.resolve import resolve_providers
 from crag.pipeline.status import problem
 from crag.providers.endpoint import OPENAI, Endpoint
@@ -164,7 +164,7 @@ def model_of(environment: Mapping[str, str]) -> Endpoint | None:
         return None
     wiring = resolve_providers(config, given_keys(environment))
     if wiring.model is None:
-        lacks = wiring.lacks("answer")
+        lacks = wiring.missing_for("answer")
         raise SystemExit(str(problem(lacks)) if lacks else "The language model of the environment can't be used.")
     return wiring.model.endpoint
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.headline_model import Said
-from crag.analysis.metrics.intervals import intervals
+from crag.analysis.intervals import intervals
 from crag.analysis.questions.matching import holds
 
 __all__ = ["ARMS", "BASE", "Journal", "Row", "accepted_in", "figures"]

@@ -50,7 +50,7 @@ def measured(store: Store, runs: int) -> dict[str, float]:
 
     def run() -> None:
         admission = quotas.run("one")
-        with admission.purse as purse:
+        with admission.daily_budget as purse:
             admission.admit()
             for _ in range(CALLS):
                 purse.take()

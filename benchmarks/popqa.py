@@ -29,8 +29,7 @@ from benchmarks.popqa_figures import Figures, Found, condition_figures, strategy
 from benchmarks.popqa_report import report
 from crag.analysis.metrics.metrics import measure_run
 from crag.core import events as ev
-from crag.core.config import AppConfig
-from crag.core.keys import Keys
+from crag.core.config import AppConfig, Keys
 from crag.core.protocols import Generator, RetrievalEvaluator
 from crag.core.request import RunRequest
 from crag.core.settings import Settings
@@ -38,7 +37,7 @@ from crag.core.strategies import STRATEGIES
 from crag.core.strategies import strategy as strategy_named
 from crag.core.trace import Trace
 from crag.core.types import INDEXED_AS, Document
-from crag.evaluation.cached import CachedEvaluator
+from crag.evaluation.grading import GradingService
 from crag.evaluation.local import LocalEvaluator
 from crag.generation.extractive import ExtractiveGenerator
 from crag.models.embedders import embedder_of
@@ -197,7 +196,7 @@ class Bench:
 
         `writer` writes the answer in place of the extractive one.
         """
-        evaluator = CachedEvaluator(self.evaluator, self.library.cache)
+        evaluator = GradingService(self.evaluator, self.library.cache)
         generator = writer or ExtractiveGenerator(evaluator)
         web = OwnPages(case)
         local = Local(evaluator=evaluator, rewriter=KeywordRewriter(), generator=generator, folder=web)

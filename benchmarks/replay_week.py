@@ -32,15 +32,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 
-from crag.core.config import AppConfig
-from crag.core.events import Event, RunStarted
-from crag.core.filters.scope import Scope, narrow_filter
-from crag.core.keys import Keys
+from crag.core.config import AppConfig, Keys
+from crag.core.events import Event, RunStarted, events_from_jsonl, events_to_jsonl
+from crag.core.filters.where import Scope, narrow_filter
 from crag.core.request import RunRequest
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.runtime.eventlog import events_from_jsonl, events_to_jsonl
 from crag.storage.library import Library
 
 ROOT = Path(__file__).resolve().parent.parent

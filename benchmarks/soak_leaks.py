@@ -25,7 +25,7 @@ from benchmarks.soak_app import engine
 from benchmarks.soak_client import Lost, Tab
 from benchmarks.soak_programs import Programs
 from benchmarks.soak_served import Supervised
-from crag.analysis.evaluation.evaluate import add_set
+from crag.analysis.evaluate import add_set
 from crag.analysis.questions.sets import Question, QuestionSet
 from crag.core.config import AppConfig
 from crag.core.request import RunRequest
@@ -167,7 +167,9 @@ def plant(data: Path, count: int) -> list[Planted]:
         library.labels.save(trace.question, first.id, "relevant")
         question = Question(id="1", question=f"What of {word}?", sources=(document.name,), pages=(1,))
         add_set(library, QuestionSet(name=f"set {word}", questions=(question,)))
-        library.begun.note(InFlightJob(id=f"up{number}", kind="upload", label="1 file", names=(f"{word}-lost.txt",)))
+        library.in_flight.note(
+            InFlightJob(id=f"up{number}", kind="upload", label="1 file", names=(f"{word}-lost.txt",))
+        )
         found.append(Planted(number=number, key=key, run=trace.run_id, document=document.id))
     made.close()
     return found

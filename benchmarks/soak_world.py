@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.soak_client import Lost, Missing, Tab
 from benchmarks.whatif import stored_run
-from crag.analysis.evaluation.evaluate import add_set
+from crag.analysis.evaluate import add_set
 from crag.analysis.questions.sets import Question, QuestionSet
 from crag.core.config import AppConfig
 from crag.engine import Engine

@@ -27,7 +27,7 @@ from typing import Any
 
 from benchmarks.overhead import ms, p95
 from benchmarks.whatif import stored_run
-from crag.analysis.evaluation.evaluate import add_set
+from crag.analysis.evaluate import add_set
 from crag.analysis.questions.sets import Question, QuestionSet
 from crag.core.config import AppConfig
 from crag.engine import Engine

@@ -25,9 +25,8 @@ from typing import TypeVar
 
 from benchmarks.overhead import PATHS as COURSES
 from benchmarks.overhead import SETTINGS, TEXTS, ms, p95, parts_of
-from crag.analysis.whatif.entries import Entry
-from crag.analysis.whatif.outcome_changes import Outcome
-from crag.analysis.whatif.stored_decisions import StoredDecisions
+from crag.analysis.whatif.entries import Entry, Outcome
+from crag.analysis.whatif.replay_plan import StoredDecisions
 from crag.analysis.whatif.whatif import WhatIf, redecide
 from crag.core import events as ev
 from crag.core.settings import Settings

@@ -11,10 +11,9 @@ from pathlib import Path
 
 from crag.admin.sharing import Teams
 from crag.core import events as ev
-from crag.core.config import AppConfig
+from crag.core.config import AppConfig, Keys
 from crag.core.errors import CragError, SettingsError
 from crag.core.ingesting import IngestEvent
-from crag.core.keys import Keys
 from crag.core.protocols import AnswerReader, Embedder, Generator, RetrievalEvaluator, Rewriter, WebSearch
 from crag.core.request import RunRequest
 from crag.core.sample import Sample, shipped_sample
@@ -41,7 +40,7 @@ from crag.retrieval.rewriting import KeywordRewriter
 from crag.runtime.circuit import Circuits
 from crag.runtime.fair_queue import FairQueue
 from crag.runtime.waiting import CLOCK, Clock
-from crag.storage.data_dir_lock import DataDirLock
+from crag.storage.data_dir import DataDirLock
 from crag.storage.library import Library
 from crag.storage.places import check_workspace_name
 from crag.storage.private import PrivateLibraries
@@ -279,8 +278,8 @@ class Engine:
         ProviderError where what is configured can't be used at all.
         """
         passages = [Passage(id=str(place), text=text) for place, text in enumerate(texts)]
-        with self.teams.quotas.purse() as purse:
-            evaluator = grader(self.config, self.keys, self.evaluator, self._clock, purse)
+        with self.teams.quotas.daily_budget() as daily_budget:
+            evaluator = grader(self.config, self.keys, self.evaluator, self._clock, daily_budget)
             grades = {grade.passage_id: grade for grade in evaluator.grade(question, passages)}
         yield from (grades[passage.id] for passage in passages)
 

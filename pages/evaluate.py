@@ -4,7 +4,7 @@ from functools import partial
 
 import streamlit as st
 
-from crag.analysis.evaluation.evaluate import evaluations
+from crag.analysis.evaluate import evaluations
 from ui.app import navigation, workspaces
 from ui.app.program import program
 from ui.app.session import Session

@@ -16,8 +16,8 @@ from onnx import numpy_helper
 
 from crag.models.e5 import E5
 from crag.models.e5 import FOLDER as E5_FOLDER
-from crag.models.files import verified_files
 from crag.models.pairing import MAX_PAIR, WordReader
+from crag.models.runtime import verified_files
 from training.minilm_graph import FourBits
 from training.samples import Reader
 from training.shipped_weights import read_encoder_weights, shipped_weights

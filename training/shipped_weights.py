@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from onnx import numpy_helper
 
 from crag.models.cross_encoder import FOLDER, MODEL_ID
-from crag.models.files import verified_files
+from crag.models.runtime import verified_files
 from training.minilm_graph import READ_OUT
 
 __all__ = ["read_encoder_weights", "shipped_weights"]

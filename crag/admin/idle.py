@@ -18,9 +18,8 @@ from typing import Literal
 from sqlalchemy import Connection, delete, insert, select
 
 from crag.admin.audit import AuditLog
-from crag.admin.overrides import Overrides
-from crag.admin.store import Store
-from crag.admin.tables import usage
+from crag.admin.quotas import Overrides
+from crag.admin.store import Store, usage
 from crag.core.config import AppConfig
 from crag.core.errors import CragError
 

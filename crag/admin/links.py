@@ -11,10 +11,9 @@ from typing import Any
 
 from sqlalchemy import Connection, func, insert, select, update
 
-from crag.admin.actors import Actor, check, refusals_noted
 from crag.admin.audit import AuditLog
-from crag.admin.store import Store
-from crag.admin.tables import links, people, workspaces
+from crag.admin.roles import Actor, check, refusals_noted
+from crag.admin.store import Store, links, people, workspaces
 from crag.core.errors import AccessError, InputError, NotFoundError
 
 __all__ = ["LONGEST", "Link", "Links"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -13,18 +14,89 @@ from typing import Any, Literal, cast
 from sqlalchemy import Connection, Row, delete, insert, or_, select, update
 
 from crag.admin.audit import AuditLog
-from crag.admin.identity import EMAIL, Identity
 from crag.admin.roles import ROLES, Role, higher
-from crag.admin.store import Store
-from crag.admin.tables import people, sign_ins
-from crag.core.config import AppConfig
+from crag.admin.store import Store, people, sign_ins
+from crag.core.config import AppConfig, ServingSettings
 from crag.core.errors import AccessError, InputError, NotFoundError, StorageError
 from crag.core.fields import meta
-from crag.core.serving_settings import ServingSettings
 from crag.storage.key_value_store import CHOSEN, IN_USE, KeyValueStore
 from crag.storage.records import server_at
 
-__all__ = ["GIVEN_ROLES", "People", "Person", "Standing", "people_of", "settings_in_use"]
+__all__ = [
+    "EMAIL",
+    "EMAIL_CLAIM",
+    "GIVEN_ROLES",
+    "Identity",
+    "People",
+    "Person",
+    "Standing",
+    "people_of",
+    "settings_in_use",
+]
+
+EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s]{1,190}")
+EMAIL_CLAIM = "email_verified"
+"""The claim of OpenID Connect by which a provider says that it has verified a person's e-mail."""
+
+_LONGEST, _GROUPS = 200, 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who somebody is, as their provider says: `subject` is one person at `issuer`, and no other ever.
+
+    `email` is verified, or empty; `unverified` is an e-mail that gives nothing. The token has been checked before.
+    """
+
+    issuer: str
+    subject: str
+    name: str = ""
+    email: str = ""
+    groups: tuple[str, ...] = ()
+    unverified: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        claims: Mapping[str, Any],
+        groups_claim: str = "groups",
+        *,
+        email_claim: str = EMAIL_CLAIM,
+        trust_email: bool = False,
+    ) -> Identity:
+        """From the claims of an ID token. Raises AccessError where they name nobody.
+
+        The e-mail counts where `email_claim` says that it is verified. `trust_email`: also where nothing is said.
+        """
+        issuer, subject = claims.get("iss"), claims.get("sub")
+        if not (isinstance(issuer, str) and issuer and isinstance(subject, str) and subject):
+            raise AccessError("The sign-in provider did not say who you are.", "Ask your administrator.")
+        email = _line(claims.get("email")).lower()
+        email = email if EMAIL.fullmatch(email) else ""
+        verified = str(claims.get(email_claim, trust_email)).lower() in ("true", "1")
+        names = (claims.get(each) for each in ("name", "preferred_username", "nickname"))
+        return cls(
+            issuer=issuer,
+            subject=subject,
+            name=next((_line(each) for each in names if _line(each)), ""),
+            email=email if verified else "",
+            groups=_groups(claims.get(groups_claim)),
+            unverified="" if verified else email,
+        )
+
+
+def _line(value: Any) -> str:
+    """What a claim says, on one line of a bounded length: providers hand on what people typed."""
+    if not isinstance(value, str):
+        return ""
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in value).split())[:_LONGEST]
+
+
+def _groups(said: Any) -> tuple[str, ...]:
+    """A list of names, or one name; of anything else none. In one order, so that they can be compared."""
+    each = [said] if isinstance(said, str) else said if isinstance(said, list) else []
+    return tuple(sorted({_line(one) for one in each[:_GROUPS] if _line(one)}))
+
 
 GIVEN_ROLES: tuple[Role, ...] = ROLES[1:]
 """What a person can be; a reader is whoever opens a link."""
@@ -96,18 +168,18 @@ class People:
             row = connection.execute(_as(issuer, subject)).one_or_none()
         return self._person(row) if row else None
 
-    def admit(self, identity: Identity, *, anew: bool = True) -> Person:
+    def admit(self, identity: Identity, *, new_sign_in: bool = True) -> Person:
         """Who signed in now: known, invited, or new and let in by the settings. What the token says is kept.
 
-        Not `anew`: this sign-in was noted before, and what a later one said counts in its place.
+        Not `new_sign_in`: this sign-in was noted before, and what a later one said counts in its place.
         Raises AccessError for who was removed, or is neither invited nor let in.
         """
         now = _now()
         found = self.of(identity.issuer, identity.subject)
-        if found is not None and not anew and identity.unverified and identity.unverified == found.email:
+        if found is not None and not new_sign_in and identity.unverified and identity.unverified == found.email:
             # Its e-mail counted by an earlier rule, or counts by a later sign-in: only a new one can tell.
             raise AccessError("Your sign-in no longer confirms your e-mail address.", "Sign in again.")
-        if found is not None and not anew:
+        if found is not None and not new_sign_in:
             identity = replace(identity, name=found.name, email=found.email, groups=found.groups)
         if found is not None and not found.removed_at and not _differs(found, identity, now):
             return self._let_in(found)

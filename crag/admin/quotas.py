@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -10,19 +11,102 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from crag.admin import told
-from crag.admin.daily_budget import DailyBudget, DailyLimits
-from crag.admin.intake import Intake
-from crag.admin.overrides import Override, Overrides
-from crag.admin.quantities import QUANTITIES, Bound, Quantity
-from crag.admin.store import Store
-from crag.admin.usage_store import SERVER, Refused, UsageStore, Want
+from sqlalchemy import delete, exists, insert, select, update
+
+from crag.admin import quantities
+from crag.admin.quantities import QUANTITIES, Bound, Quantity, decide
+from crag.admin.store import Store, limits, workspaces
+from crag.admin.usage_store import SERVER, DailyBudget, DailyLimits, Refused, UsageStore, Want
 from crag.core.config import AppConfig
-from crag.core.errors import NotFoundError, StorageError
+from crag.core.errors import CragError, InputError, NotFoundError, StorageError
 from crag.providers.prices import Price, usable
 from crag.storage.library import Library
 
-__all__ = ["Admission", "Quotas", "Standing"]
+__all__ = ["Admission", "ChangedError", "Intake", "Override", "Overrides", "Quotas", "Standing", "check_value"]
+
+_NONE = -1.0
+"""The value of a limit that was changed and is as it is configured again: its edition goes on counting."""
+
+
+class ChangedError(CragError, reason="input"):
+    """Somebody else changed the same limit meanwhile. Nothing was changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Override:
+    """A limit as it was changed last. `value` None: as it is configured. `edition` counts changes, from 1."""
+
+    value: float | None
+    edition: int
+    by: str
+    at: str
+
+
+class Overrides:
+    """The changed limits of one store. Every method raises StorageError."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def all(self) -> Mapping[tuple[str, str], Override]:
+        """By workspace ("" for the whole server) and setting."""
+        c = limits.c
+        with self._store.read() as connection:
+            rows = connection.execute(select(c.workspace, c.name, c.value, c.edition, c.changed_by, c.changed_at)).all()
+        return {
+            (workspace, name): Override(value=None if value < 0 else value, edition=edition, by=by, at=at)
+            for workspace, name, value, edition, by, at in rows
+        }
+
+    def put(self, workspace: str, name: str, value: float | None, *, seen: int, by: str) -> Override:
+        """Changes one limit, whose edition was `seen` before (0: it was never changed).
+
+        Raises ChangedError where another one is there by now, SettingsError for a value that it can't have, InputError
+        for a setting that is no limit of a workspace.
+        """
+        value = None if value is None else check_value(workspace, name, value)
+        c, at = limits.c, datetime.now(UTC).isoformat(timespec="seconds")
+        changed = {"value": _NONE if value is None else value, "changed_by": by, "changed_at": at}
+        with self._store.write() as connection:
+            there = (c.workspace == workspace) & (c.name == name)
+            found = connection.execute(select(c.value, c.edition, c.changed_by).where(there)).one_or_none()
+            if (found.edition if found else 0) != seen:
+                now = "as it is configured" if found is None or found.value < 0 else f"{found.value:,g}"
+                raise ChangedError(
+                    f"{found.changed_by if found else 'Somebody'} changed this limit meanwhile; it is {now}.",
+                    "Look at it as it is now, then change it if it is still wrong. Nothing was overwritten.",
+                )
+            if found is None:
+                connection.execute(insert(limits).values(workspace=workspace, name=name, edition=1, **changed))
+            else:
+                connection.execute(update(limits).where(there).values(edition=seen + 1, **changed))
+        return Override(value=value, edition=seen + 1, by=by, at=at)
+
+    def named(self, workspace: str) -> bool:
+        """Whether somebody made a workspace of this name."""
+        with self._store.read() as connection:
+            found = connection.scalar(select(exists().where(workspaces.c.name == workspace)))
+        return bool(found)
+
+    def forget(self, workspace: str) -> None:
+        """A workspace that is gone has no limits of its own."""
+        with self._store.write() as connection:
+            connection.execute(delete(limits).where(limits.c.workspace == workspace))
+
+
+def check_value(workspace: str, name: str, value: float) -> float:
+    """A limit's value. Raises as `Overrides.put` does."""
+    own = {each.own for each in QUANTITIES.values()}
+    every = own | {each.all for each in QUANTITIES.values() if each.all}
+    if name not in (own if workspace else every):
+        said = ", ".join(sorted(own if workspace else every))
+        raise InputError(
+            f"{name[:80]!r} is no limit {'of a workspace' if workspace else 'here'}.", f"There is: {said}."
+        )
+    whole = AppConfig.model_fields[name].annotation is int and math.isfinite(value) and value == int(value)
+    given = AppConfig.from_environment({}, **{name: int(value) if whole else value})
+    return float(given.get(name))
+
 
 _log = logging.getLogger(__name__)
 
@@ -62,7 +146,7 @@ class Admission:
     workspace: str
     party: str
     each: int
-    purse: DailyBudget
+    daily_budget: DailyBudget
 
     def admit(self) -> None:
         """One question. Raises QuotaError where it is one too many in this minute."""
@@ -144,8 +228,8 @@ class Quotas:
             Standing(
                 quantity=each,
                 counted=name not in uncounted,
-                own=Bound(whose="workspace", most=self.most(each.own, workspace), used=own.get(name, 0.0)),
-                all=Bound(whose="server", most=self.most(each.all), used=all.get(name, 0.0)) if each.all else None,
+                own=Bound(level="workspace", most=self.most(each.own, workspace), used=own.get(name, 0.0)),
+                all=Bound(level="server", most=self.most(each.all), used=all.get(name, 0.0)) if each.all else None,
                 own_change=changed.get((workspace, each.own)),
                 all_change=changed.get((SERVER, each.all)),
             )
@@ -194,10 +278,10 @@ class Quotas:
             workspace=name,
             party=party,
             each=int(self.most("library_runs_at_once", name)),
-            purse=self.purse(name),
+            daily_budget=self.daily_budget(name),
         )
 
-    def purse(self, workspace: str = SERVER) -> DailyBudget:
+    def daily_budget(self, workspace: str = SERVER) -> DailyBudget:
         """What is spent of the day's calls and dollars."""
         spendable = DailyLimits(
             calls=self._limits("calls", workspace),
@@ -222,7 +306,7 @@ class Quotas:
         want = Want(least=1, most=max(1, taken), share=_SHARE, own=own, all=all)
         outcome = self.ledger.reserve(workspace, "minute", {"questions": want})
         if isinstance(outcome, Refused):
-            raise told.too_many(outcome.what, outcome.bound, outcome.within, self.ledger.now())
+            raise quantities.too_many(outcome.what, outcome.bound, outcome.within, self.ledger.now())
         granted = int(outcome.granted["questions"])
         with self._lock:
             _, left, taken = self._ahead.get(workspace, (minute, 0, 0))
@@ -248,3 +332,86 @@ class Quotas:
         """A workspace's limit and the server's. What lies outside the data folder has none of a workspace."""
         quantity = QUANTITIES[what]
         return self.most(quantity.own, workspace) if workspace else 0.0, self.most(quantity.all)
+
+
+_BELIEVED_INTAKE = 5.0
+"""Seconds for which it is believed what the workspace holds, beside what is added here."""
+_MB = 1_000_000
+
+
+class Intake:
+    """For one thread. What others add to the same workspace within five seconds may come on top of its limit."""
+
+    def __init__(
+        self, ledger: UsageStore, workspace: str, library: Library, limits: Mapping[str, tuple[float, float]]
+    ) -> None:
+        """`limits` by quantity: the workspace's and the server's, 0 for none."""
+        self._ledger, self._workspace, self._library, self._limits = ledger, workspace, library, limits
+        self._held: dict[str, float] = {}
+        self._others: dict[str, float] = {}
+        self._looked = -_BELIEVED_INTAKE
+        self._added = False
+
+    def begin(self, size: int) -> None:
+        """A new file of so many bytes is about to be read. Raises QuotaError and RoomError."""
+        self._check("documents", 1)
+        self._check("chunks", 1)
+        wanted = {"files": 1.0, "upload_mb": size / _MB}
+        wants = {
+            what: Want(least=amount, most=amount, whole=False, own=self._limits[what][0], all=self._limits[what][1])
+            for what, amount in wanted.items()
+        }
+        if not any(want.own or want.all for want in wants.values()):
+            return
+        outcome = self._ledger.reserve(self._workspace, "hour", wants)
+        if isinstance(outcome, Refused):
+            now, amount = self._ledger.now(), wanted[outcome.what]
+            raise quantities.too_many(outcome.what, outcome.bound, outcome.within, now, amount)
+
+    def fits(self, documents: int, chunks: int) -> None:
+        """So much is about to be stored. Raises RoomError."""
+        self._check("documents", documents)
+        self._check("chunks", chunks)
+
+    def stored(self, documents: int, chunks: int) -> None:
+        """So much was stored."""
+        self._added = True
+        if self._held:
+            self._held["documents"] += documents
+            self._held["chunks"] += chunks
+
+    def end(self) -> None:
+        """Nothing more comes: what the workspace holds now is noted for the sums of all."""
+        if self._added and self._workspace != SERVER:
+            documents, chunks = self._library.size
+            self._ledger.hold(self._workspace, {"documents": documents, "chunks": chunks})
+
+    def _check(self, what: str, more: float) -> None:
+        own, all = self._limits[what]
+        if not more or not (own or all):
+            return
+        if (bound := decide(self._bounds(what), more)) is not None:
+            self._looked = -_BELIEVED_INTAKE  # something may have been deleted since
+            if (bound := decide(self._bounds(what), more)) is not None:
+                raise quantities.full(what, bound, more)
+
+    def _bounds(self, what: str) -> tuple[Bound, Bound]:
+        if time.monotonic() >= self._looked + _BELIEVED_INTAKE:
+            documents, chunks = self._library.size if self._library.made else (0, 0)
+            self._held = {"documents": documents, "chunks": chunks}
+            self._others = {each: self._elsewhere(each) for each in self._held}
+            self._looked = time.monotonic()
+        own, all = self._limits[what]
+        held = self._held[what]
+        return (
+            Bound(level="workspace", most=own, used=held),
+            Bound(level="server", most=all, used=held + self._others[what]),
+        )
+
+    def _elsewhere(self, what: str) -> float:
+        if not self._limits[what][1]:
+            return 0.0
+        try:
+            return self._ledger.held(what, besides=self._workspace)
+        except StorageError:
+            return self._others.get(what, 0.0)

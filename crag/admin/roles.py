@@ -1,10 +1,31 @@
-"""What each role may do: the one place where that is decided."""
+"""Roles, what they permit, and the principals that have them."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
 
-__all__ = ["ACTS", "ROLES", "Permission", "Role", "higher", "lower", "may"]
+from crag.core.errors import AccessError, InputError
+
+if TYPE_CHECKING:
+    from crag.admin.audit import AuditedAct, AuditLog
+
+__all__ = [
+    "ACTS",
+    "ROLES",
+    "Actor",
+    "Permission",
+    "Principal",
+    "Role",
+    "check",
+    "higher",
+    "lower",
+    "may",
+    "one_line",
+    "refusals_noted",
+]
 
 Role = Literal["reader", "viewer", "editor", "admin"]
 """From the least to the most. "reader" has no account: whoever opens a read-only link."""
@@ -30,3 +51,63 @@ def lower(one: Role, other: Role) -> Role:
 def higher(one: Role, other: Role) -> Role:
     """The one that may do more: who is let in by several ways has the best of them."""
     return max(one, other, key=ROLES.index)
+
+
+class Principal(Protocol):
+    """A person as far as it decides what they may enter. `email` is empty where nobody vouches for it."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def email(self) -> str: ...
+    @property
+    def groups(self) -> Sequence[str]: ...
+    @property
+    def role(self) -> Role: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actor:
+    """`name` as the audit log has it; `id` of the person who signed in, if one did.
+
+    `administers`: they run the whole program. `holds`: the library whose key they have, where libraries have keys.
+    """
+
+    name: str
+    id: str = ""
+    administers: bool = False
+    holds: str = ""
+
+    def manages(self, workspace: str, owner: str) -> bool:
+        """Whether they decide who may enter this workspace, whose owner has this id."""
+        return (
+            self.administers or (bool(self.id) and self.id == owner) or (bool(self.holds) and self.holds == workspace)
+        )
+
+
+def check(by: Actor, workspace: str, owner: str) -> None:
+    """Raises AccessError where somebody else than these wants to change who may enter a workspace."""
+    if not by.manages(workspace, owner):
+        raise AccessError(
+            "Only the owner of a workspace, or who administers, changes it and who may enter it.", "Ask the owner."
+        )
+
+
+@contextmanager
+def refusals_noted(audit: AuditLog, by: Actor, act: AuditedAct, workspace: str, what: str) -> Iterator[None]:
+    """Has an AccessError of the block in the audit log, after whatever the block had begun to write is undone."""
+    try:
+        yield
+    except AccessError:
+        audit.note(act, by.name, workspace=workspace, what=what, refused=True)
+        raise
+
+
+def one_line(said: str, what: str, most: int) -> str:
+    """Words that a person gave, on one line. Raises InputError for none and for more than `most` characters."""
+    line = " ".join("".join(sign if sign.isprintable() else " " for sign in said[: 4 * most]).split())
+    if not 1 <= len(line) <= most:
+        raise InputError(f"{what} has 1 to {most} characters.", "Write it anew.")
+    return line

@@ -12,11 +12,9 @@ from typing import Any, Literal, get_args
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
 
-from crag.admin.actors import Actor, Principal, check, one_line, refusals_noted
 from crag.admin.audit import AuditLog
-from crag.admin.roles import ROLES, Role, higher, lower
-from crag.admin.store import Store
-from crag.admin.tables import limits, links, members, people, usage, workspaces
+from crag.admin.roles import ROLES, Actor, Principal, Role, check, higher, lower, one_line, refusals_noted
+from crag.admin.store import Store, limits, links, members, people, usage, workspaces
 from crag.core.errors import InputError, NotFoundError
 
 __all__ = ["Kind", "Member", "Shared", "Workspace", "Workspaces", "own_name"]
@@ -369,8 +367,8 @@ def _membership(name: str, kind: str, who: str) -> Any:
 
 def _own_title(person: Principal) -> str:
     """As others read it, within the length of a title."""
-    whose = one_line(person.name or person.email or "Somebody", "A name", 500)
-    return f"{whose[: _TITLE - len(_LIBRARY)]}{_LIBRARY}"
+    owner_name = one_line(person.name or person.email or "Somebody", "A name", 500)
+    return f"{owner_name[: _TITLE - len(_LIBRARY)]}{_LIBRARY}"
 
 
 def _build_workspace(name: str, title: str, owner: str) -> Workspace:

@@ -29,10 +29,22 @@ from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Citation, InjectionSpan, SentenceCheck
 from crag.export import markdown
 from crag.export.records import event_record, trace_record
-from crag.generation.conversation.history import leading_to
-from crag.messages.advice import HEADS, about_text, against_text, headings_text, suggestion_text, web_text
-from crag.messages.remarks import disagreement_sentence, figures_sentences
-from crag.messages.verdicts import FOUND, NOTHING_SHOWN, objection_sentence
+from crag.generation.conversation.rules import leading_to
+from crag.messages.answers import (
+    FOUND,
+    HEADS,
+    NOTHING_SHOWN,
+    about_text,
+    against_text,
+    disagreement_sentence,
+    figures_sentences,
+    handed_sentence,
+    headings_text,
+    objection_sentence,
+    origin_text,
+    suggestion_text,
+    web_text,
+)
 from crag.messages.wording import (
     addressed_text,
     context_text,
@@ -47,9 +59,7 @@ from crag.messages.wording import (
     unread_sentence,
     web_origin,
 )
-from crag.providers.costs import cost_sentence
-from crag.providers.prices import table
-from crag.runtime.origins import handed_sentence, origin_text
+from crag.providers.prices import cost_sentence, table
 
 QUOTE = 160
 
@@ -191,8 +201,8 @@ def _conclude(trace: Trace, output: Output) -> None:
     for remark in trace.answer.remarks:
         output.line(output.paint(remark_sentence(remark), "amber"))
     for citation in trace.answer.citations:
-        told = [FOUND if citation.found else "", recognised_text(citation.recognised)]
-        how = f" ({'; '.join(filter(None, told))})" if any(told) else ""
+        citation_notes = [FOUND if citation.found else "", recognised_text(citation.recognised)]
+        how = f" ({'; '.join(filter(None, citation_notes))})" if any(citation_notes) else ""
         output.line(f"[{citation.number}] {output.paint(_place(citation), 'bold')}{how}")
         quote = plain(citation.quote)
         output.line(f"    “{quote[:QUOTE]}{'…' if len(quote) > QUOTE else ''}”")

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import get_args
 
-from crag.admin.acts import AuditedAct
+from crag.admin.audit import AuditedAct
 from crag.cli.options import opened
 from crag.cli.output import Output, plain
 from crag.core.errors import SettingsError

@@ -9,7 +9,7 @@ from typing import Any
 from crag.cli.options import add_library, existing, opened
 from crag.cli.output import Output, plain
 from crag.core.errors import PROGRAM
-from crag.core.track import Track
+from crag.core.trace import Track
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,8 +35,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
         documents = [document for document in documents if document.id in stale]
     if output.json:
         for document in documents:
-            told = _track(tracks.get(document.id, Track()))
-            more = {**told, "cited": citing[document.id], "stale": list(stale.get(document.id, ()))}
+            track_fields = _track(tracks.get(document.id, Track()))
+            more = {**track_fields, "cited": citing[document.id], "stale": list(stale.get(document.id, ()))}
             output.record({**asdict(document), **more})
         return 0
     if not documents:

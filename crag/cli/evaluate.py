@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crag.analysis.metrics.metrics import ResultRow
+from crag.analysis.questions.adapters import csv_export, json_export
 from crag.analysis.questions.sets import MOST_BYTES, QuestionSet, read_set
-from crag.analysis.questions.tables import csv_export, json_export
 from crag.cli.options import (
     add_library,
     add_providers,
@@ -28,7 +28,7 @@ from crag.core.errors import PROGRAM, CancelledError, EmptyLibraryError, InputEr
 from crag.providers.prices import table as price_table
 
 if TYPE_CHECKING:
-    from crag.analysis.evaluation.evaluate import Progress
+    from crag.analysis.evaluate import Progress
     from crag.cli.table import Column
     from crag.engine import Engine
 
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_library(parser)
     add_strategy(parser, several=True)
     parser.add_argument(
-        "--anew",
+        "--restart",
         action="store_true",
         help="ask every question, also where the same evaluation was broken off or finished before",
     )
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         _check_target(file)
     place = existing(options)
     with interruptible() as cancel, opened(options, **providers(options)) as engine:
-        from crag.analysis.evaluation.evaluate import add_set, evaluate, rows, spending
+        from crag.analysis.evaluate import add_set, evaluate, rows, spending
         from crag.analysis.metrics.results import summed_up
         from crag.cli.table import Column  # only now: it loads numpy
 
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
                 settings=settings[name],
                 allowed=output.approved,
                 cancel=cancel,
-                anew=options.anew,
+                restart=options.restart,
                 finished_too=True,
             )
             shown = _Shown(name, output)
@@ -150,7 +150,7 @@ class _Shown:
             self.id, self._first, self._total, self._began = event.evaluation, event.done, event.total, time.monotonic()
             if event.done:
                 done = f"{event.done:,} of {event.total:,} questions were done before"
-                self._output.note(f"{self._strategy}: {done} (--anew asks them again)")
+                self._output.note(f"{self._strategy}: {done} (--restart asks them again)")
         self._done = event.done
         full = BAR * event.done // max(1, event.total)
         bar = "#" * full + "." * (BAR - full)
@@ -163,7 +163,7 @@ class _Shown:
         if self._done < self._total:
             raise CancelledError(
                 f"{self._done:,} of {self._total:,} questions of {self._strategy} are done and kept. "
-                "Give the same command again, without --anew, to go on."
+                "Give the same command again, without --restart, to go on."
             )
         if self._done > self._first:
             self._output.note(f"{self._strategy}: {self._total:,} questions, {self._rate():.1f} a second")

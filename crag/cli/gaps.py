@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from crag.cli.options import add_library, existing, opened
 from crag.cli.output import Output, plain
 from crag.core.errors import PROGRAM
+from crag.messages.answers import origins_text
 from crag.messages.wording import count
-from crag.runtime.origins import origins_text
 
 if TYPE_CHECKING:
-    from crag.analysis.gaps.coverage import FoundPage, Gap
+    from crag.analysis.gaps import FoundPage, Gap
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """The open gaps, those asked most often first, each with its pages."""
-    from crag.analysis.gaps.coverage import found_pages, gaps  # only now: it loads the library
+    from crag.analysis.gaps import found_pages, gaps  # only now: it loads the library
 
     place = existing(options)
     with opened(options) as engine:

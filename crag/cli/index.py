@@ -40,7 +40,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     addresses = [each for each in options.paths if _ADDRESS.match(each)]
     paths = [Path(each) for each in options.paths if not _ADDRESS.match(each)]
     counts: Counter[str] = Counter()
-    begun: deque[Path] = deque()
+    started: deque[Path] = deque()
     modified: dict[Path, int] = {}
     with interruptible() as cancel, opened(options) as engine:
 
@@ -53,14 +53,14 @@ def run(options: argparse.Namespace, output: Output) -> int:
                 for file in _files(path):
                     if cancel.is_set():
                         return
-                    begun.append(file)
+                    started.append(file)
                     yield file.name, partial(load, file)
 
         for event in engine.add_files(files(), target(options), confidence=options.confidence, cancel=cancel):
             if isinstance(event, IngestStep):
                 output.progress(progress(event))
                 continue
-            file = begun.popleft()  # one result a file, in the order they were begun
+            file = started.popleft()  # one result a file, in the order they were begun
             if isinstance(event, DocumentAdded | DuplicateFound):
                 note = partial(engine.library(target(options)).documents.came_from, event.document.id)
                 _note_file(note, event.document, file.absolute(), modified[file], output)

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """One line a page. 0 if every page is in the library now, 1 if some are not."""
-    from crag.analysis.gaps.keeping import keep, pages_named  # only now: they load the reader and the library
+    from crag.analysis.gaps import keep, pages_named  # only now: they load the reader and the library
 
     failed = 0
     place = existing(options)

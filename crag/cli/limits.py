@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from crag.admin import told
+from crag.admin import quantities
 from crag.admin.quantities import Bound
 from crag.cli.options import opened
 from crag.cli.output import Output, plain
@@ -82,7 +82,7 @@ def _show(standing: Standing, workspace: str, quotas: Quotas, output: Output) ->
             record: dict[str, Any] = {"limit": name, "workspace": workspace, "most": bound.most or None}
             output.record({**record, "used": bound.used if counted else None, "changed_by": by or None})
             continue
-        most = told.amount(standing.quantity, bound.most) if bound.most else "no limit"
+        most = quantities.amount(standing.quantity, bound.most) if bound.most else "no limit"
         output.line(
             f"{name:<26} {most}{_format_use(standing, bound) if counted else ''}"
             f"{f', changed by {plain(by)}' if by else ''}"
@@ -90,4 +90,4 @@ def _show(standing: Standing, workspace: str, quotas: Quotas, output: Output) ->
 
 
 def _format_use(standing: Standing, bound: Bound) -> str:
-    return f", {told.amount(standing.quantity, bound.used)} used"
+    return f", {quantities.amount(standing.quantity, bound.used)} used"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from crag.core.config import AppConfig
 from crag.core.errors import PROGRAM, NotFoundError, SettingsError
 from crag.core.fields import meta
-from crag.core.filters.scope import Scope, narrow_filter
+from crag.core.filters.where import Scope, narrow_filter
 from crag.core.metadata import tags_of
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES, strategy

@@ -10,8 +10,7 @@ from crag.admin.access import Access
 from crag.cli.options import DEFAULT_WORKSPACE, add_providers, interruptible, opened, providers
 from crag.cli.output import Output
 from crag.core.errors import CragError, SettingsError
-from crag.runtime.heaps import share_heaps
-from crag.runtime.listening import listening, room_for_files
+from crag.runtime.processes import listening, room_for_files, share_heaps
 
 _EXTRA = ("uvicorn", "starlette", "python_multipart")
 
@@ -45,8 +44,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     access.check_address(options.host)
     with opened(options, **providers(options)) as engine:
         try:
-            from crag.integrations.http.app import app
-            from crag.integrations.http.running import Server
+            from crag.integrations.http.app import Server, app
         except ModuleNotFoundError as error:
             if error.name not in _EXTRA:
                 raise
@@ -54,7 +52,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
                 "The HTTP server needs packages that are not installed.",
                 'Run: pip install "starlette>=0.40,<2" "uvicorn>=0.34,<1" "python-multipart>=0.0.18,<1"',
             ) from error
-        from crag.integrations.http.limits import Limits
+        from crag.integrations.http.serving import Limits
 
         limits = Limits.of(engine.config, rate=options.rate, waiting=options.waiting, grace_seconds=options.grace)
         room_for_files()

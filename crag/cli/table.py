@@ -9,7 +9,7 @@ from typing import Any
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import MEASURES, UNTIMED, Difference, Mean, Result, compare_results
 from crag.core.types import Action
-from crag.providers.costs import Spent
+from crag.providers.prices import Spent
 
 MAIN = """
 first_source_recall first_page_precision first_page_recall first_page_reciprocal_rank first_holds acted_holds

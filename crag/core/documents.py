@@ -185,8 +185,8 @@ class Chunk:
             return [(start + shift, end + shift) for start, end in spans]
         found = []
         for start, end in spans:
-            told = [place for line, place in lines if line[0] < end and start < line[1] and place[0] < place[1]]
-            found.append((told[0][0] + shift, told[-1][1] + shift) if told else (0, 0))
+            covered = [place for line, place in lines if line[0] < end and start < line[1] and place[0] < place[1]]
+            found.append((covered[0][0] + shift, covered[-1][1] + shift) if covered else (0, 0))
         return found
 
     def rects(self, start: int = 0, end: int | None = None) -> tuple[Rect, ...]:

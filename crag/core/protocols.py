@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 from pydantic import BaseModel
 
 from crag.core.errors import ProviderError
-from crag.core.exchanges import Exchange, Standalone
 from crag.core.settings import Settings
 from crag.core.types import (
     Answer,
     Chunk,
+    Exchange,
     Grade,
     Passage,
     Remark,
     RetrievedChunk,
     SpanReading,
+    Standalone,
     Strip,
     Unread,
     Verification,

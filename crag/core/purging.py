@@ -14,7 +14,7 @@ from crag.core.errors import SettingsError
 from crag.core.fields import days_of
 from crag.core.filters.where import Filter, check, parse
 from crag.core.metadata import Fields, known_fields
-from crag.core.track import Track
+from crag.core.trace import Track
 from crag.core.types import Document
 
 __all__ = [

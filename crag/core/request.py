@@ -7,13 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from crag.core.config import AppConfig
-from crag.core.exchanges import Exchange
-from crag.core.keys import Keys
+from crag.core.config import AppConfig, Keys
 from crag.core.protocols import Retriever
 from crag.core.settings import Settings
 from crag.core.strategies import strategy
-from crag.core.types import OutputMode
+from crag.core.types import Exchange, OutputMode
 
 __all__ = ["RunRequest"]
 

@@ -16,9 +16,8 @@ from pathlib import Path
 
 from crag.core.errors import ModelError
 from crag.models.cross_encoder import FOLDER, MODEL_ID, Reading
-from crag.models.files import verified_files
 from crag.models.pairing import STOP
-from crag.models.runtime import MAX_CHARACTERS
+from crag.models.runtime import MAX_CHARACTERS, verified_files
 from crag.text.words import stem
 
 FEATURES = (

@@ -10,10 +10,10 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from crag.core.errors import ProviderError
-from crag.core.fences import UNTRUSTED, fence, fence_text
 from crag.core.protocols import Chat, Messages
 from crag.core.types import Grade, Passage
 from crag.runtime.provider import EvaluatorParts, EvaluatorProvider
+from crag.text.injection import UNTRUSTED, fence, fence_text
 
 PROMPT_VERSION = "3"
 """Part of the evaluator's id, by which grades are kept: change it with any word of the instructions."""
@@ -68,7 +68,7 @@ class LlmEvaluator:
 
     def __init__(self, chat: Chat, task: Literal["relevance", "support"] = "relevance") -> None:
         self._chat = chat
-        self._told = SCALE if task == "relevance" else SUPPORT
+        self._instructions = SCALE if task == "relevance" else SUPPORT
         self.id = f"llm:{chat.id}:{PROMPT_VERSION}" + ("" if task == "relevance" else f":{task}")
 
     def grade(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
@@ -81,7 +81,7 @@ class LlmEvaluator:
                 yield Grade(passage_id=passage.id, score=0.0, reason="no words to read", evaluator=self.id)
             else:
                 readable.append(passage)
-        asked = [_build_messages(self._told, question, [passage], PASSAGE_CHARS) for passage in readable]
+        asked = [_build_messages(self._instructions, question, [passage], PASSAGE_CHARS) for passage in readable]
         waiting = set(range(len(readable)))
         try:
             for place, found, seconds in self._chat.parsed_each(Relevance, asked, max_tokens=MAX_TOKENS):
@@ -101,7 +101,7 @@ class LlmEvaluator:
         try:
             found: Relevance | ProviderError = self._chat.parsed(
                 Relevance,
-                _build_messages(self._told + ALL, question, texts, JOINT_CHARS // len(texts)),
+                _build_messages(self._instructions + ALL, question, texts, JOINT_CHARS // len(texts)),
                 max_tokens=MAX_TOKENS,
             )
         except ProviderError as error:
@@ -121,9 +121,9 @@ class LlmEvaluator:
         return Grade(passage_id=passage_id, score=None, error=error, evaluator=self.id, seconds=seconds)
 
 
-def _build_messages(told: str, question: str, passages: Sequence[Passage], chars: int) -> Messages:
+def _build_messages(instructions: str, question: str, passages: Sequence[Passage], chars: int) -> Messages:
     texts = [fence_text("text", passage.text[:chars]) for passage in passages]
-    return [("system", told), ("human", "\n".join([fence("question", question), *texts]))]
+    return [("system", instructions), ("human", "\n".join([fence("question", question), *texts]))]
 
 
 def _model(parts: EvaluatorParts) -> Chat:

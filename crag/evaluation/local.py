@@ -12,7 +12,7 @@ from pathlib import Path
 from crag.core.errors import CragError
 from crag.core.types import Grade, Passage, SpanReading
 from crag.evaluation.head import load_head, load_strip_head, probability
-from crag.evaluation.joint import joint_grade
+from crag.evaluation.scoring import joint_grade
 from crag.evaluation.short import load_short
 from crag.models.cross_encoder import FOLDER, MODEL_ID, CrossEncoder, Reading
 from crag.models.runtime import MAX_CHARACTERS

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from pydantic import BaseModel, Field
 
 from crag.core.errors import ProviderError, ReplyError
-from crag.core.fences import UNTRUSTED, fence, fence_text
 from crag.core.protocols import Chat, Messages
-from crag.text.injection import injection_within
+from crag.text.injection import UNTRUSTED, fence, fence_text, injection_within
 
 MAX_TOKENS = 400
 STRIP_CHARS = 1_200
@@ -62,9 +61,9 @@ class LlmStripSelector:
 
 def _build_messages(question: str, strips: Sequence[str]) -> Messages:
     read = [strip[:STRIP_CHARS] for strip in strips]
-    whole, told, start = " ".join(read), list[str](), 0
+    whole, fenced, start = " ".join(read), list[str](), 0
     for number, strip in enumerate(read, 1):
         spans = injection_within(whole, start, start + len(strip))
-        told.append(fence_text("sentence", strip, spans, number=number))
+        fenced.append(fence_text("sentence", strip, spans, number=number))
         start += len(strip) + 1
-    return [("system", INSTRUCTIONS), ("human", "\n".join([fence("question", question), *told]))]
+    return [("system", INSTRUCTIONS), ("human", "\n".join([fence("question", question), *fenced]))]

@@ -17,7 +17,7 @@ from crag.core.errors import ModelError
 from crag.core.types import SpanReading
 from crag.evaluation.head import CLIP, stems
 from crag.models.cross_encoder import FOLDER, MODEL_ID, Reading
-from crag.models.files import verified_files
+from crag.models.runtime import verified_files
 
 SHORT_FEATURES = ("span", "relevance", "score", "words", "fits", "repeats")
 """One name a number that the layer weighs, in order."""
@@ -78,14 +78,14 @@ def features(question: str, text: str, span: tuple[int, int], reading: Reading, 
     """The numbers that `SHORT_FEATURES` names. `score` is the text's calibrated score, 0..1."""
     said = text[slice(*span)]
     odds = max(1e-3, min(1 - 1e-3, score))
-    asked, told = stems(question), stems(said)
+    asked, context_stems = stems(question), stems(said)
     return (
         max(-CLIP, min(CLIP, reading.span / 2)),
         max(-CLIP, min(CLIP, reading.relevance)),
         math.log(odds / (1 - odds)),
         math.log(1 + len(said.split())),
         _fits(question, said),
-        len(asked & told) / len(told) if told else 1.0,
+        len(asked & context_stems) / len(context_stems) if context_stems else 1.0,
     )
 
 

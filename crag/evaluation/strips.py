@@ -13,8 +13,7 @@ from itertools import pairwise
 from crag.core.settings import Settings
 from crag.core.types import Strip
 from crag.evaluation.keeping import Facts, Rule, choose
-from crag.text.rows import is_table_row
-from crag.text.sentences import ends_as_sentence, sentences
+from crag.text.sentences import ends_as_sentence, is_table_row, sentences
 from crag.text.words import UNSPACED, count_words
 
 Span = tuple[int, int]

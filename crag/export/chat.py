@@ -15,7 +15,7 @@ from crag.core.types import Answer
 from crag.export.markdown import UNSEEN, escape_markdown, place
 from crag.export.wording import flag_text
 from crag.generation.citations import MARK
-from crag.messages.remarks import disagreement_sentence
+from crag.messages.answers import disagreement_sentence
 from crag.messages.wording import failure_sentence, short_text, unnamed_sentence
 
 __all__ = ["Harmless", "closing", "extract_answer", "opening"]

@@ -1,8 +1,4 @@
-"""An answer, and a whole conversation, as Markdown with footnotes: for a note, a mail, a wiki.
-
-Every word of a question, a document, a page or a model is text there and never markup, a link or an image. The one
-link that is made is the address of a web source, as itself.
-"""
+"""An answer, and a whole conversation, as Markdown with footnotes: for a note, a mail, a wiki."""
 
 from __future__ import annotations
 
@@ -11,15 +7,28 @@ from collections.abc import Iterable, Sequence
 from urllib.parse import quote, urlsplit
 
 from crag.core.trace import Trace
-from crag.core.types import Answer, Citation, SentenceCheck, WebPage
-from crag.export.evidence import handed_over
+from crag.core.types import Answer, Chunk, Citation, SentenceCheck, WebPage
 from crag.export.wording import flag_text, footnote_notes
 from crag.generation.citations import MARK, locate_checks
-from crag.messages.remarks import disagreement_sentence
+from crag.messages.answers import disagreement_sentence, handed_sentence, origin_text
 from crag.messages.wording import outcome_sentence, scope_text, short_text
-from crag.runtime.origins import handed_sentence, origin_text
 
-__all__ = ["UNSEEN", "conversation", "escape_markdown", "place", "turn"]
+__all__ = ["UNSEEN", "conversation", "escape_markdown", "handed_over", "place", "turn"]
+
+
+def handed_over(trace: Trace) -> list[tuple[Chunk | WebPage, str]]:
+    """The sources whose strips a run handed over, in their order, each with the kept words; what lies between two
+    strips that do not stand together is told as " … ". Empty of a run that wrote an answer, or did not end well.
+    """
+    sources, said, ends = trace.sources, dict[str, str](), dict[str, int]()
+    for strip in trace.kept() if trace.handed_over else ():
+        if strip.source_id in sources:
+            apart = sources[strip.source_id].text[ends.get(strip.source_id, strip.start) : strip.start].strip()
+            before = said.get(strip.source_id)
+            said[strip.source_id] = strip.text if before is None else f"{before}{' … ' if apart else ' '}{strip.text}"
+            ends[strip.source_id] = strip.end
+    return [(sources[id], text) for id, text in said.items()]
+
 
 UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>|~&$^#])")

@@ -6,11 +6,10 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from crag.core.events import ActionTaken, Event, Failed, ScopeResolved
+from crag.core.events import ActionTaken, Event, Failed, ScopeResolved, event_to_json
 from crag.core.trace import Trace
 from crag.core.types import Decision, Grade, RetrievedChunk, Strip, WebPage
-from crag.messages.remarks import disagreement_sentence, figures_sentences
-from crag.messages.verdicts import check_sentence, objection_sentence
+from crag.messages.answers import check_sentence, disagreement_sentence, figures_sentences, objection_sentence
 from crag.messages.wording import (
     about,
     decision_sentence,
@@ -20,7 +19,6 @@ from crag.messages.wording import (
     short_text,
     unread_sentence,
 )
-from crag.runtime.eventlog import event_to_json
 
 Record = dict[str, Any]
 

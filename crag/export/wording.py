@@ -10,9 +10,8 @@ from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Citation, SentenceCheck
 from crag.export.slides import Scene, sift_strips, tally, used_pages
-from crag.messages.verdicts import NOTHING_SHOWN, fault_of
+from crag.messages.answers import NOTHING_SHOWN, fault_of, handed_sentence, origin_text
 from crag.messages.wording import count, decision_sentence, failure_sentence, scope_text, web_origin, words_text
-from crag.runtime.origins import handed_sentence, origin_text
 
 _MOST = 90
 """Characters of a name in a sentence that is read from afar."""
@@ -75,9 +74,9 @@ def _describe_grades(trace: Trace, place: int) -> str:
         return f"The {count(len(here.chunks), 'passage')} are graded together: do they answer the question?"
     counts, failed = tally(trace, here)
     words = {Action.CORRECT: ("does", "do"), Action.AMBIGUOUS: ("may", "may"), Action.INCORRECT: ("does not", "do not")}
-    told = [f"{number} {words[action][number > 1]}" for action, number in counts.items() if number]
-    told += [f"{failed} could not be graded"] if failed else []
-    return f"Each passage is graded: does it answer the question? {', '.join(told)}."
+    parts = [f"{number} {words[action][number > 1]}" for action, number in counts.items() if number]
+    parts += [f"{failed} could not be graded"] if failed else []
+    return f"Each passage is graded: does it answer the question? {', '.join(parts)}."
 
 
 def _describe_kept(trace: Trace) -> str:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from crag.core.types import Chunk, Citation, FromWeb, Rect, SentenceCheck, Strip, WebPage
+from crag.core.settings import Settings
+from crag.core.types import Answer, Chunk, Citation, FromWeb, Rect, SentenceCheck, Strip, WebPage
+from crag.messages.wording import format_score
+from crag.text.injection import fence_text, injection_within, mask_injection
 from crag.text.sentences import sentences
 
 MARK = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
@@ -148,3 +151,77 @@ def numbers_in(text: str) -> list[int]:
 
 def _literal_form(text: str) -> str:
     return quotable(text).casefold().strip(" \"'“”‘’").rstrip(f" ;:,{_STOPS}")
+
+
+def usable_of(knowledge: Sequence[Strip]) -> tuple[list[Strip], float | None]:
+    """The strips that hold a word, and the best score among them; None where none was scored."""
+    usable = [strip for strip in knowledge if any(character.isalnum() for character in strip.text)]
+    return usable, max((strip.score for strip in usable if strip.score is not None), default=None)
+
+
+def abstention(
+    best: float | None,
+    sources: dict[str, Chunk | WebPage],
+    settings: Settings,
+    by: str,
+    reason: str = "",
+    unnamed: tuple[str, ...] = (),
+) -> Answer:
+    """Says where was looked and why nothing is answered: `best` is the best score of all, None where there was none.
+
+    `unnamed`: what the question names and nothing found does, which is then the reason.
+    """
+    searched = any(isinstance(source, WebPage) for source in sources.values())
+    where = "Neither your documents nor the web pages found say" if searched else "Your documents do not say"
+    if unnamed:
+        reason = f"nothing found names {' or '.join(unnamed)}"
+    elif best is None:
+        reason = reason or "no passage was relevant enough to answer from"
+    elif best < settings.min_answer_score:
+        scored = format_score(best, settings.min_answer_score)
+        reason = f"the best passage scored {scored}, under the minimum answer score of {settings.min_answer_score:.2f}"
+    text = f"{where}: {reason}."
+    return Answer(text=text, by=by, abstained=True, low_confidence=True, unnamed=unnamed)
+
+
+def pieces_of(whole: Answer) -> Iterator[str | Answer]:
+    """A whole answer word by word, then itself: as a model would have written it."""
+    yield from re.findall(r"(?:\A\s*+)?\S++\s*+", whole.text)
+    yield whole
+
+
+CHARS_A_TOKEN = 3.2
+"""Fewer than English text has, so that what is counted here fits the model's own count too."""
+AROUND = 60
+"""Characters that a strip's tags and place take beside its text."""
+
+
+def fit_strips(knowledge: Sequence[Strip], tokens: int) -> list[Strip]:
+    """The best strips that fit into so many tokens, best first; at least one, where one holds a word."""
+    usable, _ = usable_of(knowledge)
+    chosen: list[Strip] = []
+    room = tokens * CHARS_A_TOKEN
+    for strip in sorted(usable, key=lambda strip: -(strip.score if strip.score is not None else 0.0)):
+        room -= len(strip.text) + AROUND
+        if room < 0 and chosen:
+            break
+        chosen.append(strip)
+    return chosen
+
+
+def fenced_strip(strip: Strip, source: Chunk | WebPage | None, **marks: object) -> str:
+    """A strip as a writer reads it: whole, between tags, with what its source says to a model marked."""
+    spans = injection_within(source.text, strip.start, strip.end) if source else None
+    return fence_text("source", strip.text, spans, **marks, place=place_of(source))
+
+
+def place_of(source: Chunk | WebPage | None) -> str:
+    """Where a source stands, as a mark of its tag: without what could close the tag, or speaks to a model."""
+    match source:
+        case Chunk():
+            place = ", ".join(filter(None, (source.title, source.where)))
+        case WebPage():
+            place = f"web page: {source.title}"
+        case None:
+            place = "unknown"
+    return " ".join(mask_injection(re.sub(r"[\"<>\s]+", " ", place)).split())[:160].strip()

@@ -76,7 +76,7 @@ _Times = tuple[tuple[tuple[int, int, int], ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Reading:
     """A value that a strip gives for a thing. `beside`: the other cells of its row, each by its time and value."""
 
     strip: Strip
@@ -103,7 +103,7 @@ class _Statement:
     numbers: tuple[Number, ...]
 
 
-_Thing = tuple[str, list[_Told]]
+_Thing = tuple[str, list[_Reading]]
 """What it is called, and the values that are given for it."""
 
 
@@ -114,14 +114,14 @@ def with_disagreements(answer: Answer, knowledge: Sequence[Strip], sources: Sour
     """
     citations = list(answer.citations)
     found = []
-    for subject, told in _things(knowledge[:MOST_STRIPS], sources)[:MOST_SHOWN]:
+    for subject, readings in _things(knowledge[:MOST_STRIPS], sources)[:MOST_SHOWN]:
         values = [
             Reported(
                 value=quotable(each.text),
                 citation=_citation_number(each.strip, citations, sources),
                 dated=_source_date(sources.get(each.strip.source_id)),
             )
-            for each in told
+            for each in readings
         ]
         found.append(Disagreement(subject=quotable(subject), values=tuple(values)))
     return replace(answer, citations=tuple(citations), disagreements=tuple(found)) if found else answer
@@ -169,27 +169,31 @@ _Key = tuple[frozenset[str], frozenset[str], _Times, frozenset[str]]
 
 def _of_rows(strips: Sequence[Strip], sources: Sources) -> list[_Thing]:
     """Cells of the same row and column, under the same heading, in tables of documents on the same subject."""
-    cells: dict[_Key, list[tuple[str, _Told]]] = {}
+    cells: dict[_Key, list[tuple[str, _Reading]]] = {}
     count = 0
     for strip in strips:
         source = sources.get(strip.source_id)
         if not isinstance(source, Chunk):
             continue
-        for key, subject, told in _cells(strip, source):
-            cells.setdefault(key, []).append((subject, told))
+        for key, subject, readings in _cells(strip, source):
+            cells.setdefault(key, []).append((subject, readings))
             count += 1
             if count == MOST_ROWS:
                 break
     found = []
     for group in cells.values():
         first = group[0][1]
-        others = [told for _, told in group[1:] if _of_one_thing(first, told, sources) and _differ(first, told)]
+        others = [
+            readings
+            for _, readings in group[1:]
+            if _of_one_thing(first, readings, sources) and _differ(first, readings)
+        ]
         if others:
             found.append((group[0][0][:SUBJECT], [first, *_distinct(others)]))
     return found
 
 
-def _of_one_thing(one: _Told, other: _Told, sources: Sources) -> bool:
+def _of_one_thing(one: _Reading, other: _Reading, sources: Sources) -> bool:
     """Whether two cells are of the same row of two documents' tables: of many tables the same labels are the rows.
 
     Then another cell of both rows is the same, or the two values are near each other.
@@ -206,7 +210,7 @@ def _near(one: Number | Day, other: Number | Day) -> bool:
     return abs(one.values[0] - other.values[0]) <= NEAR * max(one.values[0], other.values[0])
 
 
-def _cells(strip: Strip, source: Chunk) -> Iterator[tuple[_Key, str, _Told]]:
+def _cells(strip: Strip, source: Chunk) -> Iterator[tuple[_Key, str, _Reading]]:
     """The cells of a strip's rows, "label: header value; header value", whose header names a time."""
     around = source.context.removeprefix(source.title)
     heading = _stems(around)
@@ -221,7 +225,7 @@ def _cells(strip: Strip, source: Chunk) -> Iterator[tuple[_Key, str, _Told]]:
         for header, times, number in cells:
             beside = frozenset((each[1], each[2].values[0]) for each in cells if each[2] is not number)
             key = (_stems(label), heading | above, times, _stems(header))
-            yield key, f"{label.strip()}, {header}", _Told(strip, number, scale, beside)
+            yield key, f"{label.strip()}, {header}", _Reading(strip, number, scale, beside)
 
 
 def _cell(part: str) -> tuple[str, _Times, Number] | None:
@@ -244,7 +248,7 @@ def _heads(text: str, at: int) -> str:
     return ""
 
 
-def _differ(one: _Told, other: _Told) -> bool:
+def _differ(one: _Reading, other: _Reading) -> bool:
     """Whether two values can't be the same one: neither as written nor rounded, whatever they are counted in."""
     left, right = one.number, other.number
     if isinstance(left, Day) or isinstance(right, Day):
@@ -265,8 +269,8 @@ def _differ(one: _Told, other: _Told) -> bool:
     return True
 
 
-def _distinct(told: Sequence[_Told]) -> list[_Told]:
-    return list({each.text: each for each in reversed(told)}.values())[::-1]
+def _distinct(readings: Sequence[_Reading]) -> list[_Reading]:
+    return list({each.text: each for each in reversed(readings)}.values())[::-1]
 
 
 # Sentences
@@ -283,9 +287,9 @@ def _of_sentences(strips: Sequence[Strip], sources: Sources) -> list[_Thing]:
         if figures is not None:
             left, right = figures
             subject = _without(one.text, left)
-            thing = found.setdefault(subject, (subject, [_Told(one.strip, left, "")]))
-            thing[1].append(_Told(other.strip, right, ""))
-    return [(subject, [told[0], *_distinct(told[1:])]) for subject, told in found.values()]
+            thing = found.setdefault(subject, (subject, [_Reading(one.strip, left, "")]))
+            thing[1].append(_Reading(other.strip, right, ""))
+    return [(subject, [readings[0], *_distinct(readings[1:])]) for subject, readings in found.values()]
 
 
 def _statements(strip: Strip) -> Iterator[_Statement]:
@@ -321,7 +325,7 @@ def _one_difference(one: _Statement, other: _Statement) -> tuple[Number, Number]
     numbers = [
         (a, b)
         for a, b in zip(one.numbers, other.numbers, strict=True)
-        if a.values and b.values and _differ(_Told(one.strip, a, ""), _Told(other.strip, b, ""))
+        if a.values and b.values and _differ(_Reading(one.strip, a, ""), _Reading(other.strip, b, ""))
     ]
     if len(days) == 1 and not numbers and len(one.days) == 1 and not one.numbers:
         return days[0] if _ONCE.search(one.text) and _ONCE.search(other.text) else None

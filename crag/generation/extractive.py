@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from crag.core.protocols import AnswerReader, RetrievalEvaluator
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Citation, Passage, Strip, WebPage
-from crag.generation.abstention import abstention, pieces_of, usable_of
-from crag.generation.citations import build_citation, quotable, with_mark
+from crag.generation.citations import abstention, build_citation, pieces_of, quotable, usable_of, with_mark
 from crag.generation.short import Found, find_words, short_answer
 from crag.generation.subjects import Subjects, subjects_of, years_of
 from crag.text.sentences import ends_as_sentence, sentences
@@ -176,8 +175,8 @@ def _label_bonus(question: str, text: str) -> float:
     if not parted or not _CELLS.search(values) or "\n" in label:
         return 0.0
     asked = {stem(word) for word in words(question)}
-    told = {stem(word) for word in words(label) if word not in FUNCTION_WORDS}
-    return LABEL * min(len(told), 4) if told <= asked else 0.0
+    label_stems = {stem(word) for word in words(label) if word not in FUNCTION_WORDS}
+    return LABEL * min(len(label_stems), 4) if label_stems <= asked else 0.0
 
 
 def _quotable_spans(text: str) -> list[tuple[int, int]]:
@@ -208,10 +207,10 @@ def _is_statement(text: str) -> bool:
 def _of_the_year(question: str, units: list[_Unit]) -> list[_Unit]:
     """Without those that speak of other years than the question's, where another speaks of the question's."""
     asked = years_of(question)
-    told = [years_of(unit.text) for unit in units]
-    if not any(asked & years for years in told):
+    label_stems = [years_of(unit.text) for unit in units]
+    if not any(asked & years for years in label_stems):
         return units
-    return [unit for unit, years in zip(units, told, strict=True) if not years or asked & years]
+    return [unit for unit, years in zip(units, label_stems, strict=True) if not years or asked & years]
 
 
 def _choose_units(units: list[_Unit], limit: int, first: _Unit | None = None) -> list[_Unit]:

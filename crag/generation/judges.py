@@ -2,15 +2,207 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean
 from typing import Literal
 
 from crag.core.protocols import RetrievalEvaluator
-from crag.core.types import Chunk, FigureCheck, Grade, Judgement, Passage, SentenceCheck, Strip, WebPage
+from crag.core.types import Answer, Chunk, FigureCheck, Grade, Judgement, Passage, SentenceCheck, Strip, WebPage
+from crag.generation.citations import literal, numbers_in, quotable
 from crag.generation.figures import check_figures, in_context
-from crag.generation.judgement_merge import SUPPORTED_FROM, decisive, join_judgements
-from crag.generation.overlap_judge import QUOTED, said_in
+from crag.text.sentences import sentences
+from crag.text.words import FUNCTION_WORDS, stem
+
+SUPPORTED_FROM = 0.5
+"""A judge's score from which it says that a text supports a sentence; and the mean of several."""
+
+
+def join_judgements(
+    judgements: Sequence[Judgement], figures: Sequence[FigureCheck] = ()
+) -> tuple[bool | None, float | None]:
+    """Whether the sentence is supported, and the mean score of those that decided it; None where nobody can tell.
+
+    A number or date that stands nowhere decides against it. Else most of those that can tell decide, among them the
+    figures where a name is missing. Where as many are for it as against it, the mean of all scores does, in which the
+    share of words that are there counts too.
+    """
+    if decisive(figures):
+        return False, None
+    scored = [each for each in judgements if each.score is not None]
+    decided = [each for each in scored if each.supported is not None]
+    if not decided:
+        return None, None
+    ahead = sum(1 if each.supported else -1 for each in decided)
+    if not ahead:
+        mean = fmean(each.score for each in scored if each.score is not None)
+        return mean >= SUPPORTED_FROM, mean
+    return ahead > 0, fmean(each.score for each in decided if each.score is not None and each.supported == (ahead > 0))
+
+
+def decisive(figures: Sequence[FigureCheck]) -> bool:
+    """Whether a number or date is missing. A name may be another for what is there: "it", "the agency"."""
+    return any(each.state == "missing" and each.kind != "name" for each in figures)
+
+
+QUOTED = 1.0
+"""The score of a sentence that is there as it is."""
+REARRANGED = 0.95
+"""Of one that is there but for the order and small words."""
+
+# What turns a statement round, or compares, is no small word.
+_SMALL = FUNCTION_WORDS - set("no not both but can could if into more most some than with will would".split())
+_TURNS = frozenset(
+    """no not nor never none neither without cannot may might could would should if unless except only almost nearly
+    expected planned alleged""".split()
+)
+"""Words with which a sentence says another thing than without them."""
+_BETWEEN = frozenset("from to than before after over under above below until since".split())
+"""Words that say which of two numbers is which."""
+_ITSELF = frozenset("answer answers question response result source sources document documents text value".split())
+"""Words with which an answer speaks of itself and of what it rests on."""
+_TOKEN = re.compile(r"\d[\d.,]*\d|\w+(?:['’]t\b)?")
+
+
+def said_in(sentence: str, texts: Sequence[str]) -> Judgement:
+    """What the words alone say: supported where a text has the sentence, as it is or but for order and small words.
+
+    Elsewhere they can't tell: other words may say the same, and the same words another thing. The score is the share
+    of the sentence's telling words that stand in the texts, 0..1, where they can't tell.
+    """
+    if any(literal(sentence, text) for text in texts):
+        return Judgement(judge="words", supported=True, score=QUOTED)
+    if not _telling(sentence):
+        return Judgement(judge="words", supported=None)
+    share = share_of_words(sentence, "\n".join(texts))
+    if share == 1.0 and any(_rearranged(sentence, span) for text in texts for span in _sentences(text)):
+        return Judgement(judge="words", supported=True, score=REARRANGED)
+    return Judgement(judge="words", supported=None, score=share)
+
+
+def share_of_words(sentence: str, text: str) -> float:
+    """The share of the sentence's telling words, by their stems, that stand in the text, 0..1."""
+    wanted, there = _telling(sentence), {stem(word) for word in _tokens(text)}
+    return sum(stem(word) in there for word in wanted) / len(wanted) if wanted else 0.0
+
+
+def has_subject(sentence: str) -> bool:
+    """Whether a sentence says what it speaks of: "The answer is: 6.60" does not, and any text with 6.60 would fit."""
+    return any(not word[0].isdigit() and word not in _ITSELF for word in _telling(sentence))
+
+
+def _rearranged(sentence: str, other: str) -> bool:
+    """Whether `other` is a sentence with the same words, small ones and their order aside, and says it no other way."""
+    ours, theirs = _tokens(sentence), _tokens(other)
+    if any(number > Counter(theirs)[word] for word, number in Counter(_telling(sentence)).items()):
+        return False
+    if _turned(ours) != _turned(theirs):
+        return False
+    numbers = [word for word in ours if word[0].isdigit()]
+    return not _BETWEEN & set(ours) or [word for word in theirs if word in numbers] == numbers
+
+
+def _turned(tokens: Sequence[str]) -> Counter[str]:
+    """How often each word that turns what is said stands among these; every short form of "not" is that word."""
+    short = ["not" if token.endswith(("'t", "’t")) else token for token in tokens]
+    return Counter(token for token in short if token in _TURNS)
+
+
+def _telling(text: str) -> list[str]:
+    return [word for word in _tokens(text) if word not in _SMALL]
+
+
+def _tokens(text: str) -> list[str]:
+    """The words, folded in case, each number whole."""
+    return _TOKEN.findall(quotable(text).casefold())
+
+
+def _sentences(text: str) -> list[str]:
+    return [text[start:end] for start, end in sentences(text)]
+
+
+NEAREST = 8
+"""So many strips, those that share most words with a sentence, are read for it."""
+LEAST_SHARED = 0.25
+"""A strip that holds fewer of a sentence's telling words is no source of it, whatever is read there."""
+
+
+ATTRIBUTED_FROM = 0.6
+"""The mean score from which a strip becomes a sentence's source: higher than for one that it cites itself, since the
+best of several is taken."""
+TOGETHER = 0.9
+"""Two strips are a source together only where they hold so much of a sentence's telling words, each some of its own."""
+
+
+class Attribution:
+    """The citations found for one answer's sentences. `found`: the numbers that are new, with their strips."""
+
+    def __init__(self, answer: Answer, strips: Sequence[Strip], judges: Judges) -> None:
+        self._strips, self._judges = strips, judges
+        self._numbers = {citation.strip_id: citation.number for citation in answer.citations}
+        self._taken = {*self._numbers.values(), *numbers_in(answer.text)}
+        self.found: list[tuple[int, Strip]] = []
+
+    def check(self, sentence: str) -> SentenceCheck:
+        """The sentence with the strip that supports it, or the two that do so together; else flagged.
+
+        One that names no subject fits too many, and is flagged. `supported` is None only where no judge could tell.
+        """
+        near = self._near(sentence) if has_subject(sentence) else []
+        if not near:
+            return SentenceCheck(sentence=sentence, citations=(), supported=False, note="nothing shown")
+        checks = self._judges.checks(sentence, [{strip.id: strip.text} for strip in near])
+        best = min(zip(checks, near, strict=True), key=lambda each: _order(each[0]))
+        check, sources = best[0], [best[1]]
+        if not _enough(check) and (other := _completing(sentence, best[1], near)):
+            (both,) = self._judges.checks(sentence, [{strip.id: strip.text for strip in (best[1], other)}])
+            if _enough(both):
+                check, sources = both, [best[1], other]
+        if _enough(check):
+            return replace(check, citations=tuple(self._number(strip) for strip in sources), attributed=True)
+        return check if check.supported is None else replace(check, supported=False, note="nothing shown")
+
+    def _near(self, sentence: str) -> list[Strip]:
+        """The strips that may say it, those that share most words first."""
+        close = [(share_of_words(sentence, strip.text), strip) for strip in self._strips]
+        close = [each for each in close if each[0] >= LEAST_SHARED]
+        return [strip for _, strip in sorted(close, key=lambda each: -each[0])[:NEAREST]]
+
+    def _number(self, strip: Strip) -> int:
+        """The number that the answer has for a strip; else the next one that nothing in its text stands for."""
+        if strip.id not in self._numbers:
+            number = max(self._numbers.values(), default=0) + 1
+            while number in self._taken:
+                number += 1
+            self._numbers[strip.id] = number
+            self._taken.add(number)
+            self.found.append((number, strip))
+        return self._numbers[strip.id]
+
+
+def _enough(check: SentenceCheck) -> bool:
+    """Whether what a check is of is the sentence's source: surely enough, or since it is there but for the order."""
+    worded = any(each.judge == "words" and each.supported for each in check.judgements)
+    return check.supported is True and (worded or (check.score or 0.0) >= ATTRIBUTED_FROM)
+
+
+def _order(check: SentenceCheck) -> tuple[int, float]:
+    """Those that support come first, then those that nobody could tell of; by score."""
+    return {True: 0, None: 1, False: 2}[check.supported], -(check.score or 0.0)
+
+
+def _completing(sentence: str, first: Strip, strips: Sequence[Strip]) -> Strip | None:
+    """The strip that says most of what `first` lacks of the sentence; None where the two don't say nearly all of it."""
+    others = [strip for strip in strips if strip is not first]
+    together = [share_of_words(sentence, f"{first.text}\n{strip.text}") for strip in others]
+    if not together or max(together) < TOGETHER:
+        return None
+    other = others[together.index(max(together))]
+    alone = max(share_of_words(sentence, first.text), share_of_words(sentence, other.text))
+    return other if max(together) > alone else None
+
 
 Texts = Mapping[str, str]
 """What is to support a sentence: texts by the ids of their strips."""

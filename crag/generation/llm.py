@@ -6,13 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from crag.core.errors import ReplyError
-from crag.core.fences import UNTRUSTED, fence
 from crag.core.protocols import Chat, Cut, Messages
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Remark, Strip, WebPage
-from crag.generation.abstention import abstention, pieces_of, usable_of
-from crag.generation.citations import MARK, build_citation
-from crag.generation.shown import fenced_strip, fit_strips
+from crag.generation.citations import MARK, abstention, build_citation, fenced_strip, fit_strips, pieces_of, usable_of
+from crag.text.injection import UNTRUSTED, fence
 from crag.text.languages import other_language
 from crag.text.repeats import loop_in
 
@@ -57,22 +55,22 @@ class LlmGenerator:
         if not usable or (best is not None and best < settings.min_answer_score):
             yield from pieces_of(abstention(best, sources, settings, self.by))
             return
-        told = fit_strips(usable, settings.answer_context)
+        shown = fit_strips(usable, settings.answer_context)
         numbers: dict[int, int] = {}
         text, remarks = "", list[Remark]()
-        written = self._chat.written(_build_messages(question, told, sources), max_tokens=MAX_TOKENS)
-        for piece in _drop_abstention(_renumber_citations(_collect_remarks(written, remarks), len(told), numbers)):
+        written = self._chat.written(_build_messages(question, shown, sources), max_tokens=MAX_TOKENS)
+        for piece in _drop_abstention(_renumber_citations(_collect_remarks(written, remarks), len(shown), numbers)):
             text += piece
             yield piece
         if not text.strip():
-            why = f"the language model found no answer in the {len(told)} passages it was shown"
+            why = f"the language model found no answer in the {len(shown)} passages it was shown"
             yield from pieces_of(abstention(None, sources, settings, self.by, why))
             return
         if "looped" in remarks:
             text = self._once(text)
         if other_language(question, text):
             remarks.append("other language")
-        cited = [(number, told[given - 1]) for given, number in numbers.items()]
+        cited = [(number, shown[given - 1]) for given, number in numbers.items()]
         citations = [
             build_citation(number, strip, sources.get(strip.source_id), 0, len(strip.text)) for number, strip in cited
         ]
@@ -88,8 +86,8 @@ class LlmGenerator:
 
 
 def _build_messages(question: str, strips: Sequence[Strip], sources: dict[str, Chunk | WebPage]) -> Messages:
-    told = [fenced_strip(strip, sources.get(strip.source_id), number=number) for number, strip in enumerate(strips, 1)]
-    return [("system", INSTRUCTIONS), ("human", "\n".join([*told, fence("question", question)]))]
+    shown = [fenced_strip(strip, sources.get(strip.source_id), number=number) for number, strip in enumerate(strips, 1)]
+    return [("system", INSTRUCTIONS), ("human", "\n".join([*shown, fence("question", question)]))]
 
 
 def _collect_remarks(pieces: Iterator[str], remarks: list[Remark]) -> Iterator[str]:
@@ -136,9 +134,9 @@ def _drop_abstention(pieces: Iterator[str]) -> Iterator[str]:
         held = ""
 
 
-def _may_abstain(begun: str) -> bool:
+def _may_abstain(opening: str) -> bool:
     """Whether a text that begins so is, or may become, the words for no answer."""
-    bare = begun.strip().strip("*\"'").upper()
+    bare = opening.strip().strip("*\"'").upper()
     if NO_ANSWER.startswith(bare):
         return True
     return bare.startswith(NO_ANSWER) and not bare[len(NO_ANSWER)].isalnum()

@@ -149,8 +149,8 @@ class _Known:
     def _has(self, part: str) -> bool:
         if part in self.tokens or stem(part) in self.tokens:
             return True
-        begun = part[: max(5, len(part) - 2)]  # American for America
-        return len(part) > 5 and part.isalpha() and any(token.startswith(begun) for token in self.tokens)
+        prefix = part[: max(5, len(part) - 2)]  # American for America
+        return len(part) > 5 and part.isalpha() and any(token.startswith(prefix) for token in self.tokens)
 
 
 def _document(source: Chunk | WebPage) -> str:

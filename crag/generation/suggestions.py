@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from crag.core.types import Chunk
-from crag.text.headings import telling
-from crag.text.sentences import ends_as_sentence, sentences
+from crag.text.sentences import ends_as_sentence, sentences, telling
 from crag.text.words import STOP_WORDS, stem, words
 
 __all__ = ["Proposal", "proposals"]
@@ -89,10 +88,10 @@ def proposals(asked: str, chunks: Sequence[Chunk], *, titled: bool) -> list[Prop
     for place, chunk in enumerate(chunks):
         for number, made in enumerate(_propose_from_chunk(chunk)):
             whole = _finish_question(made.question, chunk, titled=titled)
-            told = _stems(made.question)
-            if len(whole) > MAX_QUESTION or len(told) < 2 or told == wanted:
+            question_stems = _stems(made.question)
+            if len(whole) > MAX_QUESTION or len(question_stems) < 2 or question_stems == wanted:
                 continue
-            shared = len(told & wanted) / len(wanted | told)
+            shared = len(question_stems & wanted) / len(wanted | question_stems)
             late = made.made_of == "section"
             proposal = Proposal(question=whole, made_of=made.made_of, chunk=chunk, quote=made.quote)
             ranked.append((late - shared, place, number, proposal))
@@ -139,7 +138,7 @@ def _of_sentence(line: str) -> str:
         lead, bare = found[1][0].lower() + found[1][1:], bare[found.end() :]
     if not bare or bare.split()[0].casefold().strip(",") in _POINTS_BACK:
         return ""
-    return _ask_how_many(bare, lead) or _told_by(bare, lead) or _defined(bare, lead)
+    return _ask_how_many(bare, lead) or _ask_about_verb(bare, lead) or _defined(bare, lead)
 
 
 def _ask_how_many(bare: str, lead: str) -> str:
@@ -156,7 +155,7 @@ def _ask_how_many(bare: str, lead: str) -> str:
     return f"How many {' '.join(noun)} had {_inside(did['subject'])} {did['verb']} {behind}".strip()
 
 
-def _told_by(bare: str, lead: str) -> str:
+def _ask_about_verb(bare: str, lead: str) -> str:
     """Who did what: of a sentence that names somebody and something."""
     did = _DID.match(bare)
     if not did or not _is_name(did["subject"]):

@@ -1,13 +1,9 @@
-"""A chunk index in Milvus, by its address: Lite in a file, a server, a cluster or a cloud, by the same code.
-
-One collection holds the chunks of all workspaces, a workspace and model being a partition key, which every request
-names. What Milvus is asked for is made of numbers and of hexadecimal ids: nothing that a person wrote is in a filter.
-Why: docs/decisions/milvus.md.
-"""
+"""A chunk index in Milvus, by its address: Lite in a file, a server, a cluster or a cloud, by the same code."""
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
 import threading
 from collections.abc import Iterator, Sequence
@@ -18,11 +14,120 @@ import numpy as np
 
 from crag.core.errors import IndexUnavailableError
 from crag.index.chunk_index import Batch, Candidates, Contents, Numbers, Vectors
-from crag.index.milvus_schema import LONGEST_TEXT, make, prepare
-from crag.index.milvus_server import MissingError, NotLoadedError, close_server, opened
+from crag.index.milvus_server import LostError, MissingError, NotLoadedError, Server, close_server, opened
 from crag.index.stems import stems
 
-__all__ = ["MilvusIndex"]
+__all__ = ["LONGEST_TEXT", "MilvusIndex", "make", "prepare"]
+
+log = logging.getLogger(__name__)
+
+
+LONGEST_TEXT = 65_535
+"""Bytes of a text in Milvus."""
+
+_DENSE = {"HNSW": {"M": 16, "efConstruction": 200}, "AUTOINDEX": {}}
+"""How vectors are indexed, the first that the server takes: clouds take the second alone."""
+_BUILD_SECONDS = 60.0
+
+
+def prepare(server: Server, collection: str, dimension: int) -> None:
+    """See that the collection fits and is in memory. Raises MissingError, and IndexUnavailableError if it does not."""
+    if collection in server.ready:
+        return
+    _check(server.call("describe_collection", collection), dimension)
+    indexed = server.call("list_indexes", collection)
+    if "vector" not in indexed:
+        _index_vectors(server, collection)
+    if "words" not in indexed:
+        _index(server, collection, "words", "SPARSE_INVERTED_INDEX", "BM25", {})
+    try:
+        server.call("load_collection", collection, seconds=_BUILD_SECONDS)
+    except IndexUnavailableError as error:
+        if isinstance(error, LostError) or not server.lite:
+            raise
+        _rebuild_index(server, collection)
+    server.ready.add(collection)
+
+
+def make(server: Server, collection: str, dimension: int) -> None:
+    """Make the collection where there is none. Two processes may do so at once."""
+    server.ready.discard(collection)
+    if not server.call("has_collection", collection):
+        try:
+            server.call("create_collection", collection, schema=_schema(dimension), consistency_level="Strong")
+        except IndexUnavailableError:
+            if not server.call("has_collection", collection):
+                raise
+    prepare(server, collection, dimension)
+
+
+def _schema(dimension: int) -> Any:
+    from pymilvus import DataType, Function, FunctionType, MilvusClient
+
+    schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=True)
+    schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=128)
+    schema.add_field("workspace", DataType.VARCHAR, max_length=128, is_partition_key=True)
+    schema.add_field("number", DataType.INT64)
+    schema.add_field("document", DataType.INT64)
+    schema.add_field("vector", DataType.FLOAT_VECTOR, dim=dimension)
+    # The words come as stems, and parted by blanks: to fold and stem them is not for the server, since not all can.
+    analyzer = {"tokenizer": "standard", "filter": ["lowercase"]}
+    schema.add_field("text", DataType.VARCHAR, max_length=LONGEST_TEXT, enable_analyzer=True, analyzer_params=analyzer)
+    schema.add_field("words", DataType.SPARSE_FLOAT_VECTOR)
+    schema.add_function(
+        Function(name="bm25", function_type=FunctionType.BM25, input_field_names=["text"], output_field_names=["words"])
+    )
+    return schema
+
+
+def _index_vectors(server: Server, collection: str) -> None:
+    for at, (kind, parameters) in enumerate(_DENSE.items(), start=1):
+        try:
+            return _index(server, collection, "vector", kind, "COSINE", parameters)
+        except IndexUnavailableError:
+            if at == len(_DENSE):
+                raise
+
+
+def _rebuild_index(server: Server, collection: str) -> None:
+    """Milvus Lite that is killed while it writes the index of vectors leaves half a file, which it never reads again;
+    the vectors themselves are whole. Where another process was first, what it made is loaded."""
+    log.warning("Milvus Lite can't read its index of vectors; it is built again from the vectors.")
+    try:
+        server.call("drop_index", collection, "vector", seconds=_BUILD_SECONDS)
+        _index_vectors(server, collection)
+    except IndexUnavailableError:
+        log.debug("The index was not built again here.", exc_info=True)
+    server.call("load_collection", collection, seconds=_BUILD_SECONDS)
+
+
+def _index(server: Server, collection: str, field: str, kind: str, metric: str, parameters: dict[str, int]) -> None:
+    from pymilvus import MilvusClient
+
+    wanted = MilvusClient.prepare_index_params()
+    wanted.add_index(field, index_type=kind, index_name=field, metric_type=metric, params=parameters)
+    try:
+        server.call("create_index", collection, wanted, seconds=_BUILD_SECONDS)
+    except IndexUnavailableError:
+        if field not in server.call("list_indexes", collection):  # else another process was first
+            raise
+
+
+def _check(found: dict[str, Any], dimension: int) -> None:
+    fields = {each["name"]: each for each in found["fields"]}
+    wanted = {each.name: each for each in _schema(dimension).fields}
+    sound = (
+        all(name in fields and fields[name]["type"] == each.dtype for name, each in wanted.items())
+        and fields["vector"]["params"].get("dim") == dimension
+        and bool(fields["id"].get("is_primary") and fields["workspace"].get("is_partition_key"))
+        and any(each["output_field_names"] == ["words"] for each in found.get("functions", []))
+    )
+    if not sound:
+        raise IndexUnavailableError(
+            f"That Milvus has a collection {found['collection_name']} that is not this program's.",
+            "Rename it, or use a database of its own: /name at the end of CRAG_MILVUS_URI.",
+        )
+
 
 _LIBRARY = re.compile(r"[0-9a-f]{16,64}")
 _MOST_RESULTS = 16_384

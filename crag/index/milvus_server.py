@@ -140,14 +140,14 @@ class Server:
         try:
             yield
         except (MilvusException, RpcError) as error:
-            told = self._told(error, limit)
-            if isinstance(told, LostError):
+            translated = self._translate(error, limit)
+            if isinstance(translated, LostError):
                 with self._lock:
                     if client is not None and client is self._client:
                         self._drop()
-            raise told from error
+            raise translated from error
 
-    def _told(self, error: Exception, limit: float) -> Exception:
+    def _translate(self, error: Exception, limit: float) -> Exception:
         codes, said = _codes(error), f"{error}".lower()
         code, legacy = codes[0], getattr(error, "compatible_code", None)
         status = next((each.name for each in codes if hasattr(each, "name") and not isinstance(each, int)), "")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from crag.core.config import AppConfig
-from crag.core.keys import Keys
+from crag.core.config import AppConfig, Keys
 from crag.index.chunk_index import ChunkIndex, Contents
 from crag.index.embedded import EmbeddedIndex
 

@@ -7,7 +7,7 @@ from functools import cache
 
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
-from crag.text.marks import few_marks
+from crag.text.words import few_marks
 
 _LONGEST = 200
 """Bytes of the longest word that is kept: no person writes a longer one, and base64 is no word."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from crag.ingest.boxes import Box, around
 from crag.ingest.layout import Row, Segment
+from crag.ingest.objects import Box, around
 
 _VALUE = re.compile(
     r"^[(\[<>≤≥~+±−–—-]*+\s*+(?:US|C|A|HK)?[$€£¥]?\s*+[(+−–-]?\s*+[$€£¥]?\s*+\d[\d,.\s]*+"
@@ -93,8 +93,8 @@ def _join(one: Segment, other: Segment) -> Segment:
 
 def is_data(cells: Sequence[Segment]) -> bool:
     """Whether a row ends in a value behind a label or another value. A list mark before text is no value."""
-    told = cells[:-1] if _OPEN.match(cells[-1].text) else cells  # the page's edge may cut an amount off its sign
-    return len(told) > 1 and is_value(told[-1].text)
+    closed = cells[:-1] if _OPEN.match(cells[-1].text) else cells  # the page's edge may cut an amount off its sign
+    return len(closed) > 1 and is_value(closed[-1].text)
 
 
 def is_years(cells: Sequence[Segment]) -> bool:

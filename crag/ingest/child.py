@@ -19,8 +19,7 @@ from typing import Any, BinaryIO
 
 from crag.core.ingesting import Page, TableSpan
 from crag.ingest.chunking import cut_page
-from crag.ingest.fault import FileError
-from crag.ingest.media import READERS
+from crag.ingest.media import READERS, FileError
 
 Reader = Callable[[bytes, dict[str, Any]], Iterator[dict[str, Any]]]
 """Reads a file as the job says: first a message of how many `pages` it has, its `title`, and, where it says so, when it
@@ -119,12 +118,12 @@ def _recognise(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
 
     gc.enable()  # a page takes seconds here, and is megabytes of pixels
 
-    def told(message: dict[str, Any]) -> None:
+    def send(message: dict[str, Any]) -> None:
         _send(out, message)
         _allow_from_now(job)
 
     pages = 0
-    for message in recognise(data, job, told):
+    for message in recognise(data, job, send):
         _send(out, _cut(message))
         pages += 1
     _send(out, {"done": pages})

@@ -7,10 +7,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from crag.ingest.boxes import Box, around
 from crag.ingest.grids import PlacedTable, ruled_tables
 from crag.ingest.headers import Rules
 from crag.ingest.layout import Frame, Row, frames, read_order
+from crag.ingest.objects import Box, around
 from crag.ingest.tables import Table, find_tables
 from crag.ingest.units import Carried
 from crag.ingest.words import PageWords

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from crag.ingest.office import messages
-from crag.ingest.sheets import sheet_pages
+from crag.ingest.xlsx import sheet_pages
 from crag.text.encodings import guess_encoding
 
 _DELIMITERS = ",;\t|"

@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import Any
 
-from crag.ingest.fault import FileError
+from crag.ingest.media import FileError
 from crag.ingest.office import faults, messages, opened
-from crag.ingest.rows import table
-from crag.ingest.sections import Block, parts
+from crag.ingest.sections import Block, parts, table
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MATH_TEXT = "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crag.ingest.boxes import Box, around
 from crag.ingest.cells import is_value
 from crag.ingest.layout import Segment, segment_of
-from crag.ingest.objects import edge_of
+from crag.ingest.objects import Box, around, edge_of
 from crag.ingest.tables import Piece, Table
 from crag.ingest.words import PageWords, Word
 

@@ -9,10 +9,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from crag.ingest.fault import FileError
+from crag.ingest.media import FileError
 from crag.ingest.office import faults, messages
-from crag.ingest.rows import table
-from crag.ingest.sections import Block, parts
+from crag.ingest.sections import Block, parts, table
 from crag.text.encodings import decode_text
 
 _MOST_BYTES, _MOST_ELEMENTS, _MOST_CHILDREN = 1_500_000, 20_000, 3_000
@@ -79,8 +78,8 @@ def _parse_page(source: str) -> tuple[Any, bool]:
 
 def _title(root: Any) -> str:
     named = [each.get("content") for each in root.iter("meta") if each.get("property") == "og:title"]
-    told = ("".join(each.itertext()) for tag in ("title", "h1") for each in root.iter(tag))
-    return " ".join(next(filter(None, [*named, *told]), "").split())
+    titles = ("".join(each.itertext()) for tag in ("title", "h1") for each in root.iter(tag))
+    return " ".join(next(filter(None, [*named, *titles]), "").split())
 
 
 def _find_publication_date(root: Any) -> str:
@@ -89,8 +88,8 @@ def _find_publication_date(root: Any) -> str:
         (each.get("property") or each.get("name") or each.get("itemprop") or "").strip().lower(): each.get("content")
         for each in root.iter("meta")
     }
-    told = [*(stated.get(name) for name in _DATES), *(each.get("datetime") for each in root.iter("time"))]
-    found = (_DAY.match(each.strip()) for each in told if each)
+    titles = [*(stated.get(name) for name in _DATES), *(each.get("datetime") for each in root.iter("time"))]
+    found = (_DAY.match(each.strip()) for each in titles if each)
     return next((match[0] for match in found if match), "")
 
 
@@ -256,10 +255,10 @@ def _main(blocks: Sequence[Block], main: str) -> list[Block]:
     """
     text = _letters(main)
     said = [_letters(block.text) for block in blocks]
-    told = [at for at, each in enumerate(said) if len(each) >= _TELLING and each in text]
-    if not told or len(text) < max(_LEAST_MAIN, _MAIN_SHARE * sum(map(len, said))):
+    titles = [at for at, each in enumerate(said) if len(each) >= _TELLING and each in text]
+    if not titles or len(text) < max(_LEAST_MAIN, _MAIN_SHARE * sum(map(len, said))):
         return list(blocks)
-    first, last = told[0], told[-1]
+    first, last = titles[0], titles[-1]
     above = [at for at in range(max(0, first - _HEADED), first) if blocks[at].heading]
     first = above[0] if above else first
     while last + 1 < len(blocks) and blocks[last + 1].header is not None:

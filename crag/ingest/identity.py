@@ -1,12 +1,17 @@
-"""What a file is (its bytes) and what it is called (a label that is safe to show and store)."""
+"""The identity of a file and of a document, and the record that is stored of it."""
 
 from __future__ import annotations
 
 import hashlib
 import re
+import time
 import unicodedata
+from collections.abc import Sequence
+from datetime import UTC, datetime
 
-from crag.text.marks import few_marks
+from crag.core.ingesting import ParsedDocument
+from crag.core.types import Chunk, Document
+from crag.text.words import few_marks
 
 _MOST = 120
 _UNPRINTED = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]")
@@ -34,3 +39,35 @@ def safe_name(name: str) -> str:
         keep = dot + extension if dot and len(extension) <= 8 else ""
         label = (stem if keep else label)[: _MOST - len(keep)] + keep
     return label
+
+
+def record_of(
+    parsed: ParsedDocument,
+    chunks: Sequence[Chunk],
+    *,
+    id: str,
+    name: str,
+    size: int,
+    model: str,
+    began: float,
+    confidence: float,
+) -> Document:
+    """The record of a document that was read, chunked and embedded by now.
+
+    `size`: bytes of its file. `model`: the embedder's id. `began`: when its reading did, by `time.perf_counter`.
+    """
+    return Document(
+        id=id,
+        name=name,
+        title=parsed.title,
+        size=size,
+        pages=len(parsed.pages),
+        chunks=len(chunks),
+        added_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        model=model,
+        seconds=round(time.perf_counter() - began, 3),
+        warnings=parsed.warnings,
+        confidence=confidence,
+        kind=parsed.kind,
+        published=parsed.published,
+    )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
 
-from crag.ingest.boxes import Box, around
+from crag.ingest.objects import Box, around
 from crag.ingest.words import PageWords, Word
 
 # Shares of a line's height.

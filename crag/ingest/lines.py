@@ -147,8 +147,8 @@ class _Reading:
             if group:
                 turn = 1 if is_upright else 0
                 groups.append((turn + 2 if self._upside_down(pixels, group, turn) else turn, group))
-        told = {id(quad) for _, group in groups for quad in group}
-        short = [quad for quad in quads if id(quad) not in told]
+        grouped = {id(quad) for _, group in groups for quad in group}
+        short = [quad for quad in quads if id(quad) not in grouped]
         if short:
             turn = groups[0][0] if groups else 0
             groups.append((turn, short))

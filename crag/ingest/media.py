@@ -6,8 +6,17 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # the reader's child starts for every file and every page drawn: it loads what it reads with alone
+if TYPE_CHECKING:
     from crag.core.documents import Media
+
+
+class FileError(Exception):
+    """What is wrong with the file: `kind` is one of the words that `crag.ingest.sandbox` knows."""
+
+    def __init__(self, kind: str, detail: str = "") -> None:
+        self.kind, self.detail = kind, detail
+        super().__init__(kind, detail)
+
 
 READERS: Mapping[Media, str] = MappingProxyType(
     {

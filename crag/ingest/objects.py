@@ -1,7 +1,4 @@
-"""What a page draws, besides its words: ruled edges, pictures, filled areas, and the text that may not be seen.
-
-Runs inside the reader's child process. Every object costs a few calls, so each call here is one of `calls`.
-"""
+"""What a page draws, besides its words: ruled edges, pictures, filled areas, and the text that may not be seen."""
 
 from __future__ import annotations
 
@@ -9,15 +6,91 @@ import ctypes
 import math
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress, repeat
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import pypdfium2.raw as pdfium
 
-from crag.ingest import calls
-from crag.ingest.boxes import Box
+
+class Box(NamedTuple):
+    """An upright rectangle in points as displayed, origin at the page's top left."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    @property
+    def x(self) -> float:
+        """The middle between left and right."""
+        return (self.left + self.right) / 2
+
+    @property
+    def y(self) -> float:
+        """The middle between top and bottom."""
+        return (self.top + self.bottom) / 2
+
+    @property
+    def width(self) -> float:
+        return self.right - self.left
+
+    @property
+    def height(self) -> float:
+        return self.bottom - self.top
+
+    def shared(self, other: Box) -> float:
+        """The width that both cover; below 0: how far they stand apart."""
+        return min(self.right, other.right) - max(self.left, other.left)
+
+    def turned(self, turns: int, width: float, height: float) -> Box:
+        """The box after so many quarter turns, clockwise, of a page of this width and height."""
+        if turns % 4 == 1:
+            return Box(height - self.bottom, self.left, height - self.top, self.right)
+        if turns % 4 == 2:
+            return Box(width - self.right, height - self.bottom, width - self.left, height - self.top)
+        if turns % 4 == 3:
+            return Box(self.top, width - self.right, self.bottom, width - self.left)
+        return self
+
+
+def around(boxes: Iterable[Box]) -> Box:
+    """The least box that holds all of these, of which there must be one."""
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return Box(min(lefts), min(tops), max(rights), max(bottoms))
+
+
+_Int, _Address, _Float = ctypes.c_int, ctypes.c_void_p, ctypes.c_float
+
+
+def _bind(function: Any, result: Any, *arguments: Any) -> Any:
+    return ctypes.PYFUNCTYPE(result, *arguments)(ctypes.cast(function, _Address).value or 0)
+
+
+def address(pointer: Any) -> int:
+    """The address that a pointer of the published bindings points to."""
+    return ctypes.cast(pointer, _Address).value or 0
+
+
+loose_box = _bind(pdfium.FPDFText_GetLooseCharBox, _Int, _Address, _Int, _Address)
+char_angle = _bind(pdfium.FPDFText_GetCharAngle, _Float, _Address, _Int)
+get_object = _bind(pdfium.FPDFPage_GetObject, _Address, _Address, _Int)
+object_type = _bind(pdfium.FPDFPageObj_GetType, _Int, _Address)
+object_bounds = _bind(pdfium.FPDFPageObj_GetBounds, _Int, _Address, _Address, _Address, _Address, _Address)
+draw_mode = _bind(pdfium.FPDFPath_GetDrawMode, _Int, _Address, _Address, _Address)
+text_object = _bind(pdfium.FPDFText_GetTextObject, _Address, _Address, _Int)
+render_mode = _bind(pdfium.FPDFTextObj_GetTextRenderMode, _Int, _Address)
+fill_color = _bind(pdfium.FPDFPageObj_GetFillColor, _Int, _Address, _Address, _Address, _Address, _Address)
+form_objects = _bind(pdfium.FPDFFormObj_CountObjects, _Int, _Address)
+form_object = _bind(pdfium.FPDFFormObj_GetObject, _Address, _Address, _Int)
+clip_path = _bind(pdfium.FPDFPageObj_GetClipPath, _Address, _Address)
+clip_paths = _bind(pdfium.FPDFClipPath_CountPaths, _Int, _Address)
+has_transparency = _bind(pdfium.FPDFPageObj_HasTransparency, _Int, _Address)
+marks = _bind(pdfium.FPDFPageObj_CountMarks, _Int, _Address)
+marked_content = _bind(pdfium.FPDFPageObj_GetMarkedContentID, _Int, _Address)
+set_active = _bind(pdfium.FPDFPageObj_SetIsActive, _Int, _Address, _Int)
+
 
 _MOST_OBJECTS = 10_000
 _MOST_DEPTH = 5
@@ -119,15 +192,15 @@ class _Reader:
         drawn = self.drawn
         # One call after another over all objects: some pages draw each letter alone, and a loop's own steps would cost
         # as much as the calls.
-        things = list(map(calls.get_object, repeat(calls.address(page)), range(pdfium.FPDFPage_CountObjects(page))))
-        modes = list(map(calls.render_mode, things))
+        things = list(map(get_object, repeat(address(page)), range(pdfium.FPDFPage_CountObjects(page))))
+        modes = list(map(render_mode, things))
         drawn.doubts.update(_doubted(things, modes))
         covered, start = 0.0, 0
         for _ in range(modes.count(_NO_TEXT)):
             index = modes.index(_NO_TEXT, start)
             drawn.texts += things[start:index]
             if things[index]:
-                covered += self.other(things[index], calls.object_type(things[index]), index < _MOST_OBJECTS)
+                covered += self.other(things[index], object_type(things[index]), index < _MOST_OBJECTS)
             start = index + 1
         drawn.texts += things[start:]
         size = max(self.space.width * self.space.height, 1.0)
@@ -139,7 +212,7 @@ class _Reader:
         """Note what is no text, and answer how much of the page it takes as a picture, in square points."""
         if not near:
             return 0.0
-        if not calls.object_bounds(thing, *self.at_bounds):
+        if not object_bounds(thing, *self.at_bounds):
             return 0.0
         box = self.space.rect(*self.bounds)
         if kind == pdfium.FPDF_PAGEOBJ_PATH and not self.text:
@@ -149,7 +222,7 @@ class _Reader:
             if box.right - box.left < _THIN or box.bottom - box.top < _THIN:
                 self.drawn.edges.extend(_edges(box, False))
                 return 0.0
-            calls.draw_mode(thing, *self.at_modes)
+            draw_mode(thing, *self.at_modes)
             self.drawn.edges.extend(_edges(box, bool(self.modes[1])))
             self.area(thing, box)
             return 0.0
@@ -172,7 +245,7 @@ class _Reader:
         """Note a path that covers what lies under it: filled, or drawn with a broad pen. `modes` hold its draw mode."""
         before = len(self.drawn.texts)
         if self.modes[0]:
-            if calls.fill_color(thing, *self.at_colour) and self.colour[3] >= _SOLID:
+            if fill_color(thing, *self.at_colour) and self.colour[3] >= _SOLID:
                 red, green, blue = self.colour[0], self.colour[1], self.colour[2]
                 self.drawn.areas.append(Area(box, before, (red, green, blue), thing))
         elif self.modes[1]:
@@ -187,23 +260,23 @@ class _Reader:
         if depth >= _MOST_DEPTH or not pdfium.FPDFPageObj_GetMatrix(_pointer(form), ctypes.byref(own)):
             return
         matrix = _times((own.a, own.b, own.c, own.d, own.e, own.f), outer)
-        for index in range(calls.form_objects(form)):
-            thing = calls.form_object(form, index)
+        for index in range(form_objects(form)):
+            thing = form_object(form, index)
             self.left -= 1
             if not thing or self.left < 0:
                 continue
-            kind = calls.object_type(thing)
+            kind = object_type(thing)
             if kind == pdfium.FPDF_PAGEOBJ_TEXT:
                 self.drawn.texts.append(thing)
-                self.drawn.doubts[thing] = _MODES.get(calls.render_mode(thing), "form")
+                self.drawn.doubts[thing] = _MODES.get(render_mode(thing), "form")
             elif kind == pdfium.FPDF_PAGEOBJ_FORM:
                 self.form(thing, matrix, depth + 1)
-            elif calls.object_bounds(thing, *self.at_bounds):
+            elif object_bounds(thing, *self.at_bounds):
                 box = self.space.rect(*_move_box(self.bounds, matrix))
                 if kind != pdfium.FPDF_PAGEOBJ_PATH:
                     self.drawn.areas.append(Area(box, len(self.drawn.texts), None, thing))
                 elif min(box.width, box.height) >= _THIN:
-                    calls.draw_mode(thing, *self.at_modes)
+                    draw_mode(thing, *self.at_modes)
                     self.area(thing, box)
 
 
@@ -216,7 +289,7 @@ def _doubted(things: Sequence[int], modes: Sequence[int]) -> dict[int, Doubt]:
     colours = (ctypes.c_uint * (4 * len(filled)))()
     start = ctypes.addressof(colours)
     channels = (range(start + 4 * channel, start + 4 * channel + 16 * len(filled), 16) for channel in range(4))
-    deque(map(calls.fill_color, filled, *channels), maxlen=0)
+    deque(map(fill_color, filled, *channels), maxlen=0)
     values = bytes(colours)
     red, green, cover = (values[4 * channel + _LOW :: 16] for channel in (0, 1, 3))
     if filled and (max(green) > _PALE or min(cover) < _FAINT):

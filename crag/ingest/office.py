@@ -14,7 +14,7 @@ from io import BytesIO
 from typing import Any
 
 from crag.ingest.compose import ComposedPage, as_message
-from crag.ingest.fault import FileError
+from crag.ingest.media import FileError
 
 _MOST_PARTS = 20_000
 _SHARE = 4
@@ -26,7 +26,7 @@ _NO_MEMORY = 2
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """The names of a file's parts, and what stands beside its text: `notes`, as `crag.ingest.remarks` tells them."""
+    """The names of a file's parts, and what stands beside its text: `notes`, as `crag.ingest.reader` tells them."""
 
     names: Collection[str]
     notes: dict[str, Any]

@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from typing import Any
 
-from crag.ingest.fault import FileError
+from crag.ingest.media import FileError
 
 _AHEAD = 8  # pages on either side that a header or footer is looked for on
 _REPEATS = 3

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from PIL import Image, ImageOps
 
 from crag.ingest.compose import ComposedPage, as_message
-from crag.ingest.fault import FileError
+from crag.ingest.media import FileError
 from crag.ingest.pdf import opened
 
 if TYPE_CHECKING:
@@ -115,9 +115,9 @@ class _Pictures:
     def density(self, number: int) -> float:
         image = self._at(self._known, number)
         longer = max(image.size)
-        told = image.info.get("dpi", (0.0, 0.0))[0]
-        if _LEAST_DPI <= told <= _MOST_DPI and longer * 72 / told <= _LONGEST:
-            return float(told) / 72
+        resolution = image.info.get("dpi", (0.0, 0.0))[0]
+        if _LEAST_DPI <= resolution <= _MOST_DPI and longer * 72 / resolution <= _LONGEST:
+            return float(resolution) / 72
         return max(1.0, longer / _SHEET)
 
     def draw(self, number: int, scale: float) -> Image.Image:

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from crag.ingest.office import messages
-from crag.ingest.rows import table
-from crag.ingest.sections import Block, parts
+from crag.ingest.sections import Block, parts, table
 from crag.text.encodings import guess_encoding
 
 _BREAK = re.compile(r"\n[ \t]*\n")

@@ -8,8 +8,7 @@ from typing import Any
 
 from crag.ingest.compose import ComposedPage
 from crag.ingest.office import faults, messages, opened
-from crag.ingest.rows import table
-from crag.ingest.sections import Block
+from crag.ingest.sections import Block, table
 
 _MOST_CATEGORIES = 500
 _HIDDEN = ("1", "true")

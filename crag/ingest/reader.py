@@ -14,20 +14,45 @@ from crag.core.ingesting import Cut, Page, ParsedDocument, TableSpan
 from crag.core.metadata import days_in
 from crag.core.types import LineBox, Media, Rect
 from crag.ingest import scans
+from crag.ingest.headers import document_title
 from crag.ingest.identity import safe_name
 from crag.ingest.media import NAMES, READERS, media_of, old_office
-from crag.ingest.remarks import remarks
 from crag.ingest.sandbox import run_child
 from crag.ingest.scans import format_pages
-from crag.ingest.titles import document_title
+
+_LEFT_OUT: Mapping[str, tuple[str, str]] = {
+    "deleted": ("1 word that its tracked changes delete", "{:,} words that its tracked changes delete"),
+    "comments": ("1 comment", "{:,} comments"),
+    "remarks": ("1 comment in its source", "{:,} comments in its source"),
+    "hidden slides": ("1 hidden slide", "{:,} hidden slides"),
+    "hidden sheets": ("1 hidden sheet", "{:,} hidden sheets"),
+    "hidden rows": ("1 hidden row", "{:,} hidden rows"),
+    "hidden columns": ("1 hidden column", "{:,} hidden columns"),
+}
+
+
+def remarks(notes: Mapping[str, Any]) -> Iterator[str]:
+    """A sentence for each thing that the reader noted; what it noted as 0 is nothing. Raises ValueError, TypeError."""
+    for what, (one, several) in _LEFT_OUT.items():
+        count = int(notes.get(what, 0))
+        if count > 0:
+            was = "it was" if count == 1 else "they were"
+            yield f"It holds {one if count == 1 else several.format(count)}: {was} left out."
+    if notes.get("macros"):
+        yield "It holds macros: they are not run and not read."
+    if notes.get("deep"):
+        yield "Some of it is nested too deeply to be read."
+    if cut := notes.get("cut"):
+        yield f"Only its first part is read: what follows {str(cut)[:120]} is over the limits."
+
 
 _MOST_PLACES = 5  # named in a warning
 _MOST_COUNTED = 1_000_000  # pages of a file, or words of a page
 _MUCH_MORE = 2  # times the text that stands over a picture, for recognition to have read a page
 
 
-def detect_media(data: bytes, name: str, config: AppConfig, told: Media | None = None) -> Media:
-    """What the bytes are; `told` where they are no hint.
+def detect_media(data: bytes, name: str, config: AppConfig, declared: Media | None = None) -> Media:
+    """What the bytes are; `declared` where they are no hint.
 
     Raises EmptyError, LimitError, UnknownMediaError, EncryptedError for what needs no parsing to be refused.
     """
@@ -35,8 +60,8 @@ def detect_media(data: bytes, name: str, config: AppConfig, told: Media | None =
         raise EmptyError(f"{name} is empty.", "Export or download the document again and add that file.")
     if len(data) > config.max_file_mb * 1024 * 1024:
         raise LimitError(f"{name} is {len(data) / 1024 / 1024:.0f} MB large; at most {config.max_file_mb} MB are read.")
-    media = told or media_of(data, name)
-    if told is None and old_office(data):
+    media = declared or media_of(data, name)
+    if declared is None and old_office(data):
         if "EncryptedPackage".encode("utf-16-le") in data:
             raise EncryptedError(f"{name} is locked with a password.")
         raise UnknownMediaError(

@@ -12,11 +12,11 @@ from typing import Any
 from PIL import Image
 
 from crag.ingest.compose import ComposedPage, LaidPage, as_message, compose, lay_out
-from crag.ingest.deskew import Skew, laid_back, page_words
-from crag.ingest.fault import FileError
 from crag.ingest.lines import Find, Found, recogniser
+from crag.ingest.media import FileError
 from crag.ingest.pdf import with_repeats
 from crag.ingest.pictures import Pages, pages_of
+from crag.ingest.scans import Skew, laid_back, page_words
 from crag.ingest.words import PageWords
 
 _DENSITY = 200 / 72  # pixels a point; 150 dots an inch read as well, but for small print

@@ -14,9 +14,8 @@ from typing import Any
 
 import pypdfium2.raw as pdfium
 
-from crag.ingest import calls
-from crag.ingest.boxes import Box
-from crag.ingest.objects import Drawn, Space
+from crag.ingest import objects
+from crag.ingest.objects import Box, Drawn, Space
 
 _LEAST_SCALE = 0.5
 _MOST_PIXELS = 4_000_000
@@ -60,7 +59,7 @@ class Proof:
         finally:
             self.left -= time.process_time() - began
             for text in drawn.texts:
-                calls.set_active(text, 1)
+                objects.set_active(text, 1)
 
     def _compare(
         self,
@@ -75,18 +74,18 @@ class Proof:
         from PIL import ImageChops
 
         for text in texts:
-            calls.set_active(text, 0)
+            objects.set_active(text, 0)
         bare = _draw_page(page, size, until)
         differences = {}
         for group, members in groups.items():
             for text in members:
-                calls.set_active(text, 1)
+                objects.set_active(text, 1)
             full = _draw_page(page, size, until) if bare is not None else None
             if bare is None or full is None:
                 return None
             differences[group] = ImageChops.difference(bare, full)
             for text in members:
-                calls.set_active(text, 0)
+                objects.set_active(text, 0)
         found = []
         for group, (left, top, right, bottom) in boxes:
             x0, y0 = max(0, int(left * scale)), max(0, int(top * scale))
@@ -128,7 +127,7 @@ def _pixels(things: Sequence[int]) -> int:
     width, height = ctypes.c_uint(), ctypes.c_uint()
     for thing in things:
         pointer = ctypes.cast(thing, pdfium.FPDF_PAGEOBJECT)
-        if calls.object_type(thing) == pdfium.FPDF_PAGEOBJ_IMAGE and pdfium.FPDFImageObj_GetImagePixelSize(
+        if objects.object_type(thing) == pdfium.FPDF_PAGEOBJ_IMAGE and pdfium.FPDFImageObj_GetImagePixelSize(
             pointer, ctypes.byref(width), ctypes.byref(height)
         ):
             total += width.value * height.value

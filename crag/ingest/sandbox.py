@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, DamagedError, DocumentError, EmptyError, EncryptedError, LimitError
-from crag.runtime.children import PACKAGE_PARENT, bare_environment
+from crag.runtime.processes import PACKAGE_PARENT, bare_environment
 
 _MOST_FRAME = 64 * 1024 * 1024
 _WALL_SPARE = 6.0  # seconds beyond the processor limit; with the default limit everything ends within 30

@@ -2,10 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from crag.ingest.compose import ComposedPage
+
+_VALUE = re.compile(r"[-+(]?\s*+[$€£¥]?\s*+[-+(]?\d[\d\s.,:/'%)-]*(?:[eE][-+]?\d+)?%?\)?")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_MOST_NAME, _MOST_HEADER = 60, 300
+
+
+def table(rows: Iterable[Sequence[str]], *, headed: bool | None = None) -> Iterator[Block]:
+    """A table as blocks of a few thousand characters, each with the header as its first line.
+
+    `headed`: whether the first row names the columns; None: told by what stands in it.
+    """
+    rest = (row for row in rows if any(row))
+    first = next(rest, None)
+    if first is None:
+        return
+    header = [] if headed is False or not (headed or names_columns(first)) else first
+    name, top = header_line(header), [format_header(header)] if header else []
+    lines, size = list(top), 0
+    for row in rest if header else chain([first], rest):
+        if size > PART:
+            yield Block(text="\n".join(lines), header=name)
+            lines, size = list(top), 0
+        lines.append(format_row(header, row))
+        size += len(lines[-1])
+    yield Block(text="\n".join(lines), header=name)
+
+
+def format_row(header: Sequence[str], row: Sequence[str]) -> str:
+    """One row: its label, which is its first cell, and each value behind the name of its column."""
+    cells = [(at, squeeze(cell)) for at, cell in enumerate(row)]
+    cells = [(at, cell) for at, cell in cells if cell]
+    if len(cells) < 2:
+        return cells[0][1] if cells else ""
+    labelled = cells[0][0] == 0
+    label, values = (cells[0][1], cells[1:]) if labelled else ("", cells)
+    names = [squeeze(header[at])[:_MOST_NAME].strip(" :") if at < len(header) else "" for at, _ in values]
+    parts = [f"{name} {cell}" if name else cell for name, (_, cell) in zip(names, values, strict=True)]
+    between = "" if not label else " " if label.endswith((":", "?")) else ": "
+    return label + between + "; ".join(parts)
+
+
+def names_columns(row: Sequence[str]) -> bool:
+    """Whether a row is a header by its cells: several of them, and none a value, but for years."""
+    said = [squeeze(cell) for cell in row]
+    said = [cell for cell in said if cell]
+    if len(said) < 2 or any(_VALUE.fullmatch(cell) and not _YEAR.fullmatch(cell) for cell in said):
+        return False
+    return any(not _YEAR.fullmatch(cell) for cell in said) or not squeeze(row[0])
+
+
+def format_header(header: Sequence[str]) -> str:
+    """The header as a line of its own."""
+    return "; ".join(cell for cell in map(squeeze, header) if cell)
+
+
+def header_line(header: Sequence[str]) -> str:
+    """What names the table's columns, as chunks of it that do not begin it are told."""
+    return " | ".join(cell[:_MOST_NAME] for cell in map(squeeze, header) if cell)[:_MOST_HEADER]
+
+
+def squeeze(cell: str) -> str:
+    """A cell's text on one line."""
+    return " ".join(cell.split())
+
 
 PART = 3000
 """Characters at which a part ends with the next heading; at twice as many it ends with the next block."""

@@ -73,8 +73,8 @@ class Table:
     def said(self) -> str:
         """What is said of every row, the widest first: unit, captions, columns."""
         unit = self.unit.lower().strip("() ")
-        told = [caption for caption in self.captions if caption.lower().strip("() ") != unit]
-        return SAID.join(part for part in (self.unit, *told, self.header) if part)
+        other_captions = [caption for caption in self.captions if caption.lower().strip("() ") != unit]
+        return SAID.join(part for part in (self.unit, *other_captions, self.header) if part)
 
 
 SAID = " › "
@@ -281,7 +281,7 @@ def _header_lines(header: Header, columns: Sequence[Column]) -> list[list[Piece]
     """The header as it is read aloud: captions, then column by column, a group's name before its first."""
     lines = [_space_cells(header.captions)] if header.captions else []
     line: list[Piece] = []
-    told: set[int] = set()
+    other_captions: set[int] = set()
     for number in range(len(columns)):
         own = [(place, cell, over) for place, (cell, over) in enumerate(header.cells) if over and over[0] == number]
         for at, (place, cell, over) in enumerate(own):
@@ -291,9 +291,9 @@ def _header_lines(header: Header, columns: Sequence[Column]) -> list[list[Piece]
             line.append(Piece(cell.text, cell))
             if group and not cell.text.endswith("\u00ad"):
                 line.append(Piece(" –"))  # no colon: that would make it a row with a label
-            told.add(place)
+            other_captions.add(place)
     lines += [line] if line else []
-    rest = [cell for place, (cell, _) in enumerate(header.cells) if place not in told]
+    rest = [cell for place, (cell, _) in enumerate(header.cells) if place not in other_captions]
     return [*lines, _space_cells(rest)] if rest else lines
 
 

@@ -17,9 +17,8 @@ from typing import Any
 
 import pypdfium2.raw as pdfium
 
-from crag.ingest import calls
-from crag.ingest.boxes import Box
-from crag.ingest.objects import Area, Doubt, Drawn, Space, read_objects
+from crag.ingest import objects
+from crag.ingest.objects import Area, Box, Doubt, Drawn, Space, read_objects
 from crag.ingest.render_check import MARK, Proof
 from crag.ingest.words import PageWords, Text, Word, clean_text, read_words, word_box
 
@@ -69,7 +68,7 @@ class _Judge:
     def __init__(self, page: Any, textpage: Any, space: Space, drawn: Drawn, text: Text, proof: Proof) -> None:
         self.page, self.textpage, self.space = page, textpage, space
         self.drawn, self.text, self.proof = drawn, text, proof
-        self.handle = calls.address(textpage)
+        self.handle = objects.address(textpage)
 
     def judge(self, found: PageWords) -> None:
         """Set the words, how many are left out, and whether they are recognition's."""
@@ -114,11 +113,11 @@ class _Judge:
     def _things(self, words: Iterable[Word]) -> list[int]:
         """The text object that each word begins in; 0 for none."""
         firsts = [word.first for word in words]
-        return [thing or 0 for thing in map(calls.text_object, repeat(self.handle), firsts)]
+        return [thing or 0 for thing in map(objects.text_object, repeat(self.handle), firsts)]
 
     def _runs(self, word: Word, thing: int) -> list[tuple[int, int, int]]:
         """The stretches of a word that stand in one object each: (first, last, object), the whole word most often."""
-        of, handle = calls.text_object, self.handle
+        of, handle = objects.text_object, self.handle
         runs = [(word.first, word.first, thing)]
         for index in range(word.first + 1, word.last + 1):
             first, _, before = runs[-1]
@@ -150,7 +149,7 @@ class _Judge:
         colours: dict[int, tuple[int, ...]] = {}
         found: set[int] = set()
         for area, place in under:
-            thing = things[place] if things else calls.text_object(self.handle, words[place].first) or 0
+            thing = things[place] if things else objects.text_object(self.handle, words[place].first) or 0
             if order.get(thing, area.before) < area.before or area.colour is None:
                 found.add(place)
                 continue
@@ -223,7 +222,7 @@ class _Judge:
         if suspect.doubt == "unpainted":
             return _unpainted(suspect.thing)
         colour = _colour(suspect.thing)
-        if suspect.doubt != "pale" or not colour or calls.render_mode(suspect.thing) != 0:
+        if suspect.doubt != "pale" or not colour or objects.render_mode(suspect.thing) != 0:
             return False
         if colour[3] == 0:
             return True
@@ -281,7 +280,7 @@ def _in_order(words: Sequence[Word], more: Sequence[Word]) -> list[Word]:
 
 
 def _unpainted(thing: int) -> bool:
-    mode: int = calls.render_mode(thing)
+    mode: int = objects.render_mode(thing)
     return mode == int(pdfium.FPDF_TEXTRENDERMODE_INVISIBLE)
 
 
@@ -299,7 +298,7 @@ def _corner(thing: int) -> tuple[int, ...]:
     """Where a text object lies, to the point."""
     bounds = (ctypes.c_float * 4)()
     start = ctypes.addressof(bounds)
-    calls.object_bounds(thing, *(start + 4 * place for place in range(4)))
+    objects.object_bounds(thing, *(start + 4 * place for place in range(4)))
     return tuple(round(value) for value in bounds if math.isfinite(value))
 
 
@@ -312,7 +311,7 @@ def _colour(thing: int) -> tuple[int, ...]:
     """Red, green, blue and cover of a text object's fill, or nothing."""
     buffer = (ctypes.c_uint * 4)()
     start = ctypes.addressof(buffer)
-    return tuple(buffer) if calls.fill_color(thing, *(start + 4 * place for place in range(4))) else ()
+    return tuple(buffer) if objects.fill_color(thing, *(start + 4 * place for place in range(4))) else ()
 
 
 def _near(one: Sequence[int], other: Sequence[int]) -> bool:
@@ -322,8 +321,8 @@ def _near(one: Sequence[int], other: Sequence[int]) -> bool:
 def _hiding(things: Iterable[int]) -> list[int]:
     """Those of the text objects that may be clipped away, faded, masked, or in a layer that is switched off."""
     each = list(things)
-    faded, marked = map(calls.has_transparency, each), map(calls.marks, each)
-    clipped = map(calls.clip_paths, map(calls.clip_path, each))
+    faded, marked = map(objects.has_transparency, each), map(objects.marks, each)
+    clipped = map(objects.clip_paths, map(objects.clip_path, each))
     return [
         thing
         for thing, fades, marks, clips in zip(each, faded, marked, clipped, strict=True)
@@ -332,7 +331,7 @@ def _hiding(things: Iterable[int]) -> list[int]:
 
 
 def _in_layer(thing: int, marks: int) -> bool:
-    if marks == 1 and calls.marked_content(thing) >= 0:
+    if marks == 1 and objects.marked_content(thing) >= 0:
         return False  # a tag of the document's structure
     pointer = ctypes.cast(thing, pdfium.FPDF_PAGEOBJECT)
     buffer, size = (ctypes.c_ushort * 8)(), ctypes.c_ulong()

@@ -14,9 +14,8 @@ from typing import Any
 
 import pypdfium2.raw as pdfium
 
-from crag.ingest import calls
-from crag.ingest.boxes import Box, around
-from crag.ingest.objects import Space
+from crag.ingest import objects
+from crag.ingest.objects import Box, Space, around
 
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
 _BULLETS = {code: "•" for code in (0xF0B7, 0xF0A7, 0xF0D8, 0xF0FC, 0xF076, 0xF06E, 0xF0A8, 0x2022)}
@@ -119,8 +118,8 @@ def read_words(textpage: Any, space: Space) -> Text:
     seen: set[tuple[str, int, int]] = set()
     bounds = (ctypes.c_float * 4)()  # FS_RECTF: left, top, right, bottom
     reference = ctypes.addressof(bounds)
-    handle = calls.address(textpage)
-    loose, angle_of = calls.loose_box, calls.char_angle
+    handle = objects.address(textpage)
+    loose, angle_of = objects.loose_box, objects.char_angle
     quarter = math.pi / 2
     low, most_right, most_down = -_OFF_PAGE, space.width + _OFF_PAGE, space.height + _OFF_PAGE
     previous = (0.0, 0.0)

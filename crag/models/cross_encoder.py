@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from crag.models.files import verified_files
 from crag.models.pairing import MAX_PAIR, WordReader, Words, cut_question, paired, title_end
-from crag.models.runtime import Loaded, batches, load, readable
+from crag.models.runtime import Loaded, batches, load, readable, verified_files
 
 FOLDER = Path(__file__).parent / "local-evaluator"
 MODEL_ID = "local-4"

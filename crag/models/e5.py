@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from crag.models.files import verified_files
-from crag.models.runtime import Loaded, load, sentence_vectors
+from crag.models.runtime import Loaded, load, sentence_vectors, verified_files
 
 FOLDER = Path(__file__).parent / "multilingual-e5-small"
 MAX_TOKENS = 256

@@ -110,8 +110,8 @@ def paired(question: Words, passage: Words, title: int, cls: int, sep: int) -> t
     asked = [
         2 * kind - 1 + (root in met) if kind else 0 for root, kind in zip(question.roots, question.classes, strict=True)
     ]
-    told = [
+    marks = [
         (TITLE if at < title else PASSAGE) + (kind if root in met else 0)
         for at, (root, kind) in enumerate(zip(read.roots, read.classes, strict=True))
     ]
-    return [cls, *question.ids, sep, *read.ids, sep], [0, *asked, 0, *told, PASSAGE]
+    return [cls, *question.ids, sep, *read.ids, sep], [0, *asked, 0, *marks, PASSAGE]

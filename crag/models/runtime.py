@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +18,40 @@ from crag.core.errors import ModelError
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-    # onnxruntime reports its use to its maker unless this is set before it is imported.
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
     from tokenizers import Tokenizer
+
+
+def verified_files(folder: Path, expected_id: str) -> dict[str, bytes]:
+    """The files that `folder/manifest.json` lists, by name, each equal to its listed SHA-256.
+
+    Raises ModelError where the manifest or a file is missing, unreadable or changed, or where the manifest
+    belongs to another model than `expected_id`.
+    """
+    manifest = _manifest(folder)
+    if manifest.get("id") != expected_id:
+        raise ModelError(f"The model in crag/models/{folder.name} is {manifest.get('id')!r}, not {expected_id!r}.")
+    found = {}
+    for name, digest in manifest["sha256"].items():
+        try:
+            data = (folder / name).read_bytes()
+        except OSError as error:
+            raise ModelError(f"The model file crag/models/{folder.name}/{name} can't be read ({error}).") from error
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise ModelError(f"The model file crag/models/{folder.name}/{name} is damaged: its hash is wrong.")
+        found[name] = data
+    return found
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"The manifest of crag/models/{folder.name} can't be read ({error}).") from error
+    if not isinstance(manifest, dict) or not isinstance(manifest.get("sha256"), dict):
+        raise ModelError(f"The manifest of crag/models/{folder.name} lists no files.")
+    return manifest
+
 
 MAX_CHARACTERS = 16_000
 """What comes later in a text is never even cut into tokens."""

@@ -6,10 +6,25 @@ import threading
 from collections.abc import Callable
 from unicodedata import category
 
+from crag.core import events as ev
 from crag.core.errors import QuestionError, SettingsError
+from crag.core.filters.where import scope_of
 from crag.core.protocols import Retriever
 from crag.core.settings import Settings
 from crag.runtime.fair_queue import QueueTicket
+from crag.storage.library import Library
+
+
+def resolve_scope(library: Library, where: str, at: float) -> ev.ScopeResolved | None:
+    """The scope that a filter begins with, its documents by their names now; None where it has none."""
+    scope = scope_of(where)
+    if not scope:
+        return None
+    names = library.documents.names() if scope.documents else {}
+    found = {id: name for id, name in names.items() if id.startswith(scope.documents)}
+    gone = sum(1 for prefix in scope.documents if not any(id.startswith(prefix) for id in found))
+    return ev.ScopeResolved(documents=tuple(found.values()), tags=scope.tags, gone=gone, at=at)
+
 
 QUESTION_CHARS = 2_000
 CLIENT_CHARS = 60
@@ -53,7 +68,7 @@ def lending(
         return None
 
     def allowed(query: str) -> bool:
-        with turn.lent(cancel):
+        with turn.released(cancel):
             return ask(query)
 
     return allowed

@@ -8,9 +8,8 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from crag.core import events as ev
-from crag.core.config import AppConfig
+from crag.core.config import AppConfig, Keys
 from crag.core.errors import ProviderError
-from crag.core.keys import Keys
 from crag.core.protocols import (
     Chat,
     Generator,
@@ -23,8 +22,7 @@ from crag.core.protocols import (
 from crag.core.request import RunRequest
 from crag.core.settings import Settings
 from crag.core.types import Grade, RetrievedChunk, Step
-from crag.evaluation.cached import CachedEvaluator, CachedStripGrader
-from crag.evaluation.fallback import FallbackEvaluator
+from crag.evaluation.grading import CachedStripGrader, GradingService
 from crag.evaluation.selection import LlmStripSelector
 from crag.evaluation.strips import StripRefiner
 from crag.generation.conversation.model import LlmContextualizer
@@ -130,18 +128,17 @@ def build_pipeline(
     chat = _chat(wiring, config, meter)
     inner = local.evaluator
     checked = guard_evaluator(inner, lambda error: outlet.put_aside(ev.Failed.of(error, meter.step, outlet.now())))
-    scorer = CachedEvaluator(checked, library.cache)
+    scorer = GradingService(checked, library.cache)
     outside = _evaluators(wiring, chat, local.evaluator, meter, problems)
 
-    def behind(evaluator: RetrievalEvaluator) -> RetrievalEvaluator:
-        def told(failed: Grade) -> None:
-            error = ProviderError(failed.error or "", who=failed.who)
-            event = ev.Failed.of(error, meter.step, outlet.now(), "local evaluator", scorer.id)
-            outlet.put_aside(replace(event, reason=failed.fault or event.reason))
+    def report(failed: Grade) -> None:
+        error = ProviderError(failed.error or "", who=failed.who)
+        event = ev.Failed.of(error, meter.step, outlet.now(), "local evaluator", scorer.id)
+        outlet.put_aside(replace(event, reason=failed.fault or event.reason))
 
-        return CachedEvaluator(FallbackEvaluator(evaluator, scorer, told), library.cache)
-
-    evaluator, support = (behind(each) for each in outside) if outside else (scorer, None)
+    evaluator, support = (
+        (GradingService(each, library.cache, checked, report) for each in outside) if outside else (scorer, None)
+    )
     rules = RuleContextualizer()
     rewriter = local.rewriter if isinstance(local.rewriter, KeywordRewriter) else GuardedRewriter(local.rewriter)
     rewriters = [LlmRewriter(chat), rewriter] if chat else [rewriter]
@@ -188,14 +185,16 @@ def grader(
     """What grades texts outside a run: what is configured, with the local evaluator behind it. Raises ProviderError."""
     wiring = resolve_providers(config, keys)
     meter = UsageTracker(budget_of(config), step="evaluate", clock=clock, allowance=allowance)
-    lacks = wiring.lacks("evaluate") or (wiring.lacks("answer") if config.evaluator == LLM.name else None)
-    if lacks is not None:
-        raise problem(lacks)
+    missing_for = wiring.missing_for("evaluate") or (
+        wiring.missing_for("answer") if config.evaluator == LLM.name else None
+    )
+    if missing_for is not None:
+        raise problem(missing_for)
     problems: Problems = []
     outside = _evaluators(wiring, _chat(wiring, config, meter), local, meter, problems)
     if problems:
         raise problems[0][1]
-    return FallbackEvaluator(outside[0], local) if outside else local
+    return GradingService(outside[0], fallback=local) if outside else local
 
 
 def _refused(query: str) -> bool:

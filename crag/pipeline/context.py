@@ -10,7 +10,6 @@ from typing import Protocol, TypedDict
 
 from crag.core import events as ev
 from crag.core.errors import CragError
-from crag.core.exchanges import Exchange
 from crag.core.protocols import (
     Contextualizer,
     Generator,
@@ -24,7 +23,7 @@ from crag.core.protocols import (
 )
 from crag.core.settings import Settings
 from crag.core.trace import Round
-from crag.core.types import Answer, Decision, Grade, OutputMode, RetrievedChunk, Step, Strip, WebPage
+from crag.core.types import Answer, Decision, Exchange, Grade, OutputMode, RetrievedChunk, Step, Strip, WebPage
 from crag.evaluation.scoring import InContext, OneByOne, StripScorer
 from crag.pipeline.guiding import Guide
 from crag.runtime.usage import UsageTracker

@@ -14,16 +14,15 @@ from crag.admin.quotas import Admission
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, CragError, UnexpectedError
+from crag.core.events import event_to_json
 from crag.core.request import RunRequest
 from crag.core.trace import Trace
 from crag.core.types import Step
-from crag.pipeline.admission import QUESTION_CHARS, check_question, lending, named_client, storable
+from crag.pipeline.admission import QUESTION_CHARS, check_question, lending, named_client, resolve_scope, storable
 from crag.pipeline.build import Local, budget_of, build_pipeline
 from crag.pipeline.context import EventEmitter
-from crag.pipeline.scoping import resolve_scope
 from crag.pipeline.tracing import export_spans
 from crag.runtime.circuit import Circuits
-from crag.runtime.eventlog import event_to_json
 from crag.runtime.fair_queue import FairQueue
 from crag.runtime.usage import UsageTracker
 from crag.runtime.waiting import CLOCK, Clock
@@ -73,7 +72,7 @@ class RunExecutor:
             return (yield from self._execute(started, request))
         finally:
             if registered is not None:
-                registered.begun.over(started.run_id)
+                registered.in_flight.over(started.run_id)
 
     def _register_in_flight(self, started: ev.RunStarted) -> Library | None:
         """The library that now lists the run as in flight. A row of an evaluation needs no entry: it is asked again."""
@@ -88,7 +87,7 @@ class RunExecutor:
         )
         with suppress(CragError):  # the run itself reports what is wrong, where it matters
             library = self.library()
-            if library.made and library.begun.note(work):
+            if library.made and library.in_flight.note(work):
                 return library
         return None
 
@@ -131,7 +130,7 @@ class RunExecutor:
                 cancel,
                 lambda call: outlet.put_aside(ev.Called(call=call, at=outlet.now())),
                 clock=self.clock,
-                allowance=self.admission.purse,
+                allowance=self.admission.daily_budget,
                 circuits=self.circuits,
             )
             local = self.local(config)
@@ -155,7 +154,7 @@ class RunExecutor:
         finally:
             if ticket is not None:
                 ticket.leave()
-            self.admission.purse.settle()
+            self.admission.daily_budget.settle()
         finished = ev.RunFinished(at=outlet.now())
         trace = Trace.from_events([*events, finished])
         if library is not None:

@@ -8,10 +8,9 @@ from dataclasses import replace
 
 from crag.core import events as ev
 from crag.core.errors import IndexUnavailableError, LibraryError, NotApprovedError, ProviderError, ReplyError
-from crag.core.exchanges import Exchange, Standalone
 from crag.core.protocols import Contextualizer, Generator, Retriever, Rewriter, SearchCache, WebSearch
 from crag.core.settings import Settings
-from crag.core.types import Answer, Chunk, RetrievedChunk, Strip, WebPage
+from crag.core.types import Answer, Chunk, Exchange, RetrievedChunk, Standalone, Strip, WebPage
 from crag.pipeline.context import EventEmitter
 from crag.runtime.usage import UsageTracker
 

@@ -22,9 +22,8 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from crag.core import events as ev
-from crag.core.exchanges import Exchange
 from crag.core.policy import loops, refines, searches_web, uses_documents
-from crag.core.types import Action, Step
+from crag.core.types import Action, Exchange, Step
 from crag.pipeline import steps
 from crag.pipeline.context import RunContext, State
 
@@ -127,9 +126,9 @@ def _node(step: Step, work: Work) -> Callable[[State, Runtime[RunContext]], Stat
         parts.outlet.listener = runtime.stream_writer
         parts.check()
         shown = _shown(step, state, parts)
-        begun, round, waited = parts.now(), state["round"], parts.meter.waited
+        started, round, waited = parts.now(), state["round"], parts.meter.waited
         if shown:
-            parts.emit(ev.StepStarted(step=step, round=round, at=begun))
+            parts.emit(ev.StepStarted(step=step, round=round, at=started))
         parts.meter.step = step
         try:
             changes = work(state, parts)
@@ -138,7 +137,7 @@ def _node(step: Step, work: Work) -> Callable[[State, Runtime[RunContext]], Stat
         if shown:
             ended = parts.now()
             calls = _calls(step, changes, parts)
-            seconds = ended - begun - (parts.meter.waited - waited)
+            seconds = ended - started - (parts.meter.waited - waited)
             parts.emit(ev.StepFinished(step=step, round=round, seconds=seconds, calls=calls, at=ended))
         return changes
 

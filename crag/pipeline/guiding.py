@@ -13,9 +13,9 @@ from crag.core.settings import Settings
 from crag.core.types import Chunk, Passage, Strip
 from crag.generation.suggestions import Proposal, proposals
 from crag.retrieval.rewriting import KeywordRewriter
-from crag.runtime.outgoing import outgoing
 from crag.text.sentences import sentences
 from crag.text.words import STOP_WORDS, stem, words
+from crag.web.searching import outgoing
 
 NEAR = 3
 """So many passages are told as near."""
@@ -69,7 +69,7 @@ class Guide:
         self, question: str, chunks: Sequence[Chunk], about: About, settings: Settings
     ) -> list[Suggestion]:
         """Proposals that the library answers from the text they are made from, the nearest first."""
-        least, told, searched = max(settings.upper, SURE), list[Suggestion](), 0
+        least, proposals_kept, searched = max(settings.upper, SURE), list[Suggestion](), 0
         for proposal in _apart(proposals(question, chunks, titled=about.documents > 1)):
             if searched == SEARCHED:
                 break
@@ -77,8 +77,8 @@ class Guide:
             if grade.score is not None and grade.score >= least:
                 searched += 1
                 if self._found(proposal):
-                    told.append(_suggestion(proposal, grade.score))
-        return told
+                    proposals_kept.append(_suggestion(proposal, grade.score))
+        return proposals_kept
 
     def _found(self, proposal: Proposal) -> bool:
         """Whether the page that a proposal is made from is the first that its question finds; of a section, twice."""

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from crag.admin.intake import Intake
+from crag.admin.quotas import Intake
 from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, CragError, InputError, NotFoundError, QuotaError
 from crag.core.ingesting import (
@@ -30,9 +30,8 @@ from crag.core.ingesting import (
 from crag.core.protocols import Embedder
 from crag.core.types import Chunk, Document
 from crag.ingest.chunking import chunk_document
-from crag.ingest.identity import content_id, safe_name
+from crag.ingest.identity import content_id, record_of, safe_name
 from crag.ingest.reader import read_document
-from crag.ingest.record import record_of
 from crag.runtime.fair_queue import FairQueue
 from crag.storage.library import Library
 
@@ -134,12 +133,12 @@ def index_files(
         raise InputError(f"A confidence of {confidence:g} is not between 0 and 1.", "Give one from 0 to 1.")
     pending = iter(files)
     window: list[_Reading | _Again | Ended] = []
-    begun: set[str] = set()
+    started: set[str] = set()
     with ThreadPoolExecutor(max_workers=AHEAD, thread_name_prefix="crag-read") as pool:
         try:
             while True:
                 while len(window) < AHEAD and (given := next(pending, None)) is not None:
-                    window.append(_begin(*given, library, config, cancel, pool, readers, begun, intake))
+                    window.append(_begin(*given, library, config, cancel, pool, readers, started, intake))
                     del given  # it holds the file
                 if not window:
                     library.refresh_index()
@@ -167,7 +166,7 @@ def _begin(
     cancel: threading.Event,
     pool: ThreadPoolExecutor,
     readers: FairQueue,
-    begun: set[str],
+    started: set[str],
     intake: Intake | None,
 ) -> _Reading | _Again | Ended:
     """Starts reading a file, unless it is here already or can't be had at all."""
@@ -188,14 +187,14 @@ def _begin(
         )
     if known is not None:
         return DuplicateFound(name=label, document=known)
-    if identity in begun:
+    if identity in started:
         return _Again(name=label, id=identity)
     try:
         if intake is not None:
             intake.begin(len(original.data))
     except CragError as error:
         return original.failed(label, error)
-    begun.add(identity)
+    started.add(identity)
     reading = _Reading(name=label, original=original, id=identity)
     reading.result = pool.submit(_read, reading, config, cancel, readers)
     return reading

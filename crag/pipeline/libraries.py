@@ -68,11 +68,11 @@ class OpenLibraries:
         purge: str,
         stop: threading.Event,
         renew: Callable[[Library], None] | None = None,
-        told: Callable[[str, Due], None] | None = None,
+        report: Callable[[str, Due], None] | None = None,
     ) -> None:
         """Purge every library of a shelf as `purge` says (`crag.core.purging.conditions_of`; empty: not at all).
 
-        In each, what no purge can be undone of any more is deleted for good, and what `renew` does is done. `told`
+        In each, what no purge can be undone of any more is deleted for good, and what `renew` does is done. `report`
         hears of each document that was purged, with the library's name. What fails
         is logged, and the next library goes on. `stop` ends it between two libraries.
         """
@@ -85,10 +85,10 @@ class OpenLibraries:
             if stop.is_set():
                 return
             try:
-                with self._lent(shelf.root / name) as library:
+                with self._borrow(shelf.root / name) as library:
                     for each in _tidy_library(library, purge):
-                        if told is not None:
-                            told(name, each)
+                        if report is not None:
+                            report(name, each)
                     if renew is not None:
                         renew(library)
             except CragError as error:
@@ -101,7 +101,7 @@ class OpenLibraries:
             self._libraries.clear()
 
     @contextmanager
-    def _lent(self, folder: Path) -> Iterator[Library]:
+    def _borrow(self, folder: Path) -> Iterator[Library]:
         """The library if it is known, else one that is closed again: it must not push another out of those in use."""
         with self._lock:
             known = self._libraries.get(folder.absolute())

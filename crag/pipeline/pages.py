@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from crag.admin.intake import Intake
+from crag.admin.quotas import Intake
 from crag.core.config import AppConfig
 from crag.core.documents import Look
 from crag.core.errors import (
@@ -214,8 +214,8 @@ class _Visit:
     def same(self, before: Document, got: Download) -> DocumentRefreshed:
         """The page says what it said."""
         now = _now()
-        told = {"etag": got.etag or before.etag, "last_modified": got.last_modified or before.last_modified}
-        document = self.library.documents.note(before.id, **told, look="", looked_at=now, fetched_at=now)
+        headers = {"etag": got.etag or before.etag, "last_modified": got.last_modified or before.last_modified}
+        document = self.library.documents.note(before.id, **headers, look="", looked_at=now, fetched_at=now)
         return DocumentRefreshed(name=before.name, document=document, found="unchanged")
 
     def seen(self, before: Document, error: CragError) -> DocumentRefreshed:

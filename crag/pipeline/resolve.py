@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Generic, Literal, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from crag.core.config import AppConfig
-from crag.core.keys import Keys
+from crag.core.config import AppConfig, Keys
 from crag.core.settings import Settings
 from crag.core.types import Step
 from crag.providers import registry
@@ -120,7 +119,7 @@ class ProviderPlan:
         sent = [each for each in self.leaving if each.provider.key and each.endpoint.key is not None]
         return tuple(dict.fromkeys((each.provider.key, each.host) for each in sent))
 
-    def lacks(self, step: Step) -> Missing | None:
+    def missing_for(self, step: Step) -> Missing | None:
         """The first of what that step does without."""
         return next((each for each in self.missing if each.step == step), None)
 
@@ -177,7 +176,7 @@ class _Chosen:
         if model is not None:
             return Service(provider=known[name], endpoint=model.endpoint, price=model.price)
         if self._config.llm == "none":  # else it is said of the model why there is none
-            self._lacks("evaluate", name, "no-language-model", known[name])
+            self._add_missing("evaluate", name, "no-language-model", known[name])
         return None
 
     def web(self, name: str, given_web: str) -> Service[WebProvider] | None:
@@ -185,7 +184,7 @@ class _Chosen:
             return self.service("search", name, registry.webs())
         if self._config.web_folder is not None or given_web:
             return _local(FOLDER)
-        self._lacks("search", name, "no-folder", FOLDER)
+        self._add_missing("search", name, "no-folder", FOLDER)
         return None
 
     def service(
@@ -194,23 +193,23 @@ class _Chosen:
         """The provider of that name with its model, key and address, if it can be used."""
         provider, servers = known.get(name), {bare(each) for each in self._config.servers}
         if provider is None:
-            self._lacks(step, name, "unknown")
+            self._add_missing(step, name, "unknown")
             return None
         key = self._keys.get(provider.key) or self._keys.get(provider.name)
         address = bare(self._config.get(provider.address)) if provider.address else ""
-        lacks: Reason | None = None
+        missing_for: Reason | None = None
         if step == "answer" and not model:
-            lacks = "no-model"
+            missing_for = "no-model"
         elif provider.key_needed and key is None:
-            lacks = "no-key"
+            missing_for = "no-key"
         elif provider.server and not address:
-            lacks = "no-address"
+            missing_for = "no-address"
         elif address and not _usable(address):
-            lacks = "bad-address"
+            missing_for = "bad-address"
         elif provider.server and servers and address not in servers:
-            lacks = "not-allowed"
-        if lacks is not None:
-            self._lacks(step, name, lacks, provider, address)
+            missing_for = "not-allowed"
+        if missing_for is not None:
+            self._add_missing(step, name, missing_for, provider, address)
             return None
         endpoint = Endpoint(provider=name, model=model or "", base_url=address or None, key=key)
         return Service(provider=provider, endpoint=endpoint, price=price_of(model or "", name, self._prices))
@@ -222,24 +221,24 @@ class _Chosen:
         found = inspect_model(place) if place else None
         free = free_memory()
 
-        def lacks(reason: Reason, has: int = 0, needs: int = 0) -> None:
+        def missing_for(reason: Reason, has: int = 0, needs: int = 0) -> None:
             said = Missing(step="answer", name=GGUF.name, reason=reason, provider=GGUF)
             self.missing.append(replace(said, file=place.name if place else "", has=has, needs=needs))
 
         if found is None:
-            lacks("no-model")
+            missing_for("no-model")
         elif isinstance(found, Fault):
-            lacks(found.reason, found.held, found.whole)
+            missing_for(found.reason, found.held, found.whole)
         elif not installed():
-            lacks("no-extra")
+            missing_for("no-extra")
         elif free is not None and found.memory > free and not server_of(found, config.threads).loaded:
-            lacks("no-memory", free, found.memory)
+            missing_for("no-memory", free, found.memory)
         else:
             endpoint = Endpoint(provider=GGUF.name, model=found.name, file=found, threads=config.threads)
             return Service(provider=GGUF, endpoint=endpoint, price=GGUF.price)
         return None
 
-    def _lacks(
+    def _add_missing(
         self, step: Step, name: str, reason: Reason, provider: Provider | None = None, address: str = ""
     ) -> None:
         self.missing.append(Missing(step=step, name=name, reason=reason, provider=provider, address=address))

@@ -131,24 +131,24 @@ def _describe_web(web: Service[WebProvider], wiring: ProviderPlan) -> str:
 
 
 def _model(wiring: ProviderPlan) -> ProviderStatus:
-    lacks, on = wiring.lacks("answer"), wiring.model is not None
+    missing_for, on = wiring.missing_for("answer"), wiring.model is not None
     detail = name_in_sentence(wiring.model.endpoint.id) if wiring.model else "none is set; local models do the work"
     if wiring.model and (file := wiring.model.endpoint.file):
         detail = f"{detail}, in about {gigabytes(file.memory)} of memory; nothing leaves it"
-    return ProviderStatus(name="Language model", on=on, detail=str(problem(lacks)) if lacks else detail)
+    return ProviderStatus(name="Language model", on=on, detail=str(problem(missing_for)) if missing_for else detail)
 
 
 def _grading(wiring: ProviderPlan) -> ProviderStatus:
-    by, lacks = wiring.grader, wiring.lacks("evaluate")
+    by, missing_for = wiring.grader, wiring.missing_for("evaluate")
     if by.provider.needs == "model":
         detail = "by the language model; the local evaluator stands by"
     elif by.provider != LOCAL:
         who = name_in_sentence(by.endpoint.id) if by.provider.server else by.provider.title
         detail = f"by {who}; the local evaluator stands by"
-    elif lacks is not None and lacks.reason == "no-language-model":
+    elif missing_for is not None and missing_for.reason == "no-language-model":
         detail = "by the local evaluator, until the language model is on"
     else:
-        detail = "by the local evaluator" + (f". {problem(lacks)}" if lacks else "")
+        detail = "by the local evaluator" + (f". {problem(missing_for)}" if missing_for else "")
     return ProviderStatus(name="Grading", on=True, detail=detail)
 
 
@@ -160,12 +160,12 @@ def _answers(wiring: ProviderPlan) -> ProviderStatus:
 
 
 def _web(wiring: ProviderPlan, place: Callable[[Path], str]) -> ProviderStatus:
-    lacks, on = wiring.lacks("search"), bool(wiring.webs)
+    missing_for, on = wiring.missing_for("search"), bool(wiring.webs)
     detail = _on(wiring.webs[0], wiring, place) if on else "off"
     if wiring.asks:
         detail += "; each query waits for a yes"
-    if lacks is not None:
-        detail = f"{detail}. {problem(lacks)}" if on else str(problem(lacks))
+    if missing_for is not None:
+        detail = f"{detail}. {problem(missing_for)}" if on else str(problem(missing_for))
     return ProviderStatus(name="Web search", on=on, detail=detail)
 
 

@@ -10,17 +10,16 @@ from dataclasses import replace
 
 from crag.core import events as ev
 from crag.core.errors import ProviderError, ReplyError, StorageError
-from crag.core.exchanges import Standalone
 from crag.core.policy import acted_on, best_chunk, chunks_acted_on, keeps_chunk, loops, refines
 from crag.core.trace import Round
-from crag.core.types import Action, Answer, Chunk, Decision, Grade, Origin, Passage, Strip, WebPage
+from crag.core.types import Action, Answer, Chunk, Decision, Grade, Origin, Passage, Standalone, Strip, WebPage
 from crag.evaluation.refinement import make_strip, scored_strips
 from crag.evaluation.trigger import decide
 from crag.generation.disagreements import with_disagreements
 from crag.generation.verification import faithfulness
 from crag.pipeline.context import RunContext, State
-from crag.runtime.outgoing import outgoing
 from crag.text.injection import detect_injection, mask_injection
+from crag.web.searching import outgoing
 
 PAGE_CHARS = 2_000
 """How much of a web page is used where the strategy takes pages as they are."""

@@ -6,8 +6,8 @@ from pydantic import ValidationError
 
 from crag.core import events as ev
 from crag.core.errors import CutOffError
+from crag.core.events import event_from_json
 from crag.core.trace import Trace
-from crag.runtime.eventlog import event_from_json
 from crag.storage.library import Library
 
 __all__ = ["settle_runs"]
@@ -17,12 +17,12 @@ _CUT_OFF = CutOffError("The program ended in the middle of this run.")
 
 def settle_runs(library: Library) -> int:
     """Store every run of the library that no program is making any more; how many there were. Raises StorageError."""
-    found = [work for work in library.begun.cut_off() if work.kind == "run"]
+    found = [work for work in library.in_flight.cut_off() if work.kind == "run"]
     for work in found:
         try:
             first = event_from_json(work.first)
         except ValidationError:  # of another version of this program
-            library.begun.over(work.id)
+            library.in_flight.over(work.id)
             continue
         events = [first, ev.Failed.of(_CUT_OFF, "retrieve", 0.0, fatal=True), ev.RunFinished(at=0.0)]
         library.runs.save(Trace.from_events(events), events)

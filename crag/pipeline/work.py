@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
@@ -10,20 +11,63 @@ from contextlib import aclosing
 from typing import TypeVar
 
 from crag.core.errors import BusyError, CancelledError
-from crag.pipeline.following import follow_run
 from crag.runtime.fair_queue import FairQueue, QueueTicket
-from crag.runtime.shares import Shares
-
-__all__ = ["Told", "Work"]
+from crag.runtime.limits import Shares
 
 T = TypeVar("T")
-Told = Callable[[str], Awaitable[None]]
+
+
+async def follow_run(
+    run: Iterator[T], cancel: threading.Event, ended: Callable[[], None] = lambda: None
+) -> AsyncGenerator[T, None]:
+    """The items of `run` as they come; then what it raised, if it did.
+
+    `run` works in a thread of its own, in the context of whoever asks for the first item. Who stops listening sets
+    `cancel` by that: the thread then takes the run to its own end, so that it is stored. `ended` is called in that
+    thread, once, when nothing of the run works any more.
+    """
+    loop = asyncio.get_running_loop()
+    items: asyncio.Queue[tuple[T | None, BaseException | None, bool]] = asyncio.Queue()
+
+    def report(item: T | None, error: BaseException | None, last: bool) -> None:
+        try:
+            loop.call_soon_threadsafe(items.put_nowait, (item, error, last))
+        except RuntimeError:  # the loop is closed: nobody listens any more
+            cancel.set()
+
+    def work() -> None:
+        error: BaseException | None = None
+        try:
+            for item in run:
+                report(item, None, False)
+        except BaseException as raised:  # noqa: BLE001 (it is raised where the items are awaited)
+            error = raised
+        finally:
+            ended()
+            report(None, error, True)
+
+    threading.Thread(target=contextvars.copy_context().run, args=(work,), name="crag-run").start()
+    over = False
+    try:
+        while True:
+            item, error, over = await items.get()
+            if error is not None:
+                raise error
+            if over:
+                return
+            yield item  # type: ignore[misc]
+    finally:
+        if not over:
+            cancel.set()
+
+
+Report = Callable[[str], Awaitable[None]]
 """Takes a sentence about how far the work is."""
 
 log = logging.getLogger(__name__)
 
 
-async def _untold(said: str) -> None:
+async def _no_report(said: str) -> None:
     """For callers that hear nothing while they wait."""
 
 
@@ -48,14 +92,15 @@ class Work:
         return cancel in self._under_way
 
     async def follow(
-        self, run: Iterator[T], cancel: threading.Event, *, caller: int = 0, told: Told = _untold
+        self, run: Iterator[T], cancel: threading.Event, *, caller: int = 0, report: Report = _no_report
     ) -> AsyncGenerator[T, None]:
         """The items of `run` as they come. It works in a thread and heeds `cancel`.
 
-        Who stops listening sets that event. `told` hears of the waiting. Raises BusyError where too much of the caller
+        Who stops listening sets that event. `report` hears of the waiting. Raises BusyError where too much of the
+        caller
         waits, CancelledError once the server stops, and what `run` raises.
         """
-        turn = await self._turn(caller, told)
+        turn = await self._turn(caller, report)
         self._under_way.add(cancel)
         self._idle.clear()
         loop = asyncio.get_running_loop()
@@ -70,13 +115,15 @@ class Work:
             async for item in items:
                 yield item
 
-    async def done(self, call: Callable[[], T], cancel: threading.Event, *, caller: int = 0, told: Told = _untold) -> T:
+    async def done(
+        self, call: Callable[[], T], cancel: threading.Event, *, caller: int = 0, report: Report = _no_report
+    ) -> T:
         """What `call` returns, which works in a thread. Raises as `follow` does."""
 
         def once() -> Iterator[T]:
             yield call()
 
-        async with aclosing(self.follow(once(), cancel, caller=caller, told=told)) as items:
+        async with aclosing(self.follow(once(), cancel, caller=caller, report=report)) as items:
             [returned] = [item async for item in items]
             return returned
 
@@ -99,14 +146,14 @@ class Work:
         except TimeoutError:
             log.warning("%d runs had not ended %s seconds after the server", len(self._under_way), within)
 
-    async def _turn(self, caller: int, told: Told) -> QueueTicket:
+    async def _turn(self, caller: int, report: Report) -> QueueTicket:
         if not self._waiting.take(caller):
             said = f"{self._waiting.held(caller)} requests wait here already."
             raise BusyError(said, "Ask again in a moment, and fewer at once.")
         try:
             running, waiting = self._turns.counts
             if running >= self._at_once:
-                await told(f"Waits for its turn; {waiting} wait before it.")  # a client may read this slowly
+                await report(f"Waits for its turn; {waiting} wait before it.")  # a client may read this slowly
             came = asyncio.Event()
             turn = self._turns.join(str(caller), self._each, came.set)
             try:

@@ -21,7 +21,7 @@ from crag.providers.endpoint import OPENAI, Endpoint
 from crag.providers.gguf import SLOTS
 from crag.providers.gguf_server import ANYWHERE, LocalClient, server_of
 from crag.providers.replies import Speech, ThoughtOnlyError, extract_message, read, strict, text_of
-from crag.providers.translation import told_to_wait, translate_error
+from crag.providers.translation import retry_after, translate_error
 from crag.runtime.connection import BoundedClient
 from crag.runtime.usage import PendingCall, UsageTracker
 from crag.text.repeats import loop_in
@@ -233,7 +233,7 @@ class MeteredChat:
                 await self._again(failure, number, habits)
 
     async def _pieces(self, messages: Messages, max_tokens: int, calls: set[PendingCall]) -> AsyncIterator[str]:
-        number, begun = 0, False
+        number, started = 0, False
         while True:
             number, habits = number + 1, self._model.habits
             whole: Any = None
@@ -243,18 +243,18 @@ class MeteredChat:
                     async for piece in self._model.bound(max_tokens=max_tokens).astream(list(messages)):
                         whole = piece if whole is None else whole + piece
                         if text := speech.heard(text_of(piece)):
-                            begun = True
+                            started = True
                             yield text
                             if cut := watch.cut(text):
                                 yield cut  # what is left of the reply is not waited for
                                 return
-                    if not begun:
+                    if not started:
                         extract_message(whole)
                     _count(call, whole)
-                    if problem := self._unfinished(whole, begun):
+                    if problem := self._unfinished(whole, started):
                         raise problem
             except ProviderError as failure:
-                if begun:  # what was shown can't be taken back, so nothing is asked for again
+                if started:  # what was shown can't be taken back, so nothing is asked for again
                     raise
                 await self._again(failure, number, habits)
                 continue
@@ -262,9 +262,9 @@ class MeteredChat:
                 yield Cut("cut")
             return
 
-    def _unfinished(self, whole: Any, begun: bool) -> ProviderError | None:
+    def _unfinished(self, whole: Any, started: bool) -> ProviderError | None:
         """What is wrong with a stream that ended without an error."""
-        if not begun:
+        if not started:
             return ReplyError("gave an empty reply.", who=self.id)
         if "finish_reason" not in whole.response_metadata:
             return UnreachableError("broke off in the middle.", who=self.id)
@@ -290,7 +290,7 @@ class MeteredChat:
             attempt=attempt,
             others=others,
             translate=ours,
-            whose=where.line,
+            account=where.line,
         ) as call:
             yield call
 
@@ -303,7 +303,7 @@ class MeteredChat:
         if late or attempt >= ATTEMPTS or not isinstance(failure, (BusyError, UnreachableError)):
             raise failure
         pause = FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - jitter, no secret
-        await self._meter.clock.pause(min(max(pause, told_to_wait(error)), LONGEST_WAIT))
+        await self._meter.clock.pause(min(max(pause, retry_after(error)), LONGEST_WAIT))
 
 
 class _Watch:

@@ -107,8 +107,8 @@ def _container_memory(names: tuple[str, str, str]) -> tuple[int | None, int]:
     """What a container may take, and what it has taken that can't be given back."""
     limit, used, parts = (Path("/sys/fs/cgroup") / name for name in names)
     try:
-        told = dict(line.split() for line in parts.read_text().splitlines())
-        files = int(told.get("total_inactive_file", told.get("inactive_file", 0)))
+        statistics = dict(line.split() for line in parts.read_text().splitlines())
+        files = int(statistics.get("total_inactive_file", statistics.get("inactive_file", 0)))
         return int(limit.read_text()), int(used.read_text()) - files
     except (OSError, ValueError):  # there is none, or no limit: "max"
         return None, 0
@@ -212,15 +212,15 @@ class _Header:
         code = _NUMBERS.get(kind, "")
         if not code:
             raise ValueError
-        begun = self._passed(struct.calcsize(f"<{code}") * count)
-        return list(struct.unpack_from(f"<{count}{code}", self._data, begun)) if count <= _MOST_NUMBERS else count
+        start = self._passed(struct.calcsize(f"<{code}") * count)
+        return list(struct.unpack_from(f"<{count}{code}", self._data, start)) if count <= _MOST_NUMBERS else count
 
     def _text(self) -> str:
         length = self._number("Q")
         if length > _MOST_TEXT:
             raise ValueError
-        begun = self._passed(length)
-        return self._data[begun : begun + length].decode("utf-8", "replace")
+        start = self._passed(length)
+        return self._data[start : start + length].decode("utf-8", "replace")
 
     def _number(self, code: str) -> Any:
         if not code:
@@ -230,7 +230,7 @@ class _Header:
 
     def _passed(self, length: int) -> int:
         """Where it stood; it stands so many bytes further on."""
-        begun, self.place = self.place, self.place + length
+        start, self.place = self.place, self.place + length
         if self.place > self._size:
             raise _CutOffError
-        return begun
+        return start

@@ -42,11 +42,11 @@ def main() -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _limit(job.memory)
     # What the library prints goes where its log goes: the address alone is read from standard output.
-    told = os.fdopen(os.dup(1), "w")
+    channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     server = _serve(job)
-    told.write(json.dumps({"address": f"{server.listening_address}/v1"}) + "\n")
-    told.flush()
+    channel.write(json.dumps({"address": f"{server.listening_address}/v1"}) + "\n")
+    channel.flush()
     threading.Event().wait()
 
 

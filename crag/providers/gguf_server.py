@@ -27,8 +27,8 @@ import httpx
 from crag.core.errors import ModelFileError, UnreachableError
 from crag.providers.gguf import CONTEXT, SLOTS, Fault, ModelFile, inspect_model
 from crag.providers.gguf_child import Job
-from crag.runtime.children import PACKAGE_PARENT, bare_environment
 from crag.runtime.connection import BoundedClient
+from crag.runtime.processes import PACKAGE_PARENT, bare_environment
 
 __all__ = ["GgufServer", "LocalClient", "Running", "installed", "server_of"]
 
@@ -109,15 +109,17 @@ class GgufServer:
                 return place
             if place is not None and (place.exception() is not None or self._process is not None):
                 self._crashes.append(time.monotonic())
-            self._place = begun = Future[Running]()
-            begun.set_running_or_notify_cancel()  # who waits may give up; loading goes on for the next one
+            self._place = loading = Future[Running]()
+            loading.set_running_or_notify_cancel()  # who waits may give up; loading goes on for the next one
             if len(self._crashes) == STARTS and time.monotonic() - self._crashes[0] < WITHIN:
                 self._crashes.pop()  # it was not even tried
                 said = f"ended by itself {STARTS} times and is not started again for now."
-                begun.set_exception(ModelFileError(said, "Choose another model file in Settings.", who=self.file.stem))
-                return begun
-        threading.Thread(target=self._load, args=(begun,), daemon=True, name="model file").start()
-        return begun
+                loading.set_exception(
+                    ModelFileError(said, "Choose another model file in Settings.", who=self.file.stem)
+                )
+                return loading
+        threading.Thread(target=self._load, args=(loading,), daemon=True, name="model file").start()
+        return loading
 
     @contextmanager
     def used(self) -> Iterator[None]:
@@ -154,13 +156,13 @@ class GgufServer:
                 return
         self.end()
 
-    def _load(self, begun: Future[Running]) -> None:
+    def _load(self, loading: Future[Running]) -> None:
         try:
-            begun.set_result(self._started(begun))
+            loading.set_result(self._started(loading))
         except Exception as error:  # noqa: BLE001 - whoever waits for the future is told
-            begun.set_exception(error)
+            loading.set_exception(error)
 
-    def _started(self, begun: Future[Running]) -> Running:
+    def _started(self, loading: Future[Running]) -> Running:
         """Starts the process and waits until it serves. Raises ModelFileError."""
         file = inspect_model(self.file)
         if isinstance(file, Fault):
@@ -178,7 +180,7 @@ class GgufServer:
         )
         with self._lock:
             self._process = process
-            if self._place is not begun:  # ended before it was there
+            if self._place is not loading:  # ended before it was there
                 process.kill()
         said: deque[bytes] = deque(maxlen=20)
         threading.Thread(target=lambda: said.extend(process.stderr or ()), daemon=True).start()

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import get_args
 
 from crag.core.errors import SettingsError
+from crag.core.makers import Maker
+from crag.core.runfacts import DaySpending
+from crag.core.settings import Settings
+from crag.core.trace import Trace
+from crag.core.types import Call, Chunk, Step, WebPage
+from crag.messages.wording import count
 from crag.providers.registry import GGUF, PROVIDERS, evaluators, webs
-from crag.runtime.provider import Price
-
-__all__ = ["PRICES", "Price", "format_prices", "money", "parse_price", "price_of", "table", "usable"]
+from crag.runtime.provider import Price as Price
 
 FORM = "Write model=in/out in US dollars for a million tokens, or provider=in/out/call; model=none takes a price away."
 
@@ -136,3 +142,202 @@ def money(dollars: float, about: str = "") -> str:
         return "under $0.0001"
     places = 4 if dollars < 0.01 else 3 if dollars < 0.1 else 2
     return f"{about}${dollars:,.{places}f}"
+
+
+CHARS_A_TOKEN = 4.0
+"""Of English, where no provider counted: an estimate."""
+FRAME = 780
+"""Characters of an answer's prompt beside question and sources."""
+TAGS = 45
+"""Characters around each source, beside its title."""
+FITTED = 3.2, 60
+"""How the answer's context limit is counted: characters a token, and characters around each source."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """Sums over calls. Tokens as far as providers counted them; `seconds` of all calls, also of those side by side.
+
+    `dollars` leaves out `unpriced` calls (no price is known) and `uncounted` ones (priced by tokens, which the
+    provider did not count). Failed calls are taken to be free.
+    """
+
+    calls: int = 0
+    failed: int = 0
+    searches: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    dollars: float = 0.0
+    unpriced: int = 0
+    uncounted: int = 0
+
+    @property
+    def unknown(self) -> int:
+        """Calls that cost something nobody knows."""
+        return self.unpriced + self.uncounted
+
+    @property
+    def cost(self) -> str:
+        """The cost in words: "$0.0012", "at least $0.0012", or why there is none."""
+        if self.unknown and not self.dollars:
+            return "no price known" if self.unpriced else "tokens not counted"
+        return f"at least {money(self.dollars)}" if self.unknown else money(self.dollars)
+
+
+def sum_calls(calls: Iterable[Call], prices: Mapping[str, Price]) -> Spent:
+    """The sums over calls."""
+    return sum_spent(_of_call(call, prices) for call in calls)
+
+
+def by_step(trace: Trace, prices: Mapping[str, Price]) -> dict[Step, Spent]:
+    """The sums of each step that made calls, in the order of steps."""
+    steps: tuple[Step, ...] = get_args(Step)
+    made = {step: [call for call in trace.calls if call.step == step] for step in steps}
+    return {step: sum_calls(calls, prices) for step, calls in made.items() if calls}
+
+
+def of_day(sums: DaySpending, prices: Mapping[str, Price]) -> Spent:
+    """What one model's calls of a day cost: the library keeps tokens, and prices are those of now."""
+    made = sums.calls - sums.failed
+    price = price_of(sums.model, sums.provider, prices)
+    uncounted = sums.uncounted if price is not None and price.by_token else 0
+    return Spent(
+        calls=sums.calls,
+        failed=sums.failed,
+        searches=0 if sums.model else sums.calls,
+        input_tokens=sums.input_tokens,
+        output_tokens=sums.output_tokens,
+        seconds=sums.seconds,
+        dollars=_dollars(price, made - uncounted, sums.input_tokens, sums.output_tokens),
+        unpriced=made if price is None else 0,
+        uncounted=uncounted,
+    )
+
+
+def sum_spent(parts: Iterable[Spent]) -> Spent:
+    """All of them together."""
+    every = list(parts)
+    return Spent(**{each.name: sum(getattr(part, each.name) for part in every) for each in fields(Spent)})
+
+
+def _of_call(call: Call, prices: Mapping[str, Price]) -> Spent:
+    price = price_of(call.model, call.provider, prices)
+    made = call.error is None
+    counted = call.input_tokens is not None and call.output_tokens is not None
+    uncounted = made and price is not None and price.by_token and not counted
+    return Spent(
+        calls=1,
+        failed=0 if made else 1,
+        searches=0 if call.model else 1,
+        input_tokens=call.input_tokens or 0,
+        output_tokens=call.output_tokens or 0,
+        seconds=call.seconds,
+        dollars=0.0 if uncounted else _dollars(price, int(made), call.input_tokens or 0, call.output_tokens or 0),
+        unpriced=int(made and price is None),
+        uncounted=int(uncounted),
+    )
+
+
+def _dollars(price: Price | None, calls: int, given: int, written: int) -> float:
+    if price is None:
+        return 0.0
+    return (given * price.input + written * price.output) / 1_000_000 + calls * price.call
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainRag:
+    """What plain RAG would have taken for the same question: an estimate, all of it.
+
+    `calls` is 0 where no language model writes. `seconds` None where the run does not tell how long an answer takes,
+    `dollars` None where no price is known.
+    """
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float | None = None
+    dollars: float | None = None
+
+
+def plain_rag(trace: Trace, prices: Mapping[str, Price]) -> PlainRag | None:
+    """One retrieval and one answer from its chunks, as many as the answer's context holds; nothing graded or checked.
+
+    Tokens: the lengths of the texts by this run's own tokens a character, where the provider counted its answer;
+    else four characters a token. Seconds: those of this run's first retrieval and of its answer. None where the run
+    is plain RAG itself, or retrieved nothing.
+    """
+    settings = Settings.stored(trace.settings).settings
+    if settings.evaluator == "none" or not trace.rounds or not trace.rounds[0].chunks:
+        return None
+    retrieved = next((record.seconds or 0.0 for record in trace.steps if record.step == "retrieve"), 0.0)
+    writer = _writer(trace)
+    if writer is None:
+        return PlainRag(seconds=retrieved + sum(each.seconds or 0.0 for each in trace.steps if each.step == "answer"))
+    answers = [call for call in trace.calls if call.step == "answer" and call.error is None]
+    chunks = [found.chunk for found in trace.rounds[0].chunks]
+    given = round(_prompt([(chunk.text, chunk) for chunk in chunks], trace, settings) * _tokens_a_character(trace))
+    written = (answers[-1].output_tokens if answers else None) or round(len(_answer_text(trace)) / CHARS_A_TOKEN)
+    price = price_of(*writer, prices)
+    return PlainRag(
+        calls=1,
+        input_tokens=given,
+        output_tokens=written,
+        seconds=retrieved + answers[-1].seconds if answers else None,
+        dollars=None if price is None else _dollars(price, 1, given, written),
+    )
+
+
+def _answer_text(trace: Trace) -> str:
+    return trace.answer.text if trace.answer else trace.text
+
+
+def _writer(trace: Trace) -> tuple[str, str] | None:
+    """Model and provider of the language model that writes answers, whether or not it came to it; None where none."""
+    for call in reversed(trace.calls):
+        if call.step == "answer" and call.model:
+            return call.model, call.provider
+    writer = Maker.of(trace.answer.by if trace.answer else "")
+    return (writer.model, writer.provider) if writer.provider else None
+
+
+def _tokens_a_character(trace: Trace) -> float:
+    """As the provider counted this run's answer call, over the characters it was shown."""
+    counted = [call.input_tokens for call in trace.calls if call.step == "answer" and call.error is None]
+    if not counted or not counted[-1]:
+        return 1 / CHARS_A_TOKEN
+    sources = trace.sources
+    strips = sorted(trace.kept(), key=lambda strip: -(strip.score if strip.score is not None else 0.0))
+    shown = [(strip.text, sources.get(strip.source_id)) for strip in strips]
+    return counted[-1] / _prompt(shown, trace, Settings.stored(trace.settings).settings)
+
+
+def _prompt(texts: Iterable[tuple[str, Chunk | WebPage | None]], trace: Trace, settings: Settings) -> int:
+    """Characters of the prompt that shows these texts with their sources, the first ones as far as they fit."""
+    characters, around = FITTED
+    size, room = FRAME + len(trace.meant), settings.answer_context * characters
+    for place, (text, source) in enumerate(texts):
+        room -= len(text) + around
+        if room < 0 and place:
+            break
+        size += len(text) + TAGS + (len(source.title) if source else 0)
+    return size
+
+
+def cost_sentence(trace: Trace, prices: Mapping[str, Price]) -> str:
+    """A run's outside calls in one line, with plain RAG beside: for the shell."""
+    whole = sum_calls(trace.calls, prices)
+    if not whole.calls:
+        return "No outside calls: local models cost nothing."
+    parts = [count(whole.calls - whole.searches, "model call")]
+    parts += [count(whole.searches, "web search", "es")] if whole.searches else []
+    parts += [f"{whole.failed} failed"] if whole.failed else []
+    parts.append(f"{whole.input_tokens:,} tokens in, {whole.output_tokens:,} out")
+    line = f"{', '.join(parts)}: {whole.cost}."
+    plain = plain_rag(trace, prices)
+    if plain is None:
+        return line
+    if not plain.calls:
+        return f"{line} Plain RAG: no calls."
+    price = "no price known" if plain.dollars is None else f"about {money(plain.dollars)}"
+    return f"{line} Plain RAG: 1 call, about {plain.input_tokens + plain.output_tokens:,} tokens, {price} (estimated)."

@@ -15,9 +15,8 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, cast, get_args
 
-from crag.core.config import AppConfig
+from crag.core.config import AppConfig, Keys
 from crag.core.fields import meta
-from crag.core.keys import Keys
 from crag.evaluation.llm import LLM
 from crag.evaluation.reranker import RERANKER
 from crag.runtime.provider import EvaluatorProvider, Price, Provider, WebProvider
@@ -157,14 +156,14 @@ def about(setting: str) -> dict[str, Any]:
     """What a form needs of a setting, declared or a provider's address; see `crag.core.fields.meta`."""
     if setting in AppConfig.model_fields:
         return meta(AppConfig, setting)
-    whose = address_settings()[setting]
+    owner = address_settings()[setting]
     help = (
-        f"Where your {whose.server} server is, such as {whose.example}."
-        if whose.server
-        else f"Another address than {whose.title}'s own: a proxy, or a server of the same kind."
+        f"Where your {owner.server} server is, such as {owner.example}."
+        if owner.server
+        else f"Another address than {owner.title}'s own: a proxy, or a server of the same kind."
     )
     common = {"group": "providers", "unit": "", "step": None, "at_start": False, "default": ""}
-    return {"label": f"{whose.title}'s address", "help": help, "minimum": None, "maximum": None, **common}
+    return {"label": f"{owner.title}'s address", "help": help, "minimum": None, "maximum": None, **common}
 
 
 def key_variables() -> dict[str, tuple[str, ...]]:
@@ -212,21 +211,21 @@ def _load_plugins(path: tuple[str, ...]) -> tuple[tuple[Provider, ...], tuple[Un
 
 
 def _load_entry(entry: EntryPoint, taken: set[str]) -> Provider | Unusable:
-    def told(reason: Literal["fails", "nonsense", "name-taken"], detail: str) -> Unusable:
+    def report_unusable(reason: Literal["fails", "nonsense", "name-taken"], detail: str) -> Unusable:
         return Unusable(entry=entry.name, package=_package(entry), reason=reason, detail=detail)
 
     try:
         record = entry.load()
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever another package does when it is imported
-        return told("fails", type(error).__name__)
+        return report_unusable("fails", type(error).__name__)
     wanted = GROUPS[entry.group]
     if not isinstance(record, (WebProvider, EvaluatorProvider)) or not isinstance(record, wanted):
-        return told("nonsense", f"{type(record).__name__} in place of a {wanted.__name__}")
+        return report_unusable("nonsense", f"{type(record).__name__} in place of a {wanted.__name__}")
     if record.name in taken:
-        return told("name-taken", record.name)
+        return report_unusable("name-taken", record.name)
     own = f"{record.name.replace('-', '_')}_base_url"
     if not callable(record.make) or record.key not in ("", record.name) or record.address not in ("", own):
-        return told("nonsense", f"its key and address must be named {record.name} and {own}")
+        return report_unusable("nonsense", f"its key and address must be named {record.name} and {own}")
     return record
 
 

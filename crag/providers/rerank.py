@@ -9,10 +9,10 @@ from typing import Any
 import httpx
 
 from crag.core.errors import BusyError, KeyRejectedError, ProviderError, ReplyError
-from crag.core.fences import sendable
 from crag.providers.endpoint import Endpoint
 from crag.runtime.connection import BoundedClient
 from crag.runtime.usage import UsageTracker
+from crag.text.injection import sendable
 
 SECONDS = 30.0
 CHARS = 8_000
@@ -38,7 +38,7 @@ class Reranker:
             where.model,
             name=self.id,
             translate=lambda error: translate_error(error, self.id),
-            whose=where.line,
+            account=where.line,
         ) as call:
             reply = self._meter.wait_for(lambda: self._sent(query, texts), min(SECONDS, call.seconds))
             return _scores(reply, len(texts), self.id)

@@ -73,7 +73,7 @@ def _over_long(error: openai.APIStatusError) -> bool:
     return "context" in said and any(word in said for word in ("length", "size", "window", "exceed", "maximum"))
 
 
-def told_to_wait(error: BaseException) -> float:
+def retry_after(error: BaseException) -> float:
     """The seconds that the server asks to wait, 0 where it names none."""
     headers = error.response.headers if isinstance(error, openai.APIStatusError) else {}
     try:

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from crag.core.errors import ReplyError
-from crag.core.fences import UNTRUSTED, fence, fence_text
 from crag.core.protocols import Chat
 from crag.core.types import Chunk
+from crag.text.injection import UNTRUSTED, fence, fence_text
 from crag.text.keywords import Keyword, keywords, variants
 from crag.text.words import words
 

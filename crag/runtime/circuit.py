@@ -37,10 +37,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Whom a call is for. `name` may be shown; `whose` tells address and key apart, and is kept in memory alone."""
+    """Whom a call is for. `name` may be shown; `account` tells address and key apart, and is kept in memory alone."""
 
     name: str
-    whose: Hashable = None
+    account: Hashable = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

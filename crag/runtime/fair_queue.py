@@ -117,15 +117,15 @@ class FairQueue:
         return QueueTicket(self._line, party, each, came)
 
     @contextmanager
-    def taken(self, cancel: threading.Event, told: Callable[[int], None] = lambda before: None) -> Iterator[None]:
-        """Waits for a turn, which lasts as long as the block. `told` hears how many are before it, at each change.
+    def taken(self, cancel: threading.Event, report: Callable[[int], None] = lambda before: None) -> Iterator[None]:
+        """Waits for a turn, which lasts as long as the block. `report` hears how many are before it, at each change.
 
         Raises CancelledError where Stop is pressed meanwhile.
         """
         turn = self.join()
         try:
             for before in turn.wait(cancel):
-                told(before)
+                report(before)
             yield
         finally:
             turn.leave()
@@ -163,7 +163,7 @@ class QueueTicket:
                 yield before
 
     @contextmanager
-    def lent(self, cancel: threading.Event) -> Iterator[None]:
+    def released(self, cancel: threading.Event) -> Iterator[None]:
         """Others have this turn as long as the block lasts; then this one is the next of those who wait, and waits.
 
         Raises CancelledError as `wait` does.

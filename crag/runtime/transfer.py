@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crag.core.errors import InputError
-from crag.runtime.listening import UNREAD_SECONDS
+from crag.runtime.processes import UNREAD_SECONDS
 
 __all__ = ["BodyError", "Pace", "bound_body", "drop_when_unread", "too_large"]
 

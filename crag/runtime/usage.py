@@ -62,7 +62,7 @@ class PendingCall:
     """
 
     meter: UsageTracker
-    begun: Call
+    opened: Call
     name: str
     seconds: float
     others: set[PendingCall]
@@ -82,7 +82,7 @@ class PendingCall:
         except KeyError:  # given up in one thread when it had ended in the other
             return
         seconds, given, written = time.monotonic() - self.began, self.input_tokens, self.output_tokens
-        ended = replace(self.begun, seconds=seconds, input_tokens=given, output_tokens=written, error=error, who=who)
+        ended = replace(self.opened, seconds=seconds, input_tokens=given, output_tokens=written, error=error, who=who)
         try:
             self.meter._record(ended)
         finally:
@@ -142,9 +142,9 @@ class UsageTracker:
         return self._step
 
     @step.setter
-    def step(self, begun: Step) -> None:
-        self._step, self._kept = begun, 0.0
-        if begun not in LAST_STEPS:
+    def step(self, opened: Step) -> None:
+        self._step, self._kept = opened, 0.0
+        if opened not in LAST_STEPS:
             self._kept = max(0.0, self.left() / 2)
 
     @contextmanager
@@ -158,22 +158,22 @@ class UsageTracker:
         others: set[PendingCall] | None = None,
         translate: Callable[[Exception], Exception] = lambda error: error,
         secret: bool = False,
-        whose: Hashable = None,
+        account: Hashable = None,
     ) -> Iterator[PendingCall]:
         """One outside call: admitted if there is room for it, timed, and recorded however it ends.
 
         `translate` gives its errors as ours. `secret`: what the client raises may repeat the key, so it is not kept as
         the cause of ours. `others`: the calls open beside it, for who may give them up from another thread; a call
-        that was given up is recorded once. `whose` tells one address and key of the provider from another. Raises
+        that was given up is recorded once. `account` tells one address and key of the provider from another. Raises
         CancelledError, BudgetError, CircuitOpenError, what `translate` gives.
         """
-        service = Service(name or provider, whose)
+        service = Service(name or provider, account)
         seconds = self._admit_to(service)
         others = others if others is not None else set()
-        begun = Call(step=self.step, provider=provider, model=model, seconds=0.0, attempt=attempt)
+        opened = Call(step=self.step, provider=provider, model=model, seconds=0.0, attempt=attempt)
         call = PendingCall(
             meter=self,
-            begun=begun,
+            opened=opened,
             name=service.name,
             seconds=seconds,
             others=others,
@@ -217,8 +217,8 @@ class UsageTracker:
         left = self.left()
         with self._lock:
             if left <= 0:
-                whose = "The step's share of the" if self._kept else "The"
-                raise BudgetError(f"{whose} run's {self.budget.seconds:g} seconds for outside calls are over.")
+                account = "The step's share of the" if self._kept else "The"
+                raise BudgetError(f"{account} run's {self.budget.seconds:g} seconds for outside calls are over.")
             if self._calls >= self.budget.calls:
                 raise BudgetError(f"The run's {self.budget.calls} outside calls are used up.")
             if self._tokens >= self.budget.tokens:
@@ -259,7 +259,7 @@ class UsageTracker:
         """Tells the circuits what the call says about its service."""
         if self._circuits is None:
             return
-        step = call.begun.step
+        step = call.opened.step
         if well or failure is not None:
             self._circuits.ended(call.service, step, self._number, failure, call.seconds)
         else:

@@ -2,23 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crag.core.errors import FilterError
-from crag.core.filters.scope import narrow_filter, scope_of
-from crag.core.filters.where import check, parse
+from crag.core.filters.where import check, narrow_filter, parse, scope_of
 from crag.core.guidance import About
 from crag.core.metadata import Fields, Value, fields_of, kept_from_web, known_fields
 from crag.core.types import Chunk, Document, FromWeb
 from crag.index.chunk_index import Numbers, Scores
-from crag.runtime.lru import LruCache
 from crag.storage.title_index import TitleIndex
+
+Id = TypeVar("Id", bound=Hashable)
+Held = TypeVar("Held")
+
+
+class LruCache(Generic[Id, Held]):
+    """Thread-safe. A value larger than all the bytes is not kept."""
+
+    def __init__(self, entries: int, size: int) -> None:
+        """At most so many entries, and `size` bytes in all."""
+        self._entries, self._size = entries, size
+        self._held: OrderedDict[Id, tuple[Held, int]] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all values that are kept."""
+        return self._bytes
+
+    def get(self, key: Id) -> Held | None:
+        """The value of a key, which counts as used; None where it is not kept."""
+        with self._lock:
+            if key not in self._held:
+                return None
+            self._held.move_to_end(key)
+            return self._held[key][0]
+
+    def put(self, key: Id, value: Held, size: int) -> None:
+        """Keep a value of so many bytes, in place of the key's earlier one."""
+        with self._lock:
+            self._bytes -= self._held.pop(key, (None, 0))[1]
+            self._held[key] = value, size
+            self._bytes += size
+            while len(self._held) > self._entries or self._bytes > self._size:
+                self._bytes -= self._held.popitem(last=False)[1][1]
+
 
 _NAMED = 8
 """So many documents that a question names are searched by themselves, too."""

@@ -17,19 +17,23 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from crag.core.errors import IndexUnavailableError, StorageError
-from crag.storage.schema import inspect, prepare
 from crag.storage.sqlite import (
     Identity,
     Idle,
     connect,
     connect_read_only,
+    damaged_error,
     driver,
+    full,
+    library_name,
+    replaced_error,
+    translate_errors,
     wait_for_others,
     writable,
     write_ahead,
 )
-from crag.storage.sqlite_errors import damaged_error, full, library_name, replaced_error, translate_errors
 from crag.storage.storage_quota import unlimited
+from crag.storage.tables import inspect, prepare
 
 _log = logging.getLogger(__name__)
 _TURN_SECONDS = 0.05

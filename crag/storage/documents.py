@@ -16,11 +16,11 @@ from sqlalchemy import Connection, and_, delete, func, insert, select, update
 from crag.core.errors import InputError, NotFoundError, StorageError
 from crag.core.metadata import Fields, Value, checked_fields, fields_of, stored_fields
 from crag.core.protocols import Embedder
-from crag.core.track import Track
+from crag.core.trace import Track
 from crag.core.types import Chunk, Document
-from crag.storage import store, tracks
+from crag.storage import labels, store
+from crag.storage.labels import Lost, take_over
 from crag.storage.records import Records
-from crag.storage.replacing import Lost, take_over
 from crag.storage.sqlite import driver
 from crag.storage.tables import chunks as stored_chunks
 from crag.storage.tables import documents, files, vectors
@@ -68,7 +68,7 @@ class Documents:
     ) -> Lost:
         """Store a document in the place of the one of this id, in one step: at any time one of the two is there, whole.
 
-        It takes over given fields, labels and track records as `crag.storage.replacing.take_over` says, which also
+        It takes over given fields, labels and track records as `crag.storage.labels.take_over` says, which also
         says what was lost. Raises NotFoundError, and what `add` does.
         """
         with self._adding(data, chunks, vectors) as connection:
@@ -174,12 +174,12 @@ class Documents:
     def tracks(self) -> dict[str, Track]:
         """What runs said of each document, by its id; of those that no run retrieved, nothing."""
         with self._database.read() as connection:
-            return tracks.of_documents(connection)
+            return labels.of_documents(connection)
 
     def chunk_tracks(self, id: str) -> dict[str, Track]:
         """What runs said of a document's chunks, by the chunk's id. Raises NotFoundError."""
         with self._database.read() as connection:
-            return tracks.of_document(connection, number_of(connection, id))
+            return labels.of_document(connection, number_of(connection, id))
 
     def came_from(self, id: str, path: str, modified: int) -> None:
         """Note which file a document was read from, and when that was changed last. Raises NotFoundError."""

@@ -131,12 +131,12 @@ class Evaluations:
         settings: str,
         parts: str,
         key: str,
-        anew: bool = False,
+        restart: bool = False,
         finished_too: bool = False,
     ) -> EvaluationRecord:
         """The latest unfinished evaluation under `key`, with `finished_too` the latest at all; else a new one.
 
-        With `anew` always a new one. Raises NotFoundError.
+        With `restart` always a new one. Raises NotFoundError.
         """
         with self._database.write() as connection:
             if connection.execute(select(question_sets.c.id).where(question_sets.c.id == set_id)).first() is None:
@@ -145,7 +145,7 @@ class Evaluations:
             if not finished_too:
                 found = found.where(evaluations.c.finished_at == "")
             latest = connection.execute(found.order_by(evaluations.c.number.desc()).limit(1)).first()
-            if latest is not None and not anew:
+            if latest is not None and not restart:
                 return _find_record(latest)
             id = secrets.token_hex(8)
             connection.execute(

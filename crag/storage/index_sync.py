@@ -190,7 +190,7 @@ class IndexSync:
     def _brought(self, index: ChunkIndex, generation: int, patience: float | None) -> ChunkIndex:
         """The index once it holds what the records held at `generation`."""
         while index.generation < generation:
-            filling = self._begun(index)
+            filling = self._start_filling(index)
             if not filling.done.wait(patience):
                 raise _NotReady(filling.chunks)
             if filling.error is not None:
@@ -199,7 +199,7 @@ class IndexSync:
                 raise IndexUnavailableError("The index of this library was closed.", "Ask again.")
         return index
 
-    def _begun(self, index: ChunkIndex) -> _Filling:
+    def _start_filling(self, index: ChunkIndex) -> _Filling:
         """The work under way on this index, or work that begins now."""
         with self._lock:
             if self._filling is None or self._filling.done.is_set():

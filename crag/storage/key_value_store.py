@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crag.storage.database import own_folder
-from crag.storage.sqlite_errors import translate_errors
+from crag.storage.sqlite import translate_errors
 
 if TYPE_CHECKING:
     from crag.storage.postgres import Server

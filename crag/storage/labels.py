@@ -1,16 +1,20 @@
-"""People's words on chunks: whether one answers a question."""
+"""Labels that people gave, and what runs said of chunks over time."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, and_, delete, insert, select
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, update
 
 from crag.core.errors import NotFoundError
+from crag.core.trace import Trace, Track, track_chunks
+from crag.storage import store
 from crag.storage.records import Records
-from crag.storage.tables import chunks, labels
+from crag.storage.tables import chunks, documents, labels, tracks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,3 +58,92 @@ class Labels:
 
 def _on(question: str, chunk_id: str) -> ColumnElement[bool]:
     return and_(labels.c.chunk == chunk_id, labels.c.question == question)
+
+
+_NAMES = [each.name for each in fields(Track)]
+_TRACK = select(chunks.c.id, *(tracks.c[name] for name in _NAMES)).join_from(tracks, chunks)
+
+
+def note(connection: Connection, trace: Trace) -> None:
+    """Add what a run says of the chunks that it retrieved to their records; of those that are here no more, nothing."""
+    said = track_chunks(trace)
+    ids = list(said)
+    numbers = {
+        id: number for id, number in store.select_in(connection, select(chunks.c.id, chunks.c.number), chunks.c.id, ids)
+    }
+    before = {id: _track(values) for id, *values in store.select_in(connection, _TRACK, chunks.c.id, ids)}
+    rows = [{"chunk": number, **asdict(before.get(id, Track()).after(said[id]))} for id, number in numbers.items()]
+    if rows:
+        store.put(connection, tracks, rows)
+
+
+def of_document(connection: Connection, number: int) -> dict[str, Track]:
+    """The records of a document's chunks, by the chunk's id; of those that no run retrieved, none."""
+    found = connection.execute(_TRACK.where(chunks.c.document == number))
+    return {id: _track(values) for id, *values in found}
+
+
+def of_documents(connection: Connection) -> dict[str, Track]:
+    """The records of all documents, by the document's id, each the sum over its chunks; none of those never found.
+
+    Of their times the latest.
+    """
+    t = tracks.c
+    asked = (
+        select(
+            *(documents.c.id, func.sum(t.retrieved), func.sum(t.used), func.sum(t.graded), func.sum(t.score_sum)),
+            *(func.max(t.last_at), func.max(t.last_used)),
+        )
+        .select_from(tracks.join(chunks).join(documents, documents.c.number == chunks.c.document))
+        .group_by(documents.c.id)
+    )
+    return {
+        id: Track(
+            retrieved=int(retrieved),
+            used=int(used),
+            graded=int(graded),
+            score_sum=float(scores),
+            last_at=at,
+            last_used=last_used,
+        )
+        for id, retrieved, used, graded, scores, at, last_used in connection.execute(asked)
+    }
+
+
+def _track(values: list[Any]) -> Track:
+    return Track(**dict(zip(_NAMES, values, strict=True)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """How many labels, and track records of chunks, had no chunk to go to; whether the words before were `verified`."""
+
+    labels: int
+    records: int
+    verified: bool
+
+
+def take_over(connection: Connection, old: int, new: int, its: Iterable[tuple[str, str, int]]) -> Lost:
+    """Give the document `new` what the one `old` was given, both by number, in its caller's transaction.
+
+    Fields, but that it is verified: a person said that of other words. Labels and records go to the chunk that says
+    the same; of several, the first to the first. `its`: text, id and number of the new one's chunks, in order.
+    """
+    meta = connection.scalars(select(documents.c.meta).where(documents.c.number == old)).one()
+    given = {name: value for name, value in meta.items() if name != "verified"}
+    connection.execute(update(documents).where(documents.c.number == new).values(meta=given))
+    same: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for text, id, number in its:
+        same[text].append((id, number))
+    c = chunks.c
+    before = connection.execute(select(c.text, c.id, c.number).where(c.document == old).order_by(c.ordinal)).all()
+    lost_labels = lost_records = 0
+    for text, id, number in before:
+        if same[text]:
+            new_id, new_number = same[text].pop(0)
+            connection.execute(update(labels).where(labels.c.chunk == id).values(chunk=new_id))
+            connection.execute(update(tracks).where(tracks.c.chunk == number).values(chunk=new_number))
+        else:
+            lost_labels += store.count(connection, labels, labels.c.chunk == id)
+            lost_records += store.count(connection, tracks, tracks.c.chunk == number)
+    return Lost(labels=lost_labels, records=lost_records, verified=meta.get("verified") is True)

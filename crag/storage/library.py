@@ -19,7 +19,6 @@ from crag.core.types import RetrievedChunk
 from crag.index.embedded import EmbeddedIndex
 from crag.retrieval.ranking import Mode
 from crag.storage import store
-from crag.storage.cache import Cache
 from crag.storage.database import Database
 from crag.storage.documents import Documents
 from crag.storage.evaluations import Evaluations
@@ -33,6 +32,7 @@ from crag.storage.records import Records
 from crag.storage.runs import Runs
 from crag.storage.search import Search
 from crag.storage.storage_quota import StorageQuota
+from crag.storage.store import Cache
 from crag.storage.tables import chunks, documents
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _EMBED_BATCH = 64
 
 
 class Library:
-    """One folder's library: `documents`, `purges`, `runs`, `facts`, `begun`, `labels`, `cache` and `evaluations`.
+    """One folder's library: `documents`, `purges`, `runs`, `facts`, `in_flight`, `labels`, `cache` and `evaluations`.
 
     The records, in SQLite or on a PostgreSQL server, are the truth, the chunk index a cache of them.
 
@@ -68,7 +68,7 @@ class Library:
         self.purges = Purges(self._database, embedder, self._upkeep.forget_deleted)
         self.runs = Runs(self._database)
         self.facts = Facts(self._database, folder.name)
-        self.begun = InFlightJobs(self._database)
+        self.in_flight = InFlightJobs(self._database)
         self.labels = Labels(self._database)
         self.cache = Cache(self._database)
         self.evaluations = Evaluations(self._database)

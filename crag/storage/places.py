@@ -13,7 +13,7 @@ from crag.index.manifest import sync
 from crag.storage.database import Database
 from crag.storage.key_value_store import KeyValueStore
 from crag.storage.records import Records
-from crag.storage.sqlite_errors import translate_errors
+from crag.storage.sqlite import translate_errors
 
 if TYPE_CHECKING:
     from crag.storage.postgres import Server

@@ -27,11 +27,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from crag.core.errors import StorageError
 from crag.storage.key_value_store import SIGNED_WITH, KeyValueStore
-from crag.storage.schema import current
-from crag.storage.sqlite import connect
-from crag.storage.sqlite_errors import translate_errors
+from crag.storage.sqlite import connect, translate_errors
 from crag.storage.storage_quota import Folders
-from crag.storage.tables import documents, labels, purged, question_sets, runs
+from crag.storage.tables import current, documents, labels, purged, question_sets, runs
 
 if TYPE_CHECKING:
     from crag.storage.postgres import Server

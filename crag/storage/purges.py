@@ -16,13 +16,13 @@ from crag.core.errors import NotFoundError
 from crag.core.metadata import MOST_FIELDS, fields_of, stored_fields
 from crag.core.protocols import Embedder
 from crag.core.purging import KEEP, Conditions, Due, Standing, due
-from crag.core.track import Track
+from crag.core.trace import Track
 from crag.core.types import Chunk, Document
 from crag.storage import store
 from crag.storage.documents import insert_chunks, insert_document, number_of, remove
+from crag.storage.labels import of_documents
 from crag.storage.records import Records
 from crag.storage.tables import chunks, documents, files, labels, purged, tracks, vectors
-from crag.storage.tracks import of_documents
 
 _log = logging.getLogger(__name__)
 

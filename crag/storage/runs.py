@@ -11,12 +11,11 @@ from pydantic import ValidationError
 from sqlalchemy import ColumnElement, Connection, Integer, and_, case, delete, func, insert, literal_column, select
 
 from crag.core.errors import NotFoundError, StorageError
-from crag.core.events import Event
+from crag.core.events import Event, events_from_jsonl, events_to_jsonl
 from crag.core.runfacts import DaySpending
 from crag.core.trace import Trace
-from crag.runtime.eventlog import events_from_jsonl, events_to_jsonl
-from crag.runtime.origins import OWN
-from crag.storage import facts, tracks
+from crag.messages.answers import OWN
+from crag.storage import facts, labels
 from crag.storage.in_flight import delete_note
 from crag.storage.records import Records
 from crag.storage.store import select_in
@@ -65,7 +64,7 @@ class Runs:
         with self._database.write() as connection:
             again = connection.execute(delete(runs).where(runs.c.id == trace.run_id)).rowcount
             if not again and was_asked(trace.run_id):
-                tracks.note(connection, trace)
+                labels.note(connection, trace)
             number = connection.scalars(
                 insert(runs)
                 .values(

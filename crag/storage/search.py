@@ -3,22 +3,67 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import TypeVar
 
 import numpy as np
-from sqlalchemy import Connection
+from sqlalchemy import Connection, and_, or_, select
 
 from crag.core.guidance import About
 from crag.core.types import RetrievedChunk
-from crag.index.chunk_index import Candidates, ChunkIndex, Scores, Vectors
+from crag.index.chunk_index import Candidates, ChunkIndex, Numbers, Scores, Vectors
 from crag.retrieval.ranking import Mode, join_candidates, rank
 from crag.retrieval.terms import search_terms
 from crag.storage import feed, store
 from crag.storage.accounts import line_items
 from crag.storage.catalog import Catalog
-from crag.storage.contents import about
 from crag.storage.index_sync import IndexSync
+from crag.storage.tables import chunks
+from crag.text.sentences import telling
+
+DOCUMENTS = 24
+"""So many documents are looked into, spread over all."""
+CHUNKS = 200
+"""And so many of their chunks for headings, spread over these."""
+TITLES = 5
+HEADINGS = 8
+
+_Each = TypeVar("_Each")
+
+
+def about(connection: Connection, catalog: Catalog, allowed: Numbers | None) -> About:
+    """What the `allowed` documents of the catalog are about; None: all of them.
+
+    A heading of more documents is commoner; of those in as many, the one of more chunks.
+    """
+    places = np.arange(len(catalog.numbers)) if allowed is None else np.searchsorted(catalog.numbers, allowed)
+    looked = {int(catalog.numbers[place]): catalog.documents[place][0] for place in _spread(places.tolist(), DOCUMENTS)}
+    said, having = Counter[str](), defaultdict[str, set[int]](set)
+    if looked:
+        each = CHUNKS // len(looked)
+        some = [
+            and_(chunks.c.document == number, chunks.c.ordinal.in_(_spread(range(document.chunks), each)))
+            for number, document in looked.items()
+        ]
+        for number, context in connection.execute(select(chunks.c.document, chunks.c.context).where(or_(*some))):
+            if heading := telling(context.removeprefix(looked[number].title).split(" › ")[-1]):
+                said[heading] += 1
+                having[heading].add(number)
+    headings = sorted(said, key=lambda heading: (-len(having[heading]), -said[heading], heading))
+    titles = [document.title or document.name for document in looked.values()]
+    return About(
+        documents=len(places),
+        titles=tuple(_spread(list(dict.fromkeys(titles)), TITLES)),
+        headings=tuple(headings[:HEADINGS]),
+    )
+
+
+def _spread(of: Sequence[_Each], most: int) -> list[_Each]:
+    """At most so many of them, evenly from the first on."""
+    return [of[place * len(of) // most] for place in range(most)] if len(of) > most else list(of)
+
 
 CANDIDATES = 400
 """How many chunks are taken from the index by meaning, and as many by words."""

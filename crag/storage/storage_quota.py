@@ -84,10 +84,10 @@ class StorageQuota:
         `makes`: the library is not there yet.
         """
         most, all_most = self.changed(library) if self.changed else (self.library_mb, self.all_mb)
-        own, total, count = self._found(library, anew=more > 0, all_anew=makes)
+        own, total, count = self._found(library, recount=more > 0, recount_all=makes)
         over, all_over = 0 < most * _MB < own + more, 0 < all_most * _MB < total + more
         if over or all_over:  # something may have been deleted since it was looked
-            own, total, count = self._found(library, anew=True, all_anew=all_over)
+            own, total, count = self._found(library, recount=True, recount_all=all_over)
             over, all_over = 0 < most * _MB < own + more, 0 < all_most * _MB < total + more
         if over:
             raise RoomError(
@@ -108,23 +108,23 @@ class StorageQuota:
 
     def taken(self, library: Library) -> tuple[float, float]:
         """Megabytes that a library takes, and all of them, as they were looked at last."""
-        own, total, _ = self._found(library, anew=False, all_anew=False)
+        own, total, _ = self._found(library, recount=False, recount_all=False)
         return own / _MB, total / _MB
 
-    def _found(self, library: Library, *, anew: bool, all_anew: bool) -> tuple[int, int, int]:
+    def _found(self, library: Library, *, recount: bool, recount_all: bool) -> tuple[int, int, int]:
         """Bytes of this library and of all, and how many there are: looked at where asked for, else at intervals.
 
         What is added to this library is in the sum of all as soon as it is looked at.
         """
         with self._lock:
             now = time.monotonic()
-            if all_anew or now >= self._next:
+            if recount_all or now >= self._next:
                 self._sizes = self.shelf.sizes()
                 done = time.monotonic()
                 self._looked, self._total = dict.fromkeys(self._sizes, done), sum(self._sizes.values())
                 self._next = done + max(_INTERVAL, _SHARE * (done - now))
             own = self._sizes.get(library, 0)
-            if anew or now >= self._looked.get(library, 0.0) + _INTERVAL:
+            if recount or now >= self._looked.get(library, 0.0) + _INTERVAL:
                 before, own = own, self.shelf.size(library)
                 if own and self.shelf.holds(library):
                     self._sizes[library], self._looked[library] = own, now

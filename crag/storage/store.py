@@ -1,14 +1,15 @@
-"""What search reads of a library: chunks, vectors, and which model made them. Every function runs in its caller's
-transaction."""
+"""What search reads of a library: chunks, vectors, and which model made them. Every function runs in its caller's"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -27,8 +28,10 @@ from sqlalchemy.dialects import postgresql, sqlite
 from crag.core.errors import ModelMismatchError
 from crag.core.metadata import Value, stored_fields
 from crag.core.protocols import Embedder
-from crag.core.types import INDEXED_AS, Chunk, Document, LineBox, Rect
-from crag.storage.tables import changes, chunks, documents, vectors
+from crag.core.types import INDEXED_AS, Chunk, Document, Grade, LineBox, Rect, WebPage
+from crag.storage.records import Records
+from crag.storage.tables import changes, chunks, documents, searches, vectors
+from crag.storage.tables import grades as kept_grades
 from crag.storage.tables import meta as about
 
 Change = Literal["added", "deleted", "described", "embedded"]
@@ -223,3 +226,44 @@ def _unpack(text: str) -> tuple[LineBox, ...]:
         )
         for start, end, page, left, top, right, bottom, *confidence in json.loads(text)
     )
+
+
+_GRADE: TypeAdapter[Grade] = TypeAdapter(Grade)
+_PAGES: TypeAdapter[tuple[WebPage, ...]] = TypeAdapter(tuple[WebPage, ...])
+
+
+class Cache:
+    """The grades and web results of one library: a GradeCache and a SearchCache. Thread-safe, across processes too."""
+
+    def __init__(self, database: Records) -> None:
+        self._database = database
+
+    def load_grades(self, keys: Sequence[str]) -> dict[str, Grade]:
+        """The grades stored under these keys; unknown keys are absent."""
+        with self._database.read() as connection:
+            kept = select(kept_grades.c.key, kept_grades.c.grade)
+            rows = select_in(connection, kept, kept_grades.c.key, keys)
+            return {key: _GRADE.validate_json(grade) for key, grade in rows}
+
+    def save_grades(self, grades: dict[str, Grade]) -> None:
+        """Store grades under their keys, in place of older ones."""
+        if grades:
+            rows = [{"key": key, "grade": _GRADE.dump_json(grade).decode()} for key, grade in grades.items()]
+            with self._database.write() as connection:
+                put(connection, kept_grades, rows)
+
+    def load_search(self, key: str, *, hours: float) -> tuple[str, tuple[WebPage, ...]] | None:
+        """When web results were found (ISO 8601, UTC) and what; None if never, or longer ago than so many hours."""
+        with self._database.read() as connection:
+            found = select(searches.c.found_at, searches.c.pages).where(searches.c.key == key)
+            row = connection.execute(found).first()
+        if row is None or datetime.now(UTC) - datetime.fromisoformat(row.found_at) > timedelta(hours=hours):
+            return None
+        return row.found_at, _PAGES.validate_json(row.pages)
+
+    def save_search(self, key: str, pages: Sequence[WebPage]) -> None:
+        """Store web results with the present time, in place of older ones."""
+        found_at = datetime.now(UTC).isoformat(timespec="seconds")
+        row = {"key": key, "found_at": found_at, "pages": _PAGES.dump_json(tuple(pages)).decode()}
+        with self._database.write() as connection:
+            put(connection, searches, [row])

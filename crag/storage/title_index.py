@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +14,106 @@ from sqlalchemy import Connection, select
 
 from crag.core.types import Chunk
 from crag.index.chunk_index import Numbers
-from crag.retrieval.terms import asked_terms, years
-from crag.storage.segments import FULL, IndexSegment, stacked
+from crag.retrieval.terms import asked_terms, card_words, forms, runs_together, years
 from crag.storage.tables import documents
+
+Places = NDArray[np.int32]
+
+FULL = 1000
+"""Documents of a deck that is joined no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """Which places have each of m words: those of `terms[word]` stand from `starts[row]` to `starts[row + 1]`.
+
+    `starts` is (m + 1,) int64; `places` are ascending for each word, each once.
+    """
+
+    terms: Mapping[str, int]
+    starts: NDArray[np.int64]
+    places: Places
+
+    @classmethod
+    def of(cls, texts: Sequence[str], places: Sequence[int]) -> Postings:
+        """The words of texts as `card_terms` has them, each text standing at a place; several may share one."""
+        ids = defaultdict[str, int](count().__next__)
+        found = [card_words(text) for text in texts]
+        words = np.fromiter(map(ids.__getitem__, chain.from_iterable(found)), np.int64)
+        at = np.repeat(np.array(places, np.int64), [len(each) for each in found])
+        text = np.repeat(np.arange(len(texts)), [len(each) for each in found])
+        single = list(ids)
+        plain = np.fromiter(map(runs_together, single), bool, len(single))
+        # Two words as one number: there are ten times as many pairs to be told apart as strings to be made of them.
+        beside = (text[1:] == text[:-1]) & plain[words[1:]] & plain[words[:-1]]
+        pairs, pair_of = np.unique(words[:-1][beside] << 32 | words[1:][beside], return_inverse=True)
+        joined = [ids[single[pair >> 32] + single[pair & 0xFFFFFFFF]] for pair in pairs.tolist()]
+        kept = [(words, at), (np.array(joined, np.int64)[pair_of], at[:-1][beside])]
+        short = [(row, form) for row in np.flatnonzero(~plain).tolist() for form in forms(single[row])]
+        for row, form in short:
+            having = at[words == row]
+            kept.append((np.full(len(having), ids[form]), having))
+        return _sort_postings(dict(ids), *(np.concatenate(each) for each in zip(*kept, strict=True)))
+
+    def __getitem__(self, word: str) -> Places:
+        row = self.terms.get(word)
+        return self.places[self.starts[row] : self.starts[row + 1]] if row is not None else self.places[:0]
+
+    def joined(self, later: Postings, offset: int) -> Postings:
+        """With those of `later`, whose places are counted from `offset`."""
+        terms = dict(self.terms)
+        moved = np.fromiter((terms.setdefault(word, len(terms)) for word in later.terms), np.int64, len(later.terms))
+        rows = np.concatenate([self._rows(), moved[later._rows()]])
+        return _sort_postings(terms, rows, np.concatenate([self.places, later.places + offset]))
+
+    def _rows(self) -> NDArray[np.int64]:
+        """The word of each of `places`."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+
+def _sort_postings(terms: dict[str, int], rows: NDArray[np.int64], places: NDArray[np.int64]) -> Postings:
+    both = np.sort(rows << 32 | places)
+    both = both[np.flatnonzero(np.diff(both, prepend=-1))]  # np.unique takes ten times as long
+    starts = np.searchsorted(both, np.arange(len(terms) + 1, dtype=np.int64) << 32)
+    return Postings(terms, starts, (both & 0xFFFFFFFF).astype(np.int32))
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSegment:
+    """Some documents' cards: `numbers` (n,) int64 ascending, and which of them have which word where."""
+
+    numbers: Numbers
+    titled: Postings
+    paged: Postings
+
+    @classmethod
+    def of(cls, said: Sequence[tuple[int, str, str, str]]) -> IndexSegment:
+        """From number, name, title and first page of each document, in order of number."""
+        heads = [f"{name.rpartition('.')[0] or name}\n{title}" for _, name, title, _ in said]
+        places = range(len(said))
+        return cls(
+            np.array([number for number, *_ in said], np.int64),
+            Postings.of(heads, places),
+            Postings.of([*heads, *(page for *_, page in said)], [*places, *places]),
+        )
+
+    def joined(self, later: IndexSegment) -> IndexSegment:
+        """This one's documents and those of a later one."""
+        offset = len(self.numbers)
+        return IndexSegment(
+            np.concatenate([self.numbers, later.numbers]),
+            self.titled.joined(later.titled, offset),
+            self.paged.joined(later.paged, offset),
+        )
+
+
+def stacked(decks: tuple[IndexSegment, ...], deck: IndexSegment) -> tuple[IndexSegment, ...]:
+    """With one deck more; but for full ones, each is twice as large as the next: few decks, and seldom joined."""
+    while decks and len(decks[-1].numbers) < min(FULL, 2 * len(deck.numbers)):
+        *rest, last = decks
+        decks, deck = tuple(rest), last.joined(deck)
+    return (*decks, deck)
+
 
 _PAGE_CHARS = 2_000
 _PAGE_WEIGHT = 0.25

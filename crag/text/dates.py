@@ -112,5 +112,5 @@ def _read(match: re.Match[str]) -> Iterator[Day]:
 
 
 def _month(text: str) -> int:
-    begun = text[:3].casefold()
-    return next(number for number, name in enumerate(_MONTHS, 1) if name.startswith(begun))
+    prefix = text[:3].casefold()
+    return next(number for number, name in enumerate(_MONTHS, 1) if name.startswith(prefix))

@@ -34,8 +34,8 @@ def decode_text(data: bytes, said: bytes = b"") -> str:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return data.decode(encoding, "replace").lstrip("\ufeff")
-    for told in (said, data[:4096]):
-        if (named := _CHARSET.search(told)) and (encoding_of := _encoding(named.group(1))):
+    for source in (said, data[:4096]):
+        if (named := _CHARSET.search(source)) and (encoding_of := _encoding(named.group(1))):
             text = data.decode(encoding_of, "replace")
             break
     else:

@@ -25,7 +25,7 @@ _EARLIER = (
     r"other|whatever|your|system|initial|original|existing|given|current|former|past|these|those|the other|before|my|"
     r"what you)"
 )
-_TOLD = (
+_REPORTED = (
     r"(?:instructions?|prompts?|commands?|directives?|directions?|guidelines?|guardrails?|programming|training|system "
     r"messages?|system rules|rules|constraints?|context|orders|told|messages?|questions?|query|tasks?|restrictions?|"
     r"conversation|(?:the|your) (?:user|user's) (?:question|query|request))"
@@ -97,8 +97,8 @@ FIRST: dict[str, tuple[str, ...]] = {
 OPENING: dict[str, tuple[str, ...]] = {
     "orders": (
         r"(?:stop reading|abort (?:the|this|your|any) (?:\w+ )?(?:task|request|work|question))\b",
-        rf"{_SET_ASIDE}{_GAP}{_FEW}{_EARLIER}{_GAP}{_NO_OF}{_TOLD}\b{_OF_PAPER}",
-        rf"{_SET_ASIDE}{_GAP}(?:the{_GAP})?{_TOLD}{_OF_PAPER}{_GAP}{_FEW}(?:above|before|earlier|previously|so far|"
+        rf"{_SET_ASIDE}{_GAP}{_FEW}{_EARLIER}{_GAP}{_NO_OF}{_REPORTED}\b{_OF_PAPER}",
+        rf"{_SET_ASIDE}{_GAP}(?:the{_GAP})?{_REPORTED}{_OF_PAPER}{_GAP}{_FEW}(?:above|before|earlier|previously|so far|"
         rf"given|you)\b",
         rf"{_SET_ASIDE}{_GAP}{_FEW}(?:everything|anything|all|what)\b{_GAP}{_FEW}(?:(?:came |was |is |stands |written "
         rf"|said |told )?(?:above|before|so far|previously|(?:earlier|prior)(?!\s\w)|until now)|you (?:were|have been|"

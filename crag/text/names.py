@@ -7,8 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from crag.text.marks import few_marks
-from crag.text.words import STOP_WORDS, stem
+from crag.text.words import STOP_WORDS, few_marks, stem
 
 __all__ = ["GENERIC", "Name", "Names", "fold", "names_in", "tokens_of"]
 
@@ -110,7 +109,9 @@ class Names:
     def __init__(self, text: str) -> None:
         folded = tokens_of(text)
         self._tokens = frozenset(folded) | {stem(token) for token in folded}
-        self._begun = frozenset(token[:size] for token in self._tokens for size in (5, 6, 7, 8) if len(token) >= size)
+        self._prefixes = frozenset(
+            token[:size] for token in self._tokens for size in (5, 6, 7, 8) if len(token) >= size
+        )
         self._squeezed = "".join(folded)
         words = list(_WORD.finditer(text))
         runs = [[match.group()[0] for match in run] for run in _runs(text, words)]
@@ -142,8 +143,8 @@ class Names:
     def _has(self, part: str) -> bool:
         if part in self._tokens or stem(part) in self._tokens or part.rstrip("s") in self._tokens:
             return True
-        begun = part[: min(8, max(5, len(part) - 2))]  # American for America
-        return len(part) > 5 and part.isalpha() and begun in self._begun
+        prefix = part[: min(8, max(5, len(part) - 2))]  # American for America
+        return len(part) > 5 and part.isalpha() and prefix in self._prefixes
 
 
 def tokens_of(text: str) -> list[str]:

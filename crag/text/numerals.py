@@ -136,9 +136,9 @@ def _is_negative(text: str, start: int, end: int) -> bool:
     return before[-1:] in ("-", "−") and not before[:1].isalnum()
 
 
-def _name_before(begun: str) -> str:
+def _name_before(text_before: str) -> str:
     """The letters that stand at digits and make a name of both: "B" of "B12", "GPT-" of "GPT-4"; not "mid-" of 2018."""
-    found = _BEFORE.search(begun)
+    found = _BEFORE.search(text_before)
     return found.group() if found and (found["joined"] or any(map(str.isupper, found.group()))) else ""
 
 

@@ -6,9 +6,26 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from crag.text.rows import is_table_row
+from crag.text.words import STOP_WORDS
 
-__all__ = ["ends_as_sentence", "sentences"]
+__all__ = ["ends_as_sentence", "is_table_row", "sentences", "telling"]
+
+_ENDS_LIKE_PROSE = re.compile(r"[.!?;:,]\s*$")
+_TWO_SENTENCES = re.compile(r"[.!?]\s+[A-Z\d]")
+_ENDS_IN_A_FIGURE = re.compile(r"[\d%)—–-]\W*$")
+
+
+def is_table_row(line: str) -> bool:
+    """Whether a line is a table's row: three parts or more, apart by semicolons, and no running text.
+
+    Where a stop stands inside it, as in "Oper. Income $627", at least half of its parts must end in a figure.
+    """
+    if line.count("; ") < 2 or _ENDS_LIKE_PROSE.search(line, max(0, len(line) - 8)):
+        return False
+    if not _TWO_SENTENCES.search(line):
+        return True
+    parts = line.split("; ")
+    return 2 * sum(_ENDS_IN_A_FIGURE.search(part, max(0, len(part) - 8)) is not None for part in parts) >= len(parts)
 
 
 def _words(text: str) -> frozenset[str]:
@@ -188,3 +205,33 @@ def _opens(text: str, at: int) -> bool:
     if text[at] in "“«”»":
         return text[at] in "“«"
     return (at == 0 or text[at - 1] in " \t\n([—–-/") and text[at + 1 : at + 2].strip() != ""
+
+
+_LONGEST = 70
+_NUMBERED = re.compile(
+    r"^(?:(?:note|item|part|section|chapter|appendix) )?(?:\d+[A-Z]?|[IVX]+)(?:\.\d+)*[\s.:)–—-]+", re.I
+)
+_TORN = re.compile(r"\. ?\.|\d \.\d")
+"""Rows of dots, and numbers that were torn apart."""
+_WORN = frozenset(
+    """acronym acronyms analysis annex appendix chapter conclusion conclusions contents continued date definition
+    definitions exhibit exhibits figure fiscal form general history index information introduction item march measure
+    milestone milestones note notes number objective overview page part performance progress reference references
+    report result results section signature signatures statement summary table target total update value values year
+    met january february april may june july august september october november december""".split()
+)
+"""What headings of any document say."""
+
+
+def telling(heading: str) -> str:
+    """The heading in one line, as "Legal Proceedings"; empty where it tells nothing of its document.
+
+    That is one of a single word, of words that stand in any document, or cut out of a sentence.
+    """
+    line = _NUMBERED.sub("", " ".join(heading.split())).strip(" .:–—-•")
+    spoken = re.findall(r"[^\W\d_]{3,}", line.casefold())
+    own = [word for word in spoken if word not in STOP_WORDS and word not in _WORN]
+    ends = re.findall(r"\w+", line.casefold())
+    if not 4 <= len(line) <= _LONGEST or len(own) < 2 or "|" in line or "; " in line or _TORN.search(line):
+        return ""
+    return "" if ends[0] in STOP_WORDS or ends[-1] in STOP_WORDS else line

@@ -122,8 +122,8 @@ class Downloads:
                 raise SignInError(f"{name} is shown only to those who sign in (the server said {status}).")
             if status != 200 and not (status == _UNCHANGED and asked):
                 raise PageError(f"{name} was not fetched: the server said {status}.")
-            told = headers.get("content-length", "")
-            if told.isdigit() and int(told) > self._limit:
+            declared = headers.get("content-length", "")
+            if declared.isdigit() and int(declared) > self._limit:
                 raise OversizedError(self._limit)
             return Download(
                 data=None if status == _UNCHANGED else await response.aread(),
@@ -133,6 +133,6 @@ class Downloads:
             )
 
 
-def _sendable(told: str) -> str:
+def _sendable(declared: str) -> str:
     """What a server said of itself, if it can be sent back to it."""
-    return told if told.isascii() and told.isprintable() and len(told) <= MOST_ADDRESS else ""
+    return declared if declared.isascii() and declared.isprintable() and len(declared) <= MOST_ADDRESS else ""

@@ -11,7 +11,7 @@ import re
 from html import unescape
 from itertools import islice
 
-from crag.text.marks import few_marks, unmarked
+from crag.text.words import few_marks, unmarked
 
 MAX_SOURCE = 1_500_000
 """Characters of the source that are looked at: most of a large page is scripts, styles and pictures."""

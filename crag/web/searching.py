@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
+import unicodedata
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,8 +16,17 @@ import httpx
 from crag.core.errors import CragError, KeyRejectedError, ProviderError, UnreachableError, WebSearchError
 from crag.core.types import Unread, WebPage
 from crag.runtime.connection import BoundedClient, OversizedError, PackingError
-from crag.runtime.outgoing import MAX_QUERY, outgoing
 from crag.runtime.provider import WebParts
+
+MAX_QUERY = 400
+"""Tavily refuses longer queries."""
+
+
+def outgoing(query: str) -> str:
+    """The query as it is sent: one line of at most 400 characters, without control characters."""
+    plain = "".join(" " if unicodedata.category(each) in ("Cc", "Cs") else each for each in query)
+    return " ".join(plain.split())[:MAX_QUERY].rstrip()
+
 
 log = logging.getLogger(__name__)
 
@@ -66,8 +76,8 @@ class Searching:
         if not sent or max_results < 1:
             return []
         # What a server or its client writes may repeat the key, and would be in a traceback: it is a secret.
-        whose = self._address, hash(self._key)
-        with self._meter.call(self.name, translate=self._translated, secret=True, whose=whose) as call:
+        account = self._address, hash(self._key)
+        with self._meter.call(self.name, translate=self._translated, secret=True, account=account) as call:
             rows, problems = self._found(sent, max_results, min(SECONDS, call.seconds))
         pages = _pages(rows, self.name, sent)[:max_results]
         if self._fetcher is not None and pages:

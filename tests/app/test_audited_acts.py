@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag.admin.actors import Actor
+from crag.admin.roles import Actor
 from crag.storage.private import name_of
 from tests.support.app_text import said
 from tests.support.small_pdf import small_pdf

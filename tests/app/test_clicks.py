@@ -15,9 +15,9 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from crag.admin.actors import Actor
-from crag.admin.identity import Identity
 from crag.admin.idle import Idle
+from crag.admin.people import Identity
+from crag.admin.roles import Actor
 from crag.admin.workspaces import own_name
 from crag.core.errors import AccessError
 from crag.core.trace import Trace

@@ -6,7 +6,7 @@ import pytest
 
 from crag.core.config import AppConfig
 from crag.core.errors import InputError
-from crag.core.filters.scope import Scope
+from crag.core.filters.where import Scope
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound, Embedding, ReadingPage
 from crag.ingest.chunking import chunk_id
 from tests.support.app_text import said

@@ -6,11 +6,11 @@ import threading
 
 import pytest
 
-from crag.analysis.evaluation import evaluate as evaluations
+from crag.analysis import evaluate as evaluations
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import rows_to_json
+from crag.analysis.questions.adapters import csv_export
 from crag.analysis.questions.sets import read_set
-from crag.analysis.questions.tables import csv_export
 from crag.core.config import AppConfig
 from crag.core.settings import Settings
 from crag.testing.fakes import FixedWeb

@@ -6,17 +6,16 @@ from dataclasses import replace
 import pytest
 from pydantic import SecretStr
 
-from crag.analysis.evaluation.evaluate import Evaluation, Progress
+from crag.analysis.evaluate import Evaluation, Progress
 from crag.analysis.metrics.metrics import Ranked, ResultRow
 from crag.analysis.metrics.results import compare_results, summed_up
 from crag.analysis.questions.sets import read_set
-from crag.core.config import AppConfig
-from crag.core.keys import Keys
+from crag.core.config import AppConfig, Keys
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Action
 from crag.pipeline.resolve import ProviderPlan, resolve_providers
-from crag.providers.costs import Spent
+from crag.providers.prices import Spent
 from tests.support.inspector import Inspector
 from ui.evaluate import measures, sets_view, table
 from ui.evaluate.difference import changes, intervals, listed, sentences

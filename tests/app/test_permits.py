@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from crag.core.config import AppConfig
+from crag.core.config import AppConfig, Keys
 from crag.core.errors import SettingsError
-from crag.core.keys import Keys
 from ui.app import permits
 from ui.app.keys import usable
 

@@ -10,8 +10,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from crag.analysis.evaluation.evaluate import add_set, evaluate, evaluations
-from crag.analysis.gaps.coverage import gaps
+from crag.analysis.evaluate import add_set, evaluate, evaluations
+from crag.analysis.gaps import gaps
 from crag.analysis.questions.sets import Question, QuestionSet
 from crag.core.request import RunRequest
 from crag.core.types import Action

@@ -8,14 +8,13 @@ from collections.abc import Iterator
 import pytest
 from pydantic import SecretStr
 
-from crag.core.config import AppConfig
-from crag.core.keys import Keys
+from crag.core.config import AppConfig, Keys
+from crag.core.events import events_to_jsonl
 from crag.core.protocols import RetrievalEvaluator
 from crag.core.request import RunRequest
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.providers.prices import table
-from crag.runtime.eventlog import events_to_jsonl
 from tests.support import local_models
 from tests.support.model_server import KEY as ECHOED
 from ui.app.jobs import Jobs

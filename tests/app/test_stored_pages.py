@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from crag.analysis.evaluation.evaluate import evaluations
+from crag.analysis.evaluate import evaluations
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from tests.support.app_text import said

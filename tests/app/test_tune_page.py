@@ -7,11 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crag.analysis.evaluation.evaluate import add_set
+from crag.analysis.evaluate import add_set
+from crag.analysis.questions.adapters import csv_export
 from crag.analysis.questions.sets import Question, QuestionSet
-from crag.analysis.questions.tables import csv_export
-from crag.analysis.whatif.entries import Entry, Retrieval
-from crag.analysis.whatif.outcome_changes import Outcome
+from crag.analysis.whatif.entries import Entry, Outcome, Retrieval
 from crag.core.sample import load_sample
 from crag.core.settings import Settings
 from crag.core.trace import Trace

@@ -9,8 +9,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from crag.admin.actors import Actor
-from crag.admin.identity import Identity
+from crag.admin.people import Identity
+from crag.admin.roles import Actor
 from tests.support.signing_in import SECRET, claims_of
 from tests.support.small_pdf import small_pdf
 from ui.app import signin

@@ -9,7 +9,7 @@ from streamlit import config as streamlit_config
 from streamlit.testing.v1 import AppTest
 
 from crag.core.config import AppConfig
-from crag.runtime.eventlog import events_to_jsonl
+from crag.core.events import events_to_jsonl
 from crag.storage.private import name_of
 from tests.support.app_text import said
 from tests.support.small_pdf import small_pdf

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from crag.analysis.evaluation.evaluate import add_set, evaluate
+from crag.analysis.evaluate import add_set, evaluate
 from crag.analysis.questions.sets import read_set
 from crag.core.config import AppConfig
 from crag.core.request import RunRequest

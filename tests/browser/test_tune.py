@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from crag.analysis.evaluation.evaluate import add_set
+from crag.analysis.evaluate import add_set
 from crag.analysis.questions.sets import read_set
 from crag.core.config import AppConfig
 from crag.core.request import RunRequest

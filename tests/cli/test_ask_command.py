@@ -12,11 +12,10 @@ from typing import Any
 
 import pytest
 
-from crag.core.events import Event, RunFinished, RunStarted
+from crag.core.events import Event, RunFinished, RunStarted, event_from_json
 from crag.core.sample import Sample
 from crag.core.trace import Trace
 from crag.core.types import Action
-from crag.runtime.eventlog import event_from_json
 from tests.support.shell import ROOT, Ran, crag, environment, process
 
 

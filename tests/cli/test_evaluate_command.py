@@ -71,7 +71,7 @@ def table_of(ran: Ran) -> dict[str, list[str]]:
 
 
 def test_strategies_stand_side_by_side_with_what_is_known(place: Path, questions: Path) -> None:
-    ran = crag("evaluate", questions, "--library", place, "--strategy", "balanced", "plain-rag", "joint", "--anew")
+    ran = crag("evaluate", questions, "--library", place, "--strategy", "balanced", "plain-rag", "joint", "--restart")
     assert ran.code == 0, ran.err
     table = table_of(ran)
     assert {MEASURES[name] for name in MAIN} <= set(table)
@@ -129,7 +129,7 @@ def test_bad_rows_are_named_first_and_the_good_ones_are_asked(place: Path, tmp_p
 
 
 def test_only_the_first_ones_are_asked_where_that_is_wanted(place: Path, questions: Path) -> None:
-    ran = crag("evaluate", questions, "--library", place, "--limit", 1, "--json", "--anew")
+    ran = crag("evaluate", questions, "--library", place, "--limit", 1, "--json", "--restart")
     assert [record["questions"] for record in ran.records] == [1]
 
 
@@ -143,7 +143,7 @@ def test_what_was_evaluated_is_not_asked_again_unless_anew(place: Path, tmp_path
     assert again.records == [first]
     assert "3 of 3 questions were done before" in again.err
     assert len(looked.runs.ids()) == runs
-    (anew,) = crag(*arguments, "--anew").records
+    (anew,) = crag(*arguments, "--restart").records
     assert anew["id"] != first["id"]
     assert len(looked.runs.ids()) == runs + 3
     (other,) = crag(*arguments, "--k", 1).records

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crag.admin.audit import AuditLog
-from crag.admin.overrides import Overrides
+from crag.admin.quotas import Overrides
 from crag.admin.store import Store
 from crag.cli.main import main
 from crag.core.config import AppConfig

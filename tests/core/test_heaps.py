@@ -10,7 +10,7 @@ import pytest
 
 PROGRAM = """
 import ctypes, os, sys, tempfile, threading
-from crag.runtime.heaps import share_heaps
+from crag.runtime.processes import share_heaps
 if sys.argv[1] == "shared":
     share_heaps()
 libc, together = ctypes.CDLL(None), threading.Barrier(7)

@@ -8,7 +8,7 @@ import pickle
 import pytest
 from pydantic import SecretStr
 
-from crag.core.keys import Keys
+from crag.core.config import Keys
 from crag.providers.registry import given_keys, key_variables
 
 

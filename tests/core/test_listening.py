@@ -8,7 +8,7 @@ import socket
 import pytest
 
 from crag.core.errors import SettingsError
-from crag.runtime.listening import UNREAD_SECONDS, listening
+from crag.runtime.processes import UNREAD_SECONDS, listening
 
 
 def test_a_connection_that_it_takes_sends_every_part_of_a_reply_at_once() -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from crag.core.trace import Round, Trace
 from crag.core.types import RetrievedChunk, Strip
+from crag.messages.answers import handed_sentence, lacking_sentence, origin_text, origin_word, origins_text
 from crag.messages.wording import outcome_sentence
 from crag.pipeline.admission import named_client
-from crag.runtime.origins import handed_sentence, lacking_sentence, origin_text, origin_word, origins_text
 from crag.testing.fakes import chunk_of
 
 HANDED = Trace(run_id="r", question="What?", via="mcp", client="notes", wanted="evidence", finished=True)

@@ -17,8 +17,7 @@ from crag.evaluation.strip_dependencies import needs
 from crag.evaluation.strips import StripRefiner
 from crag.export.markdown import escape_markdown
 from crag.generation.citations import literal, quotable, split_cited_sentences, with_mark
-from crag.generation.conversation.followup_detection import follows_on
-from crag.generation.conversation.phrases import names
+from crag.generation.conversation.followup_detection import follows_on, names
 from crag.generation.short import cell_of
 from crag.generation.subjects import names_of, subjects_of
 from crag.index.stems import stems
@@ -31,9 +30,9 @@ from crag.text.dates import dates_in
 from crag.text.folded import fold_text
 from crag.text.injection import detect_injection
 from crag.text.keywords import keywords
-from crag.text.marks import MOST, few_marks
 from crag.text.numerals import numbers_in
 from crag.text.sentences import sentences
+from crag.text.words import MOST, few_marks
 from crag.web.markup import plain_markup
 from tests.support.sizes import sized
 

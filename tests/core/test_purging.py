@@ -10,7 +10,7 @@ from crag.core.errors import CragError, FilterError, SettingsError
 from crag.core.filters.where import parse
 from crag.core.metadata import Value, fields_of
 from crag.core.purging import Conditions, Standing, conditions_of, due
-from crag.core.track import Track
+from crag.core.trace import Track
 from crag.core.types import Document
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from crag.core.errors import FilterError, InputError
 from crag.core.events import ScopeResolved
-from crag.core.filters.scope import ID, Scope, narrow_filter, scope_of
-from crag.core.filters.where import parse
+from crag.core.filters.where import ID, Scope, narrow_filter, parse, scope_of
 from crag.messages.wording import scope_text
 
 IDS = st.text("0123456789abcdef", min_size=64, max_size=64)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag.core.types import Action, Aggregation, Decision
-from crag.messages.advice import against_text
+from crag.messages.answers import against_text
 from crag.messages.wording import decision_sentence, format_score
 
 UNIT = st.floats(0.0, 1.0)

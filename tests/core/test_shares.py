@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crag.runtime.shares import Shares
+from crag.runtime.limits import Shares
 
 
 def test_a_caller_may_use_what_others_leave_and_never_their_part() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from crag.core import events as ev
-from crag.core.exchanges import Carried
+from crag.core.events import event_from_json, event_to_json, events_from_jsonl, events_to_jsonl
 from crag.core.guidance import About, Guidance, Near, Suggestion
 from crag.core.trace import Trace
 from crag.core.types import (
@@ -16,6 +16,7 @@ from crag.core.types import (
     Aggregation,
     Answer,
     Call,
+    Carried,
     Citation,
     Decision,
     Grade,
@@ -26,7 +27,6 @@ from crag.core.types import (
     Unread,
     WebPage,
 )
-from crag.runtime.eventlog import event_from_json, event_to_json, events_from_jsonl, events_to_jsonl
 from crag.testing.fakes import chunk_of
 
 CHUNK = chunk_of("Paris is the capital of France. It lies on the Seine.")

@@ -58,7 +58,7 @@ def test_stop_ends_the_waiting_and_frees_the_place() -> None:
 def test_who_lends_its_turn_is_the_next_of_those_who_wait() -> None:
     turns = FairQueue(1)
     mine, other, late = turns.join(), turns.join(), turns.join()
-    with mine.lent(NEVER):
+    with mine.released(NEVER):
         assert list(other.wait(NEVER)) == []
         other.leave()
         assert list(late.wait(NEVER)) == []

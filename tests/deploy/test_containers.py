@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from crag.core.config import AppConfig
-from crag.core.keys import Keys
+from crag.core.config import AppConfig, Keys
 from crag.engine import Engine
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.app_server import ROOT

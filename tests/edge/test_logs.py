@@ -6,7 +6,7 @@ import logging
 
 from streamlit.logger import get_logger
 
-from crag.runtime.rates import Buckets
+from crag.runtime.limits import Buckets
 from ui.edge.logs import LONGEST, PER_MINUTE, BoundedLog, bound_logs
 
 

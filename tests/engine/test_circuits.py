@@ -9,8 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from crag.analysis.monitoring.facts import facts_of
-from crag.core.config import AppConfig
-from crag.core.keys import Keys
+from crag.core.config import AppConfig, Keys
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.runtime.circuit import REST, RUNS

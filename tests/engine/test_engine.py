@@ -20,6 +20,7 @@ from crag.core.errors import (
     QuestionError,
     SettingsError,
 )
+from crag.core.events import events_from_jsonl, events_to_jsonl
 from crag.core.request import RunRequest
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
@@ -29,7 +30,6 @@ from crag.engine import Engine
 from crag.models.e5 import E5
 from crag.models.minilm import MiniLM
 from crag.providers.registry import choices
-from crag.runtime.eventlog import events_from_jsonl, events_to_jsonl
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.sizes import sized
 from tests.support.small_library import TEXTS, WordEmbedder, fill, spread

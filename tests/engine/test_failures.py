@@ -13,9 +13,9 @@ import pytest
 from pydantic import SecretStr
 
 from crag.core import events as ev
-from crag.core.config import AppConfig
+from crag.core.config import AppConfig, Keys
 from crag.core.errors import BudgetError, UnreachableError
-from crag.core.keys import Keys
+from crag.core.events import events_from_jsonl, events_to_jsonl
 from crag.core.request import RunRequest
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
@@ -23,7 +23,6 @@ from crag.core.types import Call
 from crag.engine import Engine
 from crag.providers.chat import ChatModel
 from crag.providers.endpoint import Endpoint
-from crag.runtime.eventlog import events_from_jsonl, events_to_jsonl
 from crag.runtime.usage import Budget, UsageTracker
 from crag.testing.fakes import FakeClock, ScriptedEvaluator
 from crag.web.webpage import read_page

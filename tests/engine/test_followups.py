@@ -7,14 +7,13 @@ from dataclasses import replace
 from crag.analysis.whatif.whatif import redecide
 from crag.core import events as ev
 from crag.core.errors import UnreachableError
-from crag.core.exchanges import Exchange
 from crag.core.request import RunRequest
 from crag.core.settings import Settings
 from crag.core.trace import Trace
+from crag.core.types import Exchange
 from crag.engine import Engine
-from crag.generation.conversation.history import leading_to
 from crag.generation.conversation.model import LlmContextualizer
-from crag.generation.conversation.rules import RuleContextualizer
+from crag.generation.conversation.rules import RuleContextualizer, leading_to
 from crag.pipeline.fallback import FallbackContextualizer
 from crag.pipeline.graph import run_graph
 from crag.testing.fakes import FakeChat, FixedWeb

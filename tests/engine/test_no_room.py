@@ -13,7 +13,7 @@ from crag.core.errors import StorageError
 from crag.core.request import RunRequest
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.storage.cache import Cache
+from crag.storage.store import Cache
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.library_makers import HashEmbedder
 
@@ -50,7 +50,7 @@ def test_over_a_limit_questions_are_answered_and_said_not_to_be_stored(
             said = ["not stored"] if workspace in unsaved else []
             assert [each.instead for each in trace.failures] == said and trace.failure is None
             assert len(engine.library(workspace).runs.latest()) == (0 if said else 1)
-            assert not engine.library(workspace).begun.cut_off()
+            assert not engine.library(workspace).in_flight.cut_off()
 
 
 def test_a_run_that_began_before_the_limit_was_reached_leaves_no_note(data: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_run_that_began_before_the_limit_was_reached_leaves_no_note(data: Path
         engine.teams.quotas.change("", "all_mb", 1.0, seen=0, by="test")
         trace = Trace.from_events(events)
         assert trace.answer is not None
-        assert not engine.library().begun.known(trace.run_id)
+        assert not engine.library().in_flight.known(trace.run_id)
 
 
 def test_a_cache_that_fails_ends_no_run(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

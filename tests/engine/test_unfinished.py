@@ -65,8 +65,8 @@ def test_a_run_that_ended_however_leaves_no_note(engine: Engine) -> None:
     first = next(left)
     left.close()
     assert first.kind == "run_started"
-    assert not engine.library().begun.known(ended)
-    assert not engine.library().begun.known(first.run_id)
+    assert not engine.library().in_flight.known(ended)
+    assert not engine.library().in_flight.known(first.run_id)
 
 
 def test_a_question_to_an_empty_library_makes_none(engine: Engine) -> None:

@@ -9,7 +9,7 @@ import pytest
 from crag.core.trace import Round, Trace
 from crag.core.types import RetrievedChunk
 from crag.evaluation.refinement import make_strip
-from crag.export.evidence import handed_over
+from crag.export.markdown import handed_over
 from crag.export.slides import scenes, shown_sources
 from crag.export.wording import outcomes, scene_sentence
 from crag.testing.fakes import chunk_of

@@ -17,7 +17,9 @@ CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 def test_the_page_names_every_package_in_the_order_of_imports(package: str) -> None:
     (contract,) = [each for each in CONTRACTS if each.get("containers") == [package]]
     level = {name: row for row, line in enumerate(contract["layers"]) for name in re.findall(r"\w+", line)}
-    named = re.findall(rf"`{package}/(\w+)`", re.findall(r"^\| package \|.*?\n\n", PAGE, re.MULTILINE | re.DOTALL)[0])
+    named = re.findall(
+        rf"`{package}/(\w+)(?:\.py)?`", re.findall(r"^\| package \|.*?\n\n", PAGE, re.MULTILINE | re.DOTALL)[0]
+    )
     assert [level[name] for name in named] == sorted(level[name] for name in named)
     present = {path.parent.name for path in (ROOT / package).glob("*/__init__.py")}
     present |= {path.stem for path in (ROOT / package).glob("*.py")} - {"__init__", "__main__"}

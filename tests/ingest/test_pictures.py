@@ -12,8 +12,7 @@ from PIL import Image
 from crag.core.config import AppConfig
 from crag.core.errors import LimitError
 from crag.core.types import Rect
-from crag.ingest.fault import FileError
-from crag.ingest.media import media_of
+from crag.ingest.media import FileError, media_of
 from crag.ingest.pictures import pages_of, read
 from crag.ingest.reader import read_document
 from crag.ingest.render import render_page

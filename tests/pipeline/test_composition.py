@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from crag.core.config import AppConfig
+from crag.core.config import AppConfig, Keys
 from crag.core.errors import ProviderError
-from crag.core.keys import Keys
+from crag.core.events import events_to_jsonl
 from crag.core.request import RunRequest
 from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.runtime.eventlog import events_to_jsonl
 from crag.testing.fakes import FakeClock, ScriptedEvaluator, ScriptedStripGrader
 from tests.support.model_server import Server, serving
 from tests.support.small_library import WordEmbedder, fill, spread

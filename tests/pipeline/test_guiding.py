@@ -9,15 +9,15 @@ import pytest
 
 from crag.core import events as ev
 from crag.core.errors import StorageError
+from crag.core.events import event_from_json, event_to_json
 from crag.core.guidance import About, Guidance
 from crag.core.policy import to_web
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Chunk, RetrievedChunk
-from crag.messages.advice import web_text
+from crag.messages.answers import web_text
 from crag.pipeline.guiding import CHECKED, QUOTE, SEARCHED, Guide
-from crag.runtime.eventlog import event_from_json, event_to_json
 from crag.testing.fakes import FixedWeb, ScriptedEvaluator, chunk_of
 from crag.text.words import words
 from tests.support.paths import BAD, GOOD, QUESTION, WEB, Case

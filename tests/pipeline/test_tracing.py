@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from crag.core.config import AppConfig
-from crag.core.keys import Keys
+from crag.core.config import AppConfig, Keys
 from crag.engine import Engine
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.model_server import serving

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from crag.analysis.whatif.whatif import redecide
-from crag.core.events import Retrieved, Searched
+from crag.core.events import Retrieved, Searched, event_from_json, event_to_json
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Grade, Strip
 from crag.generation.llm import LlmGenerator
-from crag.runtime.eventlog import event_from_json, event_to_json
 from crag.testing.fakes import FakeChat, FixedWeb
 from crag.text.injection import detect_injection
 from tests.support.paths import BAD, GOOD, SOSO, WEB, Case

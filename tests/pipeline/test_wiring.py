@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from crag.core.config import AppConfig
+from crag.core.config import AppConfig, Keys
 from crag.core.errors import ProviderError
-from crag.core.keys import Keys
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.pipeline.resolve import ProviderPlan, resolve_providers
@@ -93,7 +92,7 @@ def test_what_is_missing_is_a_fact_with_a_sentence(config, keys, step, name, rea
     found = of(keys, **config)
     [missing] = found.missing
     assert (missing.step, missing.name, missing.reason) == (step, name, reason)
-    assert found.lacks(step) is missing and (missing.provider is None) == (reason == "unknown")
+    assert found.missing_for(step) is missing and (missing.provider is None) == (reason == "unknown")
     error = problem(missing)
     assert error.message.endswith(".") and error.remedy.endswith(".") and KEY not in str(error)
     assert any(error.message in each.detail for each in outside_statuses(found)) or reason == "no-language-model"

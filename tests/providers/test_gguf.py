@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from crag.core.config import AppConfig
-from crag.core.keys import Keys
+from crag.core.config import AppConfig, Keys
 from crag.pipeline import resolve
 from crag.pipeline.resolve import model_place, resolve_providers
 from crag.pipeline.status import problem

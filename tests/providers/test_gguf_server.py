@@ -12,9 +12,9 @@ import httpx
 import pytest
 
 from crag.core import events as ev
-from crag.core.config import AppConfig
+from crag.core.config import AppConfig, Keys
 from crag.core.errors import ModelFileError, UnreachableError
-from crag.core.keys import Keys
+from crag.core.events import event_to_json
 from crag.core.request import RunRequest
 from crag.core.settings import Settings
 from crag.core.types import Action, Call
@@ -24,7 +24,6 @@ from crag.providers.discovery import try_model
 from crag.providers.endpoint import Endpoint
 from crag.providers.gguf import ModelFile, inspect_model
 from crag.providers.gguf_server import STARTS, GgufServer, server_of
-from crag.runtime.eventlog import event_to_json
 from crag.runtime.usage import Budget, UsageTracker
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.real_server import model_file

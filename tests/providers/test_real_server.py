@@ -13,9 +13,9 @@ import pytest
 from pydantic import BaseModel, Field, SecretStr
 
 from crag.core import events as ev
-from crag.core.config import AppConfig
+from crag.core.config import AppConfig, Keys
 from crag.core.errors import CancelledError, KeyRejectedError, ReplyError, UnreachableError
-from crag.core.keys import Keys
+from crag.core.events import event_to_json
 from crag.core.request import RunRequest
 from crag.core.settings import Settings
 from crag.core.types import Action, Call, Passage
@@ -23,7 +23,6 @@ from crag.engine import Engine
 from crag.evaluation.llm import LlmEvaluator
 from crag.providers.chat import CONNECT, SILENCE, ChatModel, Endpoint, MeteredChat
 from crag.providers.discovery import list_models, try_model
-from crag.runtime.eventlog import event_to_json
 from crag.runtime.usage import Budget, UsageTracker
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.real_server import CONTEXT, KEY, MODEL, SLOTS, RealServer

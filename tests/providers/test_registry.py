@@ -10,9 +10,8 @@ import pytest
 from pydantic import SecretStr
 
 from crag.cli.options import option_of, provider_settings
-from crag.core.config import AppConfig
+from crag.core.config import AppConfig, Keys
 from crag.core.errors import SettingsError
-from crag.core.keys import Keys
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.pipeline.resolve import resolve_providers

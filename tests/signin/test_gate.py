@@ -11,7 +11,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from crag.admin.identity import Identity
+from crag.admin.people import Identity
 from crag.core.errors import AccessError
 from tests.support import local_models
 from tests.support.signing_in import SECRET, claims_of

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from crag.admin.audit import AuditLog
-from crag.admin.identity import Identity
-from crag.admin.people import People
+from crag.admin.people import Identity, People
 from crag.admin.store import Store
 from crag.core.config import AppConfig
 from crag.core.errors import AccessError, InputError, NotFoundError
@@ -84,7 +83,7 @@ def test_an_e_mail_that_no_longer_counts_is_asked_for_again_and_gives_nothing_th
     people = of(tmp_path, admins="ada@example.org")
     assert people.admit(Identity.of(unsaid("ada"), trust_email=True)).role == "admin"
     with pytest.raises(AccessError, match="no longer confirms"):
-        people.admit(Identity.of(unsaid("ada")), anew=False)
+        people.admit(Identity.of(unsaid("ada")), new_sign_in=False)
     came = people.admit(Identity.of(unsaid("ada")))
     assert (came.role, came.email) == ("viewer", "")
 
@@ -177,7 +176,7 @@ def test_an_older_sign_in_does_not_bring_back_a_group_that_a_later_one_lacks(tmp
     before = who("eve", groups=["writers"])
     assert people.admit(before).role == "editor"
     assert people.admit(who("eve", groups=[])).role == "viewer"
-    assert people.admit(before, anew=False).role == "viewer" and people.get("eve@example.org").groups == ()
+    assert people.admit(before, new_sign_in=False).role == "viewer" and people.get("eve@example.org").groups == ()
     assert people.admit(before).role == "editor", "a sign-in that is new counts whatever was said before"
 
 

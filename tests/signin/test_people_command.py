@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from crag.admin.audit import AuditLog
-from crag.admin.identity import Identity
-from crag.admin.people import people_of, settings_in_use
+from crag.admin.people import Identity, people_of, settings_in_use
 from crag.admin.store import Store
 from crag.cli.main import main
 from crag.core.config import AppConfig

@@ -18,8 +18,7 @@ from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
 from crag.admin.audit import AuditLog, Entry
-from crag.admin.identity import Identity
-from crag.admin.people import People
+from crag.admin.people import Identity, People
 from crag.admin.store import Store
 from crag.core.config import AppConfig
 from tests.support.app_server import serving

@@ -6,7 +6,7 @@ import tracemalloc
 
 import numpy as np
 
-from crag.runtime.lru import LruCache
+from crag.storage.catalog import LruCache
 from crag.storage.newvectors import NewVectors
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from crag.core.filters.scope import Scope, narrow_filter
-from crag.storage.contents import CHUNKS, HEADINGS, TITLES
+from crag.core.filters.where import Scope, narrow_filter
 from crag.storage.library import Library
+from crag.storage.search import CHUNKS, HEADINGS, TITLES
 from tests.storage.conftest import OpenLibrary
 from tests.support.library_makers import HashEmbedder, make_document
 

@@ -27,8 +27,8 @@ def add_set(library: Library, id: str = "s1", name: str = "first.csv") -> None:
     library.evaluations.save_set(id, name, "CSV", 3, 1, f"content of {id}")
 
 
-def begin(library: Library, set_id: str = "s1", key: str = "k", *, anew: bool = False) -> EvaluationRecord:
-    return library.evaluations.begin(set_id, "balanced", settings="{}", parts="local parts", key=key, anew=anew)
+def begin(library: Library, set_id: str = "s1", key: str = "k", *, restart: bool = False) -> EvaluationRecord:
+    return library.evaluations.begin(set_id, "balanced", settings="{}", parts="local parts", key=key, restart=restart)
 
 
 def save_run(library: Library, run_id: str, question: str = "why?", via: str = "") -> None:
@@ -119,7 +119,7 @@ def test_an_unfinished_evaluation_is_gone_on_with_under_its_key_alone(library: L
 def test_one_begun_anew_is_the_one_that_is_gone_on_with(library: Library) -> None:
     add_set(library)
     first = begin(library)
-    second = begin(library, anew=True)
+    second = begin(library, restart=True)
     assert second.id != first.id
     assert begin(library) == second
     assert [each.id for each in library.evaluations.all()] == [second.id, first.id]

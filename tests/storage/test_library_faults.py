@@ -14,8 +14,8 @@ from crag.core.errors import IndexUnavailableError, StorageError
 from crag.core.types import Document
 from crag.index.chunk_index import ChunkIndex, Contents
 from crag.storage.library import Library
-from crag.storage.schema import VERSION
-from crag.storage.sqlite_errors import translate_errors
+from crag.storage.sqlite import translate_errors
+from crag.storage.tables import VERSION
 from tests.support.library_makers import HashEmbedder, make_document
 
 Fill = Callable[..., Document]

@@ -17,9 +17,8 @@ from crag.core.runfacts import DaySpending
 from crag.core.trace import Trace
 from crag.core.types import Call, Document, WebPage
 from crag.storage.library import Library
-from crag.storage.schema import VERSION
 from crag.storage.store import meta
-from crag.storage.tables import changes, searches
+from crag.storage.tables import VERSION, changes, searches
 from tests.support.library_makers import HashEmbedder, change, on_disk
 
 Fill = Callable[..., Document]

@@ -21,9 +21,8 @@ from crag.storage.key_value_store import KeyValueStore
 from crag.storage.library import Library
 from crag.storage.postgres import Server, schema_of
 from crag.storage.private import PrivateLibraries, name_of
-from crag.storage.schema import VERSION
 from crag.storage.storage_quota import StorageQuota
-from crag.storage.tables import chunks
+from crag.storage.tables import VERSION, chunks
 from tests.support.library_makers import HashEmbedder, make_document, on_disk
 from tests.support.postgres_server import PASSWORD, PostgresServer
 

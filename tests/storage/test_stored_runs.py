@@ -8,20 +8,19 @@ from pathlib import Path
 import pytest
 
 from crag.analysis.comparing.differences import differences, figures
-from crag.analysis.evaluation.evaluate import evaluations, rows
+from crag.analysis.evaluate import evaluations, rows
 from crag.analysis.metrics.metrics import measure_run
 from crag.analysis.questions.sets import Question
 from crag.analysis.whatif.entries import Entry
-from crag.analysis.whatif.stored_decisions import StoredDecisions
+from crag.analysis.whatif.replay_plan import StoredDecisions
 from crag.analysis.whatif.whatif import redecide
+from crag.core.events import events_from_jsonl, events_to_jsonl
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.messages.wording import outcome_sentence
 from crag.models.minilm import MiniLM
-from crag.providers.costs import cost_sentence, plain_rag
-from crag.providers.prices import PRICES
-from crag.runtime.eventlog import events_from_jsonl, events_to_jsonl
+from crag.providers.prices import PRICES, cost_sentence, plain_rag
 from crag.storage.library import Library
 from tests.support.stored import RUNS, stored_library, stored_run
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from crag.core.trace import Round, Trace
-from crag.core.track import Track
+from crag.core.trace import Round, Trace, Track
 from crag.core.types import Action, Aggregation, Answer, Chunk, Decision, Document, Grade, RetrievedChunk, Strip
 from crag.storage.library import Library
 from crag.storage.store import count, meta

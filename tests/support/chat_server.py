@@ -18,10 +18,9 @@ from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Strip, WebPage
 from crag.engine import Engine
 from crag.generation.extractive import ExtractiveGenerator
-from crag.integrations.http.app import app
-from crag.integrations.http.limits import Limits
-from crag.integrations.http.running import Server
-from crag.runtime.listening import listening
+from crag.integrations.http.app import Server, app
+from crag.integrations.http.serving import Limits
+from crag.runtime.processes import listening
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.small_library import WordEmbedder, fill
 

@@ -6,7 +6,7 @@ Arguments: the data folder, the set's id. Prints one line a result: its question
 import sys
 from pathlib import Path
 
-from crag.analysis.evaluation.evaluate import evaluate
+from crag.analysis.evaluate import evaluate
 from tests.support.evaluation_makers import instant_engine
 
 

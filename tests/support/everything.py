@@ -9,8 +9,7 @@ from pathlib import Path
 from sqlalchemy import insert, select
 
 from crag.admin.audit import AuditLog
-from crag.admin.store import Store
-from crag.admin.tables import audit, limits, links, members, metadata, people, usage, workspaces
+from crag.admin.store import Store, audit, limits, links, members, metadata, people, usage, workspaces
 from crag.core.config import AppConfig
 from crag.storage.key_value_store import CHOSEN, SIGNED_WITH
 from crag.storage.library import Library

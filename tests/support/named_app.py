@@ -8,8 +8,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from crag.admin.identity import Identity
-from crag.admin.people import Person
+from crag.admin.people import Identity, Person
 from crag.core.errors import AccessError
 from tests.support.local_models import engine
 from ui.app.program import program

@@ -14,12 +14,12 @@ from pydantic import SecretStr
 from crag.core.errors import BudgetError, CancelledError, ProviderError, UnreachableError
 from crag.core.protocols import PageReader, WebSearch
 from crag.core.types import Call, Unread
-from crag.runtime.outgoing import MAX_QUERY
 from crag.runtime.provider import WebParts, WebProvider
 from crag.runtime.usage import Budget, UsageTracker
 from crag.testing.fakes import FakeClock
 from crag.testing.websearch_contract import WebSearchContract
 from crag.web.fetching import PageFetcher
+from crag.web.searching import MAX_QUERY
 from tests.support.search_replies import COMETS, query_of
 from tests.support.web_server import Reply, Request, Server, serving
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from crag.admin.daily_budget import DailyBudget, DailyLimits
 from crag.admin.store import Store
-from crag.admin.usage_store import UsageStore
+from crag.admin.usage_store import DailyBudget, DailyLimits, UsageStore
 from crag.core.errors import DayLimitError
 from crag.core.types import Call
 from crag.providers.prices import PRICES

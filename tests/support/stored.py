@@ -10,8 +10,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from crag.core.events import Event
-from crag.runtime.eventlog import events_from_jsonl
+from crag.core.events import Event, events_from_jsonl
 
 __all__ = ["RUNS", "stored_library", "stored_run"]
 

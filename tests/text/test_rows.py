@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crag.text.rows import is_table_row
-from crag.text.sentences import sentences
+from crag.text.sentences import is_table_row, sentences
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,7 @@ from crag.core.protocols import WebSearch
 from crag.core.types import Call, Unread
 from crag.runtime.provider import WebParts
 from crag.runtime.usage import UsageTracker
-from crag.web.ddgs_page import ADDRESS, MAX_BYTES, _Engine, translate_error
-from crag.web.duckduckgo import DUCKDUCKGO
+from crag.web.duckduckgo import ADDRESS, DUCKDUCKGO, MAX_BYTES, _Engine, translate_error
 from tests.support.search_replies import COMETS, duckduckgo, duckduckgo_none, duckduckgo_puzzle
 from tests.support.searching_contract import SearchingContract
 from tests.support.web_server import Reply, Server, serving

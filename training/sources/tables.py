@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from crag.core.ingesting import Page, ParsedDocument, TableSpan
-from crag.ingest.boxes import Box
 from crag.ingest.cells import is_value
 from crag.ingest.chunking import chunk_document
 from crag.ingest.compose import compose, lay_out
-from crag.ingest.objects import edge_of
+from crag.ingest.objects import Box, edge_of
 from crag.ingest.words import PageWords, Word
 from crag.web.webpage import read_page
 from training.pair import Spot

@@ -10,7 +10,7 @@ from typing import get_args
 import streamlit as st
 
 from crag.admin.audit import AuditedAct, Entry
-from crag.analysis.questions.tables import csv_export, guard_formula
+from crag.analysis.questions.adapters import csv_export, guard_formula
 from ui.app.program import program
 from ui.app.session import Session
 from ui.kit import downloads

@@ -6,7 +6,7 @@ import streamlit as st
 
 from crag.admin.people import GIVEN_ROLES, Person
 from crag.admin.roles import Role
-from crag.analysis.questions.tables import guard_formula
+from crag.analysis.questions.adapters import guard_formula
 from crag.core.errors import CragError
 from ui.app.program import program
 from ui.app.session import Session

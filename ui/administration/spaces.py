@@ -8,7 +8,7 @@ from datetime import datetime
 import streamlit as st
 
 from crag.admin.workspaces import Workspace
-from crag.analysis.questions.tables import guard_formula
+from crag.analysis.questions.adapters import guard_formula
 from crag.core.errors import CragError
 from ui.administration import idle
 from ui.app import entering, removing

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from crag.admin.actors import Actor, Principal
 from crag.admin.links import Link
-from crag.admin.roles import Role
+from crag.admin.roles import Actor, Principal, Role
 from crag.admin.workspaces import Shared, Workspace, own_name
 from crag.core.errors import AccessError
 from crag.engine import Engine

@@ -76,7 +76,7 @@ def _seen() -> _Seen | None:
         _refuse("visitor", error.message)
         raise
     try:
-        found = engine.teams.people.admit(signed.identity, anew=over is None)
+        found = engine.teams.people.admit(signed.identity, new_sign_in=over is None)
     except AccessError as error:
         _refuse(signed.identity.email or signed.identity.name or "visitor", error.message)
         raise

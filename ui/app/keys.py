@@ -8,9 +8,8 @@ from typing import Literal
 import streamlit as st
 from pydantic import SecretStr
 
-from crag.core.config import AppConfig
+from crag.core.config import AppConfig, Keys
 from crag.core.errors import InputError
-from crag.core.keys import Keys
 from crag.pipeline.resolve import bare
 from crag.providers import registry
 from crag.runtime.provider import Provider

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import streamlit as st
 
-from crag.admin import told
+from crag.admin import quantities
 from crag.core.errors import CragError
 from ui.app.presence import Presence
 from ui.app.program import program
@@ -25,7 +25,7 @@ def near(session: Session, of: Collection[str]) -> None:
         found = program().engine.teams.quotas.near(session.workspace, session.library)
     except CragError:
         found = []  # what can't be read is said where it matters
-    lines = [told.nearly(each.quantity, each.near) for each in found if each.quantity.name in of and each.near]
+    lines = [quantities.nearly(each.quantity, each.near) for each in found if each.quantity.name in of and each.near]
     if not lines:
         keep_places()
         return

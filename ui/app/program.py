@@ -15,9 +15,8 @@ import streamlit as st
 
 from crag.admin.audit import format_setting
 from crag.admin.people import Person, settings_in_use
-from crag.core.config import AppConfig
+from crag.core.config import AppConfig, Keys
 from crag.core.errors import SettingsError, StorageError
-from crag.core.keys import Keys
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.providers.registry import FOLDER

@@ -8,19 +8,18 @@ from typing import Any
 import streamlit as st
 
 from crag.admin.audit import format_setting
-from crag.core.config import AppConfig
+from crag.core.config import AppConfig, Keys
 from crag.core.errors import CragError, NotFoundError
 from crag.core.events import Event
-from crag.core.exchanges import Exchange
-from crag.core.filters.scope import Scope, narrow_filter
-from crag.core.keys import Keys
+from crag.core.filters.where import Scope, narrow_filter
 from crag.core.policy import to_web
 from crag.core.request import RunRequest
 from crag.core.sample import Sample
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
-from crag.generation.conversation.history import EXCHANGES, leading_to
+from crag.core.types import Exchange
+from crag.generation.conversation.rules import EXCHANGES, leading_to
 from crag.pipeline.resolve import ProviderPlan
 from crag.pipeline.unfinished import settle_runs
 from crag.storage.library import Library

@@ -22,7 +22,7 @@ from streamlit.config import get_option
 from streamlit.errors import StreamlitSecretNotFoundError
 
 from crag.admin.access import is_loopback
-from crag.admin.identity import EMAIL_CLAIM, Identity
+from crag.admin.people import EMAIL_CLAIM, Identity
 from crag.core.errors import AccessError
 
 _log = logging.getLogger(__name__)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from crag.core.events import events_to_jsonl
 from crag.core.trace import Trace
 from crag.export import markdown
-from crag.runtime.eventlog import events_to_jsonl
 from crag.storage.runs import Unreadable
 from ui.app.session import Session
 from ui.kit import downloads

@@ -107,7 +107,7 @@ def show(session: Session, run: str, past: Any) -> None:
 
 def _tell_of_none(session: Session, run: str) -> None:
     """Why the run in the address is not shown, and the place for a question. Raises CragError."""
-    if session.library.begun.known(run):
+    if session.library.in_flight.known(run):
         said, remedy = "This run is under way in another server of the program.", "Reload the page to see how it ended."
     else:
         said, remedy = "The run in the address is not in this library.", "Ask a question below."

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from crag.core.filters.scope import Scope
+from crag.core.filters.where import Scope
 from crag.core.metadata import tags_of
 from ui.app.session import Session
 from ui.kit import problems, words

@@ -12,8 +12,8 @@ from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import KeepReason, Strip
+from crag.messages.answers import lacking_sentence
 from crag.messages.wording import decision_sentence, words_text
-from crag.runtime.origins import lacking_sentence
 from crag.text.words import count_words
 from ui.app.clicks import requires
 from ui.app.session import Session

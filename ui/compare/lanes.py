@@ -12,8 +12,8 @@ from crag.analysis.comparing.differences import Differences, Marks
 from crag.core.events import Event
 from crag.core.settings import Settings
 from crag.core.trace import Trace
+from crag.messages.answers import origin_text, origin_word
 from crag.messages.wording import stored_sentence
-from crag.runtime.origins import origin_text, origin_word
 from ui.app.jobs import Job
 from ui.app.session import Session
 from ui.kit import html as h

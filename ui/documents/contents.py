@@ -7,8 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from crag.analysis.questions.tables import guard_formula
-from crag.core.track import Track
+from crag.analysis.questions.adapters import guard_formula
+from crag.core.trace import Track
 from crag.core.types import Chunk
 from ui.app.session import Session
 from ui.documents import leaves

@@ -20,7 +20,7 @@ _NAMED = 20
 def show(session: Session) -> None:
     """One notice for each, until a person has closed it; nothing where nothing was cut off. Takes one place."""
     with problems.reported():
-        found = [work for work in session.library.begun.cut_off() if work.kind == "upload"]
+        found = [work for work in session.library.in_flight.cut_off() if work.kind == "upload"]
         if not found:
             keep_places()
             return
@@ -55,4 +55,4 @@ def _notice(session: Session, work: InFlightJob, missing: list[str]) -> None:
 
 @requires("edit")
 def _close(session: Session, id: str) -> None:
-    session.library.begun.over(id)
+    session.library.in_flight.over(id)

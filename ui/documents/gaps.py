@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from crag.analysis.gaps.coverage import RUNS, FoundPage, Gap, found_pages, gaps
+from crag.analysis.gaps import RUNS, FoundPage, Gap, found_pages, gaps
 from crag.ingest.media import ENDINGS
-from crag.runtime.origins import origins_text
+from crag.messages.answers import origins_text
 from crag.storage.library import Library
 from ui.app import navigation
 from ui.app.clicks import requires

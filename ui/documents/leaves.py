@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from crag.core.track import Track
+from crag.core.trace import Track
 from crag.core.types import Chunk
 from ui.app.session import Session
 from ui.documents.holdings import Held

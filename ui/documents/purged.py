@@ -7,7 +7,7 @@ from datetime import datetime
 
 import streamlit as st
 
-from crag.analysis.questions.tables import guard_formula
+from crag.analysis.questions.adapters import guard_formula
 from crag.core.purging import Due, conditions_of
 from crag.storage.purges import UNDO_HOURS
 from ui.app.session import Session

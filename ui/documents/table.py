@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from crag.analysis.questions.tables import guard_formula
+from crag.analysis.questions.adapters import guard_formula
 from crag.core.metadata import written_field
 from ui.documents.holdings import Held
 from ui.kit import words

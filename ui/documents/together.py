@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from crag.core.filters.scope import Scope
+from crag.core.filters.where import Scope
 from crag.core.metadata import Fields, Value, checked_fields, read_field
 from ui.app import navigation
 from ui.app.session import Session

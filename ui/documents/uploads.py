@@ -66,7 +66,7 @@ def begin(session: Session, label: str, work: Work[UploadEvent], names: Sequence
     noted = InFlightJob(id=secrets.token_hex(8), kind="upload", label=label, names=tuple(names))
 
     def kept(cancel: threading.Event, emit: Callable[[UploadEvent], None]) -> None:
-        begun = engine.library(workspace).begun
+        begun = engine.library(workspace).in_flight
         begun.note(noted)
         try:
             work(cancel, emit)

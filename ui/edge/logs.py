@@ -6,7 +6,7 @@ import logging
 import threading
 import traceback
 
-from crag.runtime.rates import Buckets
+from crag.runtime.limits import Buckets
 
 FRAMEWORKS = ("streamlit", "starlette", "uvicorn", "asyncio")
 PER_MINUTE = 30

@@ -20,7 +20,7 @@ from streamlit.web.server.starlette.starlette_app_utils import decode_signed_val
 from crag.admin.people import Person
 from crag.admin.roles import may
 from crag.core.errors import AccessError, CragError, StorageError
-from crag.runtime.rates import Buckets
+from crag.runtime.limits import Buckets
 from ui.app import signin
 from ui.app.program import program
 from ui.app.signin import Signed, SignIn

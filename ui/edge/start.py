@@ -30,8 +30,7 @@ from crag.analysis.monitoring.health import Health
 from crag.analysis.monitoring.scraping import Scraping, metrics_token
 from crag.core.config import AppConfig
 from crag.core.errors import CragError
-from crag.runtime.heaps import share_heaps
-from crag.runtime.listening import room_for_files
+from crag.runtime.processes import room_for_files, share_heaps
 from crag.storage.records import server_at
 from ui.app import media, notices, signin, tabs, weighing, workspaces
 from ui.app.program import at_start, program

@@ -6,7 +6,7 @@ import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
-from crag.analysis.metrics.intervals import LEVEL
+from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import ROUGH, UNTIMED, Difference
 from ui.evaluate.measures import GROUPS, PLOTTED, as_text, label, signed

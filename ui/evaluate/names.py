@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from crag.analysis.evaluation.evaluate import Evaluation
+from crag.analysis.evaluate import Evaluation
 from ui.kit import words
 
 _ENDING = re.compile(r"\.(csv|tsv|txt|jsonl|ndjson|json)$")

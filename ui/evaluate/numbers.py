@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from crag.analysis.evaluation.evaluate import Evaluation, rows, spending
+from crag.analysis.evaluate import Evaluation, rows, spending
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Difference, Result, compare_results, summed_up
-from crag.providers.costs import Spent
+from crag.providers.prices import Spent
 from crag.storage.library import Library
 from ui.app.session import Session
 from ui.evaluate import work

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
-from crag.analysis.evaluation.evaluate import Evaluation
+from crag.analysis.evaluate import Evaluation
 from crag.analysis.metrics.results import Difference
 from crag.core.errors import InputError
 from ui.app.session import Session

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from crag.analysis.evaluation.evaluate import Evaluation
+from crag.analysis.evaluate import Evaluation
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import MEASURES, Result, flat
 from crag.core.errors import InputError

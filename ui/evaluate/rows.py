@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import streamlit as st
 
-from crag.analysis.evaluation.evaluate import Evaluation
+from crag.analysis.evaluate import Evaluation
 from crag.analysis.metrics.metrics import ResultRow
 from crag.core.errors import NotFoundError
 from ui.app import navigation

@@ -10,7 +10,7 @@ from typing import Literal
 
 import streamlit as st
 
-from crag.analysis.evaluation.evaluate import Evaluation, add_set, question_set
+from crag.analysis.evaluate import Evaluation, add_set, question_set
 from crag.analysis.questions.sets import MOST_BYTES, MOST_QUESTIONS, QuestionSet, read_set
 from crag.core.errors import CragError, InputError
 from crag.storage.evaluations import StoredSet

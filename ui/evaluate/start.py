@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from crag.analysis.evaluation.evaluate import Evaluation
+from crag.analysis.evaluate import Evaluation
 from crag.core.config import AppConfig
 from crag.core.strategies import STRATEGIES
 from crag.storage.evaluations import StoredSet

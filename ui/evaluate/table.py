@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from crag.analysis.metrics.intervals import LEVEL
+from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.results import STEP_SECONDS, Mean, Result
 from crag.core.types import Action
-from crag.providers.costs import Spent
-from crag.providers.prices import money
+from crag.providers.prices import Spent, money
 from ui.evaluate.measures import GROUPS, PLOTTED, REST, Measure, as_text, label
 from ui.kit import html as h
 from ui.kit import words

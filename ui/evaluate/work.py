@@ -10,8 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from crag.analysis.evaluation.asking import Progress
-from crag.analysis.evaluation.evaluate import evaluate, rows
+from crag.analysis.evaluate import Progress, evaluate, rows
 from crag.analysis.metrics.metrics import ResultRow
 from crag.core.config import AppConfig
 from crag.core.errors import InputError

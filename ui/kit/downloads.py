@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import streamlit as st
 from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ctx
 
-from crag.analysis.questions.tables import csv_export, json_export
+from crag.analysis.questions.adapters import csv_export, json_export
 
 Table = tuple[Sequence[str], Iterable[Sequence[object]]]
 """Names of columns, and rows."""

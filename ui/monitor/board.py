@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 
 import streamlit as st
 
+from crag.analysis.intervals import Estimate
 from crag.analysis.monitoring import figures
 from crag.analysis.monitoring.choice import Choice, Chosen, choose_runs
 from crag.analysis.monitoring.drift import Drift, drift
 from crag.analysis.monitoring.figures import Change, Latency, Spending
-from crag.analysis.monitoring.intervals import Estimate
 from crag.analysis.monitoring.sentences import Said, compose_sentences
 from crag.core.runfacts import RunFacts
 from ui.monitor.stored import Seen

@@ -11,7 +11,7 @@ import streamlit as st
 from crag.analysis.monitoring.choice import Choice, Span
 from crag.core.makers import maker
 from crag.core.runfacts import RunFacts
-from crag.runtime.origins import origin_word
+from crag.messages.answers import origin_word
 from ui.app.session import Session
 from ui.kit import words
 from ui.kit.safe import excerpt

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from crag.analysis.intervals import Estimate
 from crag.analysis.monitoring.drift import Drift
 from crag.analysis.monitoring.figures import ACTIONS, Group
-from crag.analysis.monitoring.intervals import Estimate
 from crag.core.runfacts import RunFacts
 from ui.kit.downloads import Table
 from ui.monitor.board import Board

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from crag.analysis.intervals import Estimate
 from crag.analysis.monitoring.choice import BINS
 from crag.analysis.monitoring.figures import ACTIONS, Change, Latency, Spending
-from crag.analysis.monitoring.intervals import Estimate
 from crag.analysis.monitoring.sentences import MOST_REWRITES, change_sentence
 from crag.core.types import Action
 from crag.providers.prices import money

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from crag.analysis.intervals import Estimate
 from crag.analysis.monitoring.drift import Drift, drift_word
 from crag.analysis.monitoring.figures import ACTIONS, Change, Group, Latency, Spending
-from crag.analysis.monitoring.intervals import Estimate
 from crag.analysis.monitoring.sentences import Said, change_sentence, drift_sentence
 from crag.core.runfacts import HERE
 from crag.core.types import Action

@@ -10,13 +10,15 @@ from crag.core.makers import maker, name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Citation, SentenceCheck
 from crag.generation.citations import MARK, locate_checks, split_cited_sentences
-from crag.messages.verdicts import (
+from crag.messages.answers import (
     FOUND,
     NOTHING_SHOWN,
     attributed_sentence,
     check_sentence,
     fault_of,
+    handed_sentence,
     objection_sentence,
+    origin_text,
 )
 from crag.messages.wording import (
     about,
@@ -28,7 +30,6 @@ from crag.messages.wording import (
     unnamed_sentence,
     web_origin,
 )
-from crag.runtime.origins import handed_sentence, origin_text
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html

@@ -9,6 +9,7 @@ from typing import get_args
 from crag.core.makers import Maker, maker, name_in_sentence
 from crag.core.trace import Approval, Round, Search, Trace
 from crag.core.types import Grade, InjectionSpan, KeepReason, RetrievedChunk, Strip, WebPage
+from crag.messages.answers import lacking_sentence
 from crag.messages.wording import (
     about,
     addressed_reason,
@@ -20,7 +21,6 @@ from crag.messages.wording import (
     unread_sentence,
     words_text,
 )
-from crag.runtime.origins import lacking_sentence
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from crag.core.types import Answer, Disagreement, FigureCheck, SentenceCheck
 from crag.generation.citations import MARK
-from crag.messages.remarks import disagreement_parts, figure_sentence, figures_sentences, remarkable
+from crag.messages.answers import disagreement_parts, figure_sentence, figures_sentences, remarkable
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html

@@ -5,7 +5,7 @@ from __future__ import annotations
 from crag.core.guidance import Guidance
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.messages.advice import HEADS, about_text, against_text, headings_text, suggestion_text, web_text
+from crag.messages.answers import HEADS, about_text, against_text, headings_text, suggestion_text, web_text
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crag.core.trace import Trace
 from crag.core.types import Chunk, WebPage
-from crag.export.evidence import handed_over
+from crag.export.markdown import handed_over
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html

@@ -8,8 +8,7 @@ from crag.core.makers import name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Step
 from crag.messages.wording import about
-from crag.providers.costs import PlainRag, Spent, by_step, plain_rag, sum_calls
-from crag.providers.prices import PRICES, Price, money, usable
+from crag.providers.prices import PRICES, PlainRag, Price, Spent, by_step, money, plain_rag, sum_calls, usable
 from ui.app.program import program
 from ui.kit import html as h
 from ui.kit import words

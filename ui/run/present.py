@@ -8,12 +8,11 @@ from typing import assert_never
 
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Chunk, Citation, RetrievedChunk, Strip, WebPage
-from crag.export.evidence import handed_over
+from crag.export.markdown import handed_over
 from crag.export.slides import Kind, Scene, scenes, shown_sources, sift_strips, thresholds, used_pages
 from crag.export.wording import outcomes, scene_sentence
 from crag.generation.citations import MARK, with_found
-from crag.messages.remarks import disagreement_sentence
-from crag.messages.verdicts import check_sentence
+from crag.messages.answers import check_sentence, disagreement_sentence
 from crag.messages.wording import cell_text, format_score, short_text
 from ui.kit import html as h
 from ui.kit import words

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
-from crag.analysis.gaps.keeping import KeptPage, in_library, keep, pages_named, used_pages, verify
+from crag.analysis.gaps import KeptPage, in_library, keep, pages_named, used_pages, verify
 from crag.core.errors import NotFoundError
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation

@@ -8,11 +8,10 @@ from typing import Any
 
 import streamlit as st
 
-from crag.analysis.questions.tables import guard_formula, unguard_formula
+from crag.analysis.questions.adapters import guard_formula, unguard_formula
 from crag.core.errors import SettingsError
 from crag.core.runfacts import DaySpending
-from crag.providers.costs import Spent, of_day, sum_spent
-from crag.providers.prices import PRICES, Price, format_prices, table
+from crag.providers.prices import PRICES, Price, Spent, format_prices, of_day, sum_spent, table
 from ui.app import signin
 from ui.app.program import overridden, program
 from ui.app.session import Session

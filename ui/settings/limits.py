@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from crag.admin import told
+from crag.admin import quantities
 from crag.admin.quantities import QUANTITIES, Bound
 from crag.admin.quotas import Standing
 from crag.core.config import AppConfig
@@ -174,12 +174,12 @@ def _bars(rows: Sequence[tuple[Standing, Bound | None]], *, used: bool = True) -
 
 def _bar(standing: Standing, bound: Bound, used: bool) -> Html:
     quantity = standing.quantity
-    most = told.amount(quantity, bound.most) if bound.most else "no limit"
+    most = quantities.amount(quantity, bound.most) if bound.most else "no limit"
     counted = used and standing.counted
     numbers = (
-        f"{told.number(quantity, bound.used)} of {most}"
+        f"{quantities.number(quantity, bound.used)} of {most}"
         if counted and bound.most
-        else (f"{told.amount(quantity, bound.used)}, no limit" if counted else most)
+        else (f"{quantities.amount(quantity, bound.used)}, no limit" if counted else most)
     )
     share = min(1.0, bound.share) if counted else 0.0
     full = "full" if share >= 1 else ("near" if share >= 0.8 else "")

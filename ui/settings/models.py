@@ -63,12 +63,12 @@ def _section(title: str, about: str) -> Iterator[None]:
 def _grading(session: Session) -> None:
     controls.segments(session, "evaluator")
     chosen = registry.evaluators().get(session.config.evaluator)
-    lacks = session.wiring().lacks("evaluate")
+    missing_for = session.wiring().missing_for("evaluate")
     st.caption(chosen.about if chosen else "")
-    if lacks is not None and lacks.reason == "no-language-model":
+    if missing_for is not None and missing_for.reason == "no-language-model":
         st.caption("**No language model is set: until one is, the local evaluator grades.**")
-    elif lacks is not None and (chosen is None or chosen != registry.RERANKER):
-        st.caption(markdown(str(problem(lacks))))
+    elif missing_for is not None and (chosen is None or chosen != registry.RERANKER):
+        st.caption(markdown(str(problem(missing_for))))
     if chosen == registry.RERANKER:
         servers.reranker(session)
     elif chosen is not None:

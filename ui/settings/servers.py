@@ -146,13 +146,13 @@ def _test(
     session: Session, name: str, step: Step, service: Service[Any] | None, work: Callable[[Endpoint], Trial]
 ) -> None:
     """A button, and below it what came of pressing it, until something it depends on changes. Raises AccessError."""
-    lacks = session.wiring().lacks(step)
-    if lacks is not None or service is None:
+    missing_for = session.wiring().missing_for(step)
+    if missing_for is not None or service is None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button("Test", key=f"models-test-{name}", disabled=True)
             # What is wrong with a file is said nowhere else on this tab.
-            said = problem(lacks) if lacks else None
-            st.caption(markdown(str(said) if lacks and lacks.file else said.message) if said else "")
+            said = problem(missing_for) if missing_for else None
+            st.caption(markdown(str(said) if missing_for and missing_for.file else said.message) if said else "")
         return
     endpoint = service.endpoint
     if st.button("Test", key=f"models-test-{name}"):

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from crag.analysis.metrics.calibration import PrecisionRecall, Reliability, Roc, precision_recall, reliability, roc
-from crag.analysis.thresholds.labelled import ChunkScore
+from crag.analysis.thresholds.recommend import ChunkScore
 from crag.core.errors import InputError
 from crag.core.settings import Settings
 from ui.kit import charts, words

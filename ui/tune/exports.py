@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import streamlit as st
 
-from crag.analysis.thresholds.labelled import ChunkScore
+from crag.analysis.thresholds.recommend import ChunkScore
 from crag.analysis.thresholds.sweep import Sweep
-from crag.analysis.whatif.entries import Entry
-from crag.analysis.whatif.outcome_changes import Outcome
+from crag.analysis.whatif.entries import Entry, Outcome
 from crag.storage.labels import Label
 from ui.kit import downloads
 

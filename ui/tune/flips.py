@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
-from crag.analysis.whatif.entries import Entry
-from crag.analysis.whatif.outcome_changes import Becomes, Outcome
+from crag.analysis.whatif.entries import Becomes, Entry, Outcome
 from crag.core.types import Action
+from crag.messages.answers import FAR, origin_text
 from crag.providers.prices import money
-from crag.runtime.origins import FAR, origin_text
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from crag.analysis.evaluation.evaluate import question_set
+from crag.analysis.evaluate import question_set
 from crag.analysis.questions.expected import label_of
 from crag.analysis.questions.sets import Question
-from crag.analysis.thresholds.labelled import Case, ChunkScore, chunk_scores, same_question, score_cases, with_thumbs
+from crag.analysis.thresholds.recommend import Case, ChunkScore, chunk_scores, same_question, score_cases, with_thumbs
 from crag.analysis.thresholds.sweep import Scored
-from crag.analysis.whatif.stored_decisions import StoredDecisions
+from crag.analysis.whatif.replay_plan import StoredDecisions
 from crag.core.settings import Settings
 from crag.storage.labels import Label
 from ui.app.session import Session

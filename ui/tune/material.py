@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from crag.analysis.evaluation.evaluate import evaluations
+from crag.analysis.evaluate import evaluations
 from crag.analysis.whatif.entries import Entry
-from crag.analysis.whatif.stored_decisions import StoredDecisions
-from crag.runtime.origins import origin_text
+from crag.analysis.whatif.replay_plan import StoredDecisions
+from crag.messages.answers import origin_text
 from ui.app.session import Session
 from ui.kit import words
 from ui.run import meter

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from crag.analysis.thresholds.labelled import ChunkScore
+from crag.analysis.thresholds.recommend import ChunkScore
 from crag.core.makers import maker
 from crag.core.settings import Settings
 from crag.core.types import Action

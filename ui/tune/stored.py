@@ -9,14 +9,12 @@ from dataclasses import dataclass, field, replace
 import streamlit as st
 
 from crag.analysis.questions.sets import Question
-from crag.analysis.thresholds.labelled import Relevance, expected_relevance, same_question
-from crag.analysis.whatif.entries import Entry, Shared
-from crag.analysis.whatif.outcome_changes import Saved
-from crag.analysis.whatif.stored_decisions import StoredDecisions
+from crag.analysis.thresholds.recommend import Relevance, expected_relevance, same_question
+from crag.analysis.whatif.entries import Entry, Saved, Shared
+from crag.analysis.whatif.replay_plan import StoredDecisions
 from crag.core.trace import Trace
 from crag.core.types import Call, Step
-from crag.providers.costs import sum_calls
-from crag.providers.prices import Price
+from crag.providers.prices import Price, sum_calls
 from crag.storage.library import Library
 from crag.storage.runs import Unreadable
 

@@ -27,11 +27,11 @@ from typing import IO, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from crag.admin.tables import VERSION as TEAMS
+from crag.admin.store import VERSION as TEAMS
 from crag.core.errors import CancelledError, InputError, StorageError
 from crag.storage.key_value_store import CHOSEN, SIGNED_WITH
-from crag.storage.schema import VERSION as LIBRARY
-from crag.storage.sqlite_errors import other_version_error, translate_errors
+from crag.storage.sqlite import other_version_error, translate_errors
+from crag.storage.tables import VERSION as LIBRARY
 
 __all__ = ["Archive", "Contents", "LeftOut", "Stored", "Writing", "member_of"]
 

@@ -33,14 +33,12 @@ from crag.core import __version__
 from crag.core.errors import InputError, NotFoundError, StorageError
 from crag.index.manifest import sync
 from crag.storage import store
-from crag.storage.data_dir_lock import DataDirLock
+from crag.storage.data_dir import DataDirLock
 from crag.storage.database import own_folder
 from crag.storage.key_value_store import CHOSEN, SIGNED_WITH
 from crag.storage.places import DataFolder, check_workspace_name
-from crag.storage.schema import inspect
-from crag.storage.sqlite import connect, driver, wait_for_others
-from crag.storage.sqlite_errors import damaged_error, translate_errors
-from crag.storage.tables import chunks, documents, runs
+from crag.storage.sqlite import connect, damaged_error, driver, translate_errors, wait_for_others
+from crag.storage.tables import chunks, documents, inspect, runs
 
 __all__ = ["Created", "create_backup"]
 

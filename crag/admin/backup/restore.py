@@ -15,19 +15,15 @@ from sqlalchemy import Connection, update
 from crag.admin.audit import AuditLog
 from crag.admin.backup.archive import TEAMS_FILE, Archive, Stored, Watch, member_of
 from crag.admin.backup.create import WHO
-from crag.admin.store import FILE, Store
-from crag.admin.tables import metadata
+from crag.admin.store import FILE, Store, metadata
 from crag.core.errors import CancelledError, CragError, InputError, NotFoundError, StorageError
 from crag.storage import store
-from crag.storage.data_dir_lock import adding, alone, guarded
+from crag.storage.data_dir import RESTORING, adding, alone, guarded, put_back, swap
 from crag.storage.database import own_folder
 from crag.storage.key_value_store import CHOSEN, SIGNED_WITH, KeyValueStore
 from crag.storage.places import DataFolder, check_workspace_name
-from crag.storage.schema import create, inspect
-from crag.storage.sqlite import connect, driver
-from crag.storage.sqlite_errors import translate_errors
-from crag.storage.swapping import RESTORING, put_back, swap
-from crag.storage.tables import meta
+from crag.storage.sqlite import connect, driver, translate_errors
+from crag.storage.tables import create, inspect, meta
 
 __all__ = ["Restored", "audit_refusals", "restore_backup", "undo_restore"]
 

@@ -14,8 +14,7 @@ from typing import Literal, TypeVar
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Strip, WebPage
 from crag.messages.wording import short_text
-from crag.providers.costs import sum_calls
-from crag.providers.prices import PRICES, Price
+from crag.providers.prices import PRICES, Price, sum_calls
 from crag.text.sentences import sentences
 from crag.text.words import count_words, words
 

@@ -144,7 +144,7 @@ def measure_run(trace: Trace, expected: Question) -> ResultRow:
     short = short_text(answer.short, labelled=False) if answer and answer.short else ""
     matches = [found for each in (said, short) if answer and (found := answer_match(each, accepted, scale=scale))]
     again = len(trace.rounds) > 1 and first_holds is False and UNANSWERABLE not in expected.labels
-    told = [check for check in trace.checks if check.supported is not None]
+    judged = [check for check in trace.checks if check.supported is not None]
     return ResultRow(
         question_id=expected.id,
         question=expected.question,
@@ -169,8 +169,8 @@ def measure_run(trace: Trace, expected: Question) -> ResultRow:
         evidence_source=_evidence_source(trace, expected),
         evidence_words=sum(len(strip.text.split()) for strip in trace.kept()) if answer else None,
         faithfulness=trace.faithfulness,
-        attributed=_share([check.attributed for check in told]),
-        unsupported=_share([check.note == "nothing shown" for check in told]),
+        attributed=_share([check.attributed for check in judged]),
+        unsupported=_share([check.note == "nothing shown" for check in judged]),
         answer_exact=any(match.exact for match in matches) if matches else None,
         answer_f1=max((match.f1 for match in matches), default=None),
         answer_holds=any(match.holds for match in matches) if matches else None,

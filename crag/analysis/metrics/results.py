@@ -9,7 +9,7 @@ from typing import get_args, get_type_hints
 import numpy as np
 from pydantic import TypeAdapter
 
-from crag.analysis.metrics.intervals import LEVEL, Values, intervals
+from crag.analysis.intervals import LEVEL, Values, intervals
 from crag.analysis.metrics.metrics import Ranked, ResultRow
 from crag.core.types import Action, Step
 
@@ -167,7 +167,7 @@ def measures_of(row: ResultRow) -> dict[str, float | None]:
 
 
 def flat(row: ResultRow) -> dict[str, Cell]:
-    """The row as one level of columns, for `crag.analysis.questions.tables.csv_export`, which lets no text be a live
+    """The row as one level of columns, for `crag.analysis.questions.adapters.csv_export`, which lets no text be a live
     formula.
     """
     cells: dict[str, Cell] = {}

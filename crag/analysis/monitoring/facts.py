@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from crag.core.runfacts import Outcome, RunFacts, figures_of
 from crag.core.trace import Trace
-from crag.providers.costs import of_day, sum_spent
-from crag.providers.prices import Price
+from crag.providers.prices import Price, of_day, sum_spent
+from crag.storage.facts import Facts
 
-__all__ = ["Outcome", "RunFacts", "facts_of", "priced"]
+__all__ = ["Outcome", "Reading", "RunFacts", "RunFactsCache", "facts_of", "priced"]
 
 
 def facts_of(trace: Trace, prices: Mapping[str, Price]) -> RunFacts:
@@ -24,3 +25,55 @@ def priced(facts: RunFacts, prices: Mapping[str, Price]) -> RunFacts:
         return facts
     cost = sum_spent(of_day(each, prices) for each in facts.used)
     return replace(facts, dollars=cost.dollars, unpriced=cost.unknown)
+
+
+_FILLED = 400
+"""Runs of earlier versions whose figures are made in one reading: about a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The runs in the order of their beginning. `version` differs where they do; `missing` have no figures yet."""
+
+    runs: Sequence[RunFacts]
+    version: int
+    missing: int = 0
+
+
+class RunFactsCache:
+    """The runs of one library. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, RunFacts] = {}
+        self._prices: Mapping[str, Price] = {}
+        self._reading = Reading((), 0)
+        self._lock = threading.Lock()
+
+    def read(self, facts: Facts, prices: Mapping[str, Price]) -> Reading:
+        """All runs as they are now, at these prices. Makes figures of some older runs that have none yet.
+
+        Raises StorageError.
+        """
+        with self._lock:
+            standing = facts.standing()
+            missing = facts.fill(_FILLED) if standing.made < standing.runs else 0
+            if standing.made < standing.runs:
+                standing = facts.standing()
+            if prices != self._prices:
+                self._known, self._prices = {}, dict(prices)
+            last = max(self._known, default=0)
+            same = len(self._known) == standing.made and last == standing.last
+            if same and self._reading.version and self._reading.missing == missing:
+                return self._reading
+            if not same:
+                self._take(facts, last)
+                if len(self._known) != standing.made:  # some were deleted, or made of older runs
+                    self._known = {}
+                    self._take(facts, 0)
+            runs = sorted(self._known.values(), key=lambda each: each.started_at)
+            self._reading = Reading(runs, self._reading.version + 1, missing)
+            return self._reading
+
+    def _take(self, facts: Facts, last: int) -> None:
+        for number, each in facts.since(last):
+            self._known[number] = priced(each, self._prices)

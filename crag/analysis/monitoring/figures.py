@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from crag.analysis.intervals import Estimate, mean, quantile, share
 from crag.analysis.monitoring.choice import BINS, Chosen, bin_of
-from crag.analysis.monitoring.intervals import Estimate, mean, quantile, share
 from crag.core.runfacts import RunFacts
 from crag.core.types import Step
 

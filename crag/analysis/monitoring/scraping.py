@@ -61,7 +61,7 @@ class Scraping:
     def __init__(self, mode: Mode, token: str, alone: bool, refused: Callable[[str], None]) -> None:
         self._mode = mode
         self._token = _digest(token) if len(token) >= SHORTEST else None
-        self._alone, self._told = alone, refused
+        self._alone, self._audit = alone, refused
         self._lock = threading.Lock()
         self._noted, self._until = 0, 0.0
         if mode == "token" and self._token is None:
@@ -84,7 +84,7 @@ class Scraping:
         if metrics is not None:
             metrics.refused()
         if self._one_more():
-            self._told("no token" if self._mode == "token" else f"metrics are {self._mode}")
+            self._audit("no token" if self._mode == "token" else f"metrics are {self._mode}")
         if self.on and self._mode == "token":
             return _plain(401, "A valid token is needed.", {"www-authenticate": "Bearer"})
         return _plain(404, "Not Found", {})

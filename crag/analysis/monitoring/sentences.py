@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
+from crag.analysis.intervals import Estimate, quantile
 from crag.analysis.monitoring.choice import Chosen
 from crag.analysis.monitoring.drift import FEWEST, FEWEST_BEFORE, Drift
 from crag.analysis.monitoring.figures import failures, faithfulness, gaps, rewrites, spending, web_rate
-from crag.analysis.monitoring.intervals import Estimate, quantile
 from crag.core.runfacts import HERE, RunFacts
 from crag.providers.prices import money
 from crag.providers.registry import title
@@ -171,9 +171,9 @@ def _quiet(drifts: Sequence[Drift]) -> Said | None:
     """What is said where nothing moved, or nothing can be told."""
     if any(each.verdict in ("drift", "slight") for each in drifts):
         return None
-    told = [each for each in drifts if each.verdict == "none"]
-    if told:
-        most = max(told, key=lambda each: each.runs)
+    steady = [each for each in drifts if each.verdict == "none"]
+    if steady:
+        most = max(steady, key=lambda each: each.runs)
         return Said(
             f"No drift in the week of {_day(most.since.isoformat())}: scores, actions and web searches of "
             f"{most.runs:,} runs are like those of the four weeks before."

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from crag.text.marks import few_marks
 from crag.text.numerals import SCALES, UNITS
-from crag.text.words import FUNCTION_WORDS, stem
+from crag.text.words import FUNCTION_WORDS, few_marks, stem
 
 LONG = 10
 """An expected answer of more tokens than this is not looked for word by word."""

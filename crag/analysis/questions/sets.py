@@ -8,9 +8,20 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from crag.analysis.questions.adapters import PUBLISHED, UNANSWERABLE, adapt_record, records_of, squad_records
+from crag.analysis.questions.adapters import (
+    MOST_COLUMNS,
+    PUBLISHED,
+    UNANSWERABLE,
+    adapt_record,
+    blank,
+    column_key,
+    csv_records,
+    records_of,
+    squad_records,
+    text_of,
+    unguard_formula,
+)
 from crag.analysis.questions.matching import LONG_SHARE, MOST_WORDS, comparison
-from crag.analysis.questions.tables import MOST_COLUMNS, blank, column_key, csv_records, text_of, unguard_formula
 from crag.analysis.questions.values import (
     DOCUMENT_BYTES,
     VALUE_CHARS,

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from crag.analysis.whatif.entries import Entry
-from crag.analysis.whatif.outcome_changes import Documents, Unknown, Web
+from crag.analysis.whatif.entries import Documents, Entry, Unknown, Web
 from crag.analysis.whatif.replay_plan import Plan, Planner
 from crag.core.settings import Settings
 from crag.core.trace import Round, Trace
@@ -90,5 +89,5 @@ def _filter_groups(
     strips = [strip for group in groups.values() for strip in group]
     if settings.strip_judge == "scores":
         strips = [replace(strip, selected=None) for strip in strips]
-    told = kept_strips(strips, settings, anchor)
-    return {id: tuple(strip for strip in told if strip.source_id == id) for id in groups}
+    strips_kept = kept_strips(strips, settings, anchor)
+    return {id: tuple(strip for strip in strips_kept if strip.source_id == id) for id in groups}

@@ -199,11 +199,11 @@ def _compares(name: str, relation: str, operand: Operand) -> Test:
 
 def _begins(operands: Sequence[Operand], *, meets: bool) -> Test:
     """Of a document's id, the beginning is enough: so it is shown, and a filter can name a hundred documents."""
-    begun = tuple(each.text.casefold() for each in operands)
+    prefixes = tuple(each.text.casefold() for each in operands)
 
     def begins(fields: Fields) -> bool:
         value = fields.get("id")
-        return isinstance(value, str) and value.startswith(begun) is meets
+        return isinstance(value, str) and value.startswith(prefixes) is meets
 
     return begins
 

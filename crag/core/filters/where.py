@@ -1,26 +1,18 @@
-"""Filters over documents' fields, as people type them: `verified and confidence > 0.7 and date >= 2024`.
-
-A document without a field never meets a condition on it, not even one with `!=`; with `not` before it, it does.
-Numbers compare with numbers, texts whatever their case, and dates as spans: `date = 2024-03` is any day of that March.
-
-What is typed becomes a value that compares a document's fields with texts and numbers (`crag/core/filters/clauses.py`).
-It is
-no piece of SQL or Python and never put into one, so there is nothing to inject into.
-"""
+"""Filters over documents' fields, as people type them: `verified and confidence > 0.7 and date >= 2024`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 
-from crag.core.errors import FilterError
+from crag.core.errors import FilterError, InputError
 from crag.core.filters.clauses import Clause, Condition, Either, Every, Not, Operand, Relation
 from crag.core.filters.syntax import clause_of
 from crag.core.metadata import Fields, Kind, days_in
 
-__all__ = ["Filter", "check", "parse"]
+__all__ = ["ID", "Filter", "Scope", "check", "narrow_filter", "parse", "scope_of"]
 
 _MOST_CHARACTERS, _MOST_NAMED, _MOST_SHOWN = 2_000, 12, 60
 
@@ -156,3 +148,65 @@ def _limit(text: str) -> None:
         raise FilterError(
             f"The filter has {len(text):,} characters.", f"Use at most {_MOST_CHARACTERS:,}, counting needed spaces."
         )
+
+
+ID = 12
+"""So many characters of a document's id name it in a filter."""
+_MOST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The documents, by the beginnings of their ids, and the tags that a question is asked of; none: of all."""
+
+    documents: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.documents or self.tags)
+
+
+def narrow_filter(where: str, scope: Scope) -> str:
+    """The filter `where` for documents of the scope alone, in its canonical text.
+
+    Raises InputError for more than a hundred documents, FilterError where the whole would be too long.
+    """
+    if not scope:
+        return where
+    if len(scope.documents) > _MOST:
+        raise InputError(
+            f"A question can't be asked of {len(scope.documents)} documents one by one.",
+            f"Choose at most {_MOST}, or give them a tag and ask of that.",
+        )
+    clauses = parse(where).clause
+    rest = clauses.clauses if isinstance(clauses, Every) else (clauses,)
+    return str(parse(str(Filter(Every((_clause(scope), *rest))))))
+
+
+def scope_of(where: str) -> Scope:
+    """The scope that is said first in a filter, however it was typed; an empty one where there is none."""
+    clause = parse(where).clause
+    first = clause.clauses[0] if isinstance(clause, Every) and clause.clauses else clause
+    documents: list[str] = []
+    tags: list[str] = []
+    for each in first.clauses if isinstance(first, Either) else (first,):
+        match each:
+            case Condition("id", "in" | "=", operands):
+                documents += [operand.text.casefold() for operand in operands]
+            case Condition("tags", "has", (operand,)):
+                tags.append(operand.text)
+            case _:
+                return Scope()
+    return Scope(_once(documents), _once(tags))
+
+
+def _clause(scope: Scope) -> Clause:
+    """What a document of the scope meets."""
+    named = Condition("id", "in", tuple(Operand(id[:ID]) for id in _once(scope.documents)))
+    clauses: list[Clause] = [named] if scope.documents else []
+    clauses += [Condition("tags", "has", (Operand(tag),)) for tag in _once(scope.tags)]
+    return clauses[0] if len(clauses) == 1 else Either(tuple(clauses))
+
+
+def _once(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(texts))

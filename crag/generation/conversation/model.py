@@ -6,14 +6,11 @@ import re
 from collections.abc import Iterable, Sequence
 
 from crag.core.errors import ReplyError
-from crag.core.exchanges import Exchange, Standalone
-from crag.core.fences import fence, fence_text
 from crag.core.protocols import Chat
-from crag.generation.conversation.followup_detection import follows_on
-from crag.generation.conversation.history import recent
-from crag.generation.conversation.periods import periods
-from crag.generation.conversation.phrases import names
-from crag.generation.conversation.rules import RuleContextualizer, find_carried
+from crag.core.types import Exchange, Standalone
+from crag.generation.conversation.followup_detection import follows_on, names, periods
+from crag.generation.conversation.rules import RuleContextualizer, find_carried, recent
+from crag.text.injection import fence, fence_text
 from crag.text.words import FUNCTION_WORDS, SEARCH_STOP_WORDS, stem, words
 
 MAX_TOKENS = 120
@@ -61,11 +58,11 @@ class LlmContextualizer:
 
 
 def _request(question: str, known: Sequence[Exchange]) -> str:
-    told: list[str] = []
+    lines: list[str] = []
     for each in known:
-        told.append(f"Earlier question: {fence('question', each.question)}")
-        told += [f"Answer: {fence_text('answer', each.answer)}"] if each.answer else []
-    return "\n".join([*told, f"Last question: {fence('question', question)}", "Rewritten:"])
+        lines.append(f"Earlier question: {fence('question', each.question)}")
+        lines += [f"Answer: {fence_text('answer', each.answer)}"] if each.answer else []
+    return "\n".join([*lines, f"Last question: {fence('question', question)}", "Rewritten:"])
 
 
 def _line(written: str) -> str:

@@ -3,38 +3,77 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import socket
+import time
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+import python_multipart  # noqa: F401 - starlette reads forms with it; a missing package is reported at the start
+import uvicorn
 from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from crag.admin.access import WANTED, Access, Caller, foreign
 from crag.core.errors import CragError
 from crag.engine import Engine
-from crag.integrations.http import (
-    ask,
-    chat,
-    description,
-    documents,
-    embeddings,
-    front,
-    health,
-    models,
-    rerank,
-    runs,
-    search,
-)
-from crag.integrations.http.edge import Edge
-from crag.integrations.http.limits import Limits
+from crag.integrations.http import ask, chat, description, documents, embeddings, models, rerank, search
 from crag.integrations.http.problems import Problem, problem_response
-from crag.integrations.http.serving import Call, Endpoint, ServerState
+from crag.integrations.http.serving import Call, Endpoint, Limits, ServerState
+from crag.runtime.processes import IDLE_SECONDS
 from crag.runtime.transfer import drop_when_unread
+
+_log = logging.getLogger("crag.integrations.http.access")
+
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class Edge:
+    """Adds the headers and writes the line: method, route, status, milliseconds, and the number of the token.
+
+    A route as the table has it, not the path that was sent: in that, a caller may write anything.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, status = time.perf_counter(), 0
+        state = scope.setdefault("state", {})
+
+        async def sent(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sent)
+        finally:
+            method = scope["method"] if scope["method"].isalpha() else "-"
+            _log.info(
+                "%s %s %s %.0f ms token %s",
+                *(method[:10], state.get("route", "-"), status or "-"),
+                *((time.perf_counter() - began) * 1000, state.get("caller", "-")),
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,17 +87,17 @@ class Served:
 
 
 ROUTES: tuple[Served, ...] = (
-    Served(method="GET", path="/healthz", endpoint=health.alive, free=True),
-    Served(method="GET", path="/readyz", endpoint=health.ready, free=True),
-    Served(method="GET", path="/metrics", endpoint=health.metrics, free=True),
+    Served(method="GET", path="/healthz", endpoint=description.alive, free=True),
+    Served(method="GET", path="/readyz", endpoint=description.ready, free=True),
+    Served(method="GET", path="/metrics", endpoint=description.metrics, free=True),
     Served(method="GET", path="/v1/models", endpoint=models.list_models),
     Served(method="GET", path="/v1/models/{id}", endpoint=models.one),
     Served(method="POST", path="/v1/chat/completions", endpoint=chat.completions),
     Served(method="POST", path="/v1/ask", endpoint=ask.ask),
-    Served(method="GET", path="/v1/runs/{id}", endpoint=runs.run),
-    Served(method="GET", path="/v1/runs/{id}/events", endpoint=runs.events),
+    Served(method="GET", path="/v1/runs/{id}", endpoint=ask.run),
+    Served(method="GET", path="/v1/runs/{id}/events", endpoint=ask.events),
     Served(method="GET", path="/openapi.json", endpoint=description.describe_api, free=True),
-    Served(method="GET", path="/", endpoint=front.front, free=True),
+    Served(method="GET", path="/", endpoint=description.front, free=True),
     *(Served(method="POST", path=path, endpoint=rerank.rerank) for path in ("/v1/rerank", "/v2/rerank", "/rerank")),
     Served(method="POST", path="/v1/embeddings", endpoint=embeddings.embeddings),
     Served(method="POST", path="/v1/search", endpoint=search.search),
@@ -79,7 +118,7 @@ def app(engine: Engine, access: Access, limits: Limits | None = None) -> Starlet
 
     @asynccontextmanager
     async def alive(_: Starlette) -> AsyncIterator[None]:
-        warming = asyncio.create_task(asyncio.to_thread(health.warm, serving))
+        warming = asyncio.create_task(asyncio.to_thread(description.warm, serving))
         yield
         serving.work.close()
         await asyncio.wait({warming})
@@ -133,3 +172,43 @@ class AuthenticatedRoute:
     async def _reply(self, call: Call, send: Send) -> None:
         response = await self._served.endpoint(call)
         await response(call.request.scope, call.request.receive, send)
+
+
+_MORE = 30
+"""Seconds that are left to requests which were told to end, before their connections are cut."""
+
+
+class Server(uvicorn.Server):
+    """Told to end (SIGTERM, Ctrl-C), it takes nothing new, lets what is under way go on for a while, then stops it.
+
+    What is stopped ends by itself: a run is stored as it is then.
+    """
+
+    def __init__(self, app: Starlette) -> None:
+        self._serving: ServerState = app.state.serving
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http="h11",
+                loop="asyncio",
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                log_level=logging.WARNING,
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                timeout_keep_alive=IDLE_SECONDS,
+                timeout_graceful_shutdown=int(self._serving.limits.grace_seconds) + _MORE,
+            )
+        )
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._serving.work.close()
+        grace = self._serving.limits.grace_seconds
+        stopping = asyncio.get_running_loop().call_later(grace, self._serving.stop)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            stopping.cancel()
+            self._serving.stop()

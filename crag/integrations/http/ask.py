@@ -2,25 +2,182 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Any, Literal
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeVar
 
 from pydantic import ConfigDict, Field
-from starlette.responses import JSONResponse, Response
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.types import Receive, Send
+from starlette.types import Scope as Connection
 
-from crag.core.errors import InputError, NotFoundError
+from crag.core import events as ev
+from crag.core.errors import CragError, InputError, NotFoundError
 from crag.core.events import Event
-from crag.core.exchanges import Exchange
-from crag.core.filters.scope import Scope, narrow_filter
+from crag.core.filters.where import Scope, narrow_filter
+from crag.core.request import RunRequest
 from crag.core.settings import Settings
+from crag.core.strategies import STRATEGIES
+from crag.core.trace import Trace
+from crag.core.types import Exchange, OutputMode
 from crag.export.records import event_record, trace_record
-from crag.generation.conversation.history import leading_to
-from crag.integrations.http.asking import Run, choose_settings, question_of, request_of, run_to_end
-from crag.integrations.http.bodies import Body
+from crag.generation.conversation.rules import leading_to
 from crag.integrations.http.models import DEFAULT_STRATEGY
 from crag.integrations.http.problems import Problem, problem_of
-from crag.integrations.http.serving import Call
-from crag.integrations.http.sse import HEARTBEAT, EventStream, format_sse, with_heartbeat
+from crag.integrations.http.serving import Body, Call
+from crag.pipeline.admission import check_question
+
+T = TypeVar("T")
+
+HEARTBEAT = ": still working\n\n"
+HEARTBEAT_SECONDS = 15.0
+
+
+def format_sse(data: Any, event: str = "", id: int | None = None) -> str:
+    """One event, its data as JSON on one line. In ASCII: some readers end a line at more than its end."""
+    lines = [f"event: {event}"] if event else []
+    lines += [f"id: {id}"] if id is not None else []
+    return "\n".join([*lines, f"data: {json.dumps(data)}", "", ""])
+
+
+async def with_heartbeat(items: AsyncIterator[T], seconds: float = HEARTBEAT_SECONDS) -> AsyncIterator[T | None]:
+    """The items as they come, and None as often as so many seconds pass without one."""
+    following: asyncio.Future[T] | None = None
+    try:
+        while True:
+            following = asyncio.ensure_future(anext(items))
+            while not (await asyncio.wait({following}, timeout=seconds))[0]:
+                yield None
+            try:
+                item = following.result()
+            except StopAsyncIteration:
+                return
+            yield item
+    finally:
+        if following is not None:
+            following.cancel()
+
+
+class EventStream(StreamingResponse):
+    """A stream of events; `ended` is called once it is over, also where its reader went away in the middle."""
+
+    def __init__(self, events: AsyncIterator[str], ended: Callable[[], None] = lambda: None) -> None:
+        # X-Accel-Buffering: a proxy in front is not to hold events back.
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        super().__init__(events, media_type="text/event-stream", headers=headers)
+        self._ended = ended
+
+    async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._ended()
+
+
+_OPENING = (
+    ev.RunStarted,
+    ev.ScopeResolved,
+    ev.QuestionRewritten,
+    ev.StepStarted,
+    ev.StepFinished,
+    ev.Called,
+    ev.Failed,
+)
+"""After these a run may still end without having retrieved anything."""
+
+
+class Run:
+    """One run of one request. `trace` is what is known of it so far, `ended` the error that ended it."""
+
+    def __init__(self, call: Call, request: RunRequest) -> None:
+        self.trace = Trace()
+        self.ended: CragError | None = None
+        self._first: list[ev.Event] = []
+
+        def events_of_run() -> Iterator[ev.Event]:
+            call.sends_keys()
+            self.ended = yield from call.engine.ask(request)
+
+        self._events = call.follow(events_of_run())
+
+    async def begin(self) -> None:
+        """Lets it go on until it waits or has retrieved something. Raises the CragError that ended it before."""
+        over = False
+        async for event in self._events:
+            self._first.append(event)
+            over = over or isinstance(event, ev.Cancelled) or (isinstance(event, ev.Failed) and event.fatal)
+            if not over and not isinstance(event, _OPENING):
+                return
+        if self.ended is not None:
+            raise self.ended
+
+    async def events(self) -> AsyncIterator[ev.Event]:
+        """All of its events, with `trace` up to each."""
+        for event in self._first:
+            self.trace = self.trace.apply(event)
+            yield event
+        async for event in self._events:
+            self.trace = self.trace.apply(event)
+            yield event
+
+
+def request_of(
+    call: Call,
+    question: str,
+    strategy: str,
+    settings: Settings,
+    history: Sequence[Exchange] = (),
+    wanted: OutputMode = "answer",
+) -> RunRequest:
+    """The request to the engine that an HTTP request makes."""
+    return RunRequest(
+        question,
+        strategy,
+        call.workspace,
+        settings=settings,
+        history=tuple(history),
+        wanted=wanted,
+        cancel=call.cancel,
+        via="http",
+        client=client_of(call.request),
+    )
+
+
+def run_to_end(call: Call, request: RunRequest) -> Trace:
+    """The whole run. Raises as `Engine.trace`."""
+    call.sends_keys()
+    return call.engine.trace(request)
+
+
+def choose_settings(strategy: str, changes: Mapping[str, Any], param: str) -> Settings:
+    """The settings of a strategy with changes. Raises Problem, `param` the field of the body that they came in."""
+    if strategy not in STRATEGIES:
+        known = ", ".join(STRATEGIES)
+        said = f"There is no strategy {strategy[:100]!r}. There is: {known}."
+        raise Problem(400, "unknown_strategy", said, param=f"{param}strategy")
+    try:
+        return STRATEGIES[strategy].settings.changed(**changes)
+    except InputError as error:
+        raise Problem(400, "invalid_setting", str(error), param=f"{param}settings") from error
+
+
+def question_of(text: str, param: str) -> str:
+    """The question, before a run is made of it. Raises Problem for an empty and for a too long one."""
+    try:
+        return check_question(text)
+    except InputError as error:
+        raise Problem(400, "invalid_question", str(error), param=param) from error
+
+
+def client_of(request: Request) -> str:
+    """What the program that asks calls itself: its X-Client-Name, or else the product that its User-Agent begins with.
+
+    Nobody vouches for it. The engine keeps a short line of it.
+    """
+    named = request.headers.get("x-client-name", "").strip()
+    return named or request.headers.get("user-agent", "").partition("/")[0].strip()
 
 
 class AskRequest(Body):
@@ -96,3 +253,25 @@ def _led(call: Call, body: AskRequest, settings: Settings) -> tuple[Settings, li
     except NotFoundError as error:
         raise Problem(404, "not_found", error.message, param="after") from error
     return settings.changed(where=where), history
+
+
+async def run(call: Call) -> Response:
+    """The whole run."""
+    id = call.request.path_params["id"]
+    return JSONResponse(await call.work(lambda: trace_record(call.engine.library(call.workspace).runs.trace(id))))
+
+
+async def events(call: Call) -> Response:
+    """Its events as they were told, each under its number; from the one after `Last-Event-ID`, where that is given."""
+    id = call.request.path_params["id"]
+    runs = call.engine.library(call.workspace).runs
+    found = await call.work(lambda: runs.events(id))
+    seen = call.request.headers.get("last-event-id", "")
+    return EventStream(_stream_events(found, int(seen) if seen.isdecimal() and len(seen) < 10 else 0))
+
+
+async def _stream_events(found: Sequence[Event], seen: int) -> AsyncIterator[str]:
+    for number, event in enumerate(found, 1):
+        if number > seen:
+            yield format_event(number, event)
+    yield format_sse(trace_record(Trace.from_events(found)), "trace", len(found) + 1)

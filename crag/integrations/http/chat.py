@@ -3,31 +3,290 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any, Literal
 
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
 from crag.core import events as ev
+from crag.core.makers import name_in_sentence
 from crag.core.trace import Trace
-from crag.core.types import Answer
-from crag.export.chat import Harmless, closing, opening
-from crag.integrations.http.asking import Run, choose_settings, question_of, request_of, run_to_end
-from crag.integrations.http.chatting import ChatRequest
-from crag.integrations.http.completion import (
-    ChatChunk,
-    ChatCompletion,
-    Choice,
-    ChunkChoice,
-    Delta,
-    Reply,
-    crag_record,
-    finish_of,
-    usage_of,
+from crag.core.types import Action, Answer, Citation, Exchange
+from crag.export.chat import Harmless, closing, extract_answer, opening
+from crag.generation.conversation.rules import EXCHANGES, QUESTION_CHARS, RuleContextualizer
+from crag.integrations.http.ask import (
+    HEARTBEAT,
+    EventStream,
+    Run,
+    choose_settings,
+    format_sse,
+    question_of,
+    request_of,
+    run_to_end,
+    with_heartbeat,
 )
 from crag.integrations.http.models import strategies, unknown
-from crag.integrations.http.problems import problem_of
-from crag.integrations.http.serving import Call
-from crag.integrations.http.sse import HEARTBEAT, EventStream, format_sse, with_heartbeat
+from crag.integrations.http.problems import Problem, problem_of
+from crag.integrations.http.serving import Body, Call
+from crag.messages.answers import disagreement_sentence, fault_of
+from crag.messages.wording import failure_sentence, remark_sentence, short_text, unnamed_sentence
+
+_LOOKED_AT = 2 * EXCHANGES
+"""So many of the latest exchanges of a chat are read; a run looks at the last few of them."""
+_MOST_READ = 20_000
+"""Characters of an earlier answer that are looked at."""
+
+
+class Part(Body):
+    """One part of a message. Only text is read: pictures, sounds and files are refused."""
+
+    type: str
+    text: str = ""
+
+
+class Message(Body):
+    """One message of a chat.
+
+    The last one of a user is the question; those of users and assistants before it are the conversation that it
+    follows on. System and tool messages are accepted and not followed.
+    """
+
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: str | list[Part] | None = None
+
+    @property
+    def text(self) -> str:
+        """Its words; those of several parts joined by line breaks."""
+        if isinstance(self.content, list):
+            return "\n".join(part.text for part in self.content if part.type == "text")
+        return self.content or ""
+
+
+class StreamOptions(Body):
+    include_usage: bool = Field(False, description="Send the counts of tokens in a chunk of their own at the end.")
+
+
+class ResponseFormat(Body):
+    type: str = "text"
+
+
+class ChatExtension(Body):
+    """What else can be asked of this server in a chat completion."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    footnotes: bool = Field(default=True, description="List the sources, and what is doubtful, under the answer.")
+    strategy: str = Field(default="", description="The strategy, in place of the one that the model's name means.")
+    settings: dict[str, Any] = Field(
+        default={}, description="Settings of the run by name, in place of the strategy's own."
+    )
+
+
+class ChatRequest(Body):
+    """A question in OpenAI's form."""
+
+    model: str = Field(description="crag: the default strategy. crag-NAME: another one; GET /v1/models lists them.")
+    messages: list[Message] = Field(min_length=1, description="Oldest first; one of them has to be a user's.")
+    stream: bool | None = False
+    stream_options: StreamOptions | None = None
+    n: int | None = Field(1, description="One choice is made; another number is refused.")
+    logprobs: bool | None = Field(False, description="Refused where true: there are none.")
+    top_logprobs: int | None = Field(None, description="Refused where not 0: there are none.")
+    response_format: ResponseFormat | None = Field(None, description="Text; schemas are refused.")
+    modalities: list[str] | None = Field(None, description="Text; others are refused.")
+    tools: list[Any] | None = Field(None, description="Refused where not empty: no tools are called.")
+    functions: list[Any] | None = Field(None, description="Refused where not empty: no functions are called.")
+    crag: ChatExtension = Field(default_factory=ChatExtension)
+
+    @property
+    def question(self) -> str:
+        """The last message of a user; empty where there is none."""
+        return next((each.text for each in reversed(self.messages) if each.role == "user"), "")
+
+    def history(self) -> list[Exchange]:
+        """The exchanges before the question, oldest first, each question as it stands alone."""
+        known: list[Exchange] = []
+        rules = RuleContextualizer()
+        for question, answer in list(_exchanges(self.messages))[-_LOOKED_AT:]:
+            alone = rules.standalone(question[:QUESTION_CHARS].strip(), known).question
+            known.append(Exchange(question=alone, answer=extract_answer(answer[:_MOST_READ])))
+        return known
+
+    def check(self) -> None:
+        """Raises Problem for what is asked and can't be had."""
+        for field, given, why in (
+            ("tools", self.tools, "No tools are called here: ask without tools."),
+            ("functions", self.functions, "No functions are called here: ask without functions."),
+            ("n", self.n not in (None, 1), "One choice is made of each question: set n to 1."),
+            ("logprobs", self.logprobs or self.top_logprobs, "There are no log probabilities here."),
+            ("response_format", self._formed, "Answers are text with citations: schemas are not followed here."),
+            ("modalities", set(self.modalities or ()) - {"text"}, "Answers are text."),
+        ):
+            if given:
+                raise Problem(400, "unsupported_parameter", f"{field}: {why}", param=field)
+        if not any(each.role == "user" for each in self.messages):
+            raise Problem(400, "no_question", "messages: none is a user's, so there is no question.", param="messages")
+        for place, each in enumerate(self.messages):
+            if each.role == "user" and isinstance(each.content, list) and any(it.type != "text" for it in each.content):
+                said = "Only text can be read here: pictures, sounds and files are not looked at."
+                raise Problem(400, "unsupported_content", said, param=f"messages.{place}.content")
+
+    @property
+    def _formed(self) -> bool:
+        return self.response_format is not None and self.response_format.type != "text"
+
+
+def _exchanges(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
+    """Each earlier message of a user with what was answered to it, nothing where nothing was."""
+    last = max((place for place, each in enumerate(messages) if each.role == "user"), default=0)
+    asked = ""
+    for each in messages[:last]:
+        if each.role == "user":
+            if asked:
+                yield asked, ""
+            asked = each.text
+        elif each.role == "assistant" and asked:
+            yield asked, each.text
+            asked = ""
+    if asked:
+        yield asked, ""
+
+
+FinishReason = Literal["stop", "length"]
+
+
+class CragRecord(BaseModel):
+    """What is known of an answer beside its words.
+
+    `score` is what the action was taken by, 0..1; None where nothing was graded. `faithfulness` is the share of
+    sentences that what they cite supports; None where none was checked. `unsupported` are the others. `asked_as`: the
+    question that was asked in place of one that follows on a conversation. `warnings`: what failed and was worked
+    around, and what is to be known of the answer.
+    """
+
+    run_id: str
+    strategy: str
+    action: Action | None
+    score: float | None
+    answered_by: str | None
+    short_answer: str | None
+    abstained: bool
+    low_confidence: bool
+    faithfulness: float | None
+    unsupported: list[str]
+    asked_as: str | None
+    citations: list[Citation]
+    warnings: list[str]
+
+
+class Usage(BaseModel):
+    """Tokens of all models that took part, as their servers counted them; 0 where only local models did."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+
+class Reply(BaseModel):
+    role: Literal["assistant"] = "assistant"
+    content: str
+    refusal: None = None
+
+
+class Choice(BaseModel):
+    index: Literal[0] = 0
+    message: Reply
+    finish_reason: FinishReason
+    logprobs: None = None
+
+
+class ChatCompletion(BaseModel):
+    """The whole answer at once."""
+
+    id: str
+    object: Literal["chat.completion"] = "chat.completion"
+    created: int
+    model: str
+    choices: list[Choice]
+    usage: Usage
+    crag: CragRecord
+
+
+class Delta(BaseModel):
+    role: Literal["assistant"] | None = None
+    content: str | None = None
+
+
+class ChunkChoice(BaseModel):
+    index: Literal[0] = 0
+    delta: Delta
+    finish_reason: FinishReason | None = None
+    logprobs: None = None
+
+
+class ChatChunk(BaseModel):
+    """One piece of a streamed answer. The last one before [DONE] has the field `crag`."""
+
+    id: str
+    object: Literal["chat.completion.chunk"] = "chat.completion.chunk"
+    created: int
+    model: str
+    choices: list[ChunkChoice]
+    usage: Usage | None = None
+    crag: CragRecord | None = None
+
+    def record(self, *, counted: bool) -> dict[str, Any]:
+        """As it is sent: without what it does not say. Where tokens are `counted`, usage is null until the end."""
+        said = self.model_dump(mode="json", exclude=None if self.crag else {"crag"})
+        if not counted:
+            del said["usage"]
+        for choice in said["choices"]:
+            choice["delta"] = {name: value for name, value in choice["delta"].items() if value is not None}
+        return said
+
+
+def crag_record(trace: Trace) -> CragRecord:
+    """What the field `crag` says of a run that ended with an answer."""
+    answer, decision = trace.answer, trace.decision
+    known = {each.number for each in answer.citations} if answer else set()
+    return CragRecord(
+        run_id=trace.run_id,
+        strategy=trace.strategy,
+        action=trace.action,
+        score=decision.score if decision else None,
+        answered_by=answer.by if answer else None,
+        short_answer=short_text(answer.short) if answer and answer.short else None,
+        abstained=answer.abstained if answer else False,
+        low_confidence=answer.low_confidence if answer else False,
+        faithfulness=trace.faithfulness,
+        unsupported=[each.sentence for each in trace.checks if fault_of(each, known)],
+        asked_as=trace.standalone or None,
+        citations=list(answer.citations) if answer else [],
+        warnings=_warnings(trace),
+    )
+
+
+def usage_of(trace: Trace) -> Usage:
+    """The tokens of a run's calls, as far as they were counted."""
+    given = sum(call.input_tokens or 0 for call in trace.calls)
+    written = sum(call.output_tokens or 0 for call in trace.calls)
+    return Usage(prompt_tokens=given, completion_tokens=written, total_tokens=given + written)
+
+
+def finish_of(trace: Trace) -> FinishReason:
+    """How the writer ended: length where a model's reply was cut at its length."""
+    return "length" if trace.answer and {"cut", "overlong"} & {*trace.answer.remarks} else "stop"
+
+
+def _warnings(trace: Trace) -> list[str]:
+    said = [f"{failure_sentence(each, name_in_sentence)} {each.remedy}" for each in trace.failures if not each.fatal]
+    if answer := trace.answer:
+        said += [unnamed_sentence(answer.unnamed)] if answer.unnamed else []
+        said += [remark_sentence(each) for each in answer.remarks]
+        said += [disagreement_sentence(each) for each in answer.disagreements]
+    return said
+
 
 _DONE = "data: [DONE]\n\n"
 

@@ -2,24 +2,107 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import hashlib
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 
 import crag
-from crag.integrations.http import ask, chat, documents, embeddings, health, models, rerank, runs, search
-from crag.integrations.http.bodies import Body
-from crag.integrations.http.chatting import ChatRequest
-from crag.integrations.http.completion import ChatChunk, ChatCompletion
-from crag.integrations.http.serving import Call, Endpoint
+from crag.analysis.monitoring.scraping import Scrape
+from crag.core.errors import CragError
+from crag.integrations.http import ask, chat, documents, embeddings, models, rerank, search
+from crag.integrations.http.chat import ChatChunk, ChatCompletion, ChatRequest
+from crag.integrations.http.serving import Body, Call, Endpoint
 
 if TYPE_CHECKING:
     from crag.integrations.http.app import Served
+    from crag.integrations.http.serving import ServerState
+
+_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:56rem;margin:2rem auto;padding:0 1rem;"
+    "color-scheme:light dark}code,pre{font:14px/1.5 ui-monospace,monospace}pre{overflow-x:auto}"
+    "td{padding:.2rem 1rem .2rem 0;vertical-align:top}"
+)
+_DIGEST = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+POLICY = (
+    f"default-src 'none'; style-src 'sha256-{_DIGEST}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+_CHAT = """curl ADDRESS/v1/chat/completions \\
+  -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\
+  -d '{"model": "crag", "messages": [{"role": "user", "content": "What does the report say of hiring?"}]}'"""
+
+
+async def front(call: Call) -> Response:
+    """The page: what there is, and a first request. It says nothing of any library."""
+    known = operations()
+    rows = [
+        f"<tr><td><code>{each.method} {each.path}</code></td><td>{escape(known[each.endpoint].summary)}</td></tr>"
+        for each in call.request.app.state.served
+        if each.endpoint in known
+    ]
+    return HTMLResponse(
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>CRAG Explorer for programs</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body><main>'
+        f"<h1>CRAG Explorer for programs</h1><p>Version {escape(crag.__version__)}. This server answers questions from "
+        "documents, with every retrieval graded, corrected and cited. It speaks the protocol of OpenAI's clients: give "
+        "them this address with <code>/v1</code> behind it, a token as the key, and <code>crag</code> as the model.</p>"
+        f"<table>{''.join(rows)}</table><h2>A first question</h2><pre><code>{escape(_CHAT)}</code></pre>"
+        '<p>All of it for programs: <a href="openapi.json">openapi.json</a></p></main></body></html>',
+        headers={"content-security-policy": POLICY},
+    )
+
+
+_log = logging.getLogger(__name__)
+
+
+def warm(serving: ServerState) -> None:
+    """Load the models. What fails is logged, and the server does not become ready."""
+    try:
+        serving.engine.embedder.embed(["ready"])
+        list(serving.engine.grade("ready?", ["ready"]))
+    except CragError as error:
+        _log.error("the models can't be loaded: %s", error)
+        return
+    serving.ready.set()
+
+
+async def alive(call: Call) -> Response:
+    """The process answers, and could open a file."""
+    if problem := call.serving.health.failing():
+        return JSONResponse({"status": "failing", "problem": problem}, 503)
+    return JSONResponse({"status": "ok"})
+
+
+async def ready(call: Call) -> Response:
+    """The models are loaded, records and index can be reached, and the server is not about to end."""
+    serving = call.serving
+    lacking = await asyncio.to_thread(
+        serving.health.lacking, models=serving.ready.is_set(), closing=serving.work.closing
+    )
+    if lacking:
+        said = {"closing": "ending", "models": "loading"}.get(lacking[0], "not ready")
+        return JSONResponse({"status": said, "lacking": lacking}, 503, {"Retry-After": "2"})
+    return JSONResponse({"status": "ready"})
+
+
+async def metrics(call: Call) -> Response:
+    """What Prometheus reads, for who may have it."""
+    request, serving = call.request, call.serving
+    headers = {name: request.headers.getlist(name) for name in request.headers}
+    asked = Scrape(headers=headers, peer=request.client.host if request.client else "")
+    reply = await asyncio.to_thread(serving.scraping.reply, asked, serving.metrics)
+    return Response(reply.body, reply.status, dict(reply.headers))
+
 
 _REF = "#/components/schemas/{model}"
 _PROBLEM = "Problem"
@@ -64,7 +147,7 @@ class Operation:
 
 
 _RUN = "The whole run: chunks, grades, decision, strips, answer, citations, checks, calls and times."
-_TOLD = "The run's own events, each under its number; the last, trace, is the whole run."
+_EVENT_STREAM = "The run's own events, each under its number; the last, trace, is the whole run."
 
 
 def operations() -> dict[Endpoint, Operation]:
@@ -82,11 +165,11 @@ def operations() -> dict[Endpoint, Operation]:
             summary="Answer a question, and show how",
             gives=_RUN,
             body=ask.AskRequest,
-            streams=_TOLD,
+            streams=_EVENT_STREAM,
         ),
-        runs.run: Operation(summary="A stored run", gives=_RUN),
-        runs.events: Operation(
-            summary="A stored run told again", gives="", streams=f"{_TOLD} Last-Event-ID says which were seen."
+        ask.run: Operation(summary="A stored run", gives=_RUN),
+        ask.events: Operation(
+            summary="A stored run told again", gives="", streams=f"{_EVENT_STREAM} Last-Event-ID says which were seen."
         ),
         rerank.rerank: Operation(
             summary="Order texts by their relevance",
@@ -120,11 +203,11 @@ def operations() -> dict[Endpoint, Operation]:
             summary="List the models", gives="`data`: models; one that chats means a strategy."
         ),
         models.one: Operation(summary="A model", gives="What it is for."),
-        health.alive: Operation(summary="Whether the server is there", gives="That it is."),
-        health.metrics: Operation(
+        alive: Operation(summary="Whether the server is there", gives="That it is."),
+        metrics: Operation(
             summary="Metrics for Prometheus", gives="Its text form, for who may have it; 401 or 404 for others."
         ),
-        health.ready: Operation(summary="Whether it can answer at once", gives="That it can; 503 where not."),
+        ready: Operation(summary="Whether it can answer at once", gives="That it can; 503 where not."),
         describe_api: Operation(summary="This description", gives="OpenAPI 3.1."),
     }
 
@@ -138,9 +221,9 @@ async def describe_api(call: Call) -> Response:
 def document(served: Sequence[Served]) -> dict[str, Any]:
     """OpenAPI 3.1 of these routes, those of programs alone."""
     known = operations()
-    told = [(each, known[each.endpoint]) for each in served if each.endpoint in known]
+    described = [(each, known[each.endpoint]) for each in served if each.endpoint in known]
     paths: dict[str, dict[str, Any]] = {}
-    for each, operation in told:
+    for each, operation in described:
         paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, operation)
     return {
         "openapi": "3.1.0",
@@ -148,16 +231,16 @@ def document(served: Sequence[Served]) -> dict[str, Any]:
         "security": [{"token": []}],
         "paths": paths,
         "components": {
-            "schemas": _schemas([operation for _, operation in told]),
+            "schemas": _schemas([operation for _, operation in described]),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
             "responses": {_PROBLEM: {"description": ProblemReply.__doc__, "content": _as_json(ProblemReply)}},
         },
     }
 
 
-def _schemas(told: Sequence[Operation]) -> dict[str, Any]:
-    bodies = {each.body for each in told if each.body}
-    replies = {each for operation in told for each in (operation.reply, operation.event) if each} | {ProblemReply}
+def _schemas(described: Sequence[Operation]) -> dict[str, Any]:
+    bodies = {each.body for each in described if each.body}
+    replies = {each for operation in described for each in (operation.reply, operation.event) if each} | {ProblemReply}
     named = sorted(
         [*((each, "validation") for each in bodies), *((each, "serialization") for each in replies)],
         key=lambda pair: pair[0].__name__,

@@ -16,9 +16,8 @@ from starlette.responses import JSONResponse, Response
 from crag.core.errors import NotFoundError
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound
 from crag.core.types import Document
-from crag.integrations.http.bodies import Body, pieces
 from crag.integrations.http.problems import Problem
-from crag.integrations.http.serving import Call
+from crag.integrations.http.serving import Body, Call, pieces
 
 PAGE, MOST_A_PAGE, MOST_FILES = 100, 1_000, 100
 _ID = re.compile(r"[!-~]{1,128}")

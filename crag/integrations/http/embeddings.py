@@ -12,10 +12,9 @@ from starlette.responses import JSONResponse, Response
 
 from crag.core.errors import CancelledError
 from crag.core.protocols import QuestionEmbedder
-from crag.integrations.http.bodies import Body
 from crag.integrations.http.models import EMBED, unknown
 from crag.integrations.http.problems import Problem
-from crag.integrations.http.serving import Call
+from crag.integrations.http.serving import Body, Call
 
 MOST = 2_048
 _TOGETHER = 64

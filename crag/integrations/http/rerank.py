@@ -10,10 +10,9 @@ from starlette.responses import JSONResponse, Response
 
 from crag.core.errors import CancelledError
 from crag.core.types import Grade
-from crag.integrations.http.bodies import Body
 from crag.integrations.http.models import RERANK, unknown
 from crag.integrations.http.problems import Problem
-from crag.integrations.http.serving import Call
+from crag.integrations.http.serving import Body, Call
 from crag.messages.wording import about
 from crag.pipeline.admission import QUESTION_CHARS
 

@@ -8,8 +8,7 @@ from pydantic import Field
 from starlette.responses import JSONResponse, Response
 
 from crag.export.records import hit_record
-from crag.integrations.http.bodies import Body
-from crag.integrations.http.serving import Call
+from crag.integrations.http.serving import Body, Call
 from crag.pipeline.admission import QUESTION_CHARS
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
-from contextlib import ExitStack, aclosing
+from contextlib import ExitStack, aclosing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from math import ceil
 from typing import Any, TypeVar
 
+from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
@@ -18,13 +21,125 @@ from crag.admin.access import Access, Arrivals, Caller
 from crag.analysis.monitoring.health import Health
 from crag.analysis.monitoring.metrics import Metrics, standing
 from crag.analysis.monitoring.scraping import Scraping, metrics_token
+from crag.core.config import AppConfig
 from crag.engine import Engine
-from crag.integrations.http.bodies import B, json_body
-from crag.integrations.http.limits import Limits, Rates, RequestLimit
+from crag.integrations.http.problems import Problem, problem_of_body
 from crag.pipeline.work import Work
 from crag.providers.prices import usable
-from crag.runtime.shares import Shares
+from crag.runtime.limits import Buckets, Shares
+from crag.runtime.transfer import Pace, bound_body, too_large
 from crag.storage.records import server_at
+
+_MB = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one server allows. Sizes in bytes, times in seconds."""
+
+    at_once: int = 8
+    """Requests that are worked on side by side."""
+    waiting: int = 64
+    """Requests that are here besides: that send a body, wait for their turn, or are read."""
+    each: int = 40
+    """Requests of one token at once, whatever they do."""
+    rate: int = 600
+    """Requests a minute of one token; 0: any number."""
+    json_bytes: int = 10 * _MB
+    upload_bytes: int = 101 * _MB
+    bodies_bytes: int = 256 * _MB
+    """Of all bodies of JSON that are here, shared between the tokens."""
+    pace: Pace = field(default_factory=Pace)
+    """How slowly a client may send and read."""
+    grace_seconds: float = 10.0
+    """How long requests may go on once the server is told to end."""
+
+    @classmethod
+    def of(cls, config: AppConfig, **given: Any) -> Limits:
+        """The limits that follow from a configuration; `given` ones, where not None, first."""
+        chosen = {name: value for name, value in given.items() if value is not None}
+        return cls(**{"at_once": config.runs_at_once, "upload_bytes": (config.max_file_mb + 1) * _MB, **chosen})
+
+
+class Rates:
+    """A bucket of requests for each caller, filled again within a minute."""
+
+    def __init__(self, rate: int, now: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._buckets = rate, Buckets(rate, now)
+
+    def take(self, caller: Caller) -> None:
+        """One request of the caller. Raises Problem 429 where none is left, and says when there is one again."""
+        if not self._rate:
+            return
+        if (seconds := self._buckets.take(caller.number)) > 0:
+            wait = ceil(seconds)
+            said = f"These were more than {self._rate} requests a minute. Try again in {wait} s."
+            raise Problem(429, "rate_limit_exceeded", said, headers={"Retry-After": str(wait)})
+
+
+class RequestLimit:
+    """Counts the requests that are here: so many of each caller, and so many of all. More are refused at once."""
+
+    def __init__(self, limits: Limits, callers: int = 1) -> None:
+        self._limits = limits
+        self._here = Shares(limits.at_once + limits.waiting, callers, each=limits.each if callers else 0)
+
+    @contextmanager
+    def hold(self, caller: Caller) -> Iterator[None]:
+        """Count a request until its reply is sent. Raises Problem 429 for one too many of a caller, 503 of all."""
+        limits, number = self._limits, caller.number
+        if not self._here.take(number):
+            if number and self._here.held(number) >= limits.each:
+                said = f"This token has {limits.each} requests at once, which is as many as it may."
+                raise Problem(429, "too_many_at_once", said, headers={"Retry-After": "1"})
+            raise Problem(503, "busy", "The server has more to do than it may take on.", headers={"Retry-After": "2"})
+        try:
+            yield
+        finally:
+            self._here.give_back(number)
+
+
+B = TypeVar("B", bound="Body")
+_AT_ONCE = 200_000
+"""Bytes of JSON that are parsed at once; more are parsed in a thread, so that others need not wait."""
+
+
+class Body(BaseModel):
+    """What the body of a request may say. Fields of other makers' forms that mean nothing here are passed over."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True, allow_inf_nan=False)
+
+
+async def json_body(request: Request, limits: Limits, model: type[B], hold: Callable[[int], bool]) -> B:
+    """The body as the model has it. Raises Problem: 415 for what is not said to be JSON, 400 for what can't be parsed
+    (nested too deeply, too), 422 for a field that is missing or of another type. Raises BodyError as `pieces` does.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Problem(415, "not_json", "Send JSON, with the header Content-Type: application/json.")
+    data = bytearray()
+    async for piece in pieces(request, limits.json_bytes, limits.pace, hold):
+        data += piece
+    try:
+        if len(data) > _AT_ONCE:
+            return await asyncio.to_thread(model.model_validate_json, data)
+        return model.model_validate_json(data)
+    except ValidationError as error:
+        raise problem_of_body(error) from error
+
+
+async def pieces(request: Request, most: int, pace: Pace, hold: Callable[[int], bool]) -> AsyncGenerator[bytes, None]:
+    """The body piece by piece, each counted by `hold`. Raises BodyError where it has, or says that it has, more bytes
+    than `most`, where it comes too slowly, and where the caller may not have so many bytes here.
+    """
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise Problem(415, "encoded", "Send the body as it is, without Content-Encoding.")
+    length = request.headers.get("content-length", "")
+    if length.isdigit() and int(length) > most:
+        raise too_large(most)
+    async for piece in Request(request.scope, bound_body(request.receive, most, pace, hold)).stream():
+        yield piece
+
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)

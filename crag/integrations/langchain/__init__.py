@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from crag.integrations.langchain.compressor import CragCompressor
-    from crag.integrations.langchain.embeddings import CragEmbeddings
     from crag.integrations.langchain.middleware import CragMiddleware
     from crag.integrations.langchain.retriever import CragRetriever
     from crag.integrations.langchain.state import Correction, CragState, Problem, Score, Source
-    from crag.integrations.langchain.stores import retriever_of
+    from crag.integrations.langchain.stores import CragEmbeddings, retriever_of
     from crag.integrations.langchain.tool import crag_tool
 
 __all__ = [
@@ -30,7 +29,7 @@ __all__ = [
 
 _MODULES = {
     "CragCompressor": "compressor",
-    "CragEmbeddings": "embeddings",
+    "CragEmbeddings": "stores",
     "CragMiddleware": "middleware",
     "CragRetriever": "retriever",
     "crag_tool": "tool",

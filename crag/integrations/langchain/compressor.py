@@ -17,8 +17,7 @@ from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.core.types import Chunk, RetrievedChunk
 from crag.engine import Engine
-from crag.integrations.langchain.documents import as_chunks
-from crag.integrations.langchain.evidence import documents_of, question_of, trace_async
+from crag.integrations.langchain.documents import as_chunks, documents_of, question_of, trace_async
 from crag.integrations.langchain.stores import hits_of
 
 __all__ = ["CragCompressor"]

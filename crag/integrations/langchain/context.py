@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from crag.core.errors import CragError
-from crag.core.fences import UNTRUSTED
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Chunk, Strip, WebPage
-from crag.generation.abstention import usable_of
-from crag.generation.shown import AROUND, CHARS_A_TOKEN, fenced_strip, fit_strips
+from crag.generation.citations import AROUND, CHARS_A_TOKEN, fenced_strip, fit_strips, usable_of
 from crag.integrations.langchain.state import Correction, Problem, Score, Source
 from crag.messages.wording import failure_sentence, outcome_sentence
+from crag.text.injection import UNTRUSTED
 
 __all__ = ["FAILED", "context", "correction", "evidence", "source_of"]
 
@@ -55,7 +54,7 @@ def context(trace: Trace) -> str:
     if not strips:
         return NOTHING.format(looked="the documents and the web" if trace.searches else "the documents")
     room = int(Settings.stored(trace.settings).settings.answer_context * CHARS_A_TOKEN) - AROUND
-    told = [
+    facts = [
         fenced_strip(
             # Only the first can be longer than all the room: it is shown then, and alone.
             strip if len(strip.text) <= room else replace(strip, text=f"{strip.text[:room]} …"),
@@ -65,7 +64,7 @@ def context(trace: Trace) -> str:
         )
         for number, strip in enumerate(strips, 1)
     ]
-    return "\n".join([f"{OPENING} {VERDICTS[trace.action]}", RULES, *told])
+    return "\n".join([f"{OPENING} {VERDICTS[trace.action]}", RULES, *facts])
 
 
 def correction(trace: Trace, key: str, error: CragError | None) -> Correction:

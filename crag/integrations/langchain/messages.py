@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from crag.core.exchanges import Exchange
-from crag.generation.conversation.history import ANSWER_CHARS, EXCHANGES, QUESTION_CHARS
-from crag.generation.conversation.rules import RuleContextualizer
+from crag.core.types import Exchange
+from crag.generation.conversation.rules import ANSWER_CHARS, EXCHANGES, QUESTION_CHARS, RuleContextualizer
 
 LOOKED_AT = 2 * EXCHANGES
 """So many exchanges are read, so that the first of those that count may itself be a follow-up."""

@@ -13,9 +13,9 @@ from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 from langgraph.runtime import Runtime
 
 from crag.core.errors import BudgetError, CragError, QuestionError
-from crag.core.exchanges import Exchange
 from crag.core.settings import Settings
 from crag.core.trace import Trace
+from crag.core.types import Exchange
 from crag.engine import Engine
 from crag.integrations.langchain.context import FAILED, context, correction
 from crag.integrations.langchain.messages import exchanges, last_question
@@ -98,13 +98,13 @@ class CragMiddleware(AgentMiddleware[CragState, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """The call with what was found in it."""
-        return handler(self._told(request))
+        return handler(self._with_evidence(request))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """The call with what was found in it."""
-        return await handler(self._told(request))
+        return await handler(self._with_evidence(request))
 
     def _due(self, state: CragState, runtime: Runtime[Any]) -> _Due | Update | None:
         """The run that is to be made; or what the state is told without one, None where it knows already."""
@@ -150,7 +150,7 @@ class CragMiddleware(AgentMiddleware[CragState, Any, Any]):
             "crag_injected": Injected(key, FAILED, runs),
         }
 
-    def _told(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+    def _with_evidence(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         injected = cast(CragState, request.state).get("crag_injected")
         if not injected:
             return request

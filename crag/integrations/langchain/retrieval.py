@@ -18,17 +18,16 @@ from langchain_core.vectorstores import VectorStore
 
 from crag.core.errors import CragError, InputError
 from crag.core.events import Event
-from crag.core.exchanges import Exchange
 from crag.core.protocols import Retriever
 from crag.core.request import RunRequest
 from crag.core.settings import Settings
 from crag.core.strategies import strategy as strategy_named
 from crag.core.trace import Trace
-from crag.core.types import OutputMode
+from crag.core.types import Exchange, OutputMode
 from crag.engine import Engine
-from crag.integrations.langchain.evidence import documents_of
+from crag.integrations.langchain.documents import documents_of
 from crag.integrations.langchain.stores import retriever_of
-from crag.pipeline.following import follow_run
+from crag.pipeline.work import follow_run
 
 Workspace = str | Path | Callable[[Any, Any], str | Path]
 """A workspace, or what tells it of an agent's state and runtime."""
@@ -94,22 +93,22 @@ class Retrieval:
     def run(self, question: str, history: Sequence[Exchange], place: Place) -> Ended:
         """The whole run. Its context is a retriever's result in the callbacks of whoever runs this."""
         manager = get_callback_manager_for_config(ensure_config())
-        told = manager.on_retriever_start({"name": NAME}, question, name=NAME)
+        callbacks = manager.on_retriever_start({"name": NAME}, question, name=NAME)
         try:
             ended = self._ended(question, history, place, threading.Event())
         except BaseException as error:
-            told.on_retriever_error(error)
+            callbacks.on_retriever_error(error)
             raise
         if ended.error:
-            told.on_retriever_error(ended.error)
+            callbacks.on_retriever_error(ended.error)
         else:
-            told.on_retriever_end(documents_of(ended.trace, {}, whole=False))
+            callbacks.on_retriever_end(documents_of(ended.trace, {}, whole=False))
         return ended
 
     async def arun(self, question: str, history: Sequence[Exchange], place: Place) -> Ended:
         """As `run`, in a thread. Who cancels this stops the run, which is stored as stopped."""
         manager = get_async_callback_manager_for_config(ensure_config())
-        told = await manager.on_retriever_start({"name": NAME}, question, name=NAME)
+        callbacks = await manager.on_retriever_start({"name": NAME}, question, name=NAME)
         cancel = threading.Event()
 
         def whole() -> Iterator[Ended]:
@@ -119,12 +118,12 @@ class Retrieval:
             # One item for the whole run: a loop that is woken for each event costs more than the run's own fold.
             (ended,) = [each async for each in follow_run(whole(), cancel)]
         except BaseException as error:
-            await told.on_retriever_error(error)
+            await callbacks.on_retriever_error(error)
             raise
         if ended.error:
-            await told.on_retriever_error(ended.error)
+            await callbacks.on_retriever_error(ended.error)
         else:
-            await told.on_retriever_end(documents_of(ended.trace, {}, whole=False))
+            await callbacks.on_retriever_end(documents_of(ended.trace, {}, whole=False))
         return ended
 
     def stored(self, run_id: str, place: Place) -> Ended | None:

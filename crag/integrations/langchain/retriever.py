@@ -20,7 +20,7 @@ from crag.core.protocols import Retriever
 from crag.core.request import RunRequest
 from crag.core.settings import Settings
 from crag.engine import Engine
-from crag.integrations.langchain.evidence import documents_of, question_of, trace_async
+from crag.integrations.langchain.documents import documents_of, question_of, trace_async
 from crag.integrations.langchain.stores import StoreRetriever, retriever_of
 
 __all__ = ["CragRetriever"]

@@ -8,14 +8,45 @@ from typing import Any, Literal
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
 from crag.core.errors import CragError, RetrieverError, SettingsError
+from crag.core.protocols import QuestionEmbedder
 from crag.core.types import Chunk, RetrievedChunk
+from crag.engine import Engine
 from crag.integrations.langchain.documents import as_chunks, confidence_of
+from crag.pipeline.admission import storable
 
-__all__ = ["StoreRetriever", "hits_of", "retriever_of"]
+__all__ = ["CragEmbeddings", "StoreRetriever", "hits_of", "retriever_of"]
+
+
+class CragEmbeddings(Embeddings):
+    """Texts to unit vectors by the model that the engine's configuration names, loaded at the first call.
+
+    Thread-safe. Raises ModelError where the model's files are missing or damaged.
+    """
+
+    def __init__(self, engine: Engine | None = None) -> None:
+        """`engine` None: one as the environment configures it."""
+        self._engine = engine or Engine()
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """One vector a text, of length 1."""
+        vectors: list[list[float]] = self._engine.embedder.embed([storable(text) for text in texts]).tolist()
+        return vectors
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector that a question is compared by: some models read one in another way than a text."""
+        embedder, asked = self._engine.embedder, storable(text)
+        if isinstance(embedder, QuestionEmbedder):
+            question = embedder.embed_question(asked)
+        else:
+            (question,) = embedder.embed([asked])
+        vector: list[float] = question.tolist()
+        return vector
+
 
 CANDIDATES = 4
 """So many times as many Documents are asked for where the confidence of some may keep them out."""

@@ -9,19 +9,19 @@ from dataclasses import asdict
 
 from crag.core import events as ev
 from crag.core.errors import CancelledError, CragError
-from crag.core.fences import fence, fence_text, quote_for_model
 from crag.core.request import RunRequest
 from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Step, Strip
 from crag.export.markdown import escape_markdown, turn
 from crag.export.records import trace_record
-from crag.generation.conversation.history import leading_to
-from crag.integrations.mcp import arguments, results
+from crag.generation.conversation.rules import leading_to
+from crag.integrations.mcp import schemas
 from crag.integrations.mcp.offer import Request, document_uri, line, run_uri
 from crag.integrations.mcp.searching import DATA
-from crag.messages.remarks import disagreement_sentence, figures_sentences
+from crag.messages.answers import disagreement_sentence, figures_sentences
 from crag.messages.wording import decision_sentence, failure_sentence, instead_sentence, outcome_sentence, short_text
+from crag.text.injection import fence, fence_text, quote_for_model
 
 _STEPS: dict[Step, str] = {
     "contextualize": "Makes the question stand alone.",
@@ -36,7 +36,7 @@ _STEPS: dict[Step, str] = {
 }
 
 
-async def ask(request: Request, asked: arguments.Ask) -> tuple[str, results.Asked]:
+async def ask(request: Request, asked: schemas.Ask) -> tuple[str, schemas.Asked]:
     """The run of a question; who cancels the request ends it, and it is stored as stopped.
 
     Raises the failure that ended the run, SettingsError for a strategy, NotFoundError, FilterError.
@@ -67,7 +67,7 @@ async def ask(request: Request, asked: arguments.Ask) -> tuple[str, results.Aske
         async for event in events:
             trace = trace.apply(event)
             if said := _progress(event, trace):
-                await request.told(said)
+                await request.report(said)
     if trace.cancelled:
         raise CancelledError("The run was stopped.", f"What it had found until then: {run_uri(trace.run_id)}")
     if trace.failure:
@@ -94,7 +94,7 @@ def _progress(event: ev.Event, trace: Trace) -> str:
             return ""
 
 
-def _result(trace: Trace) -> results.Asked:
+def _result(trace: Trace) -> schemas.Asked:
     """Fields of `trace_record` by the same names, and what is said of it in sentences."""
     answer, guidance = trace.answer, trace.guidance
     record = trace_record(trace)
@@ -111,7 +111,7 @@ def _result(trace: Trace) -> results.Asked:
         "suggestions": [each.question for each in guidance.suggestions] if guidance else [],
         "failures": _failures(trace),
     }
-    return results.Asked.model_validate({**record, **of_this})
+    return schemas.Asked.model_validate({**record, **of_this})
 
 
 def _describe_citation(citation: Citation, trace: Trace) -> dict[str, object]:
@@ -123,7 +123,7 @@ def _describe_citation(citation: Citation, trace: Trace) -> dict[str, object]:
     }
 
 
-def _evidence(strip: Strip, trace: Trace) -> results.Evidence:
+def _evidence(strip: Strip, trace: Trace) -> schemas.Evidence:
     found = trace.sources[strip.source_id]
     where = (
         {"source": line(found.source), "page": found.page, "place": found.place, "url": found.url or None}
@@ -131,7 +131,7 @@ def _evidence(strip: Strip, trace: Trace) -> results.Evidence:
         else {"source": line(found.title or found.url), "page": None, "url": found.url}
     )
     uri = _page(strip.source_id, trace)
-    return results.Evidence.model_validate(
+    return schemas.Evidence.model_validate(
         {**where, "origin": strip.origin, "text": quote_for_model(strip.text), "score": strip.score, "uri": uri}
     )
 
@@ -167,11 +167,11 @@ def _format_run(trace: Trace) -> str:
     return "\n\n".join([*filter(None, parts), f"The whole run: {run_uri(trace.run_id)}"])
 
 
-def _strip(each: results.Evidence) -> str:
+def _strip(each: schemas.Evidence) -> str:
     where = f"web: {each.source} {each.url}" if each.origin == "external" else f"{each.source}, {_where(each)}"
     score = "not scored" if each.score is None else f"score {each.score:.2f}"
     return f"{where} ({score})\n{each.text}"
 
 
-def _where(each: results.Evidence) -> str:
+def _where(each: schemas.Evidence) -> str:
     return each.place or f"page {each.page}"

@@ -12,7 +12,6 @@ from typing import Any
 
 from crag.core.documents import Document
 from crag.core.errors import CancelledError, CragError, DocumentError, InputError, LimitError
-from crag.core.fences import fence
 from crag.core.filters.where import parse
 from crag.core.ingesting import (
     DocumentAdded,
@@ -26,20 +25,20 @@ from crag.core.ingesting import (
 )
 from crag.core.metadata import Fields, fields_of, tags_of
 from crag.ingest.media import ENDINGS
-from crag.integrations.mcp import arguments, results
+from crag.integrations.mcp import schemas
 from crag.integrations.mcp.offer import Request, document_uri, line
 from crag.integrations.mcp.searching import DATA
 from crag.messages.wording import count, left_text
-from crag.text.injection import mask_injection
+from crag.text.injection import fence, mask_injection
 
 MB = 1024 * 1024
 
 
-async def documents(request: Request, asked: arguments.Documents) -> tuple[str, results.Listing]:
+async def documents(request: Request, asked: schemas.Documents) -> tuple[str, schemas.Listing]:
     """A page of the library's documents, oldest first. Raises FilterError."""
     total, page = await request.done(lambda: _page(request, asked))
     end = asked.offset + len(page)
-    listing = results.Listing(total=total, documents=page, next_offset=end if end < total else None)
+    listing = schemas.Listing(total=total, documents=page, next_offset=end if end < total else None)
     if not page:
         return f"No document; {total} meet what was asked for.", listing
     rows = "\n".join(f"{each.name} · {each.title} · {count(each.pages, 'page')} · id {each.id[:12]}" for each in page)
@@ -48,7 +47,7 @@ async def documents(request: Request, asked: arguments.Documents) -> tuple[str, 
     return "\n\n".join([said, fence("documents", rows), *more]), listing
 
 
-def _page(request: Request, asked: arguments.Documents) -> tuple[int, list[results.Listed]]:
+def _page(request: Request, asked: schemas.Documents) -> tuple[int, list[schemas.Listed]]:
     """How many there are, and those of the page."""
     stored = request.engine.library(request.workspace).documents
     given = stored.given()
@@ -64,10 +63,10 @@ def _page(request: Request, asked: arguments.Documents) -> tuple[int, list[resul
     return len(found), [_list_documents(*each) for each in found[asked.offset : asked.offset + asked.limit]]
 
 
-def _list_documents(document: Document, fields: Fields) -> results.Listed:
+def _list_documents(document: Document, fields: Fields) -> schemas.Listed:
     own: dict[str, Any] = {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
     title = line(mask_injection(document.title))
-    return results.Listed(
+    return schemas.Listed(
         id=document.id,
         name=line(document.name),
         title=title,
@@ -83,7 +82,7 @@ def _list_documents(document: Document, fields: Fields) -> results.Listed:
     )
 
 
-async def add_document(request: Request, asked: arguments.AddDocument) -> tuple[str, results.Added]:
+async def add_document(request: Request, asked: schemas.AddDocument) -> tuple[str, schemas.Added]:
     """Adds one document, or tells of which it is a duplicate. Raises DocumentError, LimitError, LibraryError."""
     ended: IngestEvent | None = None
 
@@ -97,7 +96,7 @@ async def add_document(request: Request, asked: arguments.AddDocument) -> tuple[
         async for event in events:
             ended = event
             if said := _progress(event):
-                await request.told(line(said))
+                await request.report(line(said))
     match ended:
         case DocumentAdded():
             return _add_document("added", ended.document)
@@ -109,8 +108,8 @@ async def add_document(request: Request, asked: arguments.AddDocument) -> tuple[
             raise CancelledError("Adding was stopped; nothing was added.", "Add it again.")
 
 
-def _add_document(status: str, document: Document) -> tuple[str, results.Added]:
-    added = results.Added.model_validate(
+def _add_document(status: str, document: Document) -> tuple[str, schemas.Added]:
+    added = schemas.Added.model_validate(
         {
             "status": status,
             "id": document.id,
@@ -142,10 +141,10 @@ def _progress(event: IngestEvent) -> str:
             return ""
 
 
-def _file(request: Request, asked: arguments.AddDocument) -> tuple[str, bytes]:
+def _file(request: Request, asked: schemas.AddDocument) -> tuple[str, bytes]:
     """The name and bytes that were sent, or those of the file that was named."""
-    path = asked.path if isinstance(asked, arguments.AddFile) else None
-    ways = "text, base64 and path" if isinstance(asked, arguments.AddFile) else "text and base64"
+    path = asked.path if isinstance(asked, schemas.AddFile) else None
+    ways = "text, base64 and path" if isinstance(asked, schemas.AddFile) else "text and base64"
     if sum(each is not None for each in (asked.text, asked.base64, path)) != 1:
         raise InputError(f"Exactly one of {ways} must be given.", "Give the document in one way.")
     if path is not None and request.offer.files is not None:
@@ -153,13 +152,13 @@ def _file(request: Request, asked: arguments.AddDocument) -> tuple[str, bytes]:
     if not asked.name.strip():
         raise InputError("The document has no name.", "Give its file name with its ending, as report.pdf.")
     data = _decode_content(asked)
-    if len(data) > arguments.UPLOAD_MB * MB:
-        raise LimitError(f"The document is larger than {arguments.UPLOAD_MB} MB.", "Split it, or add it as a file.")
+    if len(data) > schemas.UPLOAD_MB * MB:
+        raise LimitError(f"The document is larger than {schemas.UPLOAD_MB} MB.", "Split it, or add it as a file.")
     known = asked.name.rpartition(".")[2].lower() in ENDINGS
     return asked.name + ("" if known or asked.text is None else ".txt"), data
 
 
-def _decode_content(asked: arguments.AddDocument) -> bytes:
+def _decode_content(asked: schemas.AddDocument) -> bytes:
     if asked.text is not None:
         return asked.text.encode()
     try:

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from crag.admin.access import FOREIGN, WANTED, Access, Arrivals, Caller, foreign, foreign_origin
 from crag.integrations.mcp.sessions import Sessions
-from crag.runtime.shares import Shares
+from crag.runtime.limits import Shares
 from crag.runtime.transfer import BodyError, Pace, bound_body, drop_when_unread, too_large
 
 CALLER = "crag.caller"
@@ -53,11 +53,11 @@ class Gate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers, begun = Headers(scope=scope), False
+        headers, started = Headers(scope=scope), False
 
         async def sent(message: Message) -> None:
-            nonlocal begun
-            begun = True
+            nonlocal started
+            started = True
             await send(message)
 
         try:
@@ -73,7 +73,7 @@ class Gate:
                 read, write = drop_when_unread(receive, sent, self._pace.unread)
                 await self._serve(caller.number, headers, scope, bound_body(read, BODY, self._pace, hold), write)
         except (_RefusedError, BodyError) as error:
-            if not begun:
+            if not started:
                 await _refusal(error.status, str(error))(scope, receive, send)
 
     async def _serve(self, caller: int, headers: Headers, scope: Scope, receive: Receive, send: Send) -> None:

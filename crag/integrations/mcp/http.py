@@ -15,7 +15,7 @@ from starlette.routing import Route
 from crag.admin.access import Access
 from crag.integrations.mcp.gate import BODY, Gate
 from crag.integrations.mcp.service import Service
-from crag.runtime.listening import IDLE_SECONDS, listening, room_for_files
+from crag.runtime.processes import IDLE_SECONDS, listening, room_for_files
 
 PATH = "/mcp"
 IDLE = 30 * 60.0

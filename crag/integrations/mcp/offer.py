@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from crag.core.errors import NotFoundError
-from crag.core.filters.scope import Scope, narrow_filter
+from crag.core.filters.where import Scope, narrow_filter
 from crag.engine import Engine, Workspace
-from crag.pipeline.work import Told, Work
+from crag.pipeline.work import Report, Work
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ class ServerConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """Who asks, of which workspace; `told` takes a sentence about how far the work is, and `sends_keys` is called
+    """Who asks, of which workspace; `report` takes a sentence about how far the work is, and `sends_keys` is called
     before the engine is asked for what may leave the machine with the owner's keys. `caller`: the number of the token.
     """
 
@@ -45,7 +45,7 @@ class Request:
     work: Work
     caller: int
     client: str
-    told: Told
+    report: Report
     sends_keys: Callable[[], None]
 
     @property
@@ -55,11 +55,11 @@ class Request:
     def follow(self, begin: Callable[[threading.Event], Iterator[T]]) -> AsyncGenerator[T, None]:
         """What `begin` yields, as `Work.follow` has it; `begin` is given the event that stops it."""
         cancel = threading.Event()
-        return self.work.follow(begin(cancel), cancel, caller=self.caller, told=self.told)
+        return self.work.follow(begin(cancel), cancel, caller=self.caller, report=self.report)
 
     async def done(self, call: Callable[[], T]) -> T:
         """What `call` returns, as `Work.done` has it."""
-        return await self.work.done(call, threading.Event(), caller=self.caller, told=self.told)
+        return await self.work.done(call, threading.Event(), caller=self.caller, report=self.report)
 
     def where(self, where: str, documents: Sequence[str], tags: Sequence[str]) -> str:
         """The filter for documents of these names or ids, and tags. Raises NotFoundError, FilterError."""

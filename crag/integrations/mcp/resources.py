@@ -11,14 +11,13 @@ from mcp_types import Resource, ResourceTemplate, TextResourceContents
 
 from crag.core.documents import Chunk, Document
 from crag.core.errors import InputError, NotFoundError
-from crag.core.fences import fence_text, quote_for_model, sendable
 from crag.export.records import trace_record
-from crag.integrations.mcp import arguments
+from crag.integrations.mcp import schemas
 from crag.integrations.mcp.documents import documents
 from crag.integrations.mcp.offer import SCHEME, Request, document_uri, line
 from crag.integrations.mcp.searching import DATA
 from crag.messages.wording import count
-from crag.text.injection import mask_injection
+from crag.text.injection import fence_text, mask_injection, quote_for_model, sendable
 
 LISTED = 50
 """How many resources a list shows at a time."""
@@ -96,7 +95,7 @@ async def read(request: Request, uri: str) -> TextResourceContents:
         page = int(asked["page"]) if asked["page"] else None
         text = await request.done(lambda: _document(request, asked["document"], page))
         return TextResourceContents(uri=uri, mime_type="text/plain", text=text)
-    _, listing = await documents(request, arguments.Documents.model_validate({"offset": int(asked["offset"] or 0)}))
+    _, listing = await documents(request, schemas.Documents.model_validate({"offset": int(asked["offset"] or 0)}))
     return TextResourceContents(uri=uri, mime_type="application/json", text=listing.model_dump_json())
 
 

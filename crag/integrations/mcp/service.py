@@ -17,11 +17,11 @@ from pydantic import ValidationError
 import crag
 from crag.admin.access import Arrivals, Caller
 from crag.core.errors import CragError, InputError, NotFoundError
-from crag.core.fences import sendable
 from crag.integrations.mcp import resources
 from crag.integrations.mcp.offer import Request, ServerConfig, line
 from crag.integrations.mcp.tools import offered
 from crag.pipeline.work import Work
+from crag.text.injection import sendable
 
 Context = ServerRequestContext[Work, Any]
 T = TypeVar("T")
@@ -157,7 +157,7 @@ class Service:
 
     def _request(self, context: Context) -> Request:
         """Who asks, by the protocol's session and by the token that let the request in."""
-        told = context.session.client_params
+        parameters = context.session.client_params
         caller: Caller | None = context.request.scope.get("crag.caller") if context.request is not None else None
         own = self.offer.workspace if caller is None or not caller.number else caller.workspace
         if own is None:
@@ -176,8 +176,8 @@ class Service:
             workspace=own,
             work=context.lifespan_context,
             caller=who.number,
-            client=told.client_info.name if told else "",
-            told=progress,
+            client=parameters.client_info.name if parameters else "",
+            report=progress,
             sends_keys=lambda: self.arrivals.sends(who, lambda: self.offer.engine.wiring().keys),
         )
 
@@ -210,8 +210,8 @@ def _failed_result(said: str) -> types.CallToolResult:
 
 def _faults(error: ValidationError) -> str:
     """What is wrong with each argument, without what was given for it."""
-    told = [
+    parameters = [
         f"{line(sendable('.'.join(map(str, each['loc']))))[:80]}: {line(sendable(each['msg']))[:200]}."
         for each in error.errors(include_url=False, include_input=False, include_context=False)
     ]
-    return " ".join(told[:8])
+    return " ".join(parameters[:8])

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
-from crag.runtime.shares import Shares
+from crag.runtime.limits import Shares
 
 __all__ = ["Sessions"]
 

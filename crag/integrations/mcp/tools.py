@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from mcp_types import Tool, ToolAnnotations
 from pydantic import BaseModel
 
-from crag.integrations.mcp import arguments, results
+from crag.integrations.mcp import schemas
 from crag.integrations.mcp.asking import ask
 from crag.integrations.mcp.documents import add_document, documents
 from crag.integrations.mcp.offer import ServerConfig
 from crag.integrations.mcp.searching import grade, search
 
-Run = Callable[..., Awaitable[tuple[str, results.Result]]]
+Run = Callable[..., Awaitable[tuple[str, schemas.Result]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class Offered:
     title: str
     description: str
     arguments: type[BaseModel]
-    result: type[results.Result]
+    result: type[schemas.Result]
     reads: bool = True
     reaches: bool = False
 
@@ -55,8 +55,8 @@ def offered(offer: ServerConfig) -> Mapping[str, Offered]:
             title="Search the documents",
             description="Finds the passages of the documents nearest to a question, each with its document, page and "
             "similarity. Nothing is graded and nothing answered: to have a question answered, use ask.",
-            arguments=arguments.Search,
-            result=results.Found,
+            arguments=schemas.Search,
+            result=schemas.Found,
         ),
         "ask": Offered(
             run=ask,
@@ -65,8 +65,8 @@ def offered(offer: ServerConfig) -> Mapping[str, Offered]:
             "the grades the run answers (CORRECT), refines and adds to them (AMBIGUOUS), or looks elsewhere "
             "(INCORRECT); every sentence is checked against what it cites. It says so where the documents do not "
             "tell. Takes some seconds; its steps are told as progress, and cancelling the request stops it.",
-            arguments=arguments.Ask,
-            result=results.Asked,
+            arguments=schemas.Ask,
+            result=schemas.Asked,
             reaches=_reaches(offer),
         ),
         "grade": Offered(
@@ -74,16 +74,16 @@ def offered(offer: ServerConfig) -> Mapping[str, Offered]:
             title="Grade texts",
             description="Scores how likely each text answers a question, 0 to 1, calibrated: of texts scored 0.8 about "
             "80 % do. Uses no document.",
-            arguments=arguments.Grade,
-            result=results.Grades,
+            arguments=schemas.Grade,
+            result=schemas.Grades,
             reaches=_reaches(offer),
         ),
         "documents": Offered(
             run=documents,
             title="List the documents",
             description="Lists the documents with their fields, a page at a time; filters by words, tag or fields.",
-            arguments=arguments.Documents,
-            result=results.Listing,
+            arguments=schemas.Documents,
+            result=schemas.Listing,
         ),
     }
     if not offer.read_only:
@@ -92,8 +92,8 @@ def offered(offer: ServerConfig) -> Mapping[str, Offered]:
             title="Add a document",
             description="Adds a document to the library: PDF, Word, PowerPoint, Excel, CSV, HTML, Markdown, text or an "
             "image. It can be searched as soon as this returns. The same content is never there twice.",
-            arguments=arguments.AddFile if offer.files is not None else arguments.AddDocument,
-            result=results.Added,
+            arguments=schemas.AddFile if offer.files is not None else schemas.AddDocument,
+            result=schemas.Added,
             reads=False,
         )
     return found

@@ -17,8 +17,8 @@ import pytest
 from crag.admin.backup.archive import Archive
 from crag.admin.backup.restore import undo_restore
 from crag.core.config import AppConfig
-from crag.storage import swapping
-from crag.storage.data_dir_lock import DataDirLock
+from crag.storage import data_dir
+from crag.storage.data_dir import DataDirLock
 from crag.storage.library import Library
 from crag.storage.private import PrivateLibraries
 from tests.support import local_models
@@ -136,7 +136,7 @@ def test_a_kill_between_any_two_moves_is_finished_by_whoever_comes_next(
         if with_engine is not None:
             with_engine.close()
         else:
-            swapping.finish(other)
+            data_dir.finish(other)
         assert world.stored(str(other)) == new and not (other / "restoring").exists()
         undo_restore(other)
         assert world.stored(str(other)) == old

@@ -21,8 +21,8 @@ from crag.admin.backup.restore import audit_refusals, undo_restore
 from crag.core.config import AppConfig
 from crag.core.errors import CragError, InputError, NotFoundError, StorageError
 from crag.engine import Engine
-from crag.storage.data_dir_lock import DataDirLock, alone
-from crag.storage.schema import VERSION
+from crag.storage.data_dir import DataDirLock, alone
+from crag.storage.tables import VERSION
 from tests.support.backup_world import World
 from tests.support.kills import ROOT
 from tests.support.shell import crag, environment
@@ -259,7 +259,7 @@ def test_who_comes_during_a_restore_is_told_and_a_killed_program_is_forgotten(wo
     world.filled()
     backup = world.backup().file
     with pytest.MonkeyPatch.context() as quick:
-        quick.setattr("crag.storage.data_dir_lock._WAIT", 0.1)
+        quick.setattr("crag.storage.data_dir._WAIT", 0.1)
         with alone(world.config.data):
             with pytest.raises(StorageError, match="being restored into this data folder"):
                 Engine(AppConfig(data=world.config.data))

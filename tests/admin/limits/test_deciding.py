@@ -7,9 +7,9 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from crag.admin import told
-from crag.admin.overrides import check_value
+from crag.admin import quantities
 from crag.admin.quantities import QUANTITIES, Bound, amount_left, decide, over_at, period_of
+from crag.admin.quotas import check_value
 from crag.core.config import AppConfig
 from crag.core.errors import CragError, InputError, QuotaError, RoomError, SettingsError
 
@@ -17,7 +17,7 @@ NOW = datetime(2026, 11, 23, 18, 30, 15, tzinfo=UTC)
 
 
 def bounds(own: tuple[float, float], all: tuple[float, float]) -> tuple[Bound, Bound]:
-    return Bound(whose="workspace", most=own[0], used=own[1]), Bound(whose="server", most=all[0], used=all[1])
+    return Bound(level="workspace", most=own[0], used=own[1]), Bound(level="server", most=all[0], used=all[1])
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def bounds(own: tuple[float, float], all: tuple[float, float]) -> tuple[Bound, B
 )
 def test_the_first_limit_that_is_reached_refuses(own, all, wanted, refused) -> None:
     found = decide(bounds(own, all), wanted)
-    assert (found.whose if found else None) == refused
+    assert (found.level if found else None) == refused
     assert (amount_left(bounds(own, all)) < wanted) == (refused is not None)
 
 
@@ -75,18 +75,18 @@ def test_minutes_hours_and_days_are_over_when_they_are() -> None:
 
 
 def test_what_is_said_names_the_limit_and_when_it_is_free_again() -> None:
-    own = Bound(whose="workspace", most=20, used=20)
-    asked = told.too_many("questions", own, "2026-11-23T18:30", NOW)
+    own = Bound(level="workspace", most=20, used=20)
+    asked = quantities.too_many("questions", own, "2026-11-23T18:30", NOW)
     assert isinstance(asked, QuotaError) and asked.retry_after == 45
     assert asked.message == "This workspace may be asked 20 questions a minute, and was asked as many."
     assert asked.remedy.startswith("Ask again in 45 s;") and "Settings, Limits" in asked.remedy
-    server = Bound(whose="server", most=1, used=1)
-    said = told.too_many("files", server, "2026-11-23T18", NOW)
+    server = Bound(level="server", most=1, used=1)
+    said = quantities.too_many("files", server, "2026-11-23T18", NOW)
     assert said.message == "1 file an hour may be added to all workspaces here together, and no more are left."
     assert "in 30 minutes" in said.remedy
-    large: CragError = told.too_many("upload_mb", own, "2026-11-23T18", NOW, wanted=30)
+    large: CragError = quantities.too_many("upload_mb", own, "2026-11-23T18", NOW, wanted=30)
     assert isinstance(large, RoomError) and "This file has 30 MB; 20 MB an hour" in large.message
-    day = told.day_limit("dollars", Bound(whose="workspace", most=2.5, used=2.5), "2026-11-23", NOW)
+    day = quantities.day_limit("dollars", Bound(level="workspace", most=2.5, used=2.5), "2026-11-23", NOW)
     assert day.message == "This workspace's limit of $2.50 a day is reached." and "in 6 hours" in day.remedy
-    full = told.full("documents", Bound(whose="server", most=10, used=10))
+    full = quantities.full("documents", Bound(level="server", most=10, used=10))
     assert full.message == "All workspaces here together may hold 10 documents, and have 10."

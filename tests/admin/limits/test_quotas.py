@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from crag.admin.daily_budget import DailyBudget, DailyLimits
-from crag.admin.overrides import ChangedError
+from crag.admin.quotas import ChangedError
 from crag.admin.store import Store
-from crag.admin.usage_store import Refused, Reserved, UsageStore, Want
+from crag.admin.usage_store import DailyBudget, DailyLimits, Refused, Reserved, UsageStore, Want
+from crag.core.config import Keys
 from crag.core.errors import DayLimitError, NotFoundError, QuotaError, StorageError
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound
-from crag.core.keys import Keys
 from crag.core.request import RunRequest
 from crag.engine import Engine
 from crag.providers.prices import Price
@@ -112,7 +111,7 @@ def test_prices_that_are_changed_hold_from_the_next_purse_on(engine_with: Make) 
     engine = engine_with(library_dollars_day=100, prices=("dear=0/0/2",))
     for price, sum_ in ((2, 2), (2, 4), (5, 9)):
         engine.reconfigure(engine.config.model_copy(update={"prices": (f"dear=0/0/{price}",)}))
-        with engine.teams.quotas.purse("default") as purse:
+        with engine.teams.quotas.daily_budget("default") as purse:
             purse.take()
             purse.paid(call())
         [used] = [each for each in engine.teams.quotas.standing("default") if each.quantity.name == "dollars"]

@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from crag.admin.actors import Actor
 from crag.admin.audit import AuditLog
-from crag.admin.identity import Identity
 from crag.admin.links import Links
-from crag.admin.people import People, Person
-from crag.admin.roles import Role
+from crag.admin.people import Identity, People, Person
+from crag.admin.roles import Actor, Role
 from crag.admin.store import Store
 from crag.admin.workspaces import Workspaces
 from crag.core.config import AppConfig

@@ -7,7 +7,7 @@ from sqlalchemy import update
 
 from crag.admin.audit import AuditLog, format_setting
 from crag.admin.store import Store
-from crag.admin.tables import audit as table
+from crag.admin.store import audit as table
 
 
 def test_refusals_are_counted_in_place_of_stored_and_people_s_acts_are_all_stored(audit):

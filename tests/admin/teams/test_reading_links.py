@@ -7,9 +7,9 @@ import re
 import pytest
 from sqlalchemy import select, update
 
-from crag.admin.actors import Actor
 from crag.admin.links import LONGEST, MOST, Links
-from crag.admin.tables import links as table
+from crag.admin.roles import Actor
+from crag.admin.store import links as table
 from crag.core.errors import AccessError, InputError
 
 KEY = Actor(name="visitor", holds="p-" + "1" * 40)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from crag.admin.actors import Actor
+from crag.admin.roles import Actor
 from crag.admin.workspaces import own_name
 from crag.core.errors import AccessError, CragError, InputError, NotFoundError
 

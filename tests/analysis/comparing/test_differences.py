@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from crag.analysis.comparing.differences import differences, figures, table
-from crag.analysis.questions.tables import csv_export, json_export
+from crag.analysis.questions.adapters import csv_export, json_export
 from crag.core.settings import Settings
 from crag.core.trace import Round, Search, Trace
 from crag.core.types import (

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from crag.analysis.evaluation.asking import FAILURES_IN_A_ROW
-from crag.analysis.evaluation.evaluate import (
+from crag.analysis.evaluate import (
+    FAILURES_IN_A_ROW,
     Progress,
     add_set,
     evaluate,
@@ -253,7 +253,7 @@ def test_an_evaluation_is_gone_on_with_only_where_everything_is_the_same(engine:
     others = [
         begun_and_left(engine, id, settings=strategy("balanced").settings.changed(k=3)),
         begun_and_left(engine, stored_set(engine, 3)),
-        begun_and_left(engine, id, anew=True),
+        begun_and_left(engine, id, restart=True),
     ]
     assert len({first.evaluation, *(each.evaluation for each in others)}) == 4
 
@@ -280,7 +280,7 @@ def test_a_finished_evaluation_is_told_of_instead_of_repeated_where_that_is_want
     unfinished = begun_and_left(engine, id)
     assert unfinished.evaluation != first[0].evaluation, "else it is asked again"
     assert begun_and_left(engine, id, finished_too=True) == unfinished, "the latest is gone on with"
-    assert begun_and_left(engine, id, finished_too=True, anew=True).evaluation != unfinished.evaluation
+    assert begun_and_left(engine, id, finished_too=True, restart=True).evaluation != unfinished.evaluation
 
 
 # What fails

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from crag.analysis.evaluation.evaluate import add_set, evaluate, evaluations, question_set, rows, spending
+from crag.analysis.evaluate import add_set, evaluate, evaluations, question_set, rows, spending
 from crag.analysis.metrics.results import flat
+from crag.analysis.questions.adapters import csv_export
 from crag.analysis.questions.sets import read_set
-from crag.analysis.questions.tables import csv_export
 from crag.core.trace import Trace
 from crag.core.types import Call
 from crag.engine import Engine

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from crag.analysis.evaluation.evaluate import Evaluation, evaluations, rows
+from crag.analysis.evaluate import Evaluation, evaluations, rows
 from crag.engine import Engine
 from tests.support.evaluation_makers import filled_engine, stored_set
 from tests.support.sizes import sized

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from crag.analysis.gaps.coverage import Gap, found_pages, gaps
-from crag.analysis.gaps.keeping import cited_pages, keep
+from crag.analysis.gaps import Gap, cited_pages, found_pages, gaps, keep
 from crag.analysis.monitoring import figures
 from crag.analysis.monitoring.choice import Choice, behind, choose_runs
 from crag.core.request import RunRequest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crag.analysis.gaps.likeness import alike, groups
+from crag.analysis.gaps import alike, groups
 from tests.support.local_models import parts
 from tests.support.small_library import WordEmbedder
 

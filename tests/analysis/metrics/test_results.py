@@ -21,7 +21,7 @@ from crag.analysis.metrics.results import (
     rows_to_json,
     summed_up,
 )
-from crag.analysis.questions.tables import csv_export
+from crag.analysis.questions.adapters import csv_export
 from crag.core.types import Action
 from tests.support.sizes import sized
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
+from crag.analysis.intervals import mean, quantile, share
 from crag.analysis.monitoring import figures
 from crag.analysis.monitoring.choice import Choice, behind, choose_runs
-from crag.analysis.monitoring.intervals import mean, quantile, share
 from crag.analysis.monitoring.sentences import compose_sentences
 from crag.core.runfacts import DaySpending, RunFacts
 from tests.analysis.monitoring.test_drifting import made

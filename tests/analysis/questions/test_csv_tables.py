@@ -14,8 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crag.analysis.questions.adapters import (
+    NUMBER,
+    csv_export,
+    csv_records,
+    guard_formula,
+    json_export,
+    unguard_formula,
+)
 from crag.analysis.questions.sets import Question, QuestionSet, read_set
-from crag.analysis.questions.tables import NUMBER, csv_export, csv_records, guard_formula, json_export, unguard_formula
 from ui.evaluate.sets_view import questions_table
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from crag.analysis.evaluation.evaluate import _id_of
-from crag.analysis.questions import sets, tables, values
+from crag.analysis.evaluate import _id_of
+from crag.analysis.questions import adapters, sets, values
 from crag.analysis.questions.sets import Question, QuestionSet, read_set
 from crag.analysis.questions.values import MOST_VALUES, json_in, pages_in, texts_in
 from crag.core.errors import InputError
@@ -141,7 +141,7 @@ def test_a_header_of_nothing_but_commas_is_refused() -> None:
 
 
 def test_a_row_of_a_million_cells_is_named_and_the_rest_kept() -> None:
-    found = read_set("set", b"question,answer\nA?,ant\nB?" + b"," * (tables.ROW_CELLS + 1) + b"\nC?,cat\n")
+    found = read_set("set", b"question,answer\nA?,ant\nB?" + b"," * (adapters.ROW_CELLS + 1) + b"\nC?,cat\n")
     assert [each.question for each in found.questions] == ["A?", "C?"]
     assert "far too long" in found.problems[0].what
 
@@ -154,8 +154,8 @@ def test_more_columns_than_a_table_may_have_are_refused_by_number() -> None:
 @pytest.mark.parametrize("header", [b"question\n", b'{"question": "Who?"}\n' * 2])
 def test_line_ends_without_end_are_refused(header: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the limit stands makes no difference, but for how long it takes to come there."""
-    assert values.MOST_ROWS == tables.MOST_ROWS == 2_000_000
-    for module in (values, tables):
+    assert values.MOST_ROWS == adapters.MOST_ROWS == 2_000_000
+    for module in (values, adapters):
         monkeypatch.setattr(module, "MOST_ROWS", sized(values.MOST_ROWS, 50_000))
     with pytest.raises(InputError, match="over 2,000,000 rows" if ALL else "over 50,000 rows"):
         read_set("set", header + b"\n" * SIZE)
@@ -171,13 +171,13 @@ def test_rows_that_leave_a_quote_open_to_the_end_do_not_read_the_file_again_for_
 ) -> None:
     """Each row reads to the end of the file in vain: 1 MB took hours."""
     if not ALL:
-        monkeypatch.setattr(tables, "MOST_WASTED", tables.MOST_WASTED // 16)
+        monkeypatch.setattr(adapters, "MOST_WASTED", adapters.MOST_WASTED // 16)
     with pytest.raises(InputError, match="quotation marks of many rows do not match"):
         read_set("set", b"question,answer\n" + b'",x","\n' * sized(150_000, 10_000))
 
 
 def test_a_long_cell_is_read_and_an_endless_one_named() -> None:
-    long, endless = "word " * 800_000, "x" * tables.ROW_CHARS
+    long, endless = "word " * 800_000, "x" * adapters.ROW_CHARS
     found = read_set("set", f'question,context\nA?,"{long}"\nB?,"{endless}"\nC?,c'.encode())
     assert [each.question for each in found.questions] == ["A?", "C?"]
     assert [each.row for each in found.problems] == [3]

@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from crag.analysis.whatif.entries import Entry, Shared
-from crag.analysis.whatif.outcome_changes import FlipRow, KeptStrips, Missing, Saved, Unknown
-from crag.analysis.whatif.stored_decisions import StoredDecisions
+from crag.analysis.whatif.entries import Entry, FlipRow, KeptStrips, Missing, Saved, Shared, Unknown
+from crag.analysis.whatif.replay_plan import StoredDecisions
 from crag.analysis.whatif.whatif import WhatIf, redecide
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from crag.analysis.whatif.entries import Entry
-from crag.analysis.whatif.outcome_changes import FlipRow, Missing, Unknown
-from crag.analysis.whatif.stored_decisions import StoredDecisions
+from crag.analysis.whatif.entries import Entry, FlipRow, Missing, Unknown
+from crag.analysis.whatif.replay_plan import StoredDecisions
 from crag.analysis.whatif.whatif import WhatIf, redecide
 from crag.core import events as ev
 from crag.core.settings import Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crag.core.types import Grade, Passage
-from crag.evaluation.cached import CachedStripGrader
+from crag.evaluation.grading import CachedStripGrader
 from crag.testing.fakes import ScriptedStripGrader
 from crag.testing.strips_contract import StripGraderContract
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from crag.core.types import Grade, Passage
-from crag.evaluation.fallback import FallbackEvaluator
+from crag.evaluation.grading import GradingService
 from crag.evaluation.llm import LlmEvaluator, Relevance
 from crag.evaluation.local import LocalEvaluator
 from crag.providers.chat import ChatModel, Endpoint
@@ -102,13 +102,13 @@ def test_an_id_names_model_server_and_prompt(server: Server) -> None:
 
 
 class TestFallbackOfTwoThatWork(EvaluatorContract):
-    def make(self) -> FallbackEvaluator:
-        return FallbackEvaluator(LlmEvaluator(FakeChat(obeys)), LocalEvaluator())
+    def make(self) -> GradingService:
+        return GradingService(LlmEvaluator(FakeChat(obeys)), fallback=LocalEvaluator())
 
 
 def test_the_local_evaluator_steps_in_marked_and_it_is_said_once(server: Server) -> None:
     said: list[Grade] = []
-    both = FallbackEvaluator(evaluator(server, "broken"), LocalEvaluator(), said.append)
+    both = GradingService(evaluator(server, "broken"), fallback=LocalEvaluator(), report=said.append)
     grades = {grade.passage_id: grade for grade in both.grade(QUESTION, PASSAGES)}
     assert sorted(grades) == sorted(TEXTS)
     assert all(
@@ -126,7 +126,7 @@ def test_only_what_failed_is_graded_again() -> None:
     def moody(messages: list[tuple[str, str]]) -> str:
         return "no" if "1889" in messages[-1][1] else '{"reason": "r", "score": 0.05}'
 
-    both = FallbackEvaluator(LlmEvaluator(FakeChat(moody)), LocalEvaluator())
+    both = GradingService(LlmEvaluator(FakeChat(moody)), fallback=LocalEvaluator())
     grades = {grade.passage_id: grade for grade in both.grade(QUESTION, PASSAGES)}
     assert grades["tower"].instead_of and not grades["rate"].instead_of and not grades["culture"].instead_of
 

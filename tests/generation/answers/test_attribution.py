@@ -8,7 +8,7 @@ import pytest
 
 from crag.core.settings import Settings
 from crag.core.types import Answer, Grade, Strip, Verification
-from crag.generation.shown import fit_strips
+from crag.generation.citations import fit_strips
 from crag.generation.verification import CitationVerifier, faithfulness
 from crag.testing.fakes import ScriptedEvaluator
 from crag.testing.generator_contract import BRIDGE, KNOWLEDGE, SOURCES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crag.generation.claim_detection import claims
+from crag.generation.verification import claims
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from crag.core.types import Answer, Chunk, Strip, WebPage
 from crag.generation.disagreements import with_disagreements
-from crag.messages.remarks import disagreement_sentence
+from crag.messages.answers import disagreement_sentence
 from tests.support.whole_run import chunk
 
 TITLES = ("Acme Corp, Form 10-K, 2018", "Acme Corp, Form 10-K, 2019")

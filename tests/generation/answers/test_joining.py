@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crag.core.types import FigureCheck, Judgement
-from crag.generation.judgement_merge import join_judgements
+from crag.generation.judges import join_judgements
 
 
 def said(**scores: float | None) -> list[Judgement]:

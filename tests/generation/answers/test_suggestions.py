@@ -8,7 +8,7 @@ import pytest
 from crag.core.types import Chunk
 from crag.generation.suggestions import MAX_QUESTION, proposals
 from crag.testing.fakes import chunk_of
-from crag.text.headings import telling
+from crag.text.sentences import telling
 
 
 def made(text: str, asked: str = "Who won?", *, titled: bool = False, **changes: Any) -> list[str]:

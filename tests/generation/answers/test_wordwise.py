@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crag.generation.overlap_judge import said_in, share_of_words
+from crag.generation.judges import said_in, share_of_words
 
 TEXT = "In 2018, the agency closed 1,577 cases. It did not open an office in Ohio. Rates rose from 5 to 6 percent."
 

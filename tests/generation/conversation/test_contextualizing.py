@@ -6,11 +6,16 @@ from hypothesis import strategies as st
 
 from crag.core import events as ev
 from crag.core.errors import NotFoundError
-from crag.core.exchanges import Exchange
 from crag.core.trace import Trace
-from crag.core.types import Answer
-from crag.generation.conversation.history import ANSWER_CHARS, EXCHANGES, QUESTION_CHARS, leading_to, recent
-from crag.generation.conversation.rules import RuleContextualizer
+from crag.core.types import Answer, Exchange
+from crag.generation.conversation.rules import (
+    ANSWER_CHARS,
+    EXCHANGES,
+    QUESTION_CHARS,
+    RuleContextualizer,
+    leading_to,
+    recent,
+)
 
 NIKE = Exchange(question="What were Nike's revenues in fiscal 2021?", answer="44,538 million", run_id="nike")
 WAUSAU = Exchange(question="Why did the airplane skid off the runway at Wausau?", answer="packed snow", run_id="w")

@@ -3,7 +3,7 @@
 import pytest
 
 from crag.core.errors import ReplyError
-from crag.core.exchanges import Exchange
+from crag.core.types import Exchange
 from crag.generation.conversation.model import MAX_CHARS, LlmContextualizer
 from crag.generation.conversation.rules import RuleContextualizer
 from crag.testing.fakes import FakeChat

@@ -8,7 +8,7 @@ from crag.core.request import RunRequest
 from crag.core.strategies import strategy
 from crag.core.types import Chunk
 from crag.engine import Engine
-from crag.generation.shown import CHARS_A_TOKEN
+from crag.generation.citations import CHARS_A_TOKEN
 from crag.integrations.langchain.context import RULES, context, evidence, sources_of
 from crag.testing.fakes import FixedRetriever, chunk_of
 

@@ -11,7 +11,7 @@ from crag.admin.access import Access
 from crag.core.config import AppConfig
 from crag.engine import Engine
 from crag.integrations.http.app import app
-from crag.integrations.http.limits import Limits
+from crag.integrations.http.serving import Limits
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.http_server import OTHER, TOKEN
 from tests.support.small_library import WordEmbedder, fill, spread

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from crag.integrations.http.limits import Limits
+from crag.integrations.http.serving import Limits
 from tests.support.chat_server import OTHER, ChatServer, chat_server
 
 ASKED = "How long did the agency take for hiring?"

@@ -15,7 +15,7 @@ from openai.types.chat import ChatCompletionMessageParam
 from pydantic import BaseModel, SecretStr
 
 from crag.core.strategies import STRATEGIES
-from crag.integrations.http.limits import Limits
+from crag.integrations.http.serving import Limits
 from tests.support.chat_server import OTHER, TOKEN, ChatServer, chat_server
 
 ASKED = "How long did the agency take for hiring?"

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from crag.core.trace import Trace
-from crag.integrations.http.limits import Limits
+from crag.integrations.http.serving import Limits
 from tests.support import model_server
 from tests.support.chat_server import OTHER, PICTURE, TOKEN, ChatServer, chat_server
 

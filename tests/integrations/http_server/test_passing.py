@@ -13,10 +13,8 @@ from starlette.types import Message
 
 from crag.admin.access import Access, Caller
 from crag.engine import Engine
-from crag.integrations.http.bodies import pieces
-from crag.integrations.http.limits import Limits, Rates, RequestLimit
 from crag.integrations.http.problems import Problem, problem_of
-from crag.integrations.http.serving import Call, ServerState
+from crag.integrations.http.serving import Call, Limits, Rates, RequestLimit, ServerState, pieces
 from crag.runtime.transfer import BodyError, Pace
 
 ONE, TWO = Caller(number=1, workspace="alpha"), Caller(number=2, workspace="beta")

@@ -12,7 +12,7 @@ from crag.admin.access import Access
 from crag.core.errors import StorageError, UnreachableError
 from crag.engine import Engine
 from crag.integrations.http.app import ROUTES, app
-from crag.integrations.http.limits import Limits
+from crag.integrations.http.serving import Limits
 from tests.support.http_server import OTHER, TOKEN
 
 JSON = {"Content-Type": "application/json"}

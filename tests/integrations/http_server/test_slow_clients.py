@@ -17,7 +17,7 @@ from starlette.types import Message
 from crag.admin.access import Access
 from crag.engine import Engine
 from crag.integrations.http.app import app
-from crag.integrations.http.limits import Limits
+from crag.integrations.http.serving import Limits
 from crag.runtime.transfer import Pace
 from tests.support.http_server import OTHER, TOKEN, HttpServer, http_server
 

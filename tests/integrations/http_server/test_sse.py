@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from crag.integrations.http.sse import format_sse, with_heartbeat
+from crag.integrations.http.ask import format_sse, with_heartbeat
 
 
 def test_an_event_is_one_line_of_data_whatever_it_holds() -> None:

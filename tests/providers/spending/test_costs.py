@@ -11,8 +11,7 @@ from crag.core.settings import Settings
 from crag.core.trace import Round, StepRecord, Trace
 from crag.core.types import Answer, Call, RetrievedChunk, Step, Strip
 from crag.generation.llm import LlmGenerator
-from crag.providers.costs import Spent, by_step, cost_sentence, of_day, plain_rag, sum_calls, sum_spent
-from crag.providers.prices import Price
+from crag.providers.prices import Price, Spent, by_step, cost_sentence, of_day, plain_rag, sum_calls, sum_spent
 from crag.testing.fakes import FakeChat, chunk_of
 
 PRICES = {"small": Price(1.0, 2.0), "tavily": Price(call=0.01), "home": Price()}

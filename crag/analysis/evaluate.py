@@ -1,0 +1,381 @@
+"""Question sets asked under a strategy: every result is stored as it comes, and what was broken off goes on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from pydantic import TypeAdapter, ValidationError
+
+import crag
+from crag.analysis.metrics.metrics import ResultRow, measure_run
+from crag.analysis.metrics.results import rows_from_json, rows_to_json
+from crag.analysis.questions.sets import QUESTION_CHARS, Question, QuestionSet
+from crag.core.config import AppConfig, Keys
+from crag.core.errors import CragError, EmptyLibraryError, InputError, QuotaError, StorageError
+from crag.core.events import Event
+from crag.core.makers import Maker
+from crag.core.request import RunRequest
+from crag.core.settings import Settings
+from crag.core.strategies import strategy as strategy_named
+from crag.core.trace import Trace
+from crag.engine import Engine, Workspace
+from crag.messages.wording import about, stored_sentence
+from crag.pipeline.executor import Events
+from crag.pipeline.status import parts_in_words
+from crag.providers.prices import Price, Spent, of_day, sum_spent
+from crag.storage.evaluations import EvaluationRecord
+from crag.storage.library import Library
+
+FAILURES_IN_A_ROW = 5
+"""Questions that fail one after another in the same way before an evaluation stops."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """One event of a running evaluation: the result that has just been stored. `row` None: the start.
+
+    `done` of `total` questions have a result, also those that were asked before it was broken off.
+    """
+
+    evaluation: str
+    strategy: str
+    done: int
+    total: int
+    row: ResultRow | None = None
+
+
+@dataclass(slots=True)
+class EvaluationRun:
+    """One process at work on one evaluation; others may be at work on it too. `questions` by place, from 1."""
+
+    library: Library
+    id: str
+    strategy: str
+    questions: dict[int, Question]
+    ask: Callable[[str, str], Trace]
+    cancel: threading.Event
+
+    def events(self) -> Iterator[Progress]:
+        """The start, then every result as it is stored. Raises CragError as `evaluate` does."""
+        store = self.library.evaluations
+        done = set(store.places(self.id))
+        waiting = [place for place in reversed(self.questions) if place not in done]
+        streak = _Streak()
+        self._finish_if_whole(len(done))
+        yield self._progress(len(done), None)
+        while waiting and not self.cancel.is_set():
+            place = waiting.pop()
+            if not store.has_result(self.id, place):
+                trace = self._trace(place)
+                if trace.cancelled:
+                    return
+                row = self._measured(trace, self.questions[place])
+                if store.save_result(self.id, place, rows_to_json([row])[1:-1]):
+                    self._stop_if_broken(streak, place, trace)
+                    done.add(place)
+                    self._finish_if_whole(len(done))
+                    yield self._progress(len(done), row)
+                    continue
+            # Another process was first: see what is left, and take it in another order than that process does.
+            done = set(store.places(self.id))
+            waiting = [each for each in waiting if each not in done]
+            random.shuffle(waiting)
+            self._finish_if_whole(len(done))
+
+    def _finish_if_whole(self, done: int) -> None:
+        store = self.library.evaluations
+        if done == len(self.questions) == len(store.places(self.id)):
+            store.finish(self.id)
+
+    def _progress(self, done: int, row: ResultRow | None) -> Progress:
+        return Progress(evaluation=self.id, strategy=self.strategy, done=done, total=len(self.questions), row=row)
+
+    def _trace(self, place: int) -> Trace:
+        """The run of a question: the one stored whole before a kill, or a new one."""
+        run_id = f"{self.id}-{place}"
+        for stored in self.library.runs.traces([run_id]):
+            if isinstance(stored, Trace) and stored.finished and not stored.cancelled and not stored.failure:
+                return stored
+        return self.ask(self.questions[place].question, run_id)
+
+    def _measured(self, trace: Trace, question: Question) -> ResultRow:
+        row = measure_run(trace, question)
+        return row if _askable(question) else replace(row, run_id="")  # what is refused leaves no run
+
+    def _stop_if_broken(self, streak: _Streak, place: int, trace: Trace) -> None:
+        """Raises CragError where the latest questions all failed in the same way; they are to be asked again."""
+        if _askable(self.questions[place]):
+            streak.add(place, _failures(trace))
+        if len(streak.places) < FAILURES_IN_A_ROW:
+            return
+        self.library.evaluations.drop_results(self.id, streak.places)
+        message, remedy = next(iter(streak.shared.values()))
+        raise CragError(
+            f"Stopped, because {FAILURES_IN_A_ROW} questions in a row failed in the same way: {message}",
+            f"{remedy} Then evaluate again: what was done before is kept, and it goes on from there.",
+        )
+
+
+_Failures = dict[tuple[str, ...], tuple[str, str]]
+"""Message and remedy by what kind of failure it was."""
+
+
+@dataclass(slots=True)
+class _Streak:
+    """The latest questions that failed alike, and the failures all of them share: words and remedy by kind."""
+
+    places: list[int] = field(default_factory=list)
+    shared: _Failures = field(default_factory=dict)
+
+    def add(self, place: int, failures: _Failures) -> None:
+        both = {kind: said for kind, said in failures.items() if kind in self.shared}
+        if both:
+            self.places, self.shared = [*self.places, place], both
+        else:
+            self.places, self.shared = [place] if failures else [], failures
+
+
+def _failures(trace: Trace) -> _Failures:
+    """What was of no use in a run: its own failure, a search that found no way out, a service that never replied.
+
+    A person's no to a query is none of these.
+    """
+    found: _Failures = {}
+    refused = any(approval.approved is False for approval in trace.approvals)
+    for failure in trace.failures:
+        if failure.fatal or (failure.step == "search" and not trace.searches and not refused):
+            said = about(failure.cause, failure.who)
+            found["failed", said] = (said, failure.remedy)
+        if failure.reason == "limit":  # of the day: what stood in would be measured in place of what was chosen
+            found["limit", failure.cause] = (failure.cause, failure.remedy)
+        if failure.reason == "resting" and failure.step != "search":  # other runs found that it does not reply
+            found["never replied", Maker.of(failure.who).provider] = (about(failure.cause, failure.who), failure.remedy)
+    calls = [call for call in trace.calls if call.step != "search"]
+    for provider in {call.provider for call in calls}:
+        made = [call for call in calls if call.provider == provider]
+        if all(call.error for call in made):
+            found["never replied", provider] = (about(made[-1].error, made[-1].who), "Check the provider in Settings.")
+    return found
+
+
+def _askable(question: Question) -> bool:
+    """Whether the engine takes it; what it does not take says nothing of the services."""
+    return 0 < len(question.question.strip()) <= QUESTION_CHARS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """One strategy with its settings over one set: `done` of its `questions` have a result.
+
+    `parts` says in words what searched, graded and wrote: models and host names, never a key. Times are ISO 8601,
+    UTC; `finished_at` is "" while it is not finished.
+    """
+
+    id: str
+    set_id: str
+    set_name: str
+    strategy: str
+    settings: Settings
+    parts: str
+    questions: int
+    done: int
+    started_at: str
+    finished_at: str
+
+
+# ---- sets ----------------------------------------------------------------------------------------------------------
+
+
+def add_set(library: Library, questions: QuestionSet) -> str:
+    """Store a set; its id. The same questions are stored once, under the latest name. InputError for no question."""
+    if not questions.questions:
+        raise InputError(f"{questions.name} holds no question that can be asked.", "Correct the rows named above.")
+    id = _id_of(questions)
+    content = _SET.dump_json(questions).decode()
+    counts = len(questions.questions), len(questions.problems)
+    library.evaluations.save_set(id, questions.name, questions.kind, *counts, content)
+    return id
+
+
+def _id_of(questions: QuestionSet) -> str:
+    """Made from the questions alone, written as one list in JSON; one at a time, so that no second copy is held."""
+    digest = hashlib.sha256(b"[")
+    for place, each in enumerate(questions.questions):
+        digest.update(b"," if place else b"")
+        digest.update(_QUESTION.dump_json(each))
+    digest.update(b"]")
+    return digest.hexdigest()[:32]
+
+
+def question_set(library: Library, id: str) -> QuestionSet:
+    """Raises NotFoundError, and StorageError for a set of another version that can't be read."""
+    try:
+        return _SET.validate_json(library.evaluations.set_content(id))
+    except ValidationError as error:
+        raise StorageError(
+            "This question set was stored by another version of this program and can't be read.", "Load its file again."
+        ) from error
+
+
+# ---- results -------------------------------------------------------------------------------------------------------
+
+
+def evaluations(library: Library) -> list[Evaluation]:
+    """Newest first."""
+    return [_evaluation(record) for record in library.evaluations.all()]
+
+
+def rows(library: Library, evaluation_id: str) -> tuple[ResultRow, ...]:
+    """What is done of an evaluation, in the set's order. Raises NotFoundError.
+
+    A row's run may have been deleted since. A result of another version that can't be read is a row that says so.
+    """
+    texts = library.evaluations.results(evaluation_id)
+    try:
+        return rows_from_json(f"[{','.join(texts)}]")
+    except ValidationError:
+        return tuple(_row(text) for text in texts)
+
+
+def spending(library: Library, evaluation_id: str, prices: Mapping[str, Price]) -> Spent:
+    """What the outside calls of all its runs took, also of runs deleted since. Raises NotFoundError."""
+    return sum_spent(of_day(sums, prices) for sums in library.evaluations.spending(evaluation_id))
+
+
+def _row(text: str) -> ResultRow:
+    try:
+        return rows_from_json(f"[{text}]")[0]
+    except ValidationError:
+        values = json.loads(text)
+        return ResultRow(
+            question_id=str(values.get("question_id", "")),
+            question=str(values.get("question", "")),
+            strategy=str(values.get("strategy", "")),
+            run_id=str(values.get("run_id", "")),
+            problem="This result was stored by another version of this program and can't be read.",
+        )
+
+
+def _evaluation(record: EvaluationRecord) -> Evaluation:
+    """What this build can't read of its settings, `parts` says."""
+    stored = Settings.stored(json.loads(record.settings))
+    return Evaluation(
+        id=record.id,
+        set_id=record.set_id,
+        set_name=record.set_name,
+        strategy=record.strategy,
+        settings=stored.settings,
+        parts=f"{record.parts} {stored_sentence(stored)}".strip(),
+        questions=record.questions,
+        done=record.done,
+        started_at=record.started_at,
+        finished_at=record.finished_at,
+    )
+
+
+# ---- evaluating ----------------------------------------------------------------------------------------------------
+
+
+def evaluate(
+    engine: Engine,
+    set_id: str,
+    strategy: str,
+    workspace: Workspace = "default",
+    *,
+    settings: Settings | None = None,
+    config: AppConfig | None = None,
+    keys: Keys | None = None,
+    allowed: Callable[[str], bool] | None = None,
+    cancel: threading.Event | None = None,
+    restart: bool = False,
+    finished_too: bool = False,
+) -> Iterator[Progress]:
+    """Ask a set's questions in order, each result stored before it is told of.
+
+    Goes on with the unfinished evaluation of the same set, strategy, settings, parts and documents, unless `restart`;
+    else starts one. With `finished_too`, the latest one that is finished is left as it is: its start is all that is
+    told. A run that was stored whole without its result is measured, not asked again. `cancel` ends it
+    after what is whole: a stopped run is no result. A failed run is one, with its problem; but after
+    FAILURES_IN_A_ROW that fail in the same way it stops with a CragError, and forgets the results of those.
+    Several processes may evaluate the same at once: they share the work, and no question gets two results.
+
+    The rest is as for `Engine.ask`. Raises, before any event, NotFoundError for no such set, SettingsError,
+    EmptyLibraryError, ModelMismatchError, and ProviderError for a service that is chosen and can't be used.
+    """
+    chosen = settings or strategy_named(strategy).settings
+    config, keys, stop = config or engine.config, keys or engine.keys, cancel or threading.Event()
+    library = engine.library(workspace)
+    questions = dict(enumerate(question_set(library, set_id).questions, start=1))
+    if not library.size[1]:
+        raise EmptyLibraryError("The library holds no documents yet.")
+    library.check_model()
+    parts = _parts(engine, library, chosen, config, keys)
+    stored = chosen.model_dump_json()
+    key = hashlib.sha256(
+        json.dumps([crag.__version__, set_id, strategy, stored, parts, _documents(library)]).encode()
+    ).hexdigest()
+
+    def ask(question: str, run_id: str) -> Trace:
+        while True:
+            try:
+                return _fold_run(
+                    engine.ask(
+                        RunRequest(
+                            question,
+                            strategy,
+                            workspace,
+                            settings=chosen,
+                            config=config,
+                            keys=keys,
+                            allowed=allowed,
+                            cancel=stop,
+                            run_id=run_id,
+                        )
+                    )
+                )
+            except QuotaError as error:  # more questions a minute than may be: it has time
+                if stop.wait(error.retry_after):
+                    return Trace(cancelled=True)
+
+    def events() -> Iterator[Progress]:
+        opened = library.evaluations.begin(
+            set_id, strategy, settings=stored, parts=parts, key=key, restart=restart, finished_too=finished_too
+        )
+        yield from EvaluationRun(library, opened.id, strategy, questions, ask, stop).events()
+
+    return events()
+
+
+def _parts(engine: Engine, library: Library, settings: Settings, config: AppConfig, keys: Keys) -> str:
+    wiring = engine.wiring(config, keys, settings)
+    words = parts_in_words(settings, wiring, evaluator=engine.evaluator.id, generator=engine.generator.by)
+    documents = library.documents.count()
+    return f"{documents} document{'' if documents == 1 else 's'}, retrieved with {engine.embedder.id}. {words}"
+
+
+def _documents(library: Library) -> list[str]:
+    """What tells one state of the library from another: its documents' ids, which are made from their content."""
+    return sorted(document.id for document in library.documents.all())
+
+
+_QUESTION: TypeAdapter[Question] = TypeAdapter(Question)
+_SET: TypeAdapter[QuestionSet] = TypeAdapter(QuestionSet)
+
+
+def _fold_run(run: Events) -> Trace:
+    """The whole run. Raises QuotaError where it was not let in."""
+    ended: CragError | None = None
+
+    def events() -> Iterator[Event]:
+        nonlocal ended
+        ended = yield from run
+
+    trace = Trace.from_events(events())
+    if isinstance(ended, QuotaError):
+        raise ended
+    return trace

@@ -1,0 +1,285 @@
+"""Sentences about an answer: its checks, its remarks, what helps where there is none, and where it was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Literal
+
+from crag.core.guidance import About, Suggestion
+from crag.core.trace import Trace
+from crag.core.types import Disagreement, FigureCheck, Judgement, SentenceCheck
+from crag.messages.wording import about, count, format_score
+
+__all__ = [
+    "FAR",
+    "FOUND",
+    "HEADS",
+    "NOTHING_SHOWN",
+    "OWN",
+    "Fault",
+    "about_text",
+    "against_text",
+    "attributed_sentence",
+    "check_sentence",
+    "disagreement_parts",
+    "disagreement_sentence",
+    "fault_of",
+    "figure_sentence",
+    "figures_sentences",
+    "handed_sentence",
+    "headings_text",
+    "lacking_sentence",
+    "objection_sentence",
+    "origin_text",
+    "origin_word",
+    "origins_text",
+    "remarkable",
+    "suggestion_text",
+    "web_text",
+]
+
+Name = Callable[[str], str]
+
+Fault = Literal["", "nothing shown", "no citation", "invented citation", "not checked", "unsupported"]
+"""What is wrong with a sentence of an answer: nothing that it could rest on supports it; it names no source (told of
+runs of earlier builds alone); it cites what is no source; the check came to nothing; what it cites does not support it.
+Empty: nothing, or it claims nothing."""
+
+FOUND = "found afterwards"
+"""Said of a citation that the answer did not make."""
+NOTHING_SHOWN = "nothing shown supports this"
+"""Said of a sentence without a citation that no strip supports which its writer was shown."""
+
+_JUDGES = {"words": "the words", "figures": "the figures", "evaluator": "the local evaluator", "model": "the model"}
+
+
+def fault_of(check: SentenceCheck, known: Collection[int]) -> Fault:
+    """What is wrong with a sentence; `known` are the numbers that stand for a source."""
+    if check.supported or (check.supported is None and not check.note):
+        return ""
+    if check.note == "nothing shown":
+        return "nothing shown"
+    if check.note == "no citation":
+        return "no citation"
+    if any(number not in known for number in check.citations):
+        return "invented citation"
+    return "not checked" if check.supported is None else "unsupported"
+
+
+def check_sentence(check: SentenceCheck, name: Name = str) -> str:
+    """How it was found whether a sentence is supported: a part of a sentence, without its full stop."""
+    if check.note == "invented":
+        return f"{', '.join(f'[{number}]' for number in check.invented)} stands for no cited text"
+    if check.note == "not scored":
+        return f"not scored: {about(check.why, check.who, name)}"
+    if check.note == "scored" and not check.judgements:
+        return f"scored by {name(check.by)}"
+    said = {"scored": "", "nothing shown": NOTHING_SHOWN, "figures": _figures(check)}.get(check.note, check.note)
+    judged = _format_judgements(check.judgements, name) if check.note != "quoted" else ""
+    return "; ".join(filter(None, (f"{FOUND}, {said}".rstrip(", ") if check.attributed else said, judged)))
+
+
+def objection_sentence(check: SentenceCheck, name: Name = str) -> str:
+    """Which judges see it otherwise than it was decided; empty where none does."""
+    objecting = [_format_judge(each, name) for each in check.objecting]
+    if not objecting:
+        return ""
+    says = "says that it is" if len(objecting) == 1 else "say that it is"
+    return f"{_join_names(objecting)} {says} {'not supported' if check.supported else 'supported'}"
+
+
+def attributed_sentence(checks: Sequence[SentenceCheck]) -> str:
+    """How many sentences cited nothing and what came of them; empty where each cites or claims nothing."""
+    found = sum(check.attributed for check in checks)
+    nothing = sum(check.note == "nothing shown" for check in checks)
+    parts = []
+    if found:
+        its = "its source was" if found == 1 else "their sources were"
+        parts.append(f"{count(found, 'sentence')} cited nothing: {its} {FOUND}")
+    if nothing:
+        cites, them = ("cites", "it") if nothing == 1 else ("cite", "them")
+        parts.append(f"{count(nothing, 'sentence')} {cites} nothing, and nothing shown supports {them}")
+    return "; ".join(parts)
+
+
+def _figures(check: SentenceCheck) -> str:
+    missing = [f"“{each.text}”" for each in check.figures if each.state == "missing"]
+    return f"{_join_names(missing)} {'stands' if len(missing) == 1 else 'stand'} in nothing that it cites"
+
+
+def _format_judgements(judgements: Sequence[Judgement], name: Name) -> str:
+    """Who is for it, who is against it, and who could not tell since it failed; the share of words that are there."""
+    sides = {True: "supported, say", False: "not supported, say"}
+    parts = [
+        f"{said} {_join_names([_format_judge(each, name) for each in judgements if each.supported is side])}"
+        for side, said in sides.items()
+        if any(each.supported is side for each in judgements)
+    ]
+    parts += [
+        f"{_join_names([_JUDGES[each.judge]])} could not tell: {about(each.why, each.who, name)}"
+        for each in judgements
+        if each.why
+    ]
+    return "; ".join(parts)
+
+
+def _format_judge(judgement: Judgement, name: Name) -> str:
+    """A judge with its score, as "the local evaluator (0.83)"."""
+    who = name(judgement.by) if judgement.judge == "model" and judgement.by else _JUDGES[judgement.judge]
+    return who if judgement.score is None else f"{who} ({judgement.score:.2f})"
+
+
+def _join_names(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def remarkable(checks: Sequence[SentenceCheck]) -> list[FigureCheck]:
+    """The figures of all sentences that do not simply stand in what is cited, in order."""
+    return [figure for check in checks for figure in check.figures if figure.state != "stands"]
+
+
+def figure_sentence(figure: FigureCheck) -> str:
+    """That a figure stands nowhere, or how it is worked out; empty where it stands. Without the full stop."""
+    if figure.state == "missing":
+        said = f"“{figure.text}”" if figure.kind == "name" else figure.text
+        return f"{said} does not stand in the source"
+    return f"computed: {figure.how} = {figure.text}" if figure.state == "computed" else ""
+
+
+def figures_sentences(checks: Sequence[SentenceCheck]) -> list[str]:
+    """What is remarked of each figure, each once."""
+    return list(dict.fromkeys(figure_sentence(figure) for figure in remarkable(checks)))
+
+
+def disagreement_sentence(disagreement: Disagreement) -> str:
+    """That sources disagree, each value with its citation, and which is newer, where all say how old they are."""
+    return "".join(f" [{part}]" if isinstance(part, int) else part for part in disagreement_parts(disagreement))
+
+
+def disagreement_parts(disagreement: Disagreement) -> list[str | int]:
+    """The same in parts: words, and the numbers of citations."""
+    values = disagreement.values
+    parts: list[str | int] = [f"The sources disagree on “{disagreement.subject}”: "]
+    for place, each in enumerate(values):
+        before = "" if not place else " and " if place == len(values) - 1 else ", "
+        parts += [f"{before}{each.value}", each.citation]
+    return [*parts, ".", *_newest(disagreement)]
+
+
+def _newest(disagreement: Disagreement) -> list[str | int]:
+    """Which value is of the newest source. Dates are compared as far as all of them are known."""
+    exact = min((len(each.dated) for each in disagreement.values), default=0)
+    known = sorted({each.dated[:exact] for each in disagreement.values})
+    if not exact or len(known) < 2:
+        return []
+    newest = [each for each in disagreement.values if each.dated[:exact] == known[-1]]
+    return [*(each.citation for each in newest), f" {'is' if len(newest) == 1 else 'are'} newer ({newest[0].dated})."]
+
+
+HEADS: dict[Literal["suggestions", "near", "about", "web"], str] = {
+    "suggestions": "Your documents do answer",
+    "near": "What came nearest",
+    "about": "What was searched",
+    "web": "The web",
+}
+"""What stands above each part."""
+
+
+def about_text(about: About) -> str:
+    """How many documents were searched, and some of their titles."""
+    if not about.titles:
+        return f"{count(about.documents, 'document')}."
+    among = "" if len(about.titles) == about.documents else ", among them"
+    return f"{count(about.documents, 'document')}{among}: {'; '.join(about.titles)}."
+
+
+def headings_text(about: About) -> str:
+    """The commonest headings; empty where none tells anything."""
+    return f"Headings in them: {' · '.join(about.headings)}" if about.headings else ""
+
+
+def against_text(score: float | None, upper: float, lower: float) -> str:
+    """A passage's score against the thresholds."""
+    if score is None:
+        return "not graded"
+    scored = f"scored {format_score(score, upper, lower)}"
+    if score < lower:
+        return f"{scored}, below the lower threshold of {lower:.2f}"
+    if score < upper:
+        return f"{scored}, below the upper threshold of {upper:.2f}"
+    return f"{scored}, at or above the upper threshold of {upper:.2f}"
+
+
+def suggestion_text(suggestion: Suggestion) -> str:
+    """Why a question is suggested: where its answer stands, and how sure that is."""
+    what = {"sentence": "a sentence", "row": "a row of a table", "section": "the section of that heading"}
+    place = f"on {suggestion.where}" if suggestion.where.startswith("page ") else f"in {suggestion.where}"
+    return f"{what[suggestion.made_of]} {place} of {suggestion.source} answers it, scored {suggestion.score:.2f}"
+
+
+def web_text(trace: Trace, *, on: bool) -> str:
+    """What became of the web, or how it comes in; the query stands beside it. `on`: whether a provider is on."""
+    if trace.searches:
+        return "It was searched, and nothing found there answers. The query was:"
+    if not on:
+        return "Web search is off. Choose a provider in Settings, or with --web. The query would be:"
+    if any(approval.approved is False for approval in trace.approvals):
+        return "It was not searched, because you did not approve the query:"
+    if any(failure.step == "search" for failure in trace.failures):
+        return "The search failed. It can be tried again, with the query:"
+    return "It was not searched. The query would be:"
+
+
+FAR = "which can't be searched again from here"
+"""Of another store than the library."""
+
+OWN = ("", "app")
+"""How the runs of the app came in, and those that earlier builds stored: nothing is said of them."""
+
+_ORIGINS = {
+    "agent": ("agent", "through an agent", "the agent that asked"),
+    "mcp": ("MCP", "through MCP", "the program that asked through MCP"),
+    "http": ("HTTP", "through HTTP", "the program that asked through HTTP"),
+    "cli": ("command line", "from the command line", "whoever asked"),
+    "python": ("Python", "from Python", "the program that asked"),
+}
+"""Of each way: a word, a part of a sentence, and who it was that asked."""
+_QUOTES = str.maketrans("“”", '""')
+"""In a name: they would end it where it does not end."""
+_UNKNOWN = ("another program", "through another program", "the program that asked")
+
+
+def origin_word(via: str) -> str:
+    """How a run came in, in a word or two; empty for the app's own."""
+    return "" if via in OWN else _ORIGINS.get(via, _UNKNOWN)[0]
+
+
+def origin_text(via: str, client: str = "") -> str:
+    """The same as a part of a sentence, with what the program calls itself: "through MCP (calls itself “notes”)"."""
+    if via in OWN:
+        return ""
+    said = _ORIGINS.get(via, _UNKNOWN)[1]
+    return f"{said} (calls itself “{client.translate(_QUOTES)}”)" if client else said
+
+
+def origins_text(vias: Iterable[str]) -> str:
+    """The ways in which several runs came in, each once: "through an agent and from Python". Nothing of the app's."""
+    said = list(dict.fromkeys(filter(None, map(origin_text, vias))))
+    return " and ".join(filter(None, (", ".join(said[:-1]), *said[-1:])))
+
+
+def handed_sentence(trace: Trace) -> str:
+    """That the evidence of a run was handed to who asked, for its own answer; empty of any other run."""
+    if not trace.handed_over:
+        return ""
+    who = _ORIGINS.get(trace.via, _UNKNOWN)[2]
+    if not trace.kept():
+        return f"Nothing found was good enough to be handed to {who}, which writes the answer itself."
+    return f"The evidence was handed to {who}, which writes the answer itself."
+
+
+def lacking_sentence(trace: Trace) -> str:
+    """What can't be had from here of a run that searched another store; empty of one that searched the library."""
+    if not trace.elsewhere:
+        return ""
+    return f"This run searched another store than the library, {FAR}."
