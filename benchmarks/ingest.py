@@ -39,7 +39,7 @@ def ours(files: list[Path], embedding: str = "multilingual") -> dict[str, Any]:
     from crag.core.config import AppConfig
     from crag.core.ingesting import DocumentAdded, DocumentFailed
     from crag.models.embedders import EMBEDDERS
-    from crag.pipeline.indexing import index_files
+    from crag.pipeline.indexing import Indexer
     from crag.runtime.fair_queue import FairQueue
     from crag.storage.library import Library
 
@@ -50,7 +50,13 @@ def ours(files: list[Path], embedding: str = "multilingual") -> dict[str, Any]:
         model.embed(["The model is loaded by its first text."])
         began = time.perf_counter()
         given = [(path.name, path.read_bytes) for path in files]
-        for event in index_files(given, library, model, AppConfig(), threading.Event(), FairQueue(2)):
+        for event in Indexer(
+            library=library,
+            embedder=model,
+            config=AppConfig(),
+            readers=FairQueue(2),
+            cancel=threading.Event(),
+        ).index(given):
             if isinstance(event, DocumentFailed):
                 raise SystemExit(f"{event.name} failed: {event.message}")
             if isinstance(event, DocumentAdded):

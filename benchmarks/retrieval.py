@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from crag.core.config import AppConfig
 from crag.core.errors import DocumentError
 from crag.core.protocols import Embedder, QuestionEmbedder
+from crag.core.request import SearchQuery
 from crag.core.types import Chunk, Document
 from crag.index.chunk_index import ChunkIndex, Contents
 from crag.ingest.chunking import CHUNKING_ID, chunk_document
@@ -271,11 +272,11 @@ def measure(
 
     def of(library: Library, mode: Any) -> Callable[[Question], list[Place]]:
         return lambda question: [
-            (found.chunk.source, found.chunk.page) for found in library.search(question.text, 10, mode=mode)
+            (found.chunk.source, found.chunk.page) for found in library.find(SearchQuery(question.text, 10, mode=mode))
         ]
 
     def rrf(question: Question) -> list[Place]:
-        lists = [whole.search(question.text, DEPTH, mode=mode) for mode in ("dense", "bm25")]
+        lists = [whole.find(SearchQuery(question.text, DEPTH, mode=mode)) for mode in ("dense", "bm25")]
         chunks = {found.chunk.id: found.chunk for ranking in lists for found in ranking}
         fused = fuse([[found.chunk.id for found in ranking] for ranking in lists])
         return [(chunks[id].source, chunks[id].page) for id in fused]

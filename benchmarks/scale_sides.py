@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from benchmarks.earlier_search import EarlierSearch
 from benchmarks.scale_chunks import MadeDocument
+from crag.core.request import SearchQuery
 from crag.core.types import Chunk, Document
 from crag.index.chunk_index import ChunkIndex, Contents, Numbers
 from crag.storage.library import Library
@@ -224,7 +225,7 @@ class OfLibrary:
 
     def nearest(self, asked: Asked) -> Numbers:
         self._embedder.vector = asked.vector
-        return _numbers(self._library.search(asked.text, SHOWN, mode="dense"))
+        return _numbers(self._library.find(SearchQuery(asked.text, SHOWN, mode="dense")))
 
     def close(self) -> None:
         self._library.close()

@@ -29,7 +29,7 @@ from crag.pipeline.admission import refuse_filter, storable
 from crag.pipeline.build import Local, grader
 from crag.pipeline.executor import Events, RunExecutor
 from crag.pipeline.guarded import guard_evaluator
-from crag.pipeline.indexing import index_files
+from crag.pipeline.indexing import Indexer
 from crag.pipeline.libraries import OpenLibraries
 from crag.pipeline.pages import Pages
 from crag.pipeline.resolve import ProviderPlan, resolve_providers
@@ -200,14 +200,22 @@ class Engine:
         confidence: float = 1.0,
         cancel: threading.Event | None = None,
     ) -> Iterator[IngestEvent]:
-        """Adds files in order, each (name, function that returns its bytes). See `crag.pipeline.indexing.index_files`.
+        """Adds files in order, each (name, function that returns its bytes). See `crag.pipeline.indexing.Indexer`.
 
         `confidence` says how far what these files say is trusted, 0..1: strategies may leave out what is below
         theirs (`Settings.min_confidence`). Raises InputError outside that range.
         """
         library, stop = self.library(workspace), cancel or threading.Event()
         intake = self.teams.quotas.intake(workspace, library)
-        yield from index_files(files, library, self.embedder, self.config, stop, self.readers, confidence, intake)
+        yield from Indexer(
+            library=library,
+            embedder=self.embedder,
+            config=self.config,
+            readers=self.readers,
+            cancel=stop,
+            confidence=confidence,
+            intake=intake,
+        ).index(files)
 
     def ask(self, request: RunRequest | str) -> Events:
         """One run, event by event: RunStarted first, RunFinished last, every failure an event between.

@@ -21,9 +21,8 @@ from crag.core.events import Event
 from crag.core.makers import Maker
 from crag.core.request import RunRequest
 from crag.core.settings import Settings
-from crag.core.strategies import strategy as strategy_named
 from crag.core.trace import Trace
-from crag.engine import Engine, Workspace
+from crag.engine import Engine
 from crag.messages.wording import about, stored_sentence
 from crag.pipeline.executor import Events
 from crag.pipeline.status import parts_in_words
@@ -282,18 +281,7 @@ def _evaluation(record: EvaluationRecord) -> Evaluation:
 
 
 def evaluate(
-    engine: Engine,
-    set_id: str,
-    strategy: str,
-    workspace: Workspace = "default",
-    *,
-    settings: Settings | None = None,
-    config: AppConfig | None = None,
-    keys: Keys | None = None,
-    allowed: Callable[[str], bool] | None = None,
-    cancel: threading.Event | None = None,
-    restart: bool = False,
-    finished_too: bool = False,
+    engine: Engine, set_id: str, request: RunRequest, *, restart: bool = False, finished_too: bool = False
 ) -> Iterator[Progress]:
     """Ask a set's questions in order, each result stored before it is told of.
 
@@ -304,49 +292,37 @@ def evaluate(
     FAILURES_IN_A_ROW that fail in the same way it stops with a CragError, and forgets the results of those.
     Several processes may evaluate the same at once: they share the work, and no question gets two results.
 
-    The rest is as for `Engine.ask`. Raises, before any event, NotFoundError for no such set, SettingsError,
-    EmptyLibraryError, ModelMismatchError, and ProviderError for a service that is chosen and can't be used.
+    `request` says how each question is asked; its own question and run id are replaced. Raises, before any event,
+    NotFoundError for no such set, SettingsError, EmptyLibraryError, ModelMismatchError, and ProviderError for a
+    service that is chosen and can't be used.
     """
-    chosen = settings or strategy_named(strategy).settings
-    config, keys, stop = config or engine.config, keys or engine.keys, cancel or threading.Event()
-    library = engine.library(workspace)
+    stop = request.cancel or threading.Event()
+    config, keys = request.config or engine.config, request.keys or engine.keys
+    asked = replace(request, settings=request.effective_settings, config=config, keys=keys, cancel=stop)
+    library = engine.library(request.workspace)
     questions = dict(enumerate(question_set(library, set_id).questions, start=1))
     if not library.size[1]:
         raise EmptyLibraryError("The library holds no documents yet.")
     library.check_model()
-    parts = _parts(engine, library, chosen, config, keys)
-    stored = chosen.model_dump_json()
+    parts = _parts(engine, library, request.effective_settings, config, keys)
+    stored = request.effective_settings.model_dump_json()
     key = hashlib.sha256(
-        json.dumps([crag.__version__, set_id, strategy, stored, parts, _documents(library)]).encode()
+        json.dumps([crag.__version__, set_id, request.strategy, stored, parts, _documents(library)]).encode()
     ).hexdigest()
 
     def ask(question: str, run_id: str) -> Trace:
         while True:
             try:
-                return _fold_run(
-                    engine.ask(
-                        RunRequest(
-                            question,
-                            strategy,
-                            workspace,
-                            settings=chosen,
-                            config=config,
-                            keys=keys,
-                            allowed=allowed,
-                            cancel=stop,
-                            run_id=run_id,
-                        )
-                    )
-                )
+                return _fold_run(engine.ask(replace(asked, question=question, run_id=run_id)))
             except QuotaError as error:  # more questions a minute than may be: it has time
                 if stop.wait(error.retry_after):
                     return Trace(cancelled=True)
 
     def events() -> Iterator[Progress]:
         opened = library.evaluations.begin(
-            set_id, strategy, settings=stored, parts=parts, key=key, restart=restart, finished_too=finished_too
+            set_id, request.strategy, settings=stored, parts=parts, key=key, restart=restart, finished_too=finished_too
         )
-        yield from EvaluationRun(library, opened.id, strategy, questions, ask, stop).events()
+        yield from EvaluationRun(library, opened.id, request.strategy, questions, ask, stop).events()
 
     return events()
 

@@ -9,11 +9,11 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crag.core.config import AppConfig
 from crag.core.errors import InputError, NotFoundError
 from crag.core.metadata import KEPT_CONFIDENCE, KEPT_SOURCE, Value, days_in
 from crag.core.protocols import Embedder, QuestionEmbedder
@@ -23,9 +23,11 @@ from crag.ingest.chunking import chunk_document
 from crag.ingest.identity import content_id, record_of, safe_name
 from crag.ingest.reader import read_document
 from crag.messages.wording import count
-from crag.runtime.fair_queue import FairQueue
 from crag.storage.library import Library
 from crag.storage.runs import RunSummary
+
+if TYPE_CHECKING:
+    from crag.engine import Engine
 
 LIKE = 0.7
 """Questions whose vectors' cosine is at least this are alike; how that was found: docs/decisions/keeping.md."""
@@ -230,9 +232,7 @@ def keep(
     page: WebPage,
     question: str,
     library: Library,
-    embedder: Embedder,
-    config: AppConfig,
-    readers: FairQueue,
+    engine: Engine,
     *,
     confidence: float = KEPT_CONFIDENCE,
     cancel: threading.Event | None = None,
@@ -240,7 +240,7 @@ def keep(
     """Add a page as a document, unverified, with the question that it served; once: what is there stays as it is.
 
     It is read as plain text whatever its text looks like, in the reader's child process, and waits for its turn among
-    `readers`, as any file does. Raises InputError for a confidence outside 0..1, DocumentError, RoomError,
+    the engine's readers, as any file does. Raises InputError for a confidence outside 0..1, DocumentError, RoomError,
     ModelMismatchError, CancelledError.
     """
     if not 0 <= confidence <= 1:
@@ -250,22 +250,21 @@ def keep(
     began, data = time.perf_counter(), _bytes(page)
     identity, name = content_id(data), safe_name(_PARTS.sub(" – ", page.title) or page.url)
     stop = cancel or threading.Event()
-    with readers.taken(stop):
-        parsed = read_document(data, name, config, media="text", cancel=stop)
+    with engine.readers.taken(stop):
+        parsed = read_document(data, name, engine.config, media="text", cancel=stop)
     parsed = replace(parsed, title=_plain(page.title) or name)
     chunks = chunk_document(parsed, identity, name)
-    vectors = embedder.embed([chunk.indexed_text for chunk in chunks])
+    vectors = engine.embedder.embed([chunk.indexed_text for chunk in chunks])
     record = record_of(
         parsed,
         chunks,
         id=identity,
         name=name,
         size=len(data),
-        model=embedder.id,
-        began=began,
-        confidence=confidence,
+        model=engine.embedder.id,
     )
-    document = replace(record, url=page.url)
+    seconds = round(time.perf_counter() - began, 3)
+    document = replace(record, url=page.url, seconds=seconds, confidence=confidence)
     library.documents.add(document, data, chunks, vectors, _describe_page(page, question))
     library.refresh_index()
     return KeptPage(page=page, document=document, already=False)

@@ -25,6 +25,7 @@ from crag.cli.options import (
 from crag.cli.options import settings as chosen_settings
 from crag.cli.output import Output, plain
 from crag.core.errors import PROGRAM, CancelledError, EmptyLibraryError, InputError, SettingsError
+from crag.core.request import RunRequest
 from crag.providers.prices import table as price_table
 
 if TYPE_CHECKING:
@@ -76,10 +77,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
         done = []
         for name in strategies:
             events = evaluate(
-                *(engine, set_id, name, place),
-                settings=settings[name],
-                allowed=output.approved,
-                cancel=cancel,
+                engine,
+                set_id,
+                RunRequest("", name, place, settings=settings[name], allowed=output.approved, cancel=cancel),
                 restart=options.restart,
                 finished_too=True,
             )

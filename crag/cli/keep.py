@@ -47,7 +47,10 @@ def run(options: argparse.Namespace, output: Output) -> int:
         for page in found.values():
             try:
                 kept = keep(
-                    *(page, trace.meant, library, engine.embedder, engine.config, engine.readers),
+                    page,
+                    trace.meant,
+                    library,
+                    engine,
                     confidence=options.confidence,
                     cancel=cancel,
                 )

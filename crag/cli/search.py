@@ -7,6 +7,7 @@ import argparse
 from crag.cli.options import add_library, add_scope, add_settings, add_strategy, existing, narrowed_to, opened, settings
 from crag.cli.output import Output, plain
 from crag.core.errors import PROGRAM, EmptyLibraryError, QuestionError
+from crag.core.request import SearchQuery
 from crag.export.records import hit_record
 from crag.messages.wording import recognised_text
 
@@ -38,13 +39,15 @@ def run(options: argparse.Namespace, output: Output) -> int:
         if library.documents.count() == 0:
             raise EmptyLibraryError("There is no document to search.", f"Add one: {PROGRAM} index FILE.pdf")
         chosen = narrowed_to(options, chosen, engine)
-        found = library.search(
-            question,
-            chosen.k,
-            mode=options.mode,
-            where=chosen.where,
-            min_confidence=chosen.min_confidence,
-            half_life_days=chosen.half_life_days,
+        found = library.find(
+            SearchQuery(
+                question,
+                chosen.k,
+                mode=options.mode,
+                where=chosen.where,
+                min_confidence=chosen.min_confidence,
+                half_life_days=chosen.half_life_days,
+            )
         )
     for hit in found:
         if output.json:

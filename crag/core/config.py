@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +17,7 @@ from crag.core.errors import CragError, SettingsError
 from crag.core.fields import days_of, first_problem, origins_of, setting
 from crag.core.limit_settings import LimitSettings
 
-__all__ = ["AppConfig", "Keys", "ProviderSettings", "ServingSettings", "StorageSettings"]
+__all__ = ["AppConfig", "Keys", "ProviderSettings", "ServingSettings", "StorageSettings", "find_unknown_variables"]
 
 
 class Keys:
@@ -341,6 +344,30 @@ class ServingSettings(BaseModel):
 
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9_]*_base_url")
+_OTHER_VARIABLES = {
+    *("CRAG_TOKENS", "CRAG_TOKENS_FILE", "CRAG_METRICS_TOKEN", "CRAG_METRICS_TOKEN_FILE", "CRAG_MILVUS_TOKEN"),
+    *("CRAG_LLM_KEY", "CRAG_RERANK_KEY", "CRAG_TAVILY_KEY", "CRAG_BRAVE_KEY", "CRAG_CHILD", "CRAG_SHARED"),
+    *("CRAG_IMAGE", "CRAG_PORT", "CRAG_MEMORY", "CRAG_CPUS", "CRAG_CHECK_INSIDE"),
+}
+"""Variables that other parts of the program, its deployment and its tests read."""
+_FOREIGN = re.compile(r"CRAG_[A-Z0-9_]+_(?:BASE_URL|KEY)|CRAG_(?:BENCH|SOAK|TEST)_[A-Z0-9_]+")
+"""Addresses and keys of providers, which other packages may bring, and the variables of benchmarks and tests."""
+
+_log = logging.getLogger(__name__)
+
+
+def find_unknown_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Each CRAG_… variable that nothing reads, with the nearest name that is read; empty where none is near."""
+    known = {f"CRAG_{name.upper()}" for name in AppConfig.model_fields} | _OTHER_VARIABLES
+    found = [each for each in environment if each.startswith("CRAG_") and each not in known]
+    unknown = sorted(each for each in found if not _FOREIGN.fullmatch(each))
+    return {each: next(iter(get_close_matches(each, known, 1, 0.8)), "") for each in unknown}
+
+
+@cache
+def _warn_of(name: str, nearest: str) -> None:
+    """Once a process, and never with its value: it may be a secret."""
+    _log.warning("Nothing reads the environment variable %s.%s", name, f" Did you mean {nearest}?" if nearest else "")
 
 
 class AppConfig(ServingSettings, LimitSettings, ProviderSettings, StorageSettings):
@@ -390,8 +417,14 @@ class AppConfig(ServingSettings, LimitSettings, ProviderSettings, StorageSetting
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None, **given: Any) -> AppConfig:
-        """Given values first, then CRAG_* variables, then defaults. Raises SettingsError naming the variable."""
+        """Given values first, then CRAG_* variables, then defaults. Raises SettingsError naming the variable.
+
+        A CRAG_… variable of the process that nothing reads is named in the log, once, with the nearest name.
+        """
         source = os.environ if environment is None else environment
+        if environment is None:
+            for name, nearest in find_unknown_variables(source).items():
+                _warn_of(name, nearest)
         given_by = {
             each.removeprefix("CRAG_").lower(): each for each in source if re.fullmatch(r"CRAG_[A-Z0-9_]+", each)
         }

@@ -1,4 +1,4 @@
-"""What one run is asked: the question, and all that changes how it is answered."""
+"""Requests as values: a question to the engine, and a query to a library."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from crag.core.config import AppConfig, Keys
 from crag.core.protocols import Retriever
@@ -13,7 +14,7 @@ from crag.core.settings import Settings
 from crag.core.strategies import strategy
 from crag.core.types import Exchange, OutputMode
 
-__all__ = ["RunRequest"]
+__all__ = ["RunRequest", "SearchQuery"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +55,20 @@ class RunRequest:
     def effective_settings(self) -> Settings:
         """The settings of the run. Raises SettingsError for a strategy that does not exist."""
         return self.settings or strategy(self.strategy).settings
+
+
+@dataclass(frozen=True, slots=True)
+class SearchQuery:
+    """One query to a library, and which documents it is about.
+
+    At most `k` chunks are found. `mode` "bm25" finds only chunks that share a word with `text`. Only documents that
+    meet the filter `where` are searched (`crag.core.filters.where`), and of these none below `min_confidence` (0..1),
+    unless all are. With `half_life_days` above 0, a document's similarity halves every so many days since it was added.
+    """
+
+    text: str
+    k: int = 10
+    mode: Literal["hybrid", "dense", "bm25"] = "hybrid"
+    where: str = ""
+    min_confidence: float = 0.0
+    half_life_days: float = 0.0

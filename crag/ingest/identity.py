@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import time
 import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -49,13 +48,8 @@ def record_of(
     name: str,
     size: int,
     model: str,
-    began: float,
-    confidence: float,
 ) -> Document:
-    """The record of a document that was read, chunked and embedded by now.
-
-    `size`: bytes of its file. `model`: the embedder's id. `began`: when its reading did, by `time.perf_counter`.
-    """
+    """The record of a document that was read, chunked and embedded; `size` in bytes, `model` the embedder's id."""
     return Document(
         id=id,
         name=name,
@@ -65,9 +59,7 @@ def record_of(
         chunks=len(chunks),
         added_at=datetime.now(UTC).isoformat(timespec="seconds"),
         model=model,
-        seconds=round(time.perf_counter() - began, 3),
         warnings=parsed.warnings,
-        confidence=confidence,
         kind=parsed.kind,
         published=parsed.published,
     )

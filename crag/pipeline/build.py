@@ -19,7 +19,7 @@ from crag.core.protocols import (
     StripGrader,
     WebSearch,
 )
-from crag.core.request import RunRequest
+from crag.core.request import RunRequest, SearchQuery
 from crag.core.settings import Settings
 from crag.core.types import Grade, RetrievedChunk, Step
 from crag.evaluation.grading import CachedStripGrader, GradingService
@@ -81,16 +81,19 @@ class Local:
 class _Scoped:
     """One way to search a library, with a run's filters."""
 
-    find: Callable[..., list[RetrievedChunk]]
+    find: Callable[[SearchQuery], list[RetrievedChunk]]
     settings: Settings
 
     def search(self, query: str, k: int) -> list[RetrievedChunk]:
+        settings = self.settings
         return self.find(
-            query,
-            k,
-            where=self.settings.where,
-            min_confidence=self.settings.min_confidence,
-            half_life_days=self.settings.half_life_days,
+            SearchQuery(
+                query,
+                k,
+                where=settings.where,
+                min_confidence=settings.min_confidence,
+                half_life_days=settings.half_life_days,
+            )
         )
 
 
@@ -146,7 +149,7 @@ def build_pipeline(
     allowed = (request.allowed or _refused) if config.ask_before_web else None
     hours = float(config.web_cache_hours)
     retriever: Retriever = FallbackRetriever(
-        _Scoped(library.search, settings), _Scoped(library.search_records, settings), outlet
+        _Scoped(library.find, settings), _Scoped(library.find_in_records, settings), outlet
     )
     if request.retriever is not None:
         retriever = _Given(GuardedRetriever(request.retriever), library.documents)

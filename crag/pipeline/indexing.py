@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -111,93 +111,143 @@ class _Again:
     id: str
 
 
-def index_files(
-    files: Iterable[tuple[str, Load]],
-    library: Library,
-    embedder: Embedder,
-    config: AppConfig,
-    cancel: threading.Event,
-    readers: FairQueue,
-    confidence: float = 1.0,
-    intake: Intake | None = None,
-) -> Iterator[IngestEvent]:
-    """Adds each (name, bytes when asked for) to the library, in order, with `confidence` (0..1) in what it says.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Indexer:
+    """Adds files to a library.
 
-    What `intake` does not let in is a DocumentFailed that says why. A file waits for its turn among `readers`, with all
-    others that are read at the same time.
-    A file that can't be read or stored is a DocumentFailed, and the next one goes on. Stop ends all: the files
-    added by then stay, and each other one is a DocumentFailed that says it was stopped. Raises InputError for a
-    confidence outside that range.
+    `readers` is the queue of files that are read, of all libraries. `confidence` (0..1) says how far the files are
+    trusted. What `intake` does not let in is a DocumentFailed that says why. `cancel` ends all: the files added by
+    then stay.
     """
-    if not 0 <= confidence <= 1:
-        raise InputError(f"A confidence of {confidence:g} is not between 0 and 1.", "Give one from 0 to 1.")
-    pending = iter(files)
-    window: list[_Reading | _Again | Ended] = []
-    started: set[str] = set()
-    with ThreadPoolExecutor(max_workers=AHEAD, thread_name_prefix="crag-read") as pool:
+
+    library: Library
+    embedder: Embedder
+    config: AppConfig
+    readers: FairQueue
+    cancel: threading.Event
+    confidence: float = 1.0
+    intake: Intake | None = None
+
+    def index(self, files: Iterable[tuple[str, Load]]) -> Iterator[IngestEvent]:
+        """Add each (name, function that returns its bytes), in order.
+
+        A file that can't be read or stored, or that comes after Stop, is a DocumentFailed. Raises InputError for a
+        confidence outside 0..1.
+        """
+        if not 0 <= self.confidence <= 1:
+            raise InputError(f"A confidence of {self.confidence:g} is not between 0 and 1.", "Give one from 0 to 1.")
+        pending = iter(files)
+        window: list[_Reading | _Again | Ended] = []
+        started: set[str] = set()
+        with ThreadPoolExecutor(max_workers=AHEAD, thread_name_prefix="crag-read") as pool:
+            try:
+                while True:
+                    while len(window) < AHEAD and (given := next(pending, None)) is not None:
+                        window.append(self._begin(*given, pool, started))
+                        del given  # it holds the file
+                    if not window:
+                        self.library.refresh_index()
+                        return
+                    current = window.pop(0)
+                    if isinstance(current, _Reading):
+                        yield from self._finish(current)
+                    elif isinstance(current, _Again):
+                        yield _report_duplicate(current, self.library)
+                    else:
+                        yield current
+            except BaseException:
+                self.cancel.set()  # nobody follows any more (Ctrl-C, or the generator was closed)
+                raise
+            finally:
+                if self.intake is not None:
+                    self.intake.end()
+
+    def _begin(self, name: str, load: Load, pool: ThreadPoolExecutor, started: set[str]) -> _Reading | _Again | Ended:
+        """Starts reading a file, unless it is here already or can't be had at all."""
+        label = safe_name(name)
         try:
-            while True:
-                while len(window) < AHEAD and (given := next(pending, None)) is not None:
-                    window.append(_begin(*given, library, config, cancel, pool, readers, started, intake))
-                    del given  # it holds the file
-                if not window:
-                    library.refresh_index()
-                    return
-                current = window.pop(0)
-                if isinstance(current, _Reading):
-                    yield from _finish(current, library, embedder, cancel, confidence, intake)
-                elif isinstance(current, _Again):
-                    yield _report_duplicate(current, library)
-                else:
-                    yield current
-        except BaseException:
-            cancel.set()  # nobody follows any more (Ctrl-C, or the generator was closed): the readers end at once
-            raise
-        finally:
-            if intake is not None:
-                intake.end()
+            got = load()
+            if not isinstance(got, bytes | Original):
+                return got
+            original = Original(data=got) if isinstance(got, bytes) else got
+            identity = content_id(original.data)
+            known = _find_stored(self.library, identity)
+        except CragError as error:
+            return DocumentFailed(name=label, message=error.message, remedy=error.remedy)
+        except OSError as error:
+            reason = error.strerror or "unreadable"
+            return DocumentFailed(
+                name=label, message=f"{label} can't be opened: {reason}.", remedy="Check the path and its permissions."
+            )
+        if known is not None:
+            return DuplicateFound(name=label, document=known)
+        if identity in started:
+            return _Again(name=label, id=identity)
+        try:
+            if self.intake is not None:
+                self.intake.begin(len(original.data))
+        except CragError as error:
+            return original.failed(label, error)
+        started.add(identity)
+        reading = _Reading(name=label, original=original, id=identity)
+        reading.result = pool.submit(self._read, reading)
+        return reading
 
+    def _read(self, reading: _Reading) -> tuple[ParsedDocument, list[Chunk]]:
+        def waits(before: int) -> None:
+            reading.progress.put(ReadingQueued(name=reading.name, before=before))
 
-def _begin(
-    name: str,
-    load: Load,
-    library: Library,
-    config: AppConfig,
-    cancel: threading.Event,
-    pool: ThreadPoolExecutor,
-    readers: FairQueue,
-    started: set[str],
-    intake: Intake | None,
-) -> _Reading | _Again | Ended:
-    """Starts reading a file, unless it is here already or can't be had at all."""
-    label = safe_name(name)
-    try:
-        got = load()
-        if not isinstance(got, bytes | Original):
-            return got
-        original = Original(data=got) if isinstance(got, bytes) else got
-        identity = content_id(original.data)
-        known = _find_stored(library, identity)
-    except CragError as error:
-        return DocumentFailed(name=label, message=error.message, remedy=error.remedy)
-    except OSError as error:
-        reason = error.strerror or "unreadable"
-        return DocumentFailed(
-            name=label, message=f"{label} can't be opened: {reason}.", remedy="Check the path and its permissions."
+        def on_page(page: int, pages: int) -> None:
+            reading.progress.put(ReadingPage(name=reading.name, page=page, pages=pages))
+
+        def on_recognising(page: int, pages: int, seconds: float) -> None:
+            reading.progress.put(RecognisingPage(name=reading.name, page=page, pages=pages, seconds_left=seconds))
+
+        read = partial(
+            read_document, config=self.config, on_page=on_page, on_recognising=on_recognising, cancel=self.cancel
         )
-    if known is not None:
-        return DuplicateFound(name=label, document=known)
-    if identity in started:
-        return _Again(name=label, id=identity)
-    try:
-        if intake is not None:
-            intake.begin(len(original.data))
-    except CragError as error:
-        return original.failed(label, error)
-    started.add(identity)
-    reading = _Reading(name=label, original=original, id=identity)
-    reading.result = pool.submit(_read, reading, config, cancel, readers)
-    return reading
+        try:
+            with self.readers.taken(self.cancel, waits):
+                parsed = reading.original.read(reading.name, read)
+            return parsed, chunk_document(parsed, reading.id, reading.name)
+        finally:
+            reading.progress.put(None)
+
+    def _finish(self, reading: _Reading) -> Iterator[IngestEvent]:
+        """Follows the reading, then embeds and stores."""
+        assert reading.result is not None
+        while (progress := reading.progress.get()) is not None:
+            yield progress
+        try:
+            parsed, chunks = reading.result.result()
+            if (settled := reading.original.settled(parsed)) is not None:
+                reading.original.data = b""
+                yield settled
+                return
+            if self.intake is not None:
+                self.intake.fits(int(reading.original.new), len(chunks))
+            vectors: list[np.ndarray] = []
+            for first in range(0, len(chunks), EMBED_BATCH):
+                if self.cancel.is_set():
+                    raise CancelledError(f"{reading.name} was stopped before it was added.")
+                yield Embedding(name=reading.name, done=first, total=len(chunks))
+                batch = chunks[first : first + EMBED_BATCH]
+                vectors.append(self.embedder.embed([chunk.indexed_text for chunk in batch]))
+            yield Embedding(name=reading.name, done=len(chunks), total=len(chunks))
+            size = len(reading.original.data)
+            document = replace(
+                record_of(parsed, chunks, id=reading.id, name=reading.name, size=size, model=self.embedder.id),
+                seconds=round(time.perf_counter() - reading.began, 3),
+                confidence=self.confidence,
+            )
+            matrix = np.concatenate(vectors) if vectors else np.zeros((0, self.embedder.dimension), np.float32)
+            ended = reading.original.stored(self.library, document, parsed, chunks, matrix)
+            if self.intake is not None:
+                self.intake.stored(int(reading.original.new), len(chunks))
+        except CragError as error:
+            ended = reading.original.failed(reading.name, error)
+        reading.original.data = b""
+        yield ended
 
 
 def _find_stored(library: Library, identity: str) -> Document | None:
@@ -221,72 +271,3 @@ def _report_duplicate(again: _Again, library: Library) -> DuplicateFound | Docum
         message=f"{again.name} holds the same bytes as a file before it that was not added.",
         remedy="See what is said of that file.",
     )
-
-
-def _read(
-    reading: _Reading, config: AppConfig, cancel: threading.Event, readers: FairQueue
-) -> tuple[ParsedDocument, list[Chunk]]:
-    def waits(before: int) -> None:
-        reading.progress.put(ReadingQueued(name=reading.name, before=before))
-
-    def on_page(page: int, pages: int) -> None:
-        reading.progress.put(ReadingPage(name=reading.name, page=page, pages=pages))
-
-    def on_recognising(page: int, pages: int, seconds: float) -> None:
-        reading.progress.put(RecognisingPage(name=reading.name, page=page, pages=pages, seconds_left=seconds))
-
-    read = partial(read_document, config=config, on_page=on_page, on_recognising=on_recognising, cancel=cancel)
-    try:
-        with readers.taken(cancel, waits):
-            parsed = reading.original.read(reading.name, read)
-        return parsed, chunk_document(parsed, reading.id, reading.name)
-    finally:
-        reading.progress.put(None)
-
-
-def _finish(
-    reading: _Reading,
-    library: Library,
-    embedder: Embedder,
-    cancel: threading.Event,
-    confidence: float,
-    intake: Intake | None,
-) -> Iterator[IngestEvent]:
-    """Follows the reading, then embeds and stores."""
-    assert reading.result is not None
-    while (progress := reading.progress.get()) is not None:
-        yield progress
-    try:
-        parsed, chunks = reading.result.result()
-        if (settled := reading.original.settled(parsed)) is not None:
-            reading.original.data = b""
-            yield settled
-            return
-        if intake is not None:
-            intake.fits(int(reading.original.new), len(chunks))
-        vectors: list[np.ndarray] = []
-        for first in range(0, len(chunks), EMBED_BATCH):
-            if cancel.is_set():
-                raise CancelledError(f"{reading.name} was stopped before it was added.")
-            yield Embedding(name=reading.name, done=first, total=len(chunks))
-            batch = chunks[first : first + EMBED_BATCH]
-            vectors.append(embedder.embed([chunk.indexed_text for chunk in batch]))
-        yield Embedding(name=reading.name, done=len(chunks), total=len(chunks))
-        document = record_of(
-            parsed,
-            chunks,
-            id=reading.id,
-            name=reading.name,
-            size=len(reading.original.data),
-            model=embedder.id,
-            began=reading.began,
-            confidence=confidence,
-        )
-        matrix = np.concatenate(vectors) if vectors else np.zeros((0, embedder.dimension), np.float32)
-        ended = reading.original.stored(library, document, parsed, chunks, matrix)
-        if intake is not None:
-            intake.stored(int(reading.original.new), len(chunks))
-    except CragError as error:
-        ended = reading.original.failed(reading.name, error)
-    reading.original.data = b""
-    yield ended

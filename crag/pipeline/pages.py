@@ -32,7 +32,7 @@ from crag.core.protocols import Embedder
 from crag.core.types import Chunk, Document
 from crag.ingest.identity import content_id
 from crag.ingest.media import media_of
-from crag.pipeline.indexing import Ended, Load, Original, Read, index_files
+from crag.pipeline.indexing import Ended, Indexer, Load, Original, Read
 from crag.runtime.fair_queue import FairQueue
 from crag.storage.library import Library
 from crag.web.download import Download, Downloads, page_address, page_name
@@ -145,8 +145,16 @@ class Pages:
         confidence: float = 1.0,
         intake: Intake | None = None,
     ) -> Iterator[IngestEvent]:
-        config, embedder = self._config(), self._embedder()
-        yield from index_files(files, library, embedder, config, stop, self._readers, confidence, intake)
+        indexer = Indexer(
+            library=library,
+            embedder=self._embedder(),
+            config=self._config(),
+            readers=self._readers,
+            cancel=stop,
+            confidence=confidence,
+            intake=intake,
+        )
+        yield from indexer.index(files)
 
     def _downloads(self) -> Downloads:
         config = self._config()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -15,9 +16,9 @@ from numpy.typing import NDArray
 from crag.core.errors import CancelledError, EmptyLibraryError, InputError, QuestionError
 from crag.core.guidance import About
 from crag.core.protocols import Embedder, QuestionEmbedder
+from crag.core.request import SearchQuery
 from crag.core.types import RetrievedChunk
 from crag.index.embedded import EmbeddedIndex
-from crag.retrieval.ranking import Mode
 from crag.storage import store
 from crag.storage.database import Database
 from crag.storage.documents import Documents
@@ -124,58 +125,30 @@ class Library:
 
     # Search
 
-    def search(
-        self,
-        query: str,
-        k: int,
-        *,
-        mode: Mode = "hybrid",
-        where: str = "",
-        min_confidence: float = 0.0,
-        half_life_days: float = 0.0,
-    ) -> list[RetrievedChunk]:
-        """At most `k` chunks, best first, ranks from 1.
+    def search(self, query: str, k: int) -> list[RetrievedChunk]:
+        """At most `k` chunks of all documents, best first. Raises as `find`."""
+        return self.find(SearchQuery(query, k))
 
-        Only documents that meet the filter `where` are searched (`crag.core.filters.where`), and of these not the ones
-        whose
-        confidence is below `min_confidence`, unless all are. With `half_life_days`, a document's similarity halves
-        every so many days since it was added. `mode` "bm25" returns only chunks that share a word with the query.
+    def find(self, query: SearchQuery) -> list[RetrievedChunk]:
+        """The chunks of a query, best first, ranks from 1.
+
         Raises EmptyLibraryError, ModelMismatchError, QuestionError, FilterError, and IndexUnavailableError, where
-        `search_records` still serves.
+        `find_in_records` still serves.
         """
-        vector = self._asked(query, k)
+        vector = self._asked(query.text, query.k)
         with self._database.read() as connection:
             store.check_model(connection, self._embedder)
-            return self._search.through_index(
-                connection,
-                query,
-                vector,
-                k,
-                mode=mode,
-                where=where,
-                min_confidence=min_confidence,
-                half_life_days=half_life_days,
-            )
+            return self._search.through_index(connection, query, vector)
 
-    def search_records(
-        self, query: str, k: int, *, where: str = "", min_confidence: float = 0.0, half_life_days: float = 0.0
-    ) -> list[RetrievedChunk]:
+    def find_in_records(self, query: SearchQuery) -> list[RetrievedChunk]:
         """The same without the index, for when it fails: of the chunks that share words with the query, the best.
 
-        Reads every text. Raises as `search` does, but for the index.
+        Reads every text. Raises as `find` does, but for the index.
         """
-        vector = self._asked(query, k)
+        vector = self._asked(query.text, query.k)
         with self._database.read() as connection:
             store.check_model(connection, self._embedder)
-            return self._search.through_records(
-                connection,
-                query,
-                vector,
-                k,
-                where=where,
-                min_confidence=min_confidence,
-                half_life_days=half_life_days,
-            )
+            return self._search.through_records(connection, replace(query, mode="hybrid"), vector)
 
     def about(self, *, where: str = "", min_confidence: float = 0.0) -> About:
         """What the documents are about that a search with these filters would use. Raises FilterError."""

@@ -12,9 +12,10 @@ import numpy as np
 from sqlalchemy import Connection, and_, or_, select
 
 from crag.core.guidance import About
+from crag.core.request import SearchQuery
 from crag.core.types import RetrievedChunk
 from crag.index.chunk_index import Candidates, ChunkIndex, Numbers, Scores, Vectors
-from crag.retrieval.ranking import Mode, join_candidates, rank
+from crag.retrieval.ranking import join_candidates, rank
 from crag.retrieval.terms import search_terms
 from crag.storage import feed, store
 from crag.storage.accounts import line_items
@@ -79,56 +80,32 @@ class Search:
         self._catalog: Catalog | None = None
         self._lock = threading.Lock()
 
-    def through_index(
-        self,
-        connection: Connection,
-        query: str,
-        vector: Vectors,
-        k: int,
-        *,
-        mode: Mode,
-        where: str,
-        min_confidence: float,
-        half_life_days: float,
-    ) -> list[RetrievedChunk]:
-        """At most `k` chunks, best first. Raises IndexUnavailableError, FilterError."""
+    def through_index(self, connection: Connection, query: SearchQuery, vector: Vectors) -> list[RetrievedChunk]:
+        """The chunks of a query, best first. Raises IndexUnavailableError, FilterError."""
         catalog = self._catalog_of(connection)
-        groups = [] if mode == "dense" else _groups(query, mode)
-        allowed = catalog.allowed(where, min_confidence)
-        named = catalog.cards.scores(query) if mode == "hybrid" else None
+        groups = [] if query.mode == "dense" else _groups(query)
+        allowed = catalog.allowed(query.where, query.min_confidence)
+        named = catalog.cards.scores(query.text) if query.mode == "hybrid" else None
         outstanding = catalog.outstanding(named, allowed) if named is not None else np.zeros(0, np.int64)
 
         def found(index: ChunkIndex) -> Candidates:
-            candidates = index.top(vector, groups, max(CANDIDATES, k), allowed)
+            candidates = index.top(vector, groups, max(CANDIDATES, query.k), allowed)
             if len(outstanding) and len(outstanding) < len(catalog.numbers):
-                candidates = join_candidates(candidates, index.top(vector, groups, max(_OF_NAMED, k), outstanding))
+                named_ones = index.top(vector, groups, max(_OF_NAMED, query.k), outstanding)
+                candidates = join_candidates(candidates, named_ones)
             return candidates
 
         candidates = self._upkeep.use(feed.contents(connection), catalog.generation, found)
-        return _rank(connection, candidates, vector, k, catalog, mode, named, half_life_days)
+        return _rank(connection, query, vector, catalog, candidates, named)
 
-    def through_records(
-        self,
-        connection: Connection,
-        query: str,
-        vector: Vectors,
-        k: int,
-        *,
-        where: str,
-        min_confidence: float,
-        half_life_days: float,
-    ) -> list[RetrievedChunk]:
-        """At most `k` chunks, best first, among those of the records that share words with the query.
-
-        Raises FilterError.
-        """
+    def through_records(self, connection: Connection, query: SearchQuery, vector: Vectors) -> list[RetrievedChunk]:
+        """The same among the chunks of the records that share words with the query. Raises FilterError."""
         catalog = self._catalog_of(connection)
-        words = list(dict.fromkeys(word for group in _groups(query, "hybrid") for word in group))
-        numbers, lexical = feed.with_words(
-            connection, words, max(CANDIDATES, k), catalog.allowed(where, min_confidence)
-        )
+        words = list(dict.fromkeys(word for group in _groups(query) for word in group))
+        allowed = catalog.allowed(query.where, query.min_confidence)
+        numbers, lexical = feed.with_words(connection, words, max(CANDIDATES, query.k), allowed)
         candidates = Candidates(numbers, np.full(len(numbers), np.nan, np.float32), lexical)
-        return _rank(connection, candidates, vector, k, catalog, "hybrid", catalog.cards.scores(query), half_life_days)
+        return _rank(connection, query, vector, catalog, candidates, catalog.cards.scores(query.text))
 
     def about(self, connection: Connection, where: str, min_confidence: float) -> About:
         """What the documents are about that a search with these filters would use. Raises FilterError."""
@@ -159,29 +136,27 @@ class Search:
             return read
 
 
-def _groups(query: str, mode: Mode) -> list[Sequence[str]]:
+def _groups(query: SearchQuery) -> list[Sequence[str]]:
     """The words to look for: the question's, and those of the line items of accounts that it asks for."""
-    groups = [search_terms(query)]
-    if mode == "hybrid" and (items := line_items(query)):
+    groups = [search_terms(query.text)]
+    if query.mode == "hybrid" and (items := line_items(query.text)):
         groups.append(search_terms(items))
     return [group for group in groups if group]
 
 
 def _rank(
     connection: Connection,
-    candidates: Candidates,
+    query: SearchQuery,
     vector: Vectors,
-    k: int,
     catalog: Catalog,
-    mode: Mode,
+    candidates: Candidates,
     named: Scores | None,
-    half_life_days: float,
 ) -> list[RetrievedChunk]:
     """The best of the candidates that the records still have; `named` says how far the question names each document."""
     rows = feed.rows(connection, candidates, vector)
     places = np.searchsorted(catalog.numbers, rows.documents)
-    decay = catalog.decay(half_life_days, datetime.now(UTC))[places] if half_life_days > 0 else None
-    order, score = rank(rows, k, mode=mode, named=None if named is None else named[places], decay=decay)
+    decay = catalog.decay(query.half_life_days, datetime.now(UTC))[places] if query.half_life_days > 0 else None
+    order, score = rank(rows, query.k, mode=query.mode, named=None if named is None else named[places], decay=decay)
     chunks = store.chunks_numbered(connection, rows.numbers[order])
     return [
         RetrievedChunk(

@@ -56,7 +56,7 @@ def planted(data, monkeypatch):
     assert missed.action == Action.INCORRECT
     library = engine.library(workspace)
     set_id = add_set(library, QuestionSet(name=f"set {WORD}", questions=(Question(id="1", question=question),)))
-    list(evaluate(engine, set_id, "balanced", workspace))
+    list(evaluate(engine, set_id, RunRequest("", "balanced", workspace)))
     job = program().jobs.start("upload", f"{WORD}.txt", lambda cancel, emit: cancel.wait(60), workspace=workspace)
     yield Planted(
         key=key,

@@ -80,7 +80,7 @@ def runs(tmp_path_factory) -> tuple[Path, list[str]]:
     row |= {"id": HOSTILE[0], "question": f"When was the harbour built? {ALL}"}
     rows = json.dumps([row])
     set_id = add_set(library, read_set(f"set {HOSTILE[0]}.json", rows.encode()))
-    for _ in evaluate(engine, set_id, "plain-rag"):
+    for _ in evaluate(engine, set_id, RunRequest("", "plain-rag")):
         pass
     asked += [run for run in library.runs.ids() if run not in asked]
     for place, name in enumerate(FORMULAS):

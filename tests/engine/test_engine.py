@@ -21,7 +21,7 @@ from crag.core.errors import (
     SettingsError,
 )
 from crag.core.events import events_from_jsonl, events_to_jsonl
-from crag.core.request import RunRequest
+from crag.core.request import RunRequest, SearchQuery
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
@@ -168,7 +168,7 @@ def test_files_of_little_confidence_are_left_out_where_the_strategy_says_so(engi
     assert added.kind == "document_added" and added.document.confidence == 0.5
     fill(engine)
     assert "sample.pdf" in {found.chunk.source for found in engine.library().search(QUESTION, 10)}
-    sources = {found.chunk.source for found in engine.library().search(QUESTION, 10, min_confidence=0.7)}
+    sources = {found.chunk.source for found in engine.library().find(SearchQuery(QUESTION, 10, min_confidence=0.7))}
     assert sources == {"report.pdf"}
 
 

@@ -13,7 +13,7 @@ import pytest
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import EmptyLibraryError, FilterError, InputError, NotFoundError
-from crag.core.request import RunRequest
+from crag.core.request import RunRequest, SearchQuery
 from crag.core.trace import Trace
 from crag.core.types import Document, Grade, WebPage
 from crag.engine import Engine
@@ -154,8 +154,8 @@ def searched(engine: Engine, own: Tenant, other: Tenant, chance: random.Random) 
     query = f"{other.word} {chance.choice(['harbour', 'ledger', f'own {other.document}', other.name])}"
     mode = chance.choice(["hybrid", "dense", "bm25"])
     try:
-        found = library.search(query, 20, mode=mode)
-        found += library.search_records(query, 20)
+        found = library.find(SearchQuery(query, 20, mode=mode))
+        found += library.find_in_records(SearchQuery(query, 20))
     except EmptyLibraryError:
         return
     ours = {chunk.id for each in library.documents.all() for chunk in library.documents.chunks(each.id)}
@@ -163,7 +163,7 @@ def searched(engine: Engine, own: Tenant, other: Tenant, chance: random.Random) 
     assert not any(other.word in each.chunk.text for each in found)
     for where in (f'name = "{other.word}"', f'name = "x" or name = "own{own.word}" or workspace = "{other.name}"'):
         with pytest.raises(FilterError):
-            library.search(query, 20, where=where)
+            library.find(SearchQuery(query, 20, where=where))
 
 
 def names_like(tenant: Tenant) -> list[str]:

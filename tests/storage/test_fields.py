@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from crag.core.errors import FilterError, InputError, NotFoundError
+from crag.core.request import SearchQuery
 from crag.core.types import Document
 from crag.storage.library import Library
 
@@ -26,7 +27,7 @@ def three(library: Library, fill: Fill) -> dict[str, str]:
 
 
 def sources(library: Library, **limits: object) -> set[str]:
-    return {each.chunk.source.removesuffix(".pdf") for each in library.search("copper part", 50, **limits)}  # type: ignore[arg-type]
+    return {each.chunk.source.removesuffix(".pdf") for each in library.find(SearchQuery("copper part", 50, **limits))}  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +46,9 @@ def test_only_documents_that_meet_the_filter_are_searched(
     library: Library, three: dict[str, str], where: str, met: set[str]
 ) -> None:
     assert sources(library, where=where) == met
-    assert {each.chunk.source for each in library.search_records("part", 50, where=where)} == {f"{x}.pdf" for x in met}
+    assert {each.chunk.source for each in library.find_in_records(SearchQuery("part", 50, where=where))} == {
+        f"{x}.pdf" for x in met
+    }
 
 
 def test_a_field_is_in_force_for_the_next_search(library: Library, three: dict[str, str]) -> None:
@@ -79,7 +82,7 @@ def test_a_confidence_that_a_person_gives_counts(library: Library, three: dict[s
 )
 def test_a_filter_that_is_wrong_says_how(library: Library, three: dict[str, str], where: str, said: str) -> None:
     with pytest.raises(FilterError, match=said) as raised:
-        library.search("copper", 5, where=where)
+        library.find(SearchQuery("copper", 5, where=where))
     assert raised.value.remedy
     assert library.size == (3, 12)
 

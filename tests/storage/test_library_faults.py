@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from crag.core.errors import IndexUnavailableError, StorageError
+from crag.core.request import SearchQuery
 from crag.core.types import Document
 from crag.index.chunk_index import ChunkIndex, Contents
 from crag.storage.library import Library
@@ -162,7 +163,7 @@ def test_an_index_that_cannot_be_believed_is_made_anew(
     library: Library, fill: Fill, embedder: HashEmbedder, tmp_path: Path, harm: str
 ) -> None:
     fill(library, "alpha", 30)
-    expected = [found.chunk.id for found in library.search("alpha copper", 8, mode="dense")]
+    expected = [found.chunk.id for found in library.find(SearchQuery("alpha copper", 8, mode="dense"))]
     library.close()
     index = library.folder / "index"
     files = [path for path in index.rglob("*") if path.is_file()]
@@ -182,7 +183,7 @@ def test_an_index_that_cannot_be_believed_is_made_anew(
             fill(reopened, "beta", 5)
             reopened.documents.delete(fill(reopened, "gamma", 5).id)
     with Library.open(library.folder, embedder) as reopened:
-        found = [each.chunk.id for each in reopened.search("alpha copper", 8, mode="dense")]
+        found = [each.chunk.id for each in reopened.find(SearchQuery("alpha copper", 8, mode="dense"))]
         assert set(found) & set(expected) if harm == "stale" else found == expected
         assert not reopened.verify()
 
@@ -196,4 +197,4 @@ def test_a_folder_in_which_no_index_can_be_made_does_not_matter(library: Library
     (library.folder / "index").write_text("a file stands where the folder should be")
     with pytest.raises(IndexUnavailableError, match="can't be written"):
         library.search("alpha", 3)
-    assert {found.chunk.document_id for found in library.search_records("alpha", 3)} == {document.id}
+    assert {found.chunk.document_id for found in library.find_in_records(SearchQuery("alpha", 3))} == {document.id}

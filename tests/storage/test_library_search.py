@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from crag.core.request import SearchQuery
 from crag.core.types import Document
 from crag.retrieval.terms import asked_terms, question_terms, search_terms
 from crag.storage.library import Library
@@ -40,7 +41,7 @@ MODES = ("hybrid", "dense", "bm25")
 def test_any_text_is_a_safe_query(library: Library, fill: Fill, query: str) -> None:
     fill(library, "alpha", 12)
     for mode in MODES:
-        found = library.search(query, 5, mode=mode)  # type: ignore[arg-type]
+        found = library.find(SearchQuery(query, 5, mode=mode))  # type: ignore[arg-type]
         assert len(found) <= 5
         if "copper" in query and mode != "dense":  # hashed words are too coarse to rank by
             assert any("copper" in each.chunk.text for each in found)
@@ -53,13 +54,13 @@ def test_no_text_breaks_search(library: Library, fill: Fill, query: str) -> None
     if library.size[0] == 0:
         fill(library, "alpha", 6)
     for mode in MODES:
-        library.search(query, 3, mode=mode)  # type: ignore[arg-type]
+        library.find(SearchQuery(query, 3, mode=mode))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_ranks_count_from_one_and_similarity_never_rises(library: Library, fill: Fill, mode: str) -> None:
     fill(library, "alpha", 30)
-    found = library.search("copper willow orbit", 12, mode=mode)  # type: ignore[arg-type]
+    found = library.find(SearchQuery("copper willow orbit", 12, mode=mode))  # type: ignore[arg-type]
     assert [each.rank for each in found] == list(range(1, len(found) + 1))
     similarities = [each.similarity for each in found]
     assert similarities == sorted(similarities, reverse=True)
@@ -74,7 +75,7 @@ def test_dense_is_the_cosine_of_the_vectors(library: Library, fill: Fill, embedd
         chunk.id: float(embedder.embed([chunk.indexed_text])[0] @ embedder.embed([query])[0])
         for chunk in library.documents.chunks(document.id)
     }
-    found = library.search(query, 20, mode="dense")
+    found = library.find(SearchQuery(query, 20, mode="dense"))
     assert {each.chunk.id: each.similarity for each in found} == pytest.approx(expected, abs=1e-5)
 
 
@@ -83,9 +84,11 @@ def test_bm25_finds_words_in_other_forms_and_in_the_context(library: Library, em
         "notes", texts=["The ferries were delayed.", "Nothing here."], title="Harbour rules"
     )
     library.documents.add(document, data, chunks, embedder.embed([chunk.indexed_text for chunk in chunks]))
-    assert [each.chunk.text for each in library.search("delay of a ferry", 5, mode="bm25")] == [chunks[0].text]
-    assert len(library.search("harbour", 5, mode="bm25")) == 2
-    assert library.search("zeppelin", 5, mode="bm25") == []
+    assert [each.chunk.text for each in library.find(SearchQuery("delay of a ferry", 5, mode="bm25"))] == [
+        chunks[0].text
+    ]
+    assert len(library.find(SearchQuery("harbour", 5, mode="bm25"))) == 2
+    assert library.find(SearchQuery("zeppelin", 5, mode="bm25")) == []
 
 
 def test_the_document_that_the_question_names_comes_first(library: Library, embedder: HashEmbedder) -> None:
@@ -117,7 +120,7 @@ def test_pages_take_turns_in_the_default_search(library: Library, embedder: Hash
     library.documents.add(document, data, chunks, embedder.embed(texts))
 
     def pages(mode: str) -> list[int]:
-        return [each.chunk.page for each in library.search(query, 6, mode=mode)]  # type: ignore[arg-type]
+        return [each.chunk.page for each in library.find(SearchQuery(query, 6, mode=mode))]  # type: ignore[arg-type]
 
     assert pages("dense")[:2] == [1, 1]
     assert len(set(pages("hybrid")[:2])) == 2
@@ -127,10 +130,10 @@ def test_pages_take_turns_in_the_default_search(library: Library, embedder: Hash
 def test_documents_of_little_confidence_are_left_out_unless_all_are(library: Library, fill: Fill) -> None:
     sure = fill(library, "alpha", 4, confidence=0.9)
     fill(library, "beta", 4, confidence=0.4)
-    found = library.search("beta copper", 8, min_confidence=0.7)
+    found = library.find(SearchQuery("beta copper", 8, min_confidence=0.7))
     assert {each.chunk.document_id for each in found} == {sure.id}
     assert len(found) == 4
-    assert len(library.search("beta copper", 8, min_confidence=0.95)) == 8
+    assert len(library.find(SearchQuery("beta copper", 8, min_confidence=0.95))) == 8
     assert len(library.search("beta copper", 8)) == 8
 
 
@@ -140,9 +143,11 @@ def test_a_documents_similarity_halves_every_half_life(library: Library, fill: F
     new = fill(library, "beta", 1, added_at=now.isoformat())
     decayed = {
         each.chunk.document_id: each.similarity
-        for each in library.search("copper harbour", 2, mode="dense", half_life_days=10)
+        for each in library.find(SearchQuery("copper harbour", 2, mode="dense", half_life_days=10))
     }
-    plain = {each.chunk.document_id: each.similarity for each in library.search("copper harbour", 2, mode="dense")}
+    plain = {
+        each.chunk.document_id: each.similarity for each in library.find(SearchQuery("copper harbour", 2, mode="dense"))
+    }
     assert decayed[old.id] == pytest.approx(plain[old.id] / 4, rel=1e-3)
     assert decayed[new.id] == pytest.approx(plain[new.id], rel=1e-3)
 
@@ -172,9 +177,9 @@ def test_an_embedder_that_reads_questions_apart_is_asked_as_such(
     fill(library, "alpha", 12)
     library.close()
     with open_library("library", HashEmbedder()) as plain, open_library("library", Asked()) as apart:
-        wanted = [found.chunk.id for found in plain.search("willow", 3, mode="dense")]
-        assert [found.chunk.id for found in plain.search("copper", 3, mode="dense")] != wanted
-        assert [found.chunk.id for found in apart.search("copper", 3, mode="dense")] == wanted
+        wanted = [found.chunk.id for found in plain.find(SearchQuery("willow", 3, mode="dense"))]
+        assert [found.chunk.id for found in plain.find(SearchQuery("copper", 3, mode="dense"))] != wanted
+        assert [found.chunk.id for found in apart.find(SearchQuery("copper", 3, mode="dense"))] == wanted
 
 
 def test_a_question_of_a_figure_finds_the_lines_it_is_made_of(library: Library) -> None:
@@ -183,4 +188,4 @@ def test_a_question_of_a_figure_finds_the_lines_it_is_made_of(library: Library) 
     chunks[7] = replace(chunks[7], text=f"{chunks[7].text} {lines}")
     library.documents.add(document, data, chunks, np.tile(np.eye(1, 64, dtype=np.float32), (12, 1)))
     assert library.search("quick ratio", 1)[0].chunk.id == chunks[7].id
-    assert library.search("quick ratio", 1, mode="bm25") == []
+    assert library.find(SearchQuery("quick ratio", 1, mode="bm25")) == []

@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import table
 
 from crag.core.errors import EmptyLibraryError, InputError, ModelMismatchError, NotFoundError, QuestionError
+from crag.core.request import SearchQuery
 from crag.core.types import Document
 from crag.storage.library import Library
 from crag.storage.store import count
@@ -76,7 +77,7 @@ def test_deleting_leaves_nothing_of_a_document(library: Library, fill: Fill) -> 
     for of, left in {"files": 1, "chunks": 7, "vectors": 7, "labels": 0}.items():
         assert rows(library, of) == left, of
     assert {found.chunk.document_id for found in library.search("zanzibar", 20)} == {kept.id}
-    assert library.search("zanzibar", 20, mode="bm25") == []
+    assert library.find(SearchQuery("zanzibar", 20, mode="bm25")) == []
     for look in (library.documents.get, library.documents.file, library.documents.chunks, library.documents.delete):
         with pytest.raises(NotFoundError):
             look(gone.id)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from crag.core.request import SearchQuery
+
 pytest.importorskip("pymilvus", reason="pip install -r requirements/milvus.txt")
 
 from crag.core.errors import IndexUnavailableError
@@ -63,7 +65,7 @@ def by_index(library: Library, query: str) -> set[str]:
 
 
 def by_records(library: Library, query: str) -> set[str]:
-    return {found.chunk.source for found in library.search_records(query, 20)}
+    return {found.chunk.source for found in library.find_in_records(SearchQuery(query, 20))}
 
 
 def test_what_changes_while_milvus_is_down_is_found_in_the_records_and_then_in_milvus(

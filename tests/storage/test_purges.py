@@ -12,6 +12,7 @@ from sqlalchemy import select
 from crag.core.errors import EmptyLibraryError, FilterError, InputError, NotFoundError
 from crag.core.filters.where import parse
 from crag.core.purging import Conditions
+from crag.core.request import SearchQuery
 from crag.core.types import Document
 from crag.storage.library import Library
 from crag.storage.store import count
@@ -42,7 +43,7 @@ def test_what_is_purged_is_neither_listed_nor_counted_nor_found(library: Library
     assert library.purges.purge(OLD, NOW) == [told]
     assert library.documents.all() == [new]
     assert library.size == (1, 4)
-    assert library.search("zanzibar", 20, mode="bm25") == []
+    assert library.find(SearchQuery("zanzibar", 20, mode="bm25")) == []
     assert {found.chunk.document_id for found in library.search("zanzibar", 20)} == {new.id}
     with pytest.raises(NotFoundError):
         library.documents.get(old.id)

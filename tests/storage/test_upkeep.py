@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from crag.core.errors import IndexUnavailableError
+from crag.core.request import SearchQuery
 from crag.core.types import Document
 from crag.index.chunk_index import Batch, Candidates, Contents, Numbers, Vectors
 from crag.index.embedded import EmbeddedIndex
@@ -124,7 +125,7 @@ def test_an_index_that_is_down_is_said_and_left_alone_for_a_while(
         with pytest.raises(IndexUnavailableError, match="does not answer"):
             library.search("alpha", 3)
     assert told.opened == 1, "asked once, not with every search"
-    assert {found.chunk.source for found in library.search_records("alpha", 3)} == {"alpha.pdf"}
+    assert {found.chunk.source for found in library.find_in_records(SearchQuery("alpha", 3))} == {"alpha.pdf"}
     told.down = False
     with pytest.raises(IndexUnavailableError):
         library.search("alpha", 3)
@@ -141,7 +142,7 @@ def test_one_that_is_not_ready_in_time_is_made_ready_while_search_goes_on(
     told.may_add.clear()
     with pytest.raises(IndexUnavailableError, match="being made"):
         watched.search("alpha", 3)
-    assert {found.chunk.source for found in watched.search_records("alpha", 3)} == {"alpha.pdf"}
+    assert {found.chunk.source for found in watched.find_in_records(SearchQuery("alpha", 3))} == {"alpha.pdf"}
     told.may_add.set()
     watched.refresh_index()
     assert sources(watched, "alpha") == {"alpha.pdf"}
@@ -218,9 +219,7 @@ def test_an_index_ahead_of_a_reader_is_good_enough(watched: Library, fill: Fill)
         assert not store.empty(early), "the first look is what a transaction sees from then on"
         fill(watched, "beta")
         watched.refresh_index()
-        found = watched._search.through_index(
-            early, "beta", watched._vector("beta"), 9, mode="hybrid", where="", min_confidence=0, half_life_days=0
-        )
+        found = watched._search.through_index(early, SearchQuery("beta", 9), watched._vector("beta"))
     assert {each.chunk.source for each in found} == {"alpha.pdf"}
 
 

@@ -7,12 +7,13 @@ import sys
 from pathlib import Path
 
 from crag.analysis.evaluate import evaluate
+from crag.core.request import RunRequest
 from tests.support.evaluation_makers import instant_engine
 
 
 def main(folder: str, set_id: str) -> None:
     engine = instant_engine(Path(folder))
-    for event in evaluate(engine, set_id, "balanced"):
+    for event in evaluate(engine, set_id, RunRequest("", "balanced")):
         if event.row is not None:
             sys.stdout.write(event.row.question_id + "\n")
             sys.stdout.flush()

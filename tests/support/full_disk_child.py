@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from crag.core.errors import IndexUnavailableError, StorageError
+from crag.core.request import SearchQuery
 from crag.storage.library import Library
 from tests.support.library_makers import HashEmbedder, make_document
 
@@ -31,7 +32,7 @@ def found_in(library: Library) -> int:
     try:
         return len(library.search("harbour", 3))
     except IndexUnavailableError:
-        return len(library.search_records("part", 3))
+        return len(library.find_in_records(SearchQuery("part", 3)))
 
 
 def main(folder: Path) -> None:

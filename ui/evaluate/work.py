@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import streamlit as st
 
@@ -14,6 +13,7 @@ from crag.analysis.evaluate import Progress, evaluate, rows
 from crag.analysis.metrics.metrics import ResultRow
 from crag.core.config import AppConfig
 from crag.core.errors import InputError
+from crag.core.request import RunRequest
 from crag.core.settings import Settings
 from crag.storage.library import Library
 from ui.app.jobs import Job
@@ -161,8 +161,10 @@ def start(session: Session, set_id: str, name: str, plans: Sequence[Plan], *conf
             return job.ask(query)
 
         def ways(plan: Plan) -> Iterator[Iterator[Progress]]:
-            given: dict[str, Any] = {"settings": plan.settings, "keys": keys, "allowed": allowed, "cancel": cancel}
-            return (evaluate(engine, set_id, plan.strategy, workspace, config=each, **given) for each in configs)
+            request = RunRequest(
+                "", plan.strategy, workspace, settings=plan.settings, keys=keys, allowed=allowed, cancel=cancel
+            )
+            return (evaluate(engine, set_id, replace(request, config=each)) for each in configs)
 
         emit(begun)
         for plan in plans:

@@ -107,7 +107,7 @@ def kept(session: Session, trace: Trace, page: str) -> KeptPage:
     (found,) = pages_named(trace, page)
     engine = program().engine
     with st.spinner("Keeping…"):  # it waits for its turn while files are read
-        return keep(found, trace.meant, session.library, engine.embedder, engine.config, engine.readers)
+        return keep(found, trace.meant, session.library, engine)
 
 
 def told(page: KeptPage) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 from starlette.responses import JSONResponse, Response
 
+from crag.core.request import SearchQuery
 from crag.export.records import hit_record
 from crag.integrations.http.serving import Body, Call
 from crag.pipeline.admission import QUESTION_CHARS
@@ -28,13 +29,15 @@ async def search(call: Call) -> Response:
     asked = await call.body(Search)
 
     def found() -> list[dict[str, Any]]:
-        hits = call.engine.library(call.workspace).search(
-            asked.query,
-            asked.k,
-            mode=asked.mode,
-            where=asked.where,
-            min_confidence=asked.min_confidence,
-            half_life_days=asked.half_life_days,
+        hits = call.engine.library(call.workspace).find(
+            SearchQuery(
+                asked.query,
+                asked.k,
+                mode=asked.mode,
+                where=asked.where,
+                min_confidence=asked.min_confidence,
+                half_life_days=asked.half_life_days,
+            )
         )
         return [hit_record(hit) for hit in hits]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from crag.core.request import SearchQuery
 from crag.core.strategies import strategy
 from crag.core.types import Grade, RetrievedChunk
 from crag.export.records import hit_record
@@ -22,13 +23,15 @@ async def search(request: Request, asked: schemas.Search) -> tuple[str, schemas.
     settings = strategy(request.offer.strategy).settings
 
     def found() -> list[RetrievedChunk]:
-        return request.engine.library(request.workspace).search(
-            question,
-            asked.k,
-            mode=asked.mode,
-            where=request.where(asked.where, asked.documents, asked.tags),
-            min_confidence=settings.min_confidence,
-            half_life_days=settings.half_life_days,
+        return request.engine.library(request.workspace).find(
+            SearchQuery(
+                question,
+                asked.k,
+                mode=asked.mode,
+                where=request.where(asked.where, asked.documents, asked.tags),
+                min_confidence=settings.min_confidence,
+                half_life_days=settings.half_life_days,
+            )
         )
 
     hits = await request.done(found)

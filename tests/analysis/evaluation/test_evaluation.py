@@ -90,7 +90,7 @@ def test_a_set_of_another_version_says_so_and_can_be_removed(engine: Engine) -> 
 
 def test_every_question_is_measured_in_order_and_its_run_is_in_the_history(engine: Engine) -> None:
     id = stored_set(engine, 3)
-    events = list(evaluate(engine, id, "balanced"))
+    events = list(evaluate(engine, id, RunRequest("", "balanced")))
     start, *results = events
     assert (start.row, start.done, start.total) == (None, 0, 3)
     assert [event.done for event in results] == [1, 2, 3]
@@ -111,7 +111,7 @@ def test_every_question_is_measured_in_order_and_its_run_is_in_the_history(engin
 def test_strategies_one_after_another_are_evaluations_of_their_own(engine: Engine) -> None:
     id = stored_set(engine, 2)
     for name in ("balanced", "plain-rag", "balanced"):
-        assert list(evaluate(engine, id, name))[-1].done == 2
+        assert list(evaluate(engine, id, RunRequest("", name)))[-1].done == 2
     made = evaluations(engine.library())
     assert [each.strategy for each in made] == ["balanced", "plain-rag", "balanced"]
     assert [{row.strategy for row in rows(engine.library(), each.id)} for each in made] == [
@@ -125,7 +125,7 @@ def test_strategies_one_after_another_are_evaluations_of_their_own(engine: Engin
 def test_other_settings_are_kept_and_used(engine: Engine) -> None:
     id = stored_set(engine, 1)
     changed = strategy("balanced").settings.changed(k=2, upper=0.99, lower=0.98)
-    list(evaluate(engine, id, "balanced", settings=changed))
+    list(evaluate(engine, id, RunRequest("", "balanced", settings=changed)))
     (made,) = evaluations(engine.library())
     assert made.settings == changed
     (row,) = rows(engine.library(), made.id)
@@ -149,12 +149,18 @@ def test_the_parts_are_named_without_address_and_key(engine: Engine, tmp_path: P
     cancel = threading.Event()
     cancel.set()
     keys = given_keys({"TAVILY_API_KEY": "tvly-very-secret"})
-    list(evaluate(engine, id, "balanced", config=config, keys=keys, cancel=cancel))
+    list(evaluate(engine, id, RunRequest("", "balanced", config=config, keys=keys, cancel=cancel)))
     (made,) = evaluations(engine.library())
     assert made.parts == (
         "1 document, retrieved with words-test-1. Graded by scripted; written by fixed; web: tavily, then folder pages."
     )
-    list(evaluate(engine, id, "balanced", config=config.model_copy(update={"writer": "llm"}), keys=keys, cancel=cancel))
+    list(
+        evaluate(
+            engine,
+            id,
+            RunRequest("", "balanced", config=config.model_copy(update={"writer": "llm"}), keys=keys, cancel=cancel),
+        )
+    )
     parts = evaluations(engine.library())[0].parts
     assert "written by small-model at 127.0.0.1:9" in parts
     assert "secret" not in parts and str(tmp_path) not in parts
@@ -166,12 +172,12 @@ def test_the_parts_are_named_without_address_and_key(engine: Engine, tmp_path: P
 def test_a_stopped_evaluation_goes_on_where_it_was(engine: Engine) -> None:
     id = stored_set(engine, 5)
     cancel = threading.Event()
-    for event in evaluate(engine, id, "balanced", cancel=cancel):
+    for event in evaluate(engine, id, RunRequest("", "balanced", cancel=cancel)):
         if event.done == 2:
             cancel.set()
     (broken,) = evaluations(engine.library())
     assert (broken.done, broken.finished_at) == (2, "")
-    events = list(evaluate(engine, id, "balanced"))
+    events = list(evaluate(engine, id, RunRequest("", "balanced")))
     assert [event.done for event in events] == [2, 3, 4, 5]
     (done,) = evaluations(engine.library())
     assert done.id == broken.id and done.finished_at
@@ -181,14 +187,14 @@ def test_a_stopped_evaluation_goes_on_where_it_was(engine: Engine) -> None:
 def test_what_is_dropped_half_way_goes_on_too(engine: Engine) -> None:
     """A page that goes away closes the generator where it stands."""
     id = stored_set(engine, 3)
-    events = evaluate(engine, id, "balanced")
+    events = evaluate(engine, id, RunRequest("", "balanced"))
     next(events), next(events)
     events.close()
-    assert [event.done for event in evaluate(engine, id, "balanced")] == [1, 2, 3]
+    assert [event.done for event in evaluate(engine, id, RunRequest("", "balanced"))] == [1, 2, 3]
 
 
 def test_the_last_result_is_told_of_when_the_evaluation_is_already_finished(engine: Engine) -> None:
-    events = evaluate(engine, stored_set(engine, 1), "balanced")
+    events = evaluate(engine, stored_set(engine, 1), RunRequest("", "balanced"))
     next(events), next(events)
     events.close()
     assert evaluations(engine.library())[0].finished_at
@@ -213,13 +219,13 @@ def test_a_run_that_is_stopped_in_the_middle_is_no_result_and_is_asked_again(tmp
     engine = Engine(AppConfig(data=tmp_path), embedder=WordEmbedder(), evaluator=StopsAt("case 2", cancel))
     fill(engine)
     id = stored_set(engine, 3)
-    list(evaluate(engine, id, "balanced", cancel=cancel))
+    list(evaluate(engine, id, RunRequest("", "balanced", cancel=cancel)))
     (broken,) = evaluations(engine.library())
     assert broken.done == 1
     stopped = engine.library().runs.trace(f"{broken.id}-2")
     assert stopped.cancelled
     cancel.clear()
-    list(evaluate(engine, id, "balanced"))
+    list(evaluate(engine, id, RunRequest("", "balanced")))
     assert not engine.library().runs.trace(f"{broken.id}-2").cancelled
     assert len(engine.library().runs.ids()) == 3
     assert [row.problem for row in rows(engine.library(), broken.id)] == ["", "", ""]
@@ -228,19 +234,19 @@ def test_a_run_that_is_stopped_in_the_middle_is_no_result_and_is_asked_again(tmp
 
 def test_a_run_stored_without_its_result_is_measured_and_not_asked_again(engine: Engine) -> None:
     id = stored_set(engine, 2)
-    events = evaluate(engine, id, "balanced")
+    events = evaluate(engine, id, RunRequest("", "balanced"))
     begun = next(events)
     events.close()
     run_id = f"{begun.evaluation}-1"
     list(engine.ask(RunRequest(questions_for(2).questions[0].question, "balanced", run_id=run_id)))
     before = engine.library().runs.trace(run_id)
-    list(evaluate(engine, id, "balanced"))
+    list(evaluate(engine, id, RunRequest("", "balanced")))
     assert engine.library().runs.trace(run_id) == before
     assert [row.run_id for row in rows(engine.library(), begun.evaluation)] == [run_id, f"{begun.evaluation}-2"]
 
 
 def begun_and_left(engine: Engine, id: str, **given: object) -> Progress:
-    events = evaluate(engine, id, "balanced", **given)  # type: ignore[arg-type]
+    events = evaluate(engine, id, RunRequest("", "balanced", **given))  # type: ignore[arg-type]
     first = next(events)
     events.close()  # type: ignore[attr-defined]
     return first
@@ -273,9 +279,9 @@ def test_one_over_other_documents_is_not_gone_on_with(engine: Engine) -> None:
 
 def test_a_finished_evaluation_is_told_of_instead_of_repeated_where_that_is_wanted(engine: Engine) -> None:
     id = stored_set(engine, 2)
-    first = list(evaluate(engine, id, "balanced", finished_too=True))
+    first = list(evaluate(engine, id, RunRequest("", "balanced"), finished_too=True))
     assert [event.done for event in first] == [0, 1, 2]
-    (told,) = evaluate(engine, id, "balanced", finished_too=True)
+    (told,) = evaluate(engine, id, RunRequest("", "balanced"), finished_too=True)
     assert (told.evaluation, told.done, told.row) == (first[0].evaluation, 2, None)
     unfinished = begun_and_left(engine, id)
     assert unfinished.evaluation != first[0].evaluation, "else it is asked again"
@@ -289,9 +295,9 @@ def test_a_finished_evaluation_is_told_of_instead_of_repeated_where_that_is_want
 def test_what_cannot_be_evaluated_is_refused_before_any_question(engine: Engine, tmp_path: Path) -> None:
     id = stored_set(engine, 1)
     with pytest.raises(NotFoundError):
-        evaluate(engine, "gone", "balanced")
+        evaluate(engine, "gone", RunRequest("", "balanced"))
     with pytest.raises(SettingsError, match="plain-rag"):
-        evaluate(engine, id, "magic")
+        evaluate(engine, id, RunRequest("", "magic"))
     for config, says in [
         (AppConfig(data=tmp_path, llm="openai", llm_model="m"), "key"),
         (AppConfig(data=tmp_path, evaluator="llm"), "language model"),
@@ -299,15 +305,20 @@ def test_what_cannot_be_evaluated_is_refused_before_any_question(engine: Engine,
         (AppConfig(data=tmp_path, web="tavily"), "Tavily"),
     ]:
         with pytest.raises(ProviderError, match=says):
-            evaluate(engine, id, "balanced", config=config)
+            evaluate(engine, id, RunRequest("", "balanced", config=config))
     assert evaluations(engine.library()) == []
-    assert next(iter(evaluate(engine, id, "plain-rag", config=AppConfig(data=tmp_path, web="tavily")))).done == 0
+    assert (
+        next(
+            iter(evaluate(engine, id, RunRequest("", "plain-rag", config=AppConfig(data=tmp_path, web="tavily"))))
+        ).done
+        == 0
+    )
 
 
 def test_an_empty_library_and_vectors_of_another_model_are_refused(tmp_path: Path) -> None:
     empty = instant_engine(tmp_path / "empty")
     with pytest.raises(EmptyLibraryError):
-        evaluate(empty, stored_set(empty, 1), "balanced")
+        evaluate(empty, stored_set(empty, 1), RunRequest("", "balanced"))
     empty.close()
     engine = filled_engine(tmp_path / "full")
     id = stored_set(engine, 1)
@@ -318,7 +329,7 @@ def test_an_empty_library_and_vectors_of_another_model_are_refused(tmp_path: Pat
 
     other = Engine(AppConfig(data=tmp_path / "full"), embedder=Other(), evaluator=ScriptedEvaluator(score=spread))
     with pytest.raises(ModelMismatchError):
-        evaluate(other, id, "balanced")
+        evaluate(other, id, RunRequest("", "balanced"))
     other.close()
 
 
@@ -327,7 +338,7 @@ def test_questions_the_engine_refuses_are_rows_with_a_problem(engine: Engine) ->
     refused = [Question(id=f"bad{number}", question=text) for number, text in enumerate([" ", "x" * 2001] * 4)]
     good = questions_for(2).questions
     id = add_set(engine.library(), QuestionSet("mixed", (good[0], *refused, good[1])))
-    list(evaluate(engine, id, "balanced"))
+    list(evaluate(engine, id, RunRequest("", "balanced")))
     (made,) = evaluations(engine.library())
     found = rows(engine.library(), made.id)
     assert made.finished_at and len(found) == 10
@@ -371,7 +382,7 @@ def test_failed_runs_are_rows_and_the_others_go_on(tmp_path: Path) -> None:
     messages = {str(number): "The plug is out." for number in (2, 3, 4, 5)}
     messages |= {str(number): f"It failed in way {number}." for number in range(6, 12)}
     engine = failing(tmp_path, messages)
-    list(evaluate(engine, stored_set(engine, 12), "balanced"))
+    list(evaluate(engine, stored_set(engine, 12), RunRequest("", "balanced")))
     (made,) = evaluations(engine.library())
     found = rows(engine.library(), made.id)
     assert made.finished_at
@@ -386,13 +397,13 @@ def test_too_many_alike_stop_it_and_are_asked_again_later(tmp_path: Path) -> Non
     engine = failing(tmp_path, {str(number): "The plug is out." for number in range(3, 20)})
     id = stored_set(engine, 20)
     with pytest.raises(CragError, match=r"5 questions in a row .*The plug is out") as stopped:
-        list(evaluate(engine, id, "balanced"))
+        list(evaluate(engine, id, RunRequest("", "balanced")))
     assert stopped.value.remedy.startswith("Plug it in. Then evaluate again")
     (broken,) = evaluations(engine.library())
     assert (broken.done, broken.finished_at) == (2, "")
     assert len(engine.generator.asked) == 2 + FAILURES_IN_A_ROW  # type: ignore[attr-defined]
     engine.generator.messages = {}  # type: ignore[attr-defined]
-    assert [event.done for event in evaluate(engine, id, "balanced")] == list(range(2, 21))
+    assert [event.done for event in evaluate(engine, id, RunRequest("", "balanced"))] == list(range(2, 21))
     (done,) = evaluations(engine.library())
     assert done.id == broken.id and done.finished_at
     assert not any(row.problem for row in rows(engine.library(), done.id))
@@ -410,7 +421,7 @@ def test_a_web_that_never_answers_stops_it(tmp_path: Path) -> None:
     )
     fill(engine)
     with pytest.raises(CragError, match="The web search did not answer"):
-        list(evaluate(engine, stored_set(engine, 9), "balanced"))
+        list(evaluate(engine, stored_set(engine, 9), RunRequest("", "balanced")))
     assert evaluations(engine.library())[0].done == 0
     engine.close()
 
@@ -421,7 +432,7 @@ def test_queries_that_a_person_does_not_approve_stop_nothing(tmp_path: Path) -> 
     evaluator = ScriptedEvaluator(score=lambda text: 0.0)
     engine = Engine(config, embedder=WordEmbedder(), evaluator=evaluator, web=web)
     fill(engine)
-    list(evaluate(engine, stored_set(engine, 9), "balanced", allowed=lambda query: False))
+    list(evaluate(engine, stored_set(engine, 9), RunRequest("", "balanced", allowed=lambda query: False)))
     (made,) = evaluations(engine.library())
     assert (made.done, web.queries) == (9, [])
     engine.close()
@@ -432,7 +443,7 @@ def test_a_model_server_that_is_gone_stops_it(tmp_path: Path) -> None:
     engine = filled_engine(tmp_path)
     with nobody() as address, pytest.raises(CragError, match="can't be reached"):
         config = AppConfig(data=tmp_path, evaluator="reranker", rerank_base_url=address, rerank_model="m")
-        list(evaluate(engine, stored_set(engine, 9), "balanced", config=config))
+        list(evaluate(engine, stored_set(engine, 9), RunRequest("", "balanced", config=config)))
     assert evaluations(engine.library())[0].done == 0
     engine.close()
 
@@ -442,7 +453,7 @@ def test_a_model_server_that_is_gone_stops_it(tmp_path: Path) -> None:
 
 def test_results_outlive_their_runs_and_documents(engine: Engine) -> None:
     id = stored_set(engine, 2)
-    list(evaluate(engine, id, "balanced"))
+    list(evaluate(engine, id, RunRequest("", "balanced")))
     (made,) = evaluations(engine.library())
     before = rows(engine.library(), made.id)
     engine.library().runs.delete(before[0].run_id)
@@ -455,7 +466,7 @@ def test_results_outlive_their_runs_and_documents(engine: Engine) -> None:
 def test_removing_an_evaluation_leaves_the_other(engine: Engine) -> None:
     id = stored_set(engine, 2)
     for name in ("balanced", "plain-rag"):
-        list(evaluate(engine, id, name))
+        list(evaluate(engine, id, RunRequest("", name)))
     plain, balanced = evaluations(engine.library())
     engine.library().evaluations.delete(balanced.id, runs=True)
     assert [each.id for each in evaluations(engine.library())] == [plain.id]
@@ -465,7 +476,7 @@ def test_removing_an_evaluation_leaves_the_other(engine: Engine) -> None:
 
 
 def test_an_evaluation_removed_while_it_runs_ends_with_a_word(engine: Engine) -> None:
-    events = evaluate(engine, stored_set(engine, 3), "balanced")
+    events = evaluate(engine, stored_set(engine, 3), RunRequest("", "balanced"))
     first = next(events)
     engine.library().evaluations.delete(first.evaluation)
     with pytest.raises(NotFoundError, match=first.evaluation):
@@ -474,7 +485,7 @@ def test_an_evaluation_removed_while_it_runs_ends_with_a_word(engine: Engine) ->
 
 def test_results_and_settings_of_another_version_are_told_and_hide_no_others(engine: Engine) -> None:
     id = stored_set(engine, 3)
-    list(evaluate(engine, id, "balanced"))
+    list(evaluate(engine, id, RunRequest("", "balanced")))
     with closing(sqlite3.connect(engine.library().folder / "library.db")) as connection, connection:
         connection.execute(
             "UPDATE results SET row = json_set(row, '$.first_action', 'MAYBE', '$.new_field', 1) WHERE place = 2"

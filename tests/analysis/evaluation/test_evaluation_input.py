@@ -13,6 +13,7 @@ from crag.analysis.evaluate import add_set, evaluate, evaluations, question_set,
 from crag.analysis.metrics.results import flat
 from crag.analysis.questions.adapters import csv_export
 from crag.analysis.questions.sets import read_set
+from crag.core.request import RunRequest
 from crag.core.trace import Trace
 from crag.core.types import Call
 from crag.engine import Engine
@@ -34,7 +35,7 @@ def test_mixed_encodings_and_equal_ids_come_through_to_the_exported_rows(engine:
     id = add_set(engine.library(), found)
     assert question_set(engine.library(), id) == found
     assert [each.problems for each in engine.library().evaluations.sets()] == [2]
-    list(evaluate(engine, id, "plain-rag"))
+    list(evaluate(engine, id, RunRequest("", "plain-rag")))
     (made,) = evaluations(engine.library())
     measured = [flat(row) for row in rows(engine.library(), made.id)]
     columns = list(dict.fromkeys(name for each in measured for name in each))
@@ -53,7 +54,7 @@ def test_mixed_encodings_and_equal_ids_come_through_to_the_exported_rows(engine:
 def test_formulas_are_asked_as_they_are_and_exported_as_text(engine: Engine) -> None:
     asked = ["=1+1", "@SUM(A1)", "+cmd|' /C calc'!A0", "-2", "\t=1"]
     found = read_set("f.csv", b"id,question\n" + b"".join(f'"{each}","{each}"\n'.encode() for each in asked))
-    list(evaluate(engine, add_set(engine.library(), found), "plain-rag"))
+    list(evaluate(engine, add_set(engine.library(), found), RunRequest("", "plain-rag")))
     (made,) = evaluations(engine.library())
     measured = rows(engine.library(), made.id)
     assert [row.question for row in measured] == [each.strip() for each in asked]
@@ -71,7 +72,7 @@ def test_fifty_thousand_questions_are_stored_and_begun(engine: Engine) -> None:
     assert add_set(engine.library(), found) == id
     (listed,) = engine.library().evaluations.sets()
     assert (listed.questions, listed.problems) == (50_000, 1_000)
-    events = evaluate(engine, id, "plain-rag")
+    events = evaluate(engine, id, RunRequest("", "plain-rag"))
     assert [(event.done, event.total) for event, _ in zip(events, range(3), strict=False)] == [
         (0, 50_000),
         (1, 50_000),
@@ -82,7 +83,7 @@ def test_fifty_thousand_questions_are_stored_and_begun(engine: Engine) -> None:
 
 def test_what_an_evaluation_spent_is_known_when_its_runs_are_gone(engine: Engine) -> None:
     id = add_set(engine.library(), read_set("s.csv", b"question\nWhy?\nHow?\n"))
-    list(evaluate(engine, id, "plain-rag"))
+    list(evaluate(engine, id, RunRequest("", "plain-rag")))
     (made,) = evaluations(engine.library())
     library, prices = engine.library(), table()
     assert spending(library, made.id, prices).cost == "$0"

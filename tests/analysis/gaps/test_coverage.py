@@ -44,7 +44,7 @@ def test_a_gap_is_closed_when_a_like_question_is_answered_from_the_documents(eng
     trace = ask(engine, MOON)
     ask(engine, OTHER)
     (page,) = cited_pages(trace)
-    kept = keep(page, MOON, engine.library(), engine.embedder, engine.config, engine.readers)
+    kept = keep(page, MOON, engine.library(), engine)
     (listed,) = found_pages(engine.library(), next(gap for gap in found(engine) if gap.question == MOON))
     assert listed.document == kept.document
     again = ask(engine, WORDED)

@@ -26,7 +26,7 @@ def ask(engine: Engine, **changes: object) -> Trace:
 
 
 def kept(engine: Engine, page: WebPage, question: str = QUESTION, **more: Any) -> KeptPage:
-    return keep(page, question, engine.library(), engine.embedder, engine.config, engine.readers, **more)
+    return keep(page, question, engine.library(), engine, **more)
 
 
 def page(text: str, **more: object) -> WebPage:
