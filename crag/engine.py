@@ -22,7 +22,7 @@ from crag.core.trace import Trace
 from crag.core.types import Answer, Grade, Passage
 from crag.evaluation.local import LocalEvaluator
 from crag.generation.extractive import ExtractiveGenerator
-from crag.index.opening import opened
+from crag.index.embedded import opened
 from crag.models.embedders import embedder_of
 from crag.pipeline.admission import QUESTION_CHARS as QUESTION_CHARS
 from crag.pipeline.admission import refuse_filter, storable
@@ -33,8 +33,7 @@ from crag.pipeline.indexing import Indexer
 from crag.pipeline.libraries import OpenLibraries
 from crag.pipeline.pages import Pages
 from crag.pipeline.resolve import ProviderPlan, resolve_providers
-from crag.pipeline.staleness import stale
-from crag.pipeline.status import ProviderStatus, model_status, outside_statuses, storage_statuses
+from crag.pipeline.status import ProviderStatus, model_status, outside_statuses, stale, storage_statuses
 from crag.providers.registry import FOLDER, given_keys
 from crag.retrieval.rewriting import KeywordRewriter
 from crag.runtime.circuit import Circuits
@@ -91,7 +90,7 @@ class Engine:
         self._folders: dict[Path, FolderWeb] = {}
         self._lock = threading.RLock()
         self.watchers: list[Callable[[Trace], None]] = []
-        """Each is told of every run that has ended, after it was stored; what one raises is logged."""
+        """Each is called with every run that has ended, after it was stored; what one raises is logged."""
 
     def reconfigure(self, config: AppConfig) -> None:
         """Run and read with `config` from now on. What is under way goes on with what it began with.
@@ -100,7 +99,7 @@ class Engine:
         """
         for name, what in _LASTING.items():
             if getattr(config, name) != getattr(self.config, name):
-                raise SettingsError(f"The {what} can't change while the program runs.", "Start it anew with another.")
+                raise SettingsError(f"The {what} can't change while the program runs.", "Start it again with another.")
         with self._lock:
             self._limit(config)
             self.config = config
@@ -165,7 +164,7 @@ class Engine:
         return Library.open(folder, self.embedder, room, server, partial(opened, self.config, self.keys, folder))
 
     def stale(self, workspace: Workspace = "default", ids: Sequence[str] | None = None) -> dict[str, tuple[str, ...]]:
-        """What is stale of these documents, or of all: see `crag.pipeline.staleness.stale`."""
+        """What is stale of these documents, or of all: see `crag.pipeline.status.stale`."""
         return stale(self.library(workspace), ids)
 
     def tidy(self, stop: threading.Event) -> None:
@@ -303,7 +302,7 @@ class Engine:
     ) -> list[ProviderStatus]:
         """What is on and off under `config` and `keys` (this engine's own, if not given), each with its reason.
 
-        `place` names a folder for whoever reads it.
+        `place` names a folder for anyone who reads it.
         """
         local = [
             model_status("Embedding model", lambda: self.embedder.id),

@@ -74,7 +74,7 @@ class Arrivals:
 
 
 class Access:
-    """The tokens of a server with the workspace of each; without tokens, whoever comes has the one workspace.
+    """The tokens of a server with the workspace of each; without tokens, anyone who comes has the one workspace.
 
     Of a token only its SHA-256 is kept, so none is ever in a message, a log or a text form.
     """

@@ -45,7 +45,7 @@ _MINUTE, _REFUSALS, _STRANGERS = 60.0, 60, 240
 """Of all refusals, and of all that strangers do, so many a minute at most are stored."""
 _KINDS = 5000
 STRANGER = "visitor"
-"""How the log names who has no name: whoever holds the key of a library, or nothing."""
+"""How the log names who has no name: anyone who holds the key of a library, or nothing."""
 
 
 @dataclass(slots=True)
@@ -133,7 +133,7 @@ class AuditLog:
     ) -> None:
         """Adds an entry. Where it can't be stored it is logged all the same: what was done stays done.
 
-        What is refused, or done by strangers, again and again is counted, and told with the next of its kind.
+        What is refused, or done by strangers, again and again is counted, and reported with the next of its kind.
         """
         entry = Entry(
             at=datetime.now(UTC).isoformat(timespec="milliseconds"),

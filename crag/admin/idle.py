@@ -170,7 +170,7 @@ class Idle:
             if after != before and after != "over":
                 _put(connection, workspace, after)
         if after == "over":
-            # While it is removed nobody can begin to use it unseen: whoever does meets a library that is closed.
+            # While it is removed nobody can begin to use it unseen: anyone who does meets a library that is closed.
             self._remove(workspace)
             with self._store.write() as connection:
                 connection.execute(delete(usage).where(usage.c.workspace == workspace))

@@ -1,4 +1,7 @@
-"""Links that let whoever has one read a workspace, until they end. A link is told once, and stored as a hash alone."""
+"""Links that let anyone who has one read a workspace, until they end.
+
+A link is shown once, and only its hash is stored.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ class Links:
         self._store, self._audit = store, audit
 
     def issue(self, workspace: str, days: int, by: Actor) -> tuple[Link, str]:
-        """A link for so many days, and what stands in its address: 256 random bits, told here and never again.
+        """A link for so many days, and what stands in its address: 256 random bits, returned here and never again.
 
         Raises InputError outside 1 to `LONGEST` days and where there are too many, AccessError.
         """

@@ -13,7 +13,7 @@ from types import TracebackType
 
 from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, CragError, InputError, NotFoundError, SettingsError
-from crag.index.opening import opened
+from crag.index.embedded import opened
 from crag.providers.registry import given_keys
 from crag.storage.copying import Copy, copy_library, fill_index, kept_copied
 from crag.storage.index_sync import Differences

@@ -19,8 +19,7 @@ from crag.admin.store import Store, people, sign_ins
 from crag.core.config import AppConfig, ServingSettings
 from crag.core.errors import AccessError, InputError, NotFoundError, StorageError
 from crag.core.fields import meta
-from crag.storage.key_value_store import CHOSEN, IN_USE, KeyValueStore
-from crag.storage.records import server_at
+from crag.storage.records import CHOSEN, IN_USE, KeyValueStore, server_at
 
 __all__ = [
     "EMAIL",
@@ -99,7 +98,7 @@ def _groups(said: Any) -> tuple[str, ...]:
 
 
 GIVEN_ROLES: tuple[Role, ...] = ROLES[1:]
-"""What a person can be; a reader is whoever opens a link."""
+"""What a person can be; a reader is anyone who opens a link."""
 
 Standing = Literal["here", "invited", "removed"]
 
@@ -145,7 +144,7 @@ class Person:
 class People:
     """All people of one data folder or database. Thread-safe; several processes may share them.
 
-    `settings` are asked anew each time, so a changed one holds at once. Every method raises StorageError.
+    `settings` are asked again each time, so a changed one holds at once. Every method raises StorageError.
     """
 
     def __init__(self, store: Store, audit: AuditLog, settings: Callable[[], ServingSettings]) -> None:
@@ -163,7 +162,7 @@ class People:
             return self._person(_row(connection, id))
 
     def of(self, issuer: str, subject: str) -> Person | None:
-        """Whoever signed in as this, removed ones too; None where nobody has."""
+        """Anyone who signed in as this, removed ones too; None where nobody has."""
         with self._store.read() as connection:
             row = connection.execute(_as(issuer, subject)).one_or_none()
         return self._person(row) if row else None
@@ -202,7 +201,7 @@ class People:
         return self._let_in(person, identity.unverified)  # refused or not, what was said of groups is stored
 
     def invite(self, email: str, role: Role, *, by: str) -> Person:
-        """Let whoever signs in with this e-mail in, as `role`; who was removed may come back.
+        """Let anyone who signs in with this e-mail in, as `role`; who was removed may come back.
 
         Raises InputError for what is no e-mail or no role, and where somebody has it already.
         """

@@ -148,7 +148,7 @@ def over_at(period: Period, named: str) -> datetime:
     return start + {"minute": timedelta(minutes=1), "hour": timedelta(hours=1)}.get(period, timedelta(days=1))
 
 
-_RAISE = "who runs this program can raise the limit in Settings, Limits"
+_RAISE = "your administrator can raise the limit in Settings, Limits"
 _PER = {"minute": "this minute", "hour": "this hour", "day": "today"}
 _UNITS = (("hour", 3600), ("minute", 60))
 

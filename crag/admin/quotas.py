@@ -1,4 +1,4 @@
-"""The limits of one engine: it asks here before a run begins and before a file is read, whoever asked the engine."""
+"""The limits of one engine: it asks here before a run begins and before a file is read, whichever program asks."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ class Quotas:
         self.opened: Callable[[str], float] | None = None
         """Browser tabs that are open on a workspace, and with "" in all, where this process serves any."""
         self.touched: Callable[[str], None] = lambda workspace: None
-        """Is told of each workspace that is used."""
+        """Called with each workspace that is used."""
         self._ahead: dict[str, tuple[str, int, int]] = {}
         """By workspace: the minute, the questions that are left of those taken ahead in it, and how many were taken."""
 
@@ -271,7 +271,7 @@ class Quotas:
     # What is admitted
 
     def run(self, workspace: str | Path) -> Admission:
-        """What one run is admitted by; its purse is to be settled at the end."""
+        """What one run is admitted by; its daily budget is settled at the end."""
         name, party = (workspace, workspace) if isinstance(workspace, str) else (SERVER, str(workspace.absolute()))
         return Admission(
             quotas=self,

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 Role = Literal["reader", "viewer", "editor", "admin"]
-"""From the least to the most. "reader" has no account: whoever opens a read-only link."""
+"""From the least to the most. "reader" has no account: anyone who opens a read-only link."""
 
 Permission = Literal["see", "ask", "edit", "administer"]
 """see: open runs, documents and exports. ask: ask, compare, thumbs. edit: add and delete documents, tags and pages
@@ -97,7 +97,7 @@ def check(by: Actor, workspace: str, owner: str) -> None:
 
 @contextmanager
 def refusals_noted(audit: AuditLog, by: Actor, act: AuditedAct, workspace: str, what: str) -> Iterator[None]:
-    """Has an AccessError of the block in the audit log, after whatever the block had begun to write is undone."""
+    """Has an AccessError of the block in the audit log, after whatever the block wrote is undone."""
     try:
         yield
     except AccessError:
@@ -109,5 +109,5 @@ def one_line(said: str, what: str, most: int) -> str:
     """Words that a person gave, on one line. Raises InputError for none and for more than `most` characters."""
     line = " ".join("".join(sign if sign.isprintable() else " " for sign in said[: 4 * most]).split())
     if not 1 <= len(line) <= most:
-        raise InputError(f"{what} has 1 to {most} characters.", "Write it anew.")
+        raise InputError(f"{what} has 1 to {most} characters.", "Write it again.")
     return line

@@ -17,9 +17,8 @@ from crag.admin.workspaces import Workspaces
 from crag.core.config import AppConfig
 from crag.core.errors import StorageError
 from crag.core.purging import Due
-from crag.storage.census import Census
 from crag.storage.private import PrivateLibraries
-from crag.storage.storage_quota import Folders, StorageQuota
+from crag.storage.storage_quota import Census, Folders, StorageQuota
 
 if TYPE_CHECKING:
     from crag.storage.postgres import Server

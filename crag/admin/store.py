@@ -298,7 +298,7 @@ def _nothing() -> Iterator[Connection]:
 
 @cache
 def _empty() -> bytes:
-    """A file of empty tables: making them anew at every read took a tenth of a page's time."""
+    """A file of empty tables: rebuilding them at every read took a tenth of a page's time."""
     connection = connect(":memory:")
     try:
         metadata.create_all(connection)

@@ -29,7 +29,7 @@ SERVER = ""
 _LATEST = "latest day"
 """The day that was seen last, as a count of days: a clock that is set back does not begin a new one."""
 _BELIEVED = 31
-"""Days. A clock that stood further ahead than that was wrong, and what it said is not held to."""
+"""Days. A clock that stood further ahead than that was wrong, and what it said is not enforced."""
 _KEPT = 40
 """Days for which a day's use is kept."""
 _Amounts = dict[tuple[str, str], float]
@@ -86,7 +86,7 @@ class UsageStore:
         """What was counted here while the store could not be written to."""
         self._lock = threading.Lock()
         self._alone = False
-        """Whether the log was told that use can't be stored at present: once, however long it lasts."""
+        """Whether the log says already that use can't be stored at present: once, however long it lasts."""
 
     def reserve(self, workspace: str, period: Period, wants: Mapping[str, Want]) -> Reserved | Refused:
         """All of these, or none. One transaction."""

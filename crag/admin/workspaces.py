@@ -251,7 +251,7 @@ class Workspaces:
             held = _read_roles(connection, name)
             before = held.get((kind, who))
             if was != "" and before != was:
-                raise InputError(_CHANGED, "Look at it again, then decide anew.")
+                raise InputError(_CHANGED, "Look at it again, then decide again.")
             if before is None and len(held) >= MOST_MEMBERS:
                 raise InputError(f"A workspace may have {MOST_MEMBERS} members.", "Share it with a group instead.")
             connection.execute(delete(members).where(_membership(name, kind, who)))

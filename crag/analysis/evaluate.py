@@ -283,11 +283,11 @@ def _evaluation(record: EvaluationRecord) -> Evaluation:
 def evaluate(
     engine: Engine, set_id: str, request: RunRequest, *, restart: bool = False, finished_too: bool = False
 ) -> Iterator[Progress]:
-    """Ask a set's questions in order, each result stored before it is told of.
+    """Ask a set's questions in order, each result stored before it is yielded.
 
     Goes on with the unfinished evaluation of the same set, strategy, settings, parts and documents, unless `restart`;
     else starts one. With `finished_too`, the latest one that is finished is left as it is: its start is all that is
-    told. A run that was stored whole without its result is measured, not asked again. `cancel` ends it
+    reported. A run that was stored whole without its result is measured, not asked again. `cancel` ends it
     after what is whole: a stopped run is no result. A failed run is one, with its problem; but after
     FAILURES_IN_A_ROW that fail in the same way it stops with a CragError, and forgets the results of those.
     Several processes may evaluate the same at once: they share the work, and no question gets two results.

@@ -199,7 +199,7 @@ class KeptPage:
 def used_pages(trace: Trace) -> tuple[WebPage, ...]:
     """The web pages that a run's answer may rest on, in their order; none of a run that led to none.
 
-    Those that were handed over too: the answer rests on them, whoever writes it.
+    Those that were handed over too: the answer rests on them, whichever program writes it.
     """
     used = {strip.source_id for strip in trace.kept("external")}
     return tuple(page for page in trace.pages if page.id in used) if trace.answer or trace.handed_over else ()

@@ -1,4 +1,4 @@
-"""Confidence intervals, by bootstrap and by the beta distribution."""
+"""Confidence intervals: bootstrap of means, Wilson of shares, order statistics of quantiles."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
             elif options.markdown and isinstance(event, ev.Token | ev.Answered):
                 continue
             elif isinstance(event, ev.Token):
-                # Quotes come all at once, and the words that answer are told before them.
+                # Quotes come all at once, and the words that answer are shown before them.
                 if engine.config.llm != "none" and engine.config.writer != "extractive" and not _quoted(trace):
                     output.write(strip_controls(event.text))
                     written += event.text

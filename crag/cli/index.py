@@ -60,7 +60,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
             if isinstance(event, IngestStep):
                 output.progress(progress(event))
                 continue
-            file = started.popleft()  # one result a file, in the order they were begun
+            file = started.popleft()  # one result a file, in the order they started
             if isinstance(event, DocumentAdded | DuplicateFound):
                 note = partial(engine.library(target(options)).documents.came_from, event.document.id)
                 _note_file(note, event.document, file.absolute(), modified[file], output)
@@ -77,13 +77,13 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def _note_file(note: Callable[[str, int], None], document: Document, file: Path, modified: int, output: Output) -> None:
-    """So that a change of the file can be told later. The document is in the library whether that succeeds or not."""
+    """So that a later change of the file is noticed. The document is in the library whether that succeeds or not."""
     if (document.path, document.modified) == (str(file), modified):
         return
     try:
         note(str(file), modified)
     except CragError as error:
-        output.note(f"{file}: changes of this file will not be told. {error.message}")
+        output.note(f"{file}: later changes of this file will not be noticed. {error.message}")
 
 
 def _files(path: Path) -> Iterator[Path]:

@@ -43,7 +43,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         quotas, audit = engine.teams.quotas, engine.teams.audit
         if options.begin_day:
             quotas.ledger.begin_day()
-            audit.note("limit", _WHO, what="the day begun anew")
+            audit.note("limit", _WHO, what="the day restarted")
         for name, value in wanted:
             seen = quotas.overrides.all().get((workspace, name))
             quotas.change(workspace, name, value, seen=seen.edition if seen else 0, by=_WHO)

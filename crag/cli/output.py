@@ -20,7 +20,7 @@ _UNSAFE = dict.fromkeys(_CONTROL | _DIRECTION, "\N{REPLACEMENT CHARACTER}")
 
 
 class ClosedOutputError(Exception):
-    """Whoever read standard output has gone."""
+    """The reader of standard output has gone."""
 
 
 def strip_controls(text: str) -> str:

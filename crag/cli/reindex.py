@@ -1,4 +1,4 @@
-"""reindex: Make every vector of a library anew, after the embedding model or what it reads has changed."""
+"""reindex: Compute every vector of a library again, after the embedding model or what it reads has changed."""
 
 from __future__ import annotations
 

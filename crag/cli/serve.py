@@ -1,4 +1,4 @@
-"""serve: Answer programs over HTTP: chat, rerank, embed, search and documents, for whoever has a token."""
+"""serve: Answer programs over HTTP: chat, rerank, embed, search and documents, for anyone who has a token."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--waiting", type=int, metavar="N", help="requests that may be here besides those at work (default: 64)"
     )
     parser.add_argument(
-        "--grace", type=float, metavar="SECONDS", help="how long requests go on when it is told to end (default: 10)"
+        "--grace", type=float, metavar="SECONDS", help="how long requests may go on after a signal to end (default: 10)"
     )
     add_providers(parser)
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """Serves until it is told to end. The address stands on standard output as soon as it listens."""
+    """Serves until it is asked to end. The address stands on standard output as soon as it listens."""
     access = Access.from_environment(options.workspace or DEFAULT_WORKSPACE)
     if access.asks and options.workspace:
         raise SettingsError("With tokens, each has its workspace.", "Leave --workspace out.")

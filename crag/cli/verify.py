@@ -1,4 +1,4 @@
-"""verify: Read a whole library, and compare its parts and its index; with --repair the index is made anew."""
+"""verify: Read a whole library, and compare its parts and its index; with --repair the index is rebuilt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crag.cli.output import Output
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_library(parser)
-    parser.add_argument("--repair", action="store_true", help="where the index differs from the records, make it anew")
+    parser.add_argument("--repair", action="store_true", help="where the index differs from the records, rebuild it")
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
@@ -35,5 +35,5 @@ def run(options: argparse.Namespace, output: Output) -> int:
         output.line(f"{documents} documents and {chunks} chunks are whole, and the index fits them")
     else:
         what = f"{len(found.missing)} chunks were missing in the index, {len(found.foreign)} in it alone"
-        output.line(f"{what}; it was made anew" if repaired else f"{what}: run it again with --repair")
+        output.line(f"{what}; it was rebuilt" if repaired else f"{what}: run it again with --repair")
     return 0 if repaired or not found else 1

@@ -320,7 +320,7 @@ class ServingSettings(BaseModel):
         "off",
         "Metrics",
         "Who may read /metrics, for Prometheus. off: nobody. local: this machine, where no others are led here. token: "
-        "whoever sends what CRAG_METRICS_TOKEN holds, or the file that CRAG_METRICS_TOKEN_FILE names.",
+        "anyone who sends what CRAG_METRICS_TOKEN holds, or the file that CRAG_METRICS_TOKEN_FILE names.",
         group="serving",
         at_start=True,
     )
@@ -346,7 +346,7 @@ class ServingSettings(BaseModel):
 _ADDRESS = re.compile(r"[a-z][a-z0-9_]*_base_url")
 _OTHER_VARIABLES = {
     *("CRAG_TOKENS", "CRAG_TOKENS_FILE", "CRAG_METRICS_TOKEN", "CRAG_METRICS_TOKEN_FILE", "CRAG_MILVUS_TOKEN"),
-    *("CRAG_LLM_KEY", "CRAG_RERANK_KEY", "CRAG_TAVILY_KEY", "CRAG_BRAVE_KEY", "CRAG_CHILD", "CRAG_SHARED"),
+    *("CRAG_CHILD", "CRAG_SHARED"),
     *("CRAG_IMAGE", "CRAG_PORT", "CRAG_MEMORY", "CRAG_CPUS", "CRAG_CHECK_INSIDE"),
 }
 """Variables that other parts of the program, its deployment and its tests read."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from crag.text.amounts import amountless, without_amounts
+from crag.text.numerals import amountless, without_amounts
 
 __all__ = [
     *("INDEXED_AS", "LOW_RECOGNITION", "Chunk", "Document", "FromWeb", "LineBox", "Look", "Media", "Rect"),
@@ -25,7 +25,7 @@ Media = Literal["pdf", "html", "markdown", "text", "docx", "pptx", "xlsx", "csv"
 Look = Literal["", "changed", "duplicate", "gone", "refused", "unreachable", "unreadable"]
 """What the last look at a document's web address found, where the document does not say it.
 
-Empty: the page is as it stands here. "changed": it says something else. "duplicate": what another document here says.
+Empty: the page is as in the library. "changed": it says something else. "duplicate": what another document here says.
 "gone": the server says that there is none any more. "refused": only those who sign in see it. "unreachable": it did not
 come, for another reason. "unreadable": it came and can't be read.
 """

@@ -213,7 +213,7 @@ class IndexUnavailableError(LibraryError, remedy="Try again later; everything st
 class RoomError(
     LibraryError,
     reason="limit",
-    remedy="Delete what is no longer needed, or ask who runs this program to raise the limit.",
+    remedy="Delete what is no longer needed, or ask your administrator to raise the limit.",
 ):
     """No more may be stored here: a limit of the program is reached, not one of the disk."""
 
@@ -280,11 +280,11 @@ class NotApprovedError(ProviderError, reason="not approved", remedy="Ask again t
     """The person said no to the query, so nothing was sent."""
 
 
-class AccessError(CragError, remedy="Ask who runs this program for the role that may."):
+class AccessError(CragError, remedy="Ask your administrator for the role that may."):
     """Who asks may not do this, or see it."""
 
 
-class QuotaError(CragError, reason="limit", remedy="Try again later, or ask who runs this program to raise the limit."):
+class QuotaError(CragError, reason="limit", remedy="Try again later, or ask your administrator to raise the limit."):
     """More was asked or added than may be in a minute or an hour. `retry_after`: seconds until it is free again."""
 
     def __init__(self, cause: str, remedy: str | None = None, *, retry_after: int) -> None:

@@ -86,7 +86,7 @@ class RunStarted:
 
     `via`: how it came in: "app", "cli", "python", "agent", "mcp" or "http"; empty where an earlier build stored it, and
     of an evaluation. `client`: what the program that asked calls itself, which nobody vouches for. `wanted`: with
-    "evidence" the run ends at the strips that are kept, and whoever asked writes the answer.
+    "evidence" the run ends at the strips that are kept, and the caller writes the answer.
     """
 
     run_id: str

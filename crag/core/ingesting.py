@@ -172,7 +172,7 @@ class DocumentFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentRefreshed:
-    """A document from the web was looked at again. `document` is as it stands now.
+    """A document from the web was looked at again. `document` is as it is now.
 
     "unchanged": only the time of the look was noted. "replaced": the page said something else, which stands in the
     library now in the old one's place. So many labels and track records of chunks that are the same no more went with

@@ -268,8 +268,8 @@ class LimitSettings(BaseModel):
     library_sessions: int = setting(
         200,
         "Tabs open in a workspace",
-        "Browser tabs that may be open on one workspace at once, and from one browser. Who comes then is told so, and "
-        "let in as soon as one is closed.",
+        "Browser tabs that may be open on one workspace at once, and from one browser. A tab too many says so, and "
+        "opens as soon as another is closed.",
         group="quotas",
         unit="tabs",
         step=10,
@@ -279,8 +279,8 @@ class LimitSettings(BaseModel):
     all_sessions: int = setting(
         500,
         "Tabs open in all",
-        "Browser tabs that one process of the app serves at once, whoever they are. Who comes then is told so, and let "
-        "in as soon as one is closed; who was in and lost the connection always comes back.",
+        "Browser tabs that one process of the app serves at once. A tab too many says so, and opens as "
+        "soon as another is closed. A tab that lost its connection always comes back.",
         group="quotas",
         unit="tabs",
         step=50,

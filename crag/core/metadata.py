@@ -53,7 +53,7 @@ RESERVED = frozenset({"and", "or", "not", "in", "has", "contains", "exists", "tr
 KEPT_SOURCE = "web"
 """The `source` of a web page that an answer used and a person kept as a document."""
 KEPT_CONFIDENCE = 0.5
-"""How far such a page is trusted, unless told otherwise."""
+"""How far such a page is trusted, unless set otherwise."""
 
 _OF_THE_FILE = ("id", "name", "title", "pages", "added")
 """The fixed fields that nobody sets."""

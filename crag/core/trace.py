@@ -262,7 +262,7 @@ class Trace:
 
     @property
     def handed_over(self) -> bool:
-        """Whether it ended as it was wanted to: with evidence for whoever asked, who writes the answer."""
+        """Whether it ended as it was wanted to: with evidence for the caller, who writes the answer."""
         return self.wanted == "evidence" and self.finished and not self.cancelled and not self.failure
 
     @property

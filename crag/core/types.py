@@ -300,7 +300,7 @@ class ShortAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reported:
-    """One of the values that sources give for a thing: as it stands there, its citation, and how old its source is.
+    """One of the values that sources give for a thing: as it is written there, its citation, and how old its source is.
 
     `dated` is an ISO 8601 date; empty where the source has none.
     """

@@ -1,6 +1,6 @@
 """Which strips are kept, and why each: the best by score, to a number or a budget of words, with what they need. Pure.
 
-Told of places, not of texts, so that stored runs can be decided anew by the thousand.
+It works on places, not on texts, so that stored runs can be decided again by the thousand.
 """
 
 from __future__ import annotations

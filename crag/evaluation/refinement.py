@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from crag.core.errors import ProviderError
 from crag.core.protocols import Refiner, StripSelector
@@ -13,36 +13,44 @@ from crag.evaluation.scoring import StripScorer, likeliest
 from crag.evaluation.strips import filter_strips
 
 
-def scored_strips(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefinementParts:
+    """What cuts texts into strips, scores them, and chooses among them.
+
+    `check` is called between sources and raises to stop. `report` gets the first reason why `selector` failed.
+    """
+
+    refiner: Refiner
+    scorer: StripScorer
+    check: Callable[[], None] = lambda: None
+    selector: StripSelector | None = None
+    report: Callable[[ProviderError], None] = lambda error: None
+
+
+def score_strips(
     sources: Sequence[Chunk | WebPage],
     origin: Origin,
     question: str,
-    *,
     settings: Settings,
-    refiner: Refiner,
-    scorer: StripScorer,
-    check: Callable[[], None],
-    selector: StripSelector | None = None,
-    failed: Callable[[ProviderError], None] = lambda error: None,
+    parts: RefinementParts,
     anchor: str | None = None,
 ) -> tuple[Strip, ...]:
     """The strips of all sources, in reading order, kept or dropped. `anchor`: the source whose best passage is kept.
 
-    `check` is called between sources and raises to stop. Of a long web page not every strip is scored; the others
-    are dropped, their score None. Where a `selector` reads them too, what it says decides; `failed` hears the first
-    reason why it could not.
+    Of a long web page not every strip is scored; the others are dropped, their score None. Where a selector reads them
+    too, it decides.
     """
     strips: list[Strip] = []
     for source in sources:
-        check()
-        spans = refiner.decompose(source.text, settings)
+        parts.check()
+        spans = parts.refiner.decompose(source.text, settings)
         strips += [
             make_strip(source.id, source.text, origin, start, end, score, kept=False)
-            for (start, end), score in zip(spans, scorer.scores(question, source, spans), strict=True)
+            for (start, end), score in zip(spans, parts.scorer.scores(question, source, spans), strict=True)
         ]
-    if selector is not None:
+    if parts.selector is not None:
         read = strips if origin == "internal" else _readable(strips, question)
-        said = {strip.id: strip for strip in apply_selection(read, question, selector, check, failed)}
+        said = {strip.id: strip for strip in apply_selection(read, question, parts.selector, parts.check, parts.report)}
         strips = [said.get(strip.id, strip) for strip in strips]
     return kept_strips(strips, settings, anchor)
 

@@ -29,7 +29,7 @@ _UNIT = re.compile(
     r"\s?%|[\s-]?(?:thousand|million|billion|trillion)(?:\s(?:dollars|euros|people))?\b|\s?(?:percent|per cent)\b"
 )
 _OUT_OF = re.compile(r"\d[\d,.]*\s+(?:out\s+)?of\s+(?:the\s+)?$")
-"""What stands before the second of two numbers, "52,811 of 92,125": told together, for one alone misleads."""
+"""What stands before the second of two numbers, "52,811 of 92,125": quoted together, for one alone misleads."""
 _PAIRS = {")": "(", "]": "["}
 _NUMBER_ASKED = re.compile(
     r"\bhow (?:many|much|old|long|far|tall|high|large|big|fast|often|deep|wide)\b|\bwhen\b"

@@ -1,6 +1,6 @@
 """What a strip can't be understood without: a row its table's header and caption, a sentence the one it leans on. Pure.
 
-Only direct needs are told: what a strip needs has no say in what else is needed.
+Only direct needs are listed: what a strip needs has no say in what else is needed.
 """
 
 from __future__ import annotations

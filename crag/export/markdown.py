@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import quote, urlsplit
 
+from crag.core.makers import name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, Citation, SentenceCheck, WebPage
 from crag.export.wording import flag_text, footnote_notes
 from crag.generation.citations import MARK, locate_checks
 from crag.messages.answers import disagreement_sentence, handed_sentence, origin_text
-from crag.messages.wording import outcome_sentence, scope_text, short_text
+from crag.messages.wording import failure_sentence, outcome_sentence, scope_text, short_text, unnamed_sentence
 
-__all__ = ["UNSEEN", "conversation", "escape_markdown", "handed_over", "place", "turn"]
+__all__ = [
+    "UNSEEN",
+    "Harmless",
+    "closing",
+    "conversation",
+    "escape_markdown",
+    "extract_answer",
+    "handed_over",
+    "opening",
+    "place",
+    "turn",
+]
 
 
 def handed_over(trace: Trace) -> list[tuple[Chunk | WebPage, str]]:
     """The sources whose strips a run handed over, in their order, each with the kept words; what lies between two
-    strips that do not stand together is told as " … ". Empty of a run that wrote an answer, or did not end well.
+    strips that do not stand together is written as " … ". Empty of a run that wrote an answer, or did not end well.
     """
     sources, said, ends = trace.sources, dict[str, str](), dict[str, int]()
     for strip in trace.kept() if trace.handed_over else ():
@@ -176,3 +188,67 @@ def _address(url: str) -> str:
         return escape_markdown(url)
     whole = url.strip().encode("utf-8", "replace").decode()
     return f"<{quote(whole, safe=_URL_SAFE)}>"
+
+
+_RULE = "\n\n---\n\n"
+"""Stands between an answer and its footnotes."""
+_OPENED = re.compile(r"\*\*((?:\\.|[^*\\\n])+)\*\* \[\d+\]\n\n")
+_ESCAPED = re.compile(r"\\(?=[^\w\s])")
+
+
+class Harmless:
+    """Text, piece by piece, in which Markdown finds no link, picture or element. Where it is cut makes no difference.
+
+    A backslash parts the characters that would begin one; all else stays as it is, marks like [1] too.
+    """
+
+    def __init__(self) -> None:
+        self._before = ""
+
+    def __call__(self, piece: str) -> str:
+        """The next piece."""
+        made = []
+        for letter in UNSEEN.sub("", piece):
+            if (self._before == "]" and letter in "(:") or (
+                self._before == "<" and (letter.isalpha() or letter in "/!?")
+            ):
+                made.append("\\")
+            made.append(letter)
+            self._before = letter
+        return "".join(made)
+
+
+def opening(answer: Answer) -> str:
+    """The few words that answer, which stand before the quotes that they are in; empty where there are none."""
+    return f"**{escape_markdown(short_text(answer.short))}** [{answer.short.citation}]\n\n" if answer.short else ""
+
+
+def closing(trace: Trace) -> str:
+    """What stands under an answer: its sources by their numbers, and what is doubtful of it. Empty for neither."""
+    answer = trace.answer
+    if answer is None or answer.abstained:
+        return ""
+    lines = [f"[{each.number}] {place(each)}" for each in answer.citations]
+    lines += [f"*{escape_markdown(said)}*" for said in _doubts(trace, answer)]
+    return _RULE + "  \n".join(lines) if lines else ""
+
+
+def extract_answer(message: str) -> str:
+    """What a message that a chat sends back answers: the few words that it opens with, or all without its footnotes."""
+    opened = _OPENED.match(message)
+    said = opened.group(1) if opened else message.partition(_RULE)[0]
+    return " ".join(MARK.sub("", _ESCAPED.sub("", said)).split())
+
+
+def _doubts(trace: Trace, answer: Answer) -> Iterator[str]:
+    yield from (failure_sentence(each, name_in_sentence) for each in trace.failures if each.instead == "quotes")
+    if answer.unnamed:
+        yield unnamed_sentence(answer.unnamed)
+    if answer.low_confidence:
+        yield "Low confidence: what was found is weak. Check the pages it cites."
+    known = {each.number for each in answer.citations}
+    for check in trace.checks:
+        if flag := flag_text(check, known):
+            yield f"{flag[0].upper()}{flag[1:]}: {check.sentence}"
+    for each in answer.disagreements:
+        yield disagreement_sentence(each)

@@ -134,7 +134,7 @@ def trace_record(trace: Trace) -> Record:
 
 
 def event_record(event: Event) -> Record:
-    """An event, with what a person is told of it beside its facts."""
+    """An event, with sentences about it beside its facts."""
     record: Record = json.loads(event_to_json(event))
     match event:
         case ActionTaken():

@@ -18,7 +18,7 @@ _MOST = 90
 
 
 def scene_sentence(scene: Scene, trace: Trace) -> str:
-    """One plain sentence for whoever sees the scene."""
+    """One plain sentence for anyone who sees the scene."""
     match scene.kind:
         case "question":
             return _question(trace)

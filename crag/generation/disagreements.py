@@ -66,7 +66,7 @@ _POINTS = re.compile(r"(?:this|these|that|those|such|it|its|they|their|we|our|he
 _POINTED = re.compile(
     r"\b(?:notes?|pages?|items?|sections?|tables?|figures?|chapters?|parts?|no\.?)\s?$", re.IGNORECASE
 )
-"""What stands before a number that says where something else is told."""
+"""What stands before a number that says where something else is found."""
 _OTHERWISE = re.compile(
     r"\b(?:more|less|fewer|most|least|between|from|up to|example|such as|if|may|might|could|would)\b", re.I
 )

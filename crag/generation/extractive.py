@@ -64,7 +64,7 @@ class ExtractiveGenerator:
     """Quotes; never paraphrases.
 
     With an `evaluator`, long strips are quoted by their best-scored sentences. With a `reader`, the words that answer
-    are told first.
+    come first.
     """
 
     by = "extractive"

@@ -45,7 +45,7 @@ _CELLS = re.compile(r"; |\||\t|: [^\s:]{0,30}\d")
 _LIST = re.compile(r"\s*\(?\d{1,2}[.)]\s")
 _NEXT = re.compile(r"[\s-]([^\W\d_]{3,})(?:\s([^\W\d_]{3,}))?")
 _HEDGE_SIZE = 24
-_HEDGED = 0.25  # of a value that is told roughly
+_HEDGED = 0.25  # of a value that is given roughly
 _EXACT = 1e-9
 
 

@@ -249,7 +249,7 @@ class Judges:
 
 
 def model_judgement(model: RetrievalEvaluator, sentence: str, texts: Texts) -> Judgement:
-    """What a model says, in one call; that it can't tell where it failed, whoever stood in for it."""
+    """What a model says, in one call; that it can't tell where it failed, also where another model replaced it."""
     passage = Passage(id="cited", text=_join_texts(texts))
     return _judgement("model", next(iter(model.grade(sentence, [passage])), None), model.id)
 

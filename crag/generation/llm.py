@@ -47,7 +47,7 @@ class LlmGenerator:
         Of a reply that repeats itself without end the Answer holds one copy alone, whatever pieces were shown.
 
         The best strips are shown, as many as `answer_context` tokens hold. Abstains without a call where no strip
-        reaches the minimum answer score, and where the model finds no answer in them. Numbers are given anew in the
+        reaches the minimum answer score, and where the model finds no answer in them. Numbers are assigned again in the
         order
         of the text; a number that stands for no source stays as the model wrote it, for the check to find.
         """

@@ -138,7 +138,7 @@ def cell_of(text: str, start: int, end: int, years: frozenset[str]) -> tuple[int
         if value is not None:
             cells.append((at + value.start(), at + value.end(), part[: value.start()].strip()))
         elif not cells and row == begin:
-            row = part.strip()  # the row's number was told before its name
+            row = part.strip()  # the row's number came before its name
         at += len(part) + 2
     here = [cell for cell in cells if cell[0] < end and start < cell[1]]
     asked = [cell for cell in cells if years and years <= years_of(cell[2])]

@@ -1,6 +1,6 @@
 """Questions that a text answers, made from its sentences, table rows and headings by rules. Pure.
 
-What a rule makes is only a proposal: whoever shows it asks an evaluator first whether the text does answer it.
+What a rule makes is only a proposal: before it is shown, an evaluator judges whether the text answers it.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def _is_name(text: str) -> bool:
 
 
 def _inside(subject: str) -> str:
-    """A subject as it stands within a sentence."""
+    """A subject as written within a sentence."""
     first, _, rest = subject.partition(" ")
     return f"{first.lower()} {rest}".strip() if first.casefold() in STOP_WORDS else subject
 

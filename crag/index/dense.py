@@ -55,7 +55,7 @@ class Dense:
 
     @property
     def is_due(self) -> bool:
-        """Whether it would gain by being made anew: too many rows after the main file, or too many dead."""
+        """Whether it would gain by being rebuilt: too many rows after the main file, or too many dead."""
         rows = self.main.rows if self.main else None
         dead = len(rows.numbers) - rows.size if rows else 0
         return len(self.tail.rows.numbers) > self.limit or dead > _DEAD_SHARE * max(self.size, EXACT)

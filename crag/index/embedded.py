@@ -1,8 +1,4 @@
-"""The chunk index that needs no server: FAISS for meaning, tantivy for words, in one folder of a workspace.
-
-Searches look at what the last commit left and never wait for the next. One process at a time writes; what one has
-committed, all others see at their next search. Why so, and all figures: docs/decisions/index.md.
-"""
+"""The chunk index that needs no server: FAISS for meaning, tantivy for words, in one folder of a workspace."""
 
 from __future__ import annotations
 
@@ -17,9 +13,10 @@ import faiss
 import tantivy
 from filelock import BaseFileLock, FileLock, Timeout
 
+from crag.core.config import AppConfig, Keys
 from crag.core.errors import IndexUnavailableError
 from crag.index import folder, ivf, manifest
-from crag.index.chunk_index import Batch, Candidates, Contents, Numbers, Vectors
+from crag.index.chunk_index import Batch, Candidates, ChunkIndex, Contents, Numbers, Vectors
 from crag.index.dense import EXACT
 from crag.index.flat import FlatSegment
 from crag.index.folder import LOCK, MAKING, STAMP, Held
@@ -33,7 +30,7 @@ _WAIT_SECONDS = 120.0
 _SOON_SECONDS = 5.0
 _POLL_SECONDS = 0.01
 _TOO_LONG = 4
-"""From so many times what is fine after the main file, a commit waits until that file is made anew."""
+"""From so many times what is fine after the main file, a commit waits until that file is rebuilt."""
 
 
 class EmbeddedIndex:
@@ -48,7 +45,7 @@ class EmbeddedIndex:
     def __init__(self, place: Path, contents: Contents) -> None:
         self._place = place
         self._contents = contents
-        # Whoever needs both takes the folder's lock first.
+        # Anyone who needs both takes the folder's lock first.
         self._lock = threading.RLock()
         self._held: Held | None = None
         self._view: View | None = None
@@ -119,7 +116,7 @@ class EmbeddedIndex:
         return self._current().numbers()
 
     def settle(self) -> None:
-        """Wait until the files are in order: words merged, and the main file made anew where that was due."""
+        """Wait until the files are in order: words merged, and the main file rebuilt where that was due."""
         for thread in list(self._threads):
             thread.join()
 
@@ -234,7 +231,7 @@ class EmbeddedIndex:
         self._threads = [each for each in self._threads if each.is_alive()] + [thread]
 
     def _keep_up(self, writer: tantivy.IndexWriter, lock: BaseFileLock) -> None:
-        """After a commit, beside all searches: let words be merged, then make the main file anew where that is due."""
+        """After a commit, beside all searches: let words be merged, then rebuild the main file where that is due."""
         try:
             with believing("the words can't be merged"):
                 writer.wait_merging_threads()
@@ -312,3 +309,13 @@ class _Turn:
 
     lock: BaseFileLock
     kept: bool = False
+
+
+def opened(config: AppConfig, keys: Keys, folder: Path, contents: Contents) -> ChunkIndex:
+    """The index of a library, whose own folder is given. Raises SettingsError and IndexUnavailableError."""
+    if config.index == "milvus":
+        from crag.index.milvus import MilvusIndex  # only who has a server needs its client
+
+        token = keys.get("milvus")
+        return MilvusIndex(config.milvus_uri, contents, token=token.get_secret_value() if token else "")
+    return EmbeddedIndex(folder / "index", contents)

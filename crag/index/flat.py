@@ -58,7 +58,7 @@ class Tail:
         return FlatSegment(self._rows, self._vectors[: len(self._rows.numbers)])
 
     def add(self, added: Added) -> None:
-        """Append rows; whoever adds a number again drops it first."""
+        """Append rows; a number that is added again is dropped first."""
         start = len(self._rows.numbers)
         stop = start + len(added.numbers)
         self._vectors = _room(self._vectors, stop)

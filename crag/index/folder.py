@@ -234,5 +234,5 @@ def _words_written(
             with suppress(ValueError):
                 writer.rollback()
             with suppress(ValueError):
-                writer.wait_merging_threads()  # It lets go of its lock, whoever keeps this error and so the writer.
+                writer.wait_merging_threads()  # It lets go of its lock, also while this error keeps the writer.
             raise

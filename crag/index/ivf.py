@@ -1,6 +1,6 @@
 """The main file of an index: most of its vectors in 8 bits a number, in cells of neighbours, read from the disk.
 
-What it finds is near the truth, not the truth: whoever ranks computes the cosines of what was found anew. It is never
+What it finds is near the truth, not the truth: the ranking computes the cosines of what was found. It is never
 changed, but made again with what has come and gone since. Why so, and all figures: docs/decisions/index.md.
 """
 

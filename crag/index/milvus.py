@@ -14,8 +14,8 @@ import numpy as np
 
 from crag.core.errors import IndexUnavailableError
 from crag.index.chunk_index import Batch, Candidates, Contents, Numbers, Vectors
+from crag.index.lexical import stems
 from crag.index.milvus_server import LostError, MissingError, NotLoadedError, Server, close_server, opened
-from crag.index.stems import stems
 
 __all__ = ["LONGEST_TEXT", "MilvusIndex", "make", "prepare"]
 
@@ -253,7 +253,7 @@ class MilvusIndex:
 
     def _search(self, vector: Vectors, texts: Sequence[str], k: int, where: str) -> Candidates:
         """One request. Its ranker adds up the scores by words as they are, and leaves out those by meaning: the sum of
-        both could not be taken apart. So cosines are unknown; whoever ranks has the vectors themselves."""
+        both could not be taken apart. So cosines are unknown; the ranking has the vectors themselves."""
         try:
             prepare(self._server, self._collection, self._dimension)
         except MissingError:

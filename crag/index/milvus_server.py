@@ -46,7 +46,7 @@ class Server:
     """What is behind one address, shared by all indexes of this process. Thread-safe; nothing is asked before `call`.
 
     After a failure to reach it the connection is let go of, and the next call makes a new one: so a server that comes
-    back is used again, and one that is down is told at once.
+    back is used again, and one that is down is reported at once.
     """
 
     def __init__(self, uri: str, token: str, timeout: float) -> None:
@@ -245,7 +245,9 @@ def _check(uri: str) -> None:
 
 
 class _Quiet(logging.Handler):
-    """Passes on what the client logs, a line each, at the level for debugging: failures are told as errors anyhow."""
+    """Passes on what the client logs, a line each, at the level for debugging: failures are reported as errors
+    anyhow.
+    """
 
     def emit(self, record: logging.LogRecord) -> None:
         said = (record.getMessage().splitlines() or [""])[0]

@@ -130,7 +130,7 @@ def _recognise(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
 
 
 def _allow_from_now(job: dict[str, Any]) -> None:
-    """The job's seconds anew, beyond what is used already."""
+    """The job's seconds again, beyond what is used already."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime + int(job["seconds"])) + 1, hard))

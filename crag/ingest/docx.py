@@ -222,7 +222,7 @@ class _Body:
         headed, unseen = False, 0
         for row in element.iter(f"{_W}tr"):
             if next(row.iterancestors(f"{_W}tbl"), None) is not element:
-                continue  # a table in a cell is told by that cell
+                continue  # a table in a cell is recognised by that cell
             if _gone_row(row):
                 self.deleted += _words(row)
                 continue

@@ -144,7 +144,7 @@ def _in(word: Word, box: Box) -> bool:
 
 
 def _as_table(rows: Sequence[Sequence[tuple[Box, list[Word]]]]) -> Table:
-    """Rows told by the header line, when the first lines hold no values."""
+    """Rows recognised by the header line, when the first lines hold no values."""
     heads: list[tuple[Box, str]] = []
     count = 0
     for row in rows[:_MOST_HEADS]:

@@ -24,7 +24,7 @@ Find = Callable[[Image.Image, float], "Found"]
 
 _DETECTED = 0.7  # the picture's share of pixels a side in which lines are looked for; it costs half the time
 _LEAST_SIDE, _MOST_SIDE = 960, 2600  # pixels of the longer side there
-_LONG = 1.5  # a line's length, in heights, from which its direction is told
+_LONG = 1.5  # a line's length, in heights, from which its direction is known
 _ASKED = 12  # lines of a direction that vote on whether it is upside down
 _SEEN = 4  # heights of a line that are looked at for that
 _COMPARED = 4  # lines that are read both ways where the votes say so

@@ -1,4 +1,4 @@
-"""What a file is, told by its bytes: its name decides only between forms of plain text."""
+"""What a file is, recognised by its bytes: its name decides only between forms of plain text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An Office file before it is parsed: a container whose parts are counted, weighed and told of.
+"""An Office file before it is parsed: a container whose parts are counted and weighed.
 
 A container says how large each of its parts is when unpacked, and Python's reader of it never gives more than that, so
 what is said is what has to be looked at.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP")
 _MOST_PIXELS = 80_000_000  # of a picture in a file: a letter page at 900 dots an inch has 76 million
-_LEAST_DPI, _MOST_DPI = 50, 1200  # what is told beyond is no scanner's, but a program's default
+_LEAST_DPI, _MOST_DPI = 50, 1200  # a value beyond is no scanner's, but a program's default
 _LONGEST = 1300.0  # points; a longer page was no sheet of paper, but a picture whose resolution is not known
 _SHEET = 792.0  # points: the longer side of a picture whose resolution is not known
 _TURNED = (5, 6, 7, 8)  # orientations that lie on their side
@@ -102,7 +102,7 @@ class _Pictures:
         try:
             self.count = int(getattr(self._known, "n_frames", 1)) if self._known.format == "TIFF" else 1
         except _BROKEN as error:
-            raise FileError("damaged", "its pictures can't be told apart") from error
+            raise FileError("damaged", "its pictures can't be distinguished") from error
 
     def size(self, number: int) -> tuple[float, float]:
         image = self._at(self._known, number)
@@ -123,7 +123,7 @@ class _Pictures:
     def draw(self, number: int, scale: float) -> Image.Image:
         width, height = self.size(number)
         wanted = max(1, round(width * scale)), max(1, round(height * scale))
-        image = self._at(self._opened(), number)  # anew: what is decoded small has another size
+        image = self._at(self._opened(), number)  # again: what is decoded small has another size
         try:
             image.draft("RGB", (max(wanted), max(wanted)))
             image.load()
@@ -141,7 +141,7 @@ class _Pictures:
         except Image.DecompressionBombError as error:
             raise FileError("pixels") from error
         except _BROKEN as error:
-            raise FileError("damaged", "its pictures can't be told apart") from error
+            raise FileError("damaged", "its pictures can't be distinguished") from error
 
     def _at(self, image: Image.Image, number: int) -> Image.Image:
         try:

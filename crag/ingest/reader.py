@@ -109,7 +109,7 @@ def read_document(
         if len(read.pages) != total:
             raise DamagedError(f"{label} can't be read: only {len(read.pages)} of {total} pages came.")
         unread = scans.recognise(
-            data, media, label, config, read.pages, read.pictured, read.replace, on_recognising, cancel
+            scans.File(data, media, label), config, read.pages, read.pictured, read.replace, on_recognising, cancel
         )
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedError(f"{label} can't be read: the reader's answer made no sense.") from error

@@ -31,7 +31,7 @@ _PLAIN = 8  # of 255: a picture with no more contrast shows nothing
 def recognise(
     data: bytes, job: dict[str, Any], send: Callable[[dict[str, Any]], None], engine: Callable[[], Find] = recogniser
 ) -> Iterator[dict[str, Any]]:
-    """The pages that the job numbers, each with its text; `send` is told of each as soon as it is read.
+    """The pages that the job numbers, each with its text; `send` is called with each as soon as it is read.
 
     Raises FileError for a file that can't be opened. A page that can't be drawn comes marked as failed.
     """

@@ -44,7 +44,7 @@ class Proof:
         """For each box and the group of text objects that stands in it, whether they leave a mark there.
 
         Each group is drawn alone, without any other text of the page, so that no text hides behind another.
-        The page is drawn at `scale` pixels a point, less if it is large. None when it can't be told: the page is too
+        The page is drawn at `scale` pixels a point, less if it is large. None when it can't be known: the page is too
         large to draw, or it takes too long.
         """
         scale = min(scale, (_MOST_PIXELS / max(1.0, space.width * space.height)) ** 0.5)

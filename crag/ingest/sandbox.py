@@ -28,15 +28,16 @@ Frame = tuple[dict[str, Any], bytes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a child may take: `seconds` of the processor for the whole file, or, with `each`, for every page anew.
+    """What a child may take: `seconds` of the processor for the whole file, or, with `each`, for every page again.
 
-    `what` names it in Settings.
+    `what` names it in Settings. It has `spare` seconds more on the clock.
     """
 
     what: str
     memory_mb: int
     seconds: int
     each: bool = False
+    spare: float = _WALL_SPARE
 
 
 def reading(config: AppConfig) -> Limits:
@@ -63,12 +64,11 @@ def run_child(
     *,
     limits: Limits | None = None,
     command: Sequence[str] = (sys.executable, "-m", "crag.ingest.child"),
-    spare: float = _WALL_SPARE,
 ) -> Iterator[Frame]:
     """The frames that the child sends for `job`, as they come; the child is dead when the iterator is.
 
     `command` is what runs as the child: another program that speaks the protocol may stand in for it. The child has
-    the processor seconds of `limits` (those of reading, if not given) and `spare` more on the clock.
+    the processor seconds of `limits` (those of reading, if not given).
     Raises a DocumentError subclass that says why there are no more frames, or CancelledError.
     """
     limits = limits or reading(config)
@@ -92,7 +92,7 @@ def run_child(
     writer.start()
     reader.start()
     try:
-        yield from _frames(process, frames, name, config, limits, cancel, spare)
+        yield from _frames(process, frames, name, config, limits, cancel)
     finally:
         stopped.set()
         with contextlib.suppress(ProcessLookupError):
@@ -155,14 +155,13 @@ def _frames(
     config: AppConfig,
     limits: Limits,
     cancel: threading.Event | None,
-    spare: float,
 ) -> Iterator[Frame]:
     began, read = time.monotonic(), 0
     finished = False
     while True:
         if cancel is not None and cancel.is_set():
             raise CancelledError(f"Reading {name} was stopped.", "Add the file again when ready.")
-        allowed = limits.seconds + spare + read / 5
+        allowed = limits.seconds + limits.spare + read / 5
         if time.monotonic() - began > allowed:
             raise _too_slow(name, limits)
         try:
@@ -221,7 +220,7 @@ def _too_large(name: str, limits: Limits) -> LimitError:
 
 
 def _error_from(message: Mapping[str, Any], name: str, config: AppConfig, limits: Limits) -> DocumentError:
-    """The error that the child told of."""
+    """The error that the child reported."""
     kind, detail = str(message.get("error")), str(message.get("detail", ""))[:200]
     match kind:
         case "encrypted":

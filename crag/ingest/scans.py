@@ -1,4 +1,4 @@
-"""Pages without text, read by text recognition where it is installed, and what a person is told of them."""
+"""Pages without text, read by text recognition where it is installed, and the remarks about them."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _on_page(box: Box, skew: Skew) -> Box:
 
 
 Progress = Callable[[int, int, float], None]
-"""Is told which page of how many is being recognised, and the seconds that all of it still takes, about."""
+"""Called with the page that is being recognised, the number of pages, and about how many seconds are left."""
 
 SECONDS_A_PAGE = 3.0
 """What is said to be needed before anything is known: two cores, a letter page full of text, which took 2.7 to 3.7 s
@@ -167,10 +167,17 @@ class Unrecognised:
     error: DocumentError | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that is read: its bytes, its kind, and its name in messages."""
+
+    data: bytes
+    media: Media
+    name: str
+
+
 def recognise(
-    data: bytes,
-    media: Media,
-    name: str,
+    file: File,
     config: AppConfig,
     pages: Sequence[Page],
     pictured: Collection[int],
@@ -185,14 +192,14 @@ def recognise(
     """
     numbers = tuple(page.number for page in pages if page.scanned or page.number in pictured)
     seen = numbers if _textless(pages) else tuple(page.number for page in pages if page.scanned)
-    if not numbers or media not in ("pdf", "image"):
+    if not numbers or file.media not in ("pdf", "image"):
         return None
     if not installed() or not config.recognise_pages:
         return Unrecognised(numbers=seen, why="off" if installed() else "missing") if seen else None
     wanted = numbers[: config.recognise_pages]
     done: set[int] = set()
     try:
-        for raw in _recognised(data, media, name, config, wanted, on_page, cancel):
+        for raw in _recognised(file, config, wanted, on_page, cancel):
             taken(raw)
             done.add(int(raw["number"]))
     except CancelledError:
@@ -205,19 +212,17 @@ def recognise(
 
 
 def _recognised(
-    data: bytes,
-    media: Media,
-    name: str,
+    file: File,
     config: AppConfig,
     numbers: Sequence[int],
     on_page: Progress | None,
     cancel: threading.Event | None,
 ) -> Iterator[Mapping[str, Any]]:
-    job = {"task": "recognise", "media": media, "numbers": list(numbers)}
+    job = {"task": "recognise", "media": file.media, "numbers": list(numbers)}
     began, read, total = time.monotonic(), 0, len(numbers)
     if on_page is not None:
         on_page(1, total, total * SECONDS_A_PAGE)
-    for message, _ in run_child(job, data, name, config, cancel, limits=recognising(config)):
+    for message, _ in run_child(job, file.data, file.name, config, cancel, limits=recognising(config)):
         if "page" in message:
             yield message["page"]
         elif "recognised" in message:
@@ -226,7 +231,7 @@ def _recognised(
                 on_page(read + 1, total, (time.monotonic() - began) / read * (total - read))
 
 
-# ---- what is told of them -------------------------------------------------------------------------------------------
+# ---- remarks -------------------------------------------------------------------------------------------------------
 
 
 def notices(pages: Sequence[Page], unread: Unrecognised | None) -> list[str]:

@@ -17,7 +17,7 @@ _MOST_NAME, _MOST_HEADER = 60, 300
 def table(rows: Iterable[Sequence[str]], *, headed: bool | None = None) -> Iterator[Block]:
     """A table as blocks of a few thousand characters, each with the header as its first line.
 
-    `headed`: whether the first row names the columns; None: told by what stands in it.
+    `headed`: whether the first row names the columns; None: recognised by what stands in it.
     """
     rest = (row for row in rows if any(row))
     first = next(rest, None)
@@ -64,7 +64,7 @@ def format_header(header: Sequence[str]) -> str:
 
 
 def header_line(header: Sequence[str]) -> str:
-    """What names the table's columns, as chunks of it that do not begin it are told."""
+    """What names the table's columns, for chunks that do not begin it."""
     return " | ".join(cell[:_MOST_NAME] for cell in map(squeeze, header) if cell)[:_MOST_HEADER]
 
 

@@ -1,4 +1,4 @@
-"""Borderless tables: rows of cells found by geometry, each value told by its column's header.
+"""Borderless tables: rows of cells found by geometry, each value recognised by its column's header.
 
 A financial report's table has no lines to go by: a row is what shares a baseline, a cell is what wide white space
 parts, a column is where values stand above one another, and its header is what stands above the first value.

@@ -1,4 +1,4 @@
-"""The unit and scale that a table's amounts are told in, as the page words it: "in millions, except per share data"."""
+"""The unit and scale of a table's amounts, as the page words it: "in millions, except per share data"."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _AFTER_NOTES = re.compile(
 )
 _FOOTNOTE = re.compile(r"^\s*(?:\((?:[a-z]|\d{1,2})\)|\*+)\s", re.IGNORECASE)  # it belongs to the table above
 _MOST_WHOLE = 60  # characters of a line that is a unit alone
-_ROWS_ABOVE = 8  # rows above a table in which its unit may be told
+_ROWS_ABOVE = 8  # rows above a table in which its unit may stand
 _NOTES_WITHIN = 3  # rows below the notes' title
 _HEADING = 40  # characters between two tables of one page, over which the second still goes on with the first
 _LITTLE = 200  # characters between the tables of two pages, over which the second still goes on with the first
@@ -46,7 +46,8 @@ def unit_in(lines: Sequence[str]) -> str:
 class Carried:
     """What is said of tables outside them, carried through a document in reading order, page by page.
 
-    A table's unit is told by its own header, or by the lines above it, or by the table that it goes on with from the
+    A table's unit is recognised by its own header, or by the lines above it, or by the table that it goes on with from
+    the
     page before, or, in the notes to financial statements, by their title.
     """
 

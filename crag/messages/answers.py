@@ -41,7 +41,7 @@ __all__ = [
 Name = Callable[[str], str]
 
 Fault = Literal["", "nothing shown", "no citation", "invented citation", "not checked", "unsupported"]
-"""What is wrong with a sentence of an answer: nothing that it could rest on supports it; it names no source (told of
+"""What is wrong with a sentence of an answer: nothing that it could rest on supports it; it names no source (noted
 runs of earlier builds alone); it cites what is no source; the check came to nothing; what it cites does not support it.
 Empty: nothing, or it claims nothing."""
 
@@ -240,7 +240,7 @@ _ORIGINS = {
     "agent": ("agent", "through an agent", "the agent that asked"),
     "mcp": ("MCP", "through MCP", "the program that asked through MCP"),
     "http": ("HTTP", "through HTTP", "the program that asked through HTTP"),
-    "cli": ("command line", "from the command line", "whoever asked"),
+    "cli": ("command line", "from the command line", "the person who asked"),
     "python": ("Python", "from Python", "the program that asked"),
 }
 """Of each way: a word, a part of a sentence, and who it was that asked."""

@@ -103,7 +103,7 @@ def load(files: dict[str, bytes], threads: int, name: str, max_tokens: int | Non
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
         options.log_severity_level = 3
         session = onnxruntime.InferenceSession(files["model.onnx"], options, providers=["CPUExecutionProvider"])
-        # It keeps the file, 80 MB for all models, to begin anew with other hardware, which is never done here.
+        # It keeps the file, 80 MB for all models, to start again with other hardware, which is never done here.
         session.disable_fallback()
         session._model_bytes = None
     except Exception as error:  # both libraries raise bare Exceptions for files they cannot use

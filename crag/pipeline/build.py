@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
@@ -19,8 +18,7 @@ from crag.core.protocols import (
     StripGrader,
     WebSearch,
 )
-from crag.core.request import RunRequest, SearchQuery
-from crag.core.settings import Settings
+from crag.core.request import RunRequest
 from crag.core.types import Grade, RetrievedChunk, Step
 from crag.evaluation.grading import CachedStripGrader, GradingService
 from crag.evaluation.selection import LlmStripSelector
@@ -34,9 +32,9 @@ from crag.pipeline.context import EventEmitter, RunContext
 from crag.pipeline.fallback import (
     FallbackContextualizer,
     FallbackGenerator,
-    FallbackRetriever,
     FallbackRewriter,
     FallbackWeb,
+    LibraryRetriever,
 )
 from crag.pipeline.guarded import (
     GuardedGenerator,
@@ -75,26 +73,6 @@ class Local:
     rewriter: Rewriter
     generator: Generator
     folder: WebSearch | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Scoped:
-    """One way to search a library, with a run's filters."""
-
-    find: Callable[[SearchQuery], list[RetrievedChunk]]
-    settings: Settings
-
-    def search(self, query: str, k: int) -> list[RetrievedChunk]:
-        settings = self.settings
-        return self.find(
-            SearchQuery(
-                query,
-                k,
-                where=settings.where,
-                min_confidence=settings.min_confidence,
-                half_life_days=settings.half_life_days,
-            )
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +126,7 @@ def build_pipeline(
     webs = _webs(wiring, config, meter, local.folder, problems)
     allowed = (request.allowed or _refused) if config.ask_before_web else None
     hours = float(config.web_cache_hours)
-    retriever: Retriever = FallbackRetriever(
-        _Scoped(library.find, settings), _Scoped(library.find_in_records, settings), outlet
-    )
+    retriever: Retriever = LibraryRetriever(library, settings, outlet)
     if request.retriever is not None:
         retriever = _Given(GuardedRetriever(request.retriever), library.documents)
     about = partial(library.about, where=settings.where, min_confidence=settings.min_confidence)

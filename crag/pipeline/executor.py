@@ -173,5 +173,5 @@ class RunExecutor:
         for watcher in self.watchers:
             try:
                 watcher(trace)
-            except Exception:  # noqa: BLE001 - whoever watches must not end the run
+            except Exception:  # noqa: BLE001 - a watcher must not end the run
                 _log.exception("a watcher of runs failed")

@@ -8,25 +8,34 @@ from dataclasses import replace
 
 from crag.core import events as ev
 from crag.core.errors import IndexUnavailableError, LibraryError, NotApprovedError, ProviderError, ReplyError
-from crag.core.protocols import Contextualizer, Generator, Retriever, Rewriter, SearchCache, WebSearch
+from crag.core.protocols import Contextualizer, Generator, Rewriter, SearchCache, WebSearch
+from crag.core.request import SearchQuery
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Exchange, RetrievedChunk, Standalone, Strip, WebPage
 from crag.pipeline.context import EventEmitter
 from crag.runtime.usage import UsageTracker
+from crag.storage.library import Library
 
 
-class FallbackRetriever:
-    """Searches with `first`; where its index fails, with `second`, and says so."""
+class LibraryRetriever:
+    """Searches a library under a run's settings. Where its index fails, it searches the records, and says so."""
 
-    def __init__(self, first: Retriever, second: Retriever, outlet: EventEmitter) -> None:
-        self._first, self._second, self._outlet = first, second, outlet
+    def __init__(self, library: Library, settings: Settings, outlet: EventEmitter) -> None:
+        self._library, self._settings, self._outlet = library, settings, outlet
 
     def search(self, query: str, k: int) -> list[RetrievedChunk]:
+        asked = SearchQuery(
+            query,
+            k,
+            where=self._settings.where,
+            min_confidence=self._settings.min_confidence,
+            half_life_days=self._settings.half_life_days,
+        )
         try:
-            return self._first.search(query, k)
+            return self._library.find(asked)
         except IndexUnavailableError as error:
             self._outlet.worked_around("retrieve", error, "records")
-        return self._second.search(query, k)
+        return self._library.find_in_records(asked)
 
 
 class FallbackContextualizer:

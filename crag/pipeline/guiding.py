@@ -18,7 +18,7 @@ from crag.text.words import STOP_WORDS, stem, words
 from crag.web.searching import outgoing
 
 NEAR = 3
-"""So many passages are told as near."""
+"""So many passages are listed as near."""
 QUOTE = 220
 """Characters of a passage, or of what a question is made from, that are kept."""
 SOURCES = 12
@@ -28,14 +28,14 @@ CHECKED = 5
 SEARCHED = 3
 """and for so many of these the library is searched. That is what the help costs."""
 SURE = 0.6
-"""A proposal is told where its text scores this, or the upper threshold where that is higher."""
+"""A proposal is listed where its text scores this, or the upper threshold where that is higher."""
 
 
 class Guide:
     """Makes the help of one run. `about` tells what is in the library; `web`: whether a web provider is on.
 
     `evaluator` reads each proposal with the text that it is made from; it is to be one that costs nothing. What it
-    finds good is told if the `retriever`, asked that question, brings the page of that text first.
+    finds good is listed if the `retriever`, asked that question, brings the page of that text first.
     """
 
     def __init__(

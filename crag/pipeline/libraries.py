@@ -10,8 +10,13 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
-from crag.core.errors import CragError, StorageError
+from pydantic import ValidationError
+
+from crag.core import events as ev
+from crag.core.errors import CragError, CutOffError, StorageError
+from crag.core.events import event_from_json
 from crag.core.purging import Due, conditions_of
+from crag.core.trace import Trace
 from crag.storage.library import Library
 from crag.storage.private import PrivateLibraries
 
@@ -20,7 +25,7 @@ _log = logging.getLogger(__name__)
 AWAKE = 16
 """Libraries that keep files and indexes open: those used last."""
 KNOWN = 512
-"""Libraries that are known at all without being opened anew."""
+"""Libraries that are known at all without being opened again."""
 
 
 class OpenLibraries:
@@ -48,7 +53,7 @@ class OpenLibraries:
             return found
 
     def forget(self, folder: Path) -> None:
-        """Close a library that is to be removed; who still works with it is told that it is closed."""
+        """Close a library that is to be removed; those who still work with it get an error that says so."""
         with self._lock:
             found = self._libraries.pop(folder.absolute(), None)
         if found is not None:
@@ -121,3 +126,20 @@ def _tidy_library(library: Library, purge: str) -> list[Due]:
     for each in found:
         _log.info("purged from %s: %s (%s)", library.folder.name, each.document.id[:12], each.why)
     return found
+
+
+_CUT_OFF = CutOffError("The program ended in the middle of this run.")
+
+
+def settle_runs(library: Library) -> int:
+    """Store every run of the library that no program is making any more; how many there were. Raises StorageError."""
+    found = [work for work in library.in_flight.cut_off() if work.kind == "run"]
+    for work in found:
+        try:
+            first = event_from_json(work.first)
+        except ValidationError:  # of another version of this program
+            library.in_flight.over(work.id)
+            continue
+        events = [first, ev.Failed.of(_CUT_OFF, "retrieve", 0.0, fatal=True), ev.RunFinished(at=0.0)]
+        library.runs.save(Trace.from_events(events), events)
+    return len(found)

@@ -88,7 +88,7 @@ class ProviderPlan:
     """What a configuration comes to. `model` speaks, where there is one: it rewrites, too.
 
     `writer` is None where sentences are quoted. `webs` are asked in this order. `given_web` names the pages that
-    whoever made the engine put in place of the folder. `asks`: each query waits for a yes before it leaves.
+    the engine's maker put in place of the folder. `asks`: each query waits for a yes before it leaves.
     """
 
     model: Service[Provider] | None

@@ -13,7 +13,7 @@ from crag.core.errors import ProviderError, ReplyError, StorageError
 from crag.core.policy import acted_on, best_chunk, chunks_acted_on, keeps_chunk, loops, refines
 from crag.core.trace import Round
 from crag.core.types import Action, Answer, Chunk, Decision, Grade, Origin, Passage, Standalone, Strip, WebPage
-from crag.evaluation.refinement import make_strip, scored_strips
+from crag.evaluation.refinement import RefinementParts, make_strip, score_strips
 from crag.evaluation.trigger import decide
 from crag.generation.disagreements import with_disagreements
 from crag.generation.verification import faithfulness
@@ -212,7 +212,7 @@ def answer(state: State, parts: RunContext) -> State:
 
 
 def _guide(state: State, parts: RunContext) -> None:
-    """What helps on, told after an answer that there is none."""
+    """Guidance after an answer that there is none."""
     if parts.guide is None:
         return
     grades = {id: grade for each in state.get("rounds", ()) for id, grade in each.grades.items()}
@@ -253,18 +253,14 @@ def _refine(
     if asks and parts.selector is None:
         missing = ProviderError("Strips are to be chosen by a language model, and none is set.", "Set one in Settings.")
         parts.outlet.worked_around("refine", missing, "scores alone")
-    return scored_strips(
-        sources,
-        origin,
-        question,
-        settings=parts.settings,
+    refinement = RefinementParts(
         refiner=parts.refiner,
         scorer=parts.strip_scorer,
-        selector=parts.selector if asks else None,
         check=parts.check,
-        failed=lambda error: parts.outlet.worked_around("refine", error, "scores"),
-        anchor=anchor,
+        selector=parts.selector if asks else None,
+        report=lambda error: parts.outlet.worked_around("refine", error, "scores"),
     )
+    return score_strips(sources, origin, question, parts.settings, refinement, anchor)
 
 
 def _emit_strips(sources: Sequence[str], origin: Origin, strips: Sequence[Strip], parts: RunContext) -> None:

@@ -22,7 +22,8 @@ async def follow_run(
 ) -> AsyncGenerator[T, None]:
     """The items of `run` as they come; then what it raised, if it did.
 
-    `run` works in a thread of its own, in the context of whoever asks for the first item. Who stops listening sets
+    `run` works in a thread of its own, in the context of the caller who asks for the first item. Who stops listening
+    sets
     `cancel` by that: the thread then takes the run to its own end, so that it is stored. `ended` is called in that
     thread, once, when nothing of the run works any more.
     """

@@ -22,6 +22,7 @@ from crag.providers.gguf import SLOTS
 from crag.providers.gguf_server import ANYWHERE, LocalClient, server_of
 from crag.providers.replies import Speech, ThoughtOnlyError, extract_message, read, strict, text_of
 from crag.providers.translation import retry_after, translate_error
+from crag.runtime.circuit import Service
 from crag.runtime.connection import BoundedClient
 from crag.runtime.usage import PendingCall, UsageTracker
 from crag.text.repeats import loop_in
@@ -99,7 +100,7 @@ class ChatModel:
             # SILENCE is limit enough. LangChain's own waits in a way that, in Python 3.11, may lose a cancellation.
             stream_chunk_timeout=None,
         )
-        # Nor whose key it is: that would be told to every server.
+        # Nor whose key it is: that would be shown to every server.
         model.root_async_client.organization = model.root_async_client.project = None
         return model.bind(**kept)
 
@@ -286,11 +287,10 @@ class MeteredChat:
         with self._meter.call(
             where.provider,
             where.model,
-            name=self.id,
+            service=Service(self.id, where.line),
             attempt=attempt,
             others=others,
             translate=ours,
-            account=where.line,
         ) as call:
             yield call
 

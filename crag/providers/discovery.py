@@ -27,7 +27,7 @@ LOCAL_SERVERS: Mapping[str, str] = {
     "vLLM": "http://127.0.0.1:8000/v1",
     "llama.cpp": "http://127.0.0.1:8080/v1",
 }
-"""The addresses at which local servers are found unless they are told otherwise."""
+"""The addresses at which local servers are found unless set otherwise."""
 SECONDS = 6.0
 KNOCK = 0.7
 """Seconds within which a server of this machine must answer to be offered."""

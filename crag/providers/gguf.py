@@ -75,7 +75,7 @@ class ModelFile:
 
 
 def inspect_model(path: Path) -> ModelFile | Fault:
-    """The model in this file, or why there is none. Only its header is read, and that anew only where it changed."""
+    """The model in this file, or why there is none. Only its header is read, and that again only where it changed."""
     try:
         found = path.stat()
         return _read(path, found.st_size, found.st_mtime_ns) if path.is_file() else Fault(reason="no-file")

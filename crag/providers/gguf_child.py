@@ -1,4 +1,4 @@
-"""The child process that runs one model file: llama.cpp's server, on loopback, for whoever has the key.
+"""The child process that runs one model file: llama.cpp's server, on loopback, for clients with the key.
 
 Its standard input is one line of JSON, a `Job`, and then stays open: when it ends, as it does however the parent does,
 so does the process. One line comes back on standard output, {"address": …} once the model is loaded.

@@ -1,4 +1,4 @@
-"""A model file run on this machine: its child process, loaded when first needed, started anew after a crash."""
+"""A model file run on this machine: its child process, loaded when first needed, restarted after a crash."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class GgufServer:
     """One model file, for all runs of this process. Thread-safe.
 
     The process is started when first needed, ends after `idle` seconds without a call and with this one, however that
-    ends, and is started anew after a crash, STARTS times WITHIN seconds.
+    ends, and is restarted after a crash, STARTS times WITHIN seconds.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class GgufServer:
     def _load(self, loading: Future[Running]) -> None:
         try:
             loading.set_result(self._started(loading))
-        except Exception as error:  # noqa: BLE001 - whoever waits for the future is told
+        except Exception as error:  # noqa: BLE001 - those who wait for the future get it
             loading.set_exception(error)
 
     def _started(self, loading: Future[Running]) -> Running:

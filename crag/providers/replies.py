@@ -68,11 +68,11 @@ class Speech:
     def __init__(self) -> None:
         self._held = ""
         """What may yet turn out to be thoughts or the end of them."""
-        self._state: Literal["before", "thoughts", "after", "begun"] = "before"
+        self._state: Literal["before", "thoughts", "after", "started"] = "before"
 
     def heard(self, piece: str) -> str:
         """What of the reply is known now and was not before."""
-        if self._state == "begun":
+        if self._state == "started":
             return piece
         held, self._held = self._held + piece, ""
         if self._state == "before":
@@ -90,7 +90,7 @@ class Speech:
             self._state, held = "after", rest
         if self._state == "after":
             held = held.lstrip()
-        self._state = "begun" if held else self._state
+        self._state = "started" if held else self._state
         return held
 
 

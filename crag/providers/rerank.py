@@ -10,6 +10,7 @@ import httpx
 
 from crag.core.errors import BusyError, KeyRejectedError, ProviderError, ReplyError
 from crag.providers.endpoint import Endpoint
+from crag.runtime.circuit import Service
 from crag.runtime.connection import BoundedClient
 from crag.runtime.usage import UsageTracker
 from crag.text.injection import sendable
@@ -36,9 +37,8 @@ class Reranker:
         with self._meter.call(
             where.provider,
             where.model,
-            name=self.id,
+            service=Service(self.id, where.line),
             translate=lambda error: translate_error(error, self.id),
-            account=where.line,
         ) as call:
             reply = self._meter.wait_for(lambda: self._sent(query, texts), min(SECONDS, call.seconds))
             return _scores(reply, len(texts), self.id)

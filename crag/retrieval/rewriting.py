@@ -23,7 +23,7 @@ FAILED_CHARS = 200
 MAX_FAILED = 10
 MAX_TOKENS = 120
 MAX_KEYWORD_WORDS = 10
-"""A longer piece is no keyword: the model has begun to answer."""
+"""A longer piece is no keyword: the model started to answer."""
 
 
 class KeywordRewriter:

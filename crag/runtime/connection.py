@@ -38,7 +38,7 @@ def certificates() -> ssl.SSLContext:
 
 
 class BoundedClient(httpx.AsyncClient):
-    """httpx's client, which reads and unpacks whatever is sent, held to a number of bytes.
+    """httpx's client, which reads and unpacks whatever is sent, limited to a number of bytes.
 
     It asks for gzip alone, and unpacks that itself. Reading raises OversizedError, PackingError, zlib.error for what
     is damaged, httpx.ReadError for what breaks off.

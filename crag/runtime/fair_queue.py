@@ -30,7 +30,7 @@ class _Line:
     changed: threading.Condition = field(default_factory=threading.Condition)
 
     def advance(self) -> None:
-        """Lets in whoever may come in, and works out the places of the others. Called with the lock held."""
+        """Lets in anyone who may come in, and works out the places of the others. Called with the lock held."""
         order = _Order(self.running, self.waiting, self.served)
         while len(self.running) < self.most and (turn := order.next(self.most)) is not None:
             self.waiting.remove(turn)

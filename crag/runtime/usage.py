@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
@@ -120,7 +120,7 @@ class UsageTracker:
         allowance: QuotaGuard = UNLIMITED,
         circuits: Circuits | None = None,
     ) -> None:
-        """`listener` is told of every call when it ends, in the thread that made it.
+        """`listener` is called with every call when it ends, in the thread that made it.
 
         `allowance` is what each call is taken from beside the run's own budget. `step` is the first or only
         one; given here, it has all of the time. `clock` tells the time that is left.
@@ -153,21 +153,20 @@ class UsageTracker:
         provider: str,
         model: str = "",
         *,
-        name: str = "",
+        service: Service | None = None,
         attempt: int = 1,
         others: set[PendingCall] | None = None,
         translate: Callable[[Exception], Exception] = lambda error: error,
         secret: bool = False,
-        account: Hashable = None,
     ) -> Iterator[PendingCall]:
         """One outside call: admitted if there is room for it, timed, and recorded however it ends.
 
         `translate` gives its errors as ours. `secret`: what the client raises may repeat the key, so it is not kept as
         the cause of ours. `others`: the calls open beside it, for who may give them up from another thread; a call
-        that was given up is recorded once. `account` tells one address and key of the provider from another. Raises
-        CancelledError, BudgetError, CircuitOpenError, what `translate` gives.
+        that was given up is recorded once. `service` names what is called, with its address and key; by default the
+        provider. Raises CancelledError, BudgetError, CircuitOpenError, what `translate` gives.
         """
-        service = Service(name or provider, account)
+        service = service or Service(provider)
         seconds = self._admit_to(service)
         others = others if others is not None else set()
         opened = Call(step=self.step, provider=provider, model=model, seconds=0.0, attempt=attempt)

@@ -32,8 +32,8 @@ from crag.core.errors import CancelledError, NotFoundError, StorageError
 from crag.storage import store
 from crag.storage.documents import reserved
 from crag.storage.index_sync import Differences, IndexSync, OpenIndex
-from crag.storage.key_value_store import CHOSEN, SIGNED_WITH, KeyValueStore
 from crag.storage.places import Place, taken_error
+from crag.storage.records import CHOSEN, SIGNED_WITH, KeyValueStore
 from crag.storage.tables import chunks, metadata, revision
 from crag.storage.tables import meta as about
 

@@ -148,7 +148,7 @@ class DataDirLock:
                 "A backup is being restored into this data folder.", "Wait until that has ended, then try again."
             ) from None
         except (OSError, NotImplementedError) as error:
-            _log.info("nobody is told that %s is in use: %s", self._data, error)
+            _log.info("other programs don't see that %s is in use: %s", self._data, error)
         self._tried = True
 
     def end(self) -> None:

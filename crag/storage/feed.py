@@ -73,7 +73,7 @@ def _touched(connection: Connection, since: int, now: int) -> list[int] | None:
 
 
 def changed_since(connection: Connection, since: int) -> Changes | None:
-    """What changed after generation `since`; None where only all together tells, as after all was embedded anew."""
+    """What changed after generation `since`; None where only all together tells, as after all was embedded again."""
     asked = (
         select(changes.c.document, changes.c.kind).where(changes.c.generation > since).order_by(changes.c.generation)
     )

@@ -1,4 +1,4 @@
-"""Work that was begun in a library and is not over yet: what a killed program leaves unfinished is told, not lost.
+"""Work in a library that is not finished: what a killed program leaves unfinished is shown, not lost.
 
 A note is written before the work begins and goes with its end. One whose program is gone was cut off.
 """
@@ -24,9 +24,11 @@ from crag.storage.tables import meta
 
 __all__ = ["InFlightJob", "InFlightJobs"]
 
-_KEY = "begun "
+_KEY = "in flight "
 _ELSEWHERE = timedelta(hours=1)
-"""After so long, work begun on another machine counts as cut off: whether its program lives can't be seen from here."""
+"""After so long, work started on another machine counts as cut off: whether its program lives can't be seen from
+here.
+"""
 _here: set[str] = set()
 """Keys of what this process is doing."""
 _lock = threading.Lock()
@@ -66,7 +68,10 @@ class InFlightJobs:
         return True
 
     def over(self, id: str) -> None:
-        """It is over, and whoever began it was told. Where that can't be stored, this process knows it all the same."""
+        """It is over, and the program that started it knows.
+
+        Where that can't be stored, this process knows it all the same.
+        """
         with suppress(LibraryError):
             if self.known(id):
                 with self._database.write(grows=False) as connection:

@@ -26,7 +26,7 @@ _QUIET = 1.0
 _AT_ONCE = 4_000
 """Chunks that are handed to the index in one step."""
 _SMALL = 20_000
-"""Up to so many chunks a deletion makes an index anew that would keep the words in its files; and so many are added
+"""Up to so many chunks a deletion rebuilds an index that would keep the words in its files; and so many are added
 before they are committed."""
 
 OpenIndex = Callable[[Contents], ChunkIndex]
@@ -46,7 +46,7 @@ class Differences:
 
 @dataclass(kw_only=True)
 class _Filling:
-    """One piece of work on an index, done by a thread of its own; whoever needs it waits for `done`."""
+    """One piece of work on an index, done by a thread of its own; anyone who needs it waits for `done`."""
 
     index: ChunkIndex
     done: threading.Event = field(default_factory=threading.Event)
@@ -77,14 +77,14 @@ class IndexSync:
         Raises IndexUnavailableError where the index fails or failed a moment ago, and where it is not ready after a
         few seconds: it is made ready in the background then.
         """
-        return self._with(contents, lambda index: work(self._brought(index, generation, _PATIENCE)))
+        return self._with(contents, lambda index: work(self._ensure_current(index, generation, _PATIENCE)))
 
     def refresh(self) -> None:
         """Bring the index up to date, however long it takes. Raises IndexUnavailableError, StorageError."""
         with self._database.read() as connection:
             contents, generation = feed.contents(connection), feed.generation(connection)
         if generation:
-            self._with(contents, lambda index: self._brought(index, generation, None))
+            self._with(contents, lambda index: self._ensure_current(index, generation, None))
 
     def follow(self) -> None:
         """Bring the index up to date, so that the next search need not. What fails now, that search meets and says."""
@@ -107,7 +107,7 @@ class IndexSync:
         try:
             with self._database.read() as connection:
                 contents, generation = feed.contents(connection), feed.generation(connection)
-            self._with(contents, lambda index: index.generation < 0 or self._brought(index, generation, None))
+            self._with(contents, lambda index: index.generation < 0 or self._ensure_current(index, generation, None))
         except CragError as error:
             _log.info("the chunk index is not up to date: %s", error.message)
 
@@ -123,7 +123,7 @@ class IndexSync:
         )
 
     def repair(self) -> Differences:
-        """Make the index anew where it differs from the records; what differed. Raises as `refresh` does."""
+        """Rebuild the index where it differs from the records; what differed. Raises as `refresh` does."""
         found = self.compare()
         if found:
             with self._database.alone(threading.Event()), self._database.read() as connection:
@@ -148,7 +148,7 @@ class IndexSync:
             index.close()
 
     def _with(self, contents: Contents, work: Callable[[ChunkIndex], T]) -> T:
-        """What `work` makes of the index of these contents. After a failure it rests, and is opened anew."""
+        """What `work` makes of the index of these contents. After a failure it rests, and is opened again."""
         index = self._opened(contents)
         try:
             try:
@@ -187,7 +187,7 @@ class IndexSync:
         with self._lock:
             self._resting = self._clock.now() + _REST, error
 
-    def _brought(self, index: ChunkIndex, generation: int, patience: float | None) -> ChunkIndex:
+    def _ensure_current(self, index: ChunkIndex, generation: int, patience: float | None) -> ChunkIndex:
         """The index once it holds what the records held at `generation`."""
         while index.generation < generation:
             filling = self._start_filling(index)

@@ -217,7 +217,7 @@ class Library:
     def verify(self, *, repair: bool = False) -> Differences:
         """Read the whole library and compare its parts; where its index differs from the records. Slow on a large one.
 
-        With `repair` an index that differs is made anew. Raises StorageError if the records are damaged, and
+        With `repair` an index that differs is rebuilt. Raises StorageError if the records are damaged, and
         IndexUnavailableError.
         """
         with self._database.read() as connection:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from crag.core.errors import InputError, StorageError
 from crag.index.manifest import sync
 from crag.storage.database import Database
-from crag.storage.key_value_store import KeyValueStore
-from crag.storage.records import Records
+from crag.storage.records import KeyValueStore, Records
 from crag.storage.sqlite import translate_errors
 
 if TYPE_CHECKING:

@@ -113,7 +113,7 @@ _LOCK_MS = 20_000
 _TURN_SECONDS = 0.05
 """Between two tries to be the one that changes the index."""
 _GONE = "60s"
-"""How long a transaction may stand still before the server ends it: whoever began it is gone."""
+"""How long a transaction may stand still before the server ends it: the program that started it is gone."""
 _CONNECTING = {
     "connect_timeout": 10,
     "keepalives_idle": 30,
@@ -170,7 +170,7 @@ class Server:
     """
 
     called = "crag"
-    """What the server is told that its connections are for."""
+    """The application name of its connections."""
 
     def __init__(self, url: str) -> None:
         """Raises InputError for what is no address of PostgreSQL, or where its driver is not installed."""
@@ -304,7 +304,7 @@ class Server:
             return bytes(connection.scalars(select(KEPT.c.value).where(KEPT.c.name == name)).one())
 
     def close(self) -> None:
-        """Close what is idle. Whoever uses the server again opens new connections."""
+        """Close what is idle. Anyone who uses the server again opens new connections."""
         self._engine.dispose()
         while self._spares:
             self._spares.pop().close()
@@ -374,7 +374,7 @@ class SchemaRecords:
                 self._reclaim()
 
     def reserve(self, size: int) -> None:
-        """Nothing: whoever runs the server sees to its disk."""
+        """Nothing: the server's administrator sees to its disk."""
 
     @contextmanager
     def alone(self, stop: threading.Event) -> Iterator[bool]:

@@ -26,7 +26,7 @@ from sqlalchemy import inspect as inspected
 from sqlalchemy.exc import SQLAlchemyError
 
 from crag.core.errors import StorageError
-from crag.storage.key_value_store import SIGNED_WITH, KeyValueStore
+from crag.storage.records import SIGNED_WITH, KeyValueStore
 from crag.storage.sqlite import connect, translate_errors
 from crag.storage.storage_quota import Folders
 from crag.storage.tables import current, documents, labels, purged, question_sets, runs

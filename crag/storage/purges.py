@@ -84,7 +84,7 @@ class Purges:
         """Bring a document back with its file, chunks, vectors, fields, labels and track record.
 
         It has the field `keep` then, which keeps it from every purge until it is taken away. Vectors of another
-        model are made anew. Raises NotFoundError after a day, InputError where the same content was added meanwhile,
+        model are rebuilt. Raises NotFoundError after a day, InputError where the same content was added meanwhile,
         and ModelMismatchError.
         """
         with self._database.read() as connection:

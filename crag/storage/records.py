@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from sqlalchemy import Connection
 
 from crag.core.errors import StorageError
+from crag.storage.database import own_folder
+from crag.storage.sqlite import translate_errors
 
 if TYPE_CHECKING:
     from crag.storage.postgres import Server
@@ -19,7 +24,7 @@ class Records(Protocol):
     """Many readers, one writer at a time, every use a transaction. Thread-safe, across processes too.
 
     What was never written to reads as an empty library, and is nowhere. What is deleted or replaced from outside while
-    it is in use is told once, by StorageError; what comes after works with what is there then.
+    it is in use is reported once, by StorageError; what comes after works with what is there then.
     """
 
     @property
@@ -76,3 +81,63 @@ def server_at(url: str) -> Server | None:
     from crag.storage.postgres import Server  # only who has one needs it
 
     return Server(url)
+
+
+SIGNED_WITH = "keys.secret"
+"""What the keys of private libraries are signed with."""
+CHOSEN = "settings.json"
+"""The choices of the Settings page."""
+IN_USE = "people.json"
+"""What the app that runs goes by for people: see `crag.admin.people`."""
+
+
+class KeyValueStore:
+    """Values by name. Thread-safe; several processes may share them. Every method raises StorageError."""
+
+    def __init__(self, data: Path, server: Server | None = None) -> None:
+        self._data, self._server = data, server
+
+    def read(self, name: str) -> bytes | None:
+        """What is kept under a name; None where nothing is."""
+        if self._server is not None:
+            return self._server.kept(name)
+        with translate_errors(self._data / name), suppress(FileNotFoundError):
+            return (self._data / name).read_bytes()
+        return None
+
+    def put(self, name: str, value: bytes) -> None:
+        """Keep a value, in place of an earlier one."""
+        if self._server is not None:
+            self._server.keep(name, value, replace=True)
+            return
+        with translate_errors(self._data / name):
+            self._draft(name, value).replace(self._data / name)
+
+    def first(self, name: str, value: bytes) -> bytes:
+        """Keep a value where there is none, and return what is kept: the first value counts for all."""
+        found = self.read(name)
+        if found is not None:
+            return found
+        if self._server is not None:
+            return self._server.keep(name, value, replace=False)
+        with translate_errors(self._data / name):
+            draft = self._draft(name, value)
+            try:
+                with suppress(FileExistsError):  # another process was first
+                    os.link(draft, self._data / name)
+            finally:
+                draft.unlink()
+            return (self._data / name).read_bytes()
+
+    def _draft(self, name: str, value: bytes) -> Path:
+        """A file of the value, whole and for its owner alone, that is to take the name."""
+        own_folder(self._data)
+        draft = self._data / f"{name}.{secrets.token_hex(4)}"
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(handle, "wb") as opened:
+                opened.write(value)
+        except BaseException:
+            draft.unlink()
+            raise
+        return draft

@@ -111,7 +111,7 @@ class Runs:
         ]
 
     def ids(self) -> list[str]:
-        """The ids of all runs, oldest first. A run that is stored anew, under its old id, comes last."""
+        """The ids of all runs, oldest first. A run that is stored again, under its old id, comes last."""
         with self._database.read() as connection:
             return list(connection.scalars(select(runs.c.id).order_by(runs.c.number)))
 

@@ -123,7 +123,7 @@ class Search:
         self._upkeep.forget()
 
     def _catalog_of(self, connection: Connection) -> Catalog:
-        """From memory if nothing changed, in this process or another, since it was read; else read anew."""
+        """From memory if nothing changed, in this process or another, since it was read; else read again."""
         library, generation = store.meta(connection, "library"), feed.generation(connection)
         with self._lock:
             current = self._catalog

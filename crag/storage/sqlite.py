@@ -140,7 +140,7 @@ _DAMAGED = (
     "It was left exactly as it is. Put a backup in its place, or move it out of the folder and add the documents again."
 )
 _UNKNOWN = "Check the disk and the folder's permissions, then try again."
-_OPEN_FILES = "Wait until others are done, then try again; whoever runs the program can allow it more (ulimit -n)."
+_OPEN_FILES = "Wait until others are done, then try again; your administrator can allow it more (ulimit -n)."
 _OPEN_AGAIN = (
     "It goes on with what is there now, which may be nothing: add the documents again, or put a backup in its place."
 )

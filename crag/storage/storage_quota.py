@@ -3,19 +3,102 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
 
 from crag.core.errors import RoomError
+from crag.storage.sqlite import connect, driver
+
+if TYPE_CHECKING:
+    from crag.storage.postgres import Server
+
+_INTERVAL = 60.0
+"""Seconds for which a count is believed."""
+_SHARE = 100
+"""It is counted again after so many times as long as that took, if that is longer."""
+
+_HOLDING = text(
+    "SELECT n.nspname FROM pg_namespace n JOIN pg_class c ON c.relnamespace = n.oid"
+    " WHERE n.nspname ~ '^[wh]_' AND c.relname = 'documents' AND c.relkind = 'r'"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """Libraries, their documents, and the bytes of all, indexes included."""
+
+    libraries: int
+    documents: int
+    bytes: int
+
+
+class Census:
+    """Counts the libraries below `root`, or those of a `server`. Thread-safe; one at a time counts."""
+
+    def __init__(self, root: Path, server: Server | None = None) -> None:
+        self._root, self._server = root, server
+        self._lock = threading.Lock()
+        self._last: Counted | None = None
+        self._next = 0.0
+
+    def counted(self) -> Counted:
+        """As it was counted last, at most a minute ago, or a hundred times as long as counting takes.
+
+        Raises StorageError where a server does not answer.
+        """
+        with self._lock:
+            began = time.monotonic()
+            if self._last is None or began >= self._next:
+                self._last = self._count()
+                done = time.monotonic()
+                self._next = done + max(_INTERVAL, _SHARE * (done - began))
+            return self._last
+
+    def _count(self) -> Counted:
+        if self._server is not None:
+            sizes = self._server.sizes()
+            return Counted(libraries=len(sizes), documents=_on(self._server), bytes=sum(sizes.values()))
+        folders = Folders(self._root).sizes()
+        documents = sum(map(_documents, folders))
+        return Counted(libraries=len(folders), documents=documents, bytes=sum(folders.values()))
+
+
+def _documents(folder: Path) -> int:
+    """Documents of one library; 0 where it can't be read."""
+    file = folder / "library.db"
+    if not file.is_file():
+        return 0
+    try:
+        with closing(connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            return int(driver(connection).execute("SELECT count(*) FROM documents").fetchone()[0])
+    except (sqlite3.Error, SQLAlchemyError, OSError):
+        return 0
+
+
+def _on(server: Server) -> int:
+    """Documents of all libraries of a server. One that vanishes meanwhile raises StorageError, and is not asked for
+    the next time.
+    """
+    with server.translated(), server.reading() as connection:
+        counts = [f'SELECT count(*) AS n FROM "{schema}".documents' for (schema,) in connection.execute(_HOLDING)]
+        if not counts:
+            return 0
+        return int(connection.execute(text(f"SELECT sum(n) FROM ({' UNION ALL '.join(counts)}) AS each")).scalar_one())
+
 
 _MB = 1024 * 1024
-_INTERVAL = 2.0
+_INTERVAL_STORAGE_QUOTA = 2.0
 """Seconds for which a library's size is believed where little is added: a run, some grades."""
-_SHARE = 50
+_SHARE_STORAGE_QUOTA = 50
 """All libraries are listed again after so many times as long as that took, if that is longer than the interval."""
 
 
@@ -93,17 +176,17 @@ class StorageQuota:
             raise RoomError(
                 f"This library may hold {most:,.0f} MB, and has {own / _MB:,.0f}"
                 + (f"; {more / _MB:,.0f} more would be too much." if more > _MB else "."),
-                "Delete what is no longer needed, or ask who runs this program to raise CRAG_LIBRARY_MB.",
+                "Delete what is no longer needed, or ask your administrator to raise CRAG_LIBRARY_MB.",
             )
         if all_over:
             raise RoomError(
                 f"All libraries here together may hold {all_most:,.0f} MB, and no more fits in.",
-                "Ask who runs this program to make room, or to raise CRAG_ALL_MB.",
+                "Ask your administrator to make room, or to raise CRAG_ALL_MB.",
             )
         if makes and self.libraries and count >= self.libraries:
             raise RoomError(
                 f"There are {count:,} libraries here, and there may be no more than {self.libraries:,}.",
-                "Ask who runs this program to remove old ones, or to raise CRAG_LIBRARIES.",
+                "Ask your administrator to remove old ones, or to raise CRAG_LIBRARIES.",
             )
 
     def taken(self, library: Library) -> tuple[float, float]:
@@ -122,9 +205,9 @@ class StorageQuota:
                 self._sizes = self.shelf.sizes()
                 done = time.monotonic()
                 self._looked, self._total = dict.fromkeys(self._sizes, done), sum(self._sizes.values())
-                self._next = done + max(_INTERVAL, _SHARE * (done - now))
+                self._next = done + max(_INTERVAL_STORAGE_QUOTA, _SHARE_STORAGE_QUOTA * (done - now))
             own = self._sizes.get(library, 0)
-            if recount or now >= self._looked.get(library, 0.0) + _INTERVAL:
+            if recount or now >= self._looked.get(library, 0.0) + _INTERVAL_STORAGE_QUOTA:
                 before, own = own, self.shelf.size(library)
                 if own and self.shelf.holds(library):
                     self._sizes[library], self._looked[library] = own, now

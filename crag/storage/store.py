@@ -179,7 +179,7 @@ def read_documents(
 
 
 def document_of(record: str, model: str) -> Document:
-    """A document as it was stored. `model` stands apart: it changes when all is embedded anew."""
+    """A document as it was stored. `model` stands apart: it changes when all is embedded again."""
     values = json.loads(record)
     lists = {name: tuple(values.get(name, ())) for name in ("warnings", "earlier")}
     return Document(**{**values, "model": model, **lists})
@@ -212,7 +212,7 @@ def first_problem(connection: Connection) -> str:
 
 
 def model_name(embedder: Embedder) -> str:
-    """What vectors of this model are told by: they depend on what of a chunk was embedded, too."""
+    """The name of a model's vectors: they depend on what of a chunk was embedded, too."""
     return f"{embedder.id}/{INDEXED_AS}"
 
 

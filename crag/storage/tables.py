@@ -101,7 +101,7 @@ def _needed(name: str, type: Any, *rest: Any, **options: Any) -> Column[Any]:
 
 
 # What the library itself is: `library`, its own id; `generation`, which counts changes of documents and vectors;
-# `model` and `dimension` of the vectors. `begun …`: work that is not over, as `crag.storage.in_flight` has it.
+# `model` and `dimension` of the vectors. `in flight …`: work that is not over, as `crag.storage.in_flight` has it.
 meta = Table(
     "meta", metadata, Column("key", _WORDS, primary_key=True), _needed("value", _WORDS), sqlite_with_rowid=False
 )
@@ -169,7 +169,7 @@ vectors = Table(
     _needed("vector", LargeBinary),
 )
 
-# What a chunk index has to be told: one row for each generation since version 5. `document` is its number, also when
+# What a chunk index has to follow: one row for each generation since version 5. `document` is its number, also when
 # it is there no more; NULL where all vectors were replaced.
 changes = Table(
     "changes",
@@ -338,7 +338,7 @@ results = Table(
     _needed("row", _WORDS),
 )
 
-# Alembic's own table: which revision the others are of. It is written here too, for a library that is made anew.
+# Alembic's own table: which revision the others are of. It is written here too, for a library that is rebuilt.
 revision = Table(
     "alembic_version",
     metadata,
@@ -366,7 +366,7 @@ def inspect(connection: sqlite3.Connection, path: Path) -> bool:
 
 
 def current(path: Path) -> bool:
-    """Whether a file is a library of this version; a damaged one counts as one, so that whoever opens it is told.
+    """Whether a file is a library of this version; a damaged one counts as one, so that opening it reports the damage.
 
     SQLite itself is asked: were the file opened and closed beside it, this process would lose its locks on it, and
     another one could take away the log that this one goes on writing to.

@@ -44,7 +44,7 @@ class Postings:
         text = np.repeat(np.arange(len(texts)), [len(each) for each in found])
         single = list(ids)
         plain = np.fromiter(map(runs_together, single), bool, len(single))
-        # Two words as one number: there are ten times as many pairs to be told apart as strings to be made of them.
+        # Two words as one number: there are ten times as many pairs to be distinguished as strings to be made of them.
         beside = (text[1:] == text[:-1]) & plain[words[1:]] & plain[words[:-1]]
         pairs, pair_of = np.unique(words[:-1][beside] << 32 | words[1:][beside], return_inverse=True)
         joined = [ids[single[pair >> 32] + single[pair & 0xFFFFFFFF]] for pair in pairs.tolist()]

@@ -1,4 +1,4 @@
-"""Small parts that answer what they are told to: for tests and demonstrations of the graph, beside the protocols."""
+"""Small parts with scripted answers: for tests and demonstrations of the graph, beside the protocols."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class FakeChat:
 
 @dataclass(kw_only=True)
 class FixedWeb:
-    """Returns one page a text, or fails where told to; remembers the queries that left."""
+    """Returns one page a text, or fails where set to; remembers the queries that left."""
 
     texts: Sequence[str] = ()
     fails: bool = False
@@ -171,7 +171,7 @@ class FixedWeb:
 
 @dataclass(kw_only=True)
 class FakeClock(Clock):
-    """Time that passes when it is told to, on top of that which passes by itself; nobody waits in a pause.
+    """Time that passes when it is set to, on top of that which passes by itself; nobody waits in a pause.
 
     When `hangs` is set, what is waited for then has had all of its time: that once.
     """

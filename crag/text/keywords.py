@@ -172,7 +172,7 @@ def _capital(token: str) -> bool:
 
 
 def _clean(text: str) -> str:
-    """One line, no comma at which a query's keywords are told apart, not over-long."""
+    """One line, no comma, which separates a query's keywords, not over-long."""
     line = " ".join(re.sub(r",(?!\d)", " ", text).split()).strip(" :;?!")
     line = line if re.search(r"(?:\b\w\.){2}$", line) else line.rstrip(".")
     return re.sub(r"['’]s$", "", line)[:MAX_KEYWORD_CHARS].strip()

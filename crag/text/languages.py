@@ -1,4 +1,4 @@
-"""Whether a text is in another language than a question, where that can be told by script or by English words."""
+"""Whether a text is in another language than a question, where that can be recognised by script or by English words."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ _MOST = 0.02
 def other_language(asked: str, said: str) -> bool:
     """Whether `said` is surely in another language than `asked`. Of two languages in one script only English is known.
 
-    False where it can't be told: for few words, or for a question that is not English.
+    False where it can't be known: for few words, or for a question that is not English.
     """
     if (said_in := _script(said)) and (asked_in := _script(asked)) and said_in != asked_in:
         return True

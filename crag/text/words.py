@@ -61,7 +61,7 @@ SEARCH_STOP_WORDS = FUNCTION_WORDS | frozenset(
     here hers him itself just my nor now off once only other ours out over own same so theirs through too under
     until up us very while yours""".split()
 )
-"""With those that say something in an answer, but that no document can be told by."""
+"""With those that say something in an answer, but that name no document."""
 
 STOP_WORDS = SEARCH_STOP_WORDS | frozenset(
     """against aren't can't cannot couldn't didn't doesn't don't either else ever every get give given gives

@@ -1,4 +1,4 @@
-"""Web search by DuckDuckGo, without a key, through the ddgs client held to this one engine."""
+"""Web search by DuckDuckGo, without a key, through the ddgs client limited to this one engine."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class _Engine(Duckduckgo):
         return _Result
 
     def read(self, page: str) -> list[TextResult]:
-        # Whoever answers at its address may send what ddgs' parser takes long for.
+        # Anyone who answers at its address may send what ddgs' parser takes long for.
         return list(self.post_extract_results(self.extract_results(plain_markup(page))))
 
 
@@ -84,7 +84,8 @@ async def reply(query: str, *, address: str, seconds: float) -> Reply:
 async def _to_its_end(address: str, asked: dict[str, Any], seconds: float) -> tuple[int, str]:
     """Status and page. Where the call is given up, the client is never broken off in the middle of its own work.
 
-    It is native code with threads of its own, and a process in which one was broken off has crashed. So it is told,
+    It is native code with threads of its own, and a process in which one was broken off has crashed. So it is asked to
+    stop,
     and ends with the next part that it reads, or when its time is over; nobody waits for that.
     """
     given_up = asyncio.Event()

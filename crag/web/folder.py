@@ -81,7 +81,7 @@ class FolderWeb:
             return found
 
     def close(self) -> None:
-        """Frees the index; a later search builds it anew."""
+        """Frees the index; a later search builds it again."""
         with self._lock:
             if self._index is not None:
                 self._index.close()

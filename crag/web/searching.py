@@ -15,6 +15,7 @@ import httpx
 
 from crag.core.errors import CragError, KeyRejectedError, ProviderError, UnreachableError, WebSearchError
 from crag.core.types import Unread, WebPage
+from crag.runtime.circuit import Service
 from crag.runtime.connection import BoundedClient, OversizedError, PackingError
 from crag.runtime.provider import WebParts
 
@@ -76,8 +77,8 @@ class Searching:
         if not sent or max_results < 1:
             return []
         # What a server or its client writes may repeat the key, and would be in a traceback: it is a secret.
-        account = self._address, hash(self._key)
-        with self._meter.call(self.name, translate=self._translated, secret=True, account=account) as call:
+        service = Service(self.name, (self._address, hash(self._key)))
+        with self._meter.call(self.name, service=service, translate=self._translated, secret=True) as call:
             rows, problems = self._found(sent, max_results, min(SECONDS, call.seconds))
         pages = _pages(rows, self.name, sent)[:max_results]
         if self._fetcher is not None and pages:

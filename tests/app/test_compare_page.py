@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag.analysis.comparing.differences import differences
+from crag.analysis.comparison import differences
 from crag.core.errors import UnreachableError
 from crag.core.sample import load_sample
 from crag.core.settings import Settings

@@ -12,6 +12,7 @@ from crag.analysis.metrics.results import rows_to_json
 from crag.analysis.questions.adapters import csv_export
 from crag.analysis.questions.sets import read_set
 from crag.core.config import AppConfig
+from crag.core.request import RunRequest
 from crag.core.settings import Settings
 from crag.testing.fakes import FixedWeb
 from tests.support import local_models
@@ -294,7 +295,7 @@ def test_another_browser_finds_the_run_and_can_stop_it(held, page, app):
 def test_what_was_begun_with_other_parts_is_not_mixed_with_these(with_sample, page):
     id = evaluations.add_set(library(), read_set("two.jsonl", TWO))
     without = program().config.model_copy(update={"web": "off"})
-    begun = evaluations.evaluate(program().engine, id, "balanced", config=without)
+    begun = evaluations.evaluate(program().engine, id, RunRequest("", "balanced", config=without))
     next(begun)
     next(begun)
     begun.close()

@@ -47,6 +47,7 @@ COMMANDS = {
     "recognition": "--pages 1",
     "replay_week": "weeks --runs 40 --pool pool",
     "retrieval": "",
+    "same_answers": "--record record.json --filings 1",
     "scale": "--sizes 300 --sides embedded flat",
     "server": "--pairs 1 --rounds 1 --requests 4 --crowd 2",
     "sizes": "--dry --sessions 1 --libraries 1",

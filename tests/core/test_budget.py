@@ -8,6 +8,7 @@ import pytest
 
 from crag.core.errors import BudgetError, BusyError, CancelledError
 from crag.core.types import Call
+from crag.runtime.circuit import Service
 from crag.runtime.usage import Budget, PendingCall, UsageTracker
 from crag.testing.fakes import FakeClock
 
@@ -113,7 +114,7 @@ def test_an_error_that_is_ours_goes_through_as_it_is() -> None:
 def test_a_call_that_was_given_up_is_recorded_once() -> None:
     heard: list[Call] = []
     others: set[PendingCall] = set()
-    with UsageTracker(listener=heard.append).call("p", name="p:m", others=others):
+    with UsageTracker(listener=heard.append).call("p", service=Service("p:m"), others=others):
         for each in tuple(others):
             each.given_up()
     assert (

@@ -186,7 +186,7 @@ def test_however_a_trial_ends_it_is_given_back(circuits: Circuits, clock: FakeCl
     clock.ahead += REST + 1
     meter = meter_of(circuits, clock, **how)
     try:
-        with meter.call("qwen", account=MODEL.account):
+        with meter.call("qwen", service=MODEL):
             if error is not None:
                 raise error
     except (BudgetError, CragError, OSError, RuntimeError, GeneratorExit, KeyboardInterrupt):

@@ -20,17 +20,16 @@ from crag.generation.citations import literal, quotable, split_cited_sentences, 
 from crag.generation.conversation.followup_detection import follows_on, names
 from crag.generation.short import cell_of
 from crag.generation.subjects import names_of, subjects_of
-from crag.index.stems import stems
+from crag.index.lexical import stems
 from crag.ingest.identity import safe_name
 from crag.providers.replies import Speech, read
 from crag.retrieval.rewriting import _validate_query
 from crag.testing.fakes import chunk_of
-from crag.text.amounts import without_amounts
 from crag.text.dates import dates_in
 from crag.text.folded import fold_text
 from crag.text.injection import detect_injection
 from crag.text.keywords import keywords
-from crag.text.numerals import numbers_in
+from crag.text.numerals import numbers_in, without_amounts
 from crag.text.sentences import sentences
 from crag.text.words import MOST, few_marks
 from crag.web.markup import plain_markup

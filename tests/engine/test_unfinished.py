@@ -11,7 +11,7 @@ from crag.core.config import AppConfig
 from crag.core.request import RunRequest
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.pipeline.unfinished import settle_runs
+from crag.pipeline.libraries import settle_runs
 from crag.storage import in_flight
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.small_library import WordEmbedder, fill

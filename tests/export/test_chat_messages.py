@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from crag.core.trace import Trace
 from crag.core.types import Answer, Citation, Disagreement, Reported, SentenceCheck, ShortAnswer
-from crag.export.chat import Harmless, closing, extract_answer, opening
+from crag.export.markdown import Harmless, closing, extract_answer, opening
 
 MARKUP = st.text(st.sampled_from("[]()!<>a/:\\ 1\u202e\n"), max_size=40)
 

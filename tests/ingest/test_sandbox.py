@@ -6,6 +6,7 @@ import json
 import struct
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,8 @@ def _frame(message: object, body: bytes = b"") -> str:
 def _run(code: str, spare: float = 6.0) -> list[dict[str, object]]:
     """The frames of a stand-in child that runs `code`."""
     command = [sys.executable, "-c", f"import os, sys, signal\nout = sys.stdout.buffer\n{code}"]
-    frames = sandbox.run_child({"task": "read"}, b"%PDF-", "x.pdf", CONFIG, command=command, spare=spare)
+    limits = replace(sandbox.reading(CONFIG), spare=spare)
+    frames = sandbox.run_child({"task": "read"}, b"%PDF-", "x.pdf", CONFIG, command=command, limits=limits)
     return [message for message, _ in frames]
 
 

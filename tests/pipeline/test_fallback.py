@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
 from crag.core import events as ev
 from crag.core.errors import CancelledError, IndexUnavailableError, ProviderError, UnreachableError
 from crag.core.protocols import Generator
+from crag.core.request import SearchQuery
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, RetrievedChunk
 from crag.messages.wording import failure_sentence
 from crag.pipeline.context import EventEmitter
-from crag.pipeline.fallback import FallbackGenerator, FallbackRetriever, FallbackRewriter, FallbackWeb
+from crag.pipeline.fallback import FallbackGenerator, FallbackRewriter, FallbackWeb, LibraryRetriever
 from crag.retrieval.rewriting import KeywordRewriter
 from crag.runtime.usage import UsageTracker
 from crag.testing.fakes import FixedWeb, chunk_of
@@ -65,27 +67,33 @@ class Heard:
 
 
 @dataclass
-class Shelf:
-    """A retriever that finds this chunk, or whose index is down."""
+class FakeLibrary:
+    """A library whose index holds one chunk, or is down; and what its records hold."""
 
-    found: str = ""
+    indexed: str = ""
+    recorded: str = ""
 
-    def search(self, query: str, k: int) -> list[RetrievedChunk]:
-        if not self.found:
+    def find(self, query: SearchQuery) -> list[RetrievedChunk]:
+        if not self.indexed:
             raise IndexUnavailableError("The index does not answer.", "Start it.")
-        return [RetrievedChunk(chunk=chunk_of(self.found), rank=1, similarity=0.5)]
+        return [RetrievedChunk(chunk=chunk_of(self.indexed), rank=1, similarity=0.5)]
+
+    def find_in_records(self, query: SearchQuery) -> list[RetrievedChunk]:
+        assert (query.where, query.min_confidence) == ("verified", 0.5)
+        return [RetrievedChunk(chunk=chunk_of(self.recorded), rank=1, similarity=0.5)]
 
 
-def test_where_the_index_is_down_the_records_are_searched_and_that_is_told() -> None:
-    heard = Heard()
-    found = FallbackRetriever(Shelf(), Shelf("a text"), heard.outlet).search("anything", 3)
+def test_where_the_index_is_down_the_records_are_searched_and_the_run_says_so() -> None:
+    heard, settings = Heard(), Settings(where="verified", min_confidence=0.5)
+    down: Any = FakeLibrary(recorded="a text")
+    found = LibraryRetriever(down, settings, heard.outlet).search("anything", 3)
     assert [each.chunk.text for each in found] == ["a text"]
     [failed] = heard.events
     assert isinstance(failed, ev.Failed) and not failed.fatal
     assert (failed.step, failed.instead, failed.remedy) == ("retrieve", "records", "Start it.")
-    assert "searched for the question's words instead" in heard.said[0]
-    quiet = Heard()
-    assert FallbackRetriever(Shelf("through the index"), Shelf(), quiet.outlet).search("anything", 3)
+    quiet, up = Heard(), FakeLibrary(indexed="through the index")
+    works: Any = up
+    assert LibraryRetriever(works, settings, quiet.outlet).search("anything", 3)
     assert not quiet.events
 
 

@@ -12,7 +12,7 @@ from crag.admin.people import Identity, people_of, settings_in_use
 from crag.admin.store import Store
 from crag.cli.main import main
 from crag.core.config import AppConfig
-from crag.storage.key_value_store import IN_USE, KeyValueStore
+from crag.storage.records import IN_USE, KeyValueStore
 
 
 @pytest.fixture(autouse=True)

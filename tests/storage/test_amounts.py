@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag.core.types import Chunk
-from crag.text.amounts import without_amounts
+from crag.text.numerals import without_amounts
 
 
 @pytest.mark.parametrize(

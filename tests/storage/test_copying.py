@@ -20,11 +20,11 @@ from crag.index.embedded import EmbeddedIndex
 from crag.index.milvus import MilvusIndex
 from crag.storage import feed, store
 from crag.storage.copying import TABLES, Copy, copy_library, fill_index, kept_copied
-from crag.storage.key_value_store import CHOSEN, SIGNED_WITH, KeyValueStore
 from crag.storage.library import Library
 from crag.storage.places import DatabaseHome, DataFolder, FolderPlace, Place, ServerPlace
 from crag.storage.postgres import Server
 from crag.storage.private import PrivateLibraries, name_of
+from crag.storage.records import CHOSEN, SIGNED_WITH, KeyValueStore
 from crag.storage.tables import (
     chunks,
     documents,

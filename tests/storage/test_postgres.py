@@ -17,10 +17,10 @@ from crag.core.config import AppConfig
 from crag.core.errors import CragError, InputError, NotFoundError, RoomError, SettingsError, StorageError
 from crag.core.types import Document
 from crag.engine import Engine
-from crag.storage.key_value_store import KeyValueStore
 from crag.storage.library import Library
 from crag.storage.postgres import Server, schema_of
 from crag.storage.private import PrivateLibraries, name_of
+from crag.storage.records import KeyValueStore
 from crag.storage.storage_quota import StorageQuota
 from crag.storage.tables import VERSION, chunks
 from tests.support.library_makers import HashEmbedder, make_document, on_disk

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crag.analysis.comparing.differences import differences, figures
+from crag.analysis.comparison import differences, figures
 from crag.analysis.evaluate import evaluations, rows
 from crag.analysis.metrics.metrics import measure_run
 from crag.analysis.questions.sets import Question

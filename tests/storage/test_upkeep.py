@@ -98,7 +98,7 @@ def test_what_was_deleted_is_not_found_though_the_index_still_has_it(
     fill(watched, "beta")
     watched.refresh_index()
     # As if another process had just deleted it, and the index had not heard of it.
-    monkeypatch.setattr(index_sync.IndexSync, "_brought", lambda self, index, generation, patience: index)
+    monkeypatch.setattr(index_sync.IndexSync, "_ensure_current", lambda self, index, generation, patience: index)
     watched.documents.delete(gone.id)
     assert sources(watched, "alpha") == {"beta.pdf"}
 

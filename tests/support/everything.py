@@ -11,10 +11,10 @@ from sqlalchemy import insert, select
 from crag.admin.audit import AuditLog
 from crag.admin.store import Store, audit, limits, links, members, metadata, people, usage, workspaces
 from crag.core.config import AppConfig
-from crag.storage.key_value_store import CHOSEN, SIGNED_WITH
 from crag.storage.library import Library
 from crag.storage.places import DatabaseHome, DataFolder
 from crag.storage.private import PrivateLibraries, name_of
+from crag.storage.records import CHOSEN, SIGNED_WITH
 from tests.support.library_makers import HashEmbedder
 from tests.support.many_rows import fill, many, rows_of
 

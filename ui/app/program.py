@@ -20,8 +20,7 @@ from crag.core.errors import SettingsError, StorageError
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.providers.registry import FOLDER
-from crag.storage.key_value_store import CHOSEN, IN_USE, KeyValueStore
-from crag.storage.records import server_at
+from crag.storage.records import CHOSEN, IN_USE, KeyValueStore, server_at
 from ui.app import removals, signin, tidying, warmup, workspaces
 from ui.app.jobs import Jobs
 

@@ -20,8 +20,8 @@ from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Exchange
 from crag.generation.conversation.rules import EXCHANGES, leading_to
+from crag.pipeline.libraries import settle_runs
 from crag.pipeline.resolve import ProviderPlan
-from crag.pipeline.unfinished import settle_runs
 from crag.storage.library import Library
 from ui.app import keys, navigation, permits, weighing, workspaces
 from ui.app.jobs import Job

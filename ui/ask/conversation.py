@@ -11,7 +11,7 @@ from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.messages.answers import OWN, origin_text, origin_word
-from crag.pipeline.unfinished import settle_runs
+from crag.pipeline.libraries import settle_runs
 from crag.storage.runs import RunSummary
 from ui.app import limits, workspaces
 from ui.app.program import program

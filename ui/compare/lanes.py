@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from crag.analysis.comparing.differences import Differences, Marks
+from crag.analysis.comparison import Differences, Marks
 from crag.core.events import Event
 from crag.core.settings import Settings
 from crag.core.trace import Trace

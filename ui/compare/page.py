@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from crag.analysis.comparing.differences import Differences, differences, figures, table
+from crag.analysis.comparison import Differences, differences, figures, table
 from crag.core.errors import CragError, InputError
 from ui.app import clicks, guide, navigation
 from ui.app.session import Session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crag.analysis.comparing.differences import HANDED, Differences, Figure, Item, Value
+from crag.analysis.comparison import HANDED, Differences, Figure, Item, Value
 from crag.core.types import Action
 from crag.providers.prices import money
 from ui.compare.lanes import Lane

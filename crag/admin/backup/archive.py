@@ -29,7 +29,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from crag.admin.store import VERSION as TEAMS
 from crag.core.errors import CancelledError, InputError, StorageError
-from crag.storage.key_value_store import CHOSEN, SIGNED_WITH
+from crag.storage.records import CHOSEN, SIGNED_WITH
 from crag.storage.sqlite import other_version_error, translate_errors
 from crag.storage.tables import VERSION as LIBRARY
 

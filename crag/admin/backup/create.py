@@ -35,8 +35,8 @@ from crag.index.manifest import sync
 from crag.storage import store
 from crag.storage.data_dir import DataDirLock
 from crag.storage.database import own_folder
-from crag.storage.key_value_store import CHOSEN, SIGNED_WITH
 from crag.storage.places import DataFolder, check_workspace_name
+from crag.storage.records import CHOSEN, SIGNED_WITH
 from crag.storage.sqlite import connect, damaged_error, driver, translate_errors, wait_for_others
 from crag.storage.tables import chunks, documents, inspect, runs
 

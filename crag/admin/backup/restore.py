@@ -20,8 +20,8 @@ from crag.core.errors import CancelledError, CragError, InputError, NotFoundErro
 from crag.storage import store
 from crag.storage.data_dir import RESTORING, adding, alone, guarded, put_back, swap
 from crag.storage.database import own_folder
-from crag.storage.key_value_store import CHOSEN, SIGNED_WITH, KeyValueStore
 from crag.storage.places import DataFolder, check_workspace_name
+from crag.storage.records import CHOSEN, SIGNED_WITH, KeyValueStore
 from crag.storage.sqlite import connect, driver, translate_errors
 from crag.storage.tables import create, inspect, meta
 
@@ -83,7 +83,7 @@ def restore_backup(
                 shutil.rmtree(coming)
             raise
         names = ["workspaces", SIGNED_WITH, CHOSEN, *_TEAMS] if whole else [f"workspaces/{name}" for name in libraries]
-        # Whoever has the folder alone holds the guard already.
+        # Anyone who has the folder alone holds the guard already.
         with guarded(data) if adds else nullcontext():
             aside = swap(data, {name: (coming / name).exists() for name in names})
         AuditLog(Store(data)).note(

@@ -23,7 +23,7 @@ SPARE_FILES = 32
 """A page, its library and its models open about so many at once."""
 
 SPARE_MB = 16
-"""An index is written anew before the old one goes."""
+"""An index is written again before the old one goes."""
 
 _KEPT = 1.0
 """Seconds that an answer is kept, so that asking often costs nothing."""
@@ -75,7 +75,7 @@ class Health:
         return (*own, *self._looked())
 
     def free_bytes(self) -> int | None:
-        """Bytes that are free where libraries lie; None where that is a server's, or can't be told."""
+        """Bytes that are free where libraries lie; None where that is a server's, or can't be known."""
         folder = self._folder()
         if self._server is not None or folder is None:
             return None

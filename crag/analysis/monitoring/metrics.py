@@ -1,4 +1,4 @@
-"""What Prometheus is told of this process: its runs counted as they end, and how it stands when it is asked."""
+"""What Prometheus reads of this process: its runs counted as they end, and how it stands when it is asked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from crag.core.trace import Trace
 from crag.providers.prices import Price
 from crag.runtime.circuit import OpenCircuit
 from crag.runtime.fair_queue import FairQueue
-from crag.storage.census import Census
+from crag.storage.storage_quota import Census
 
 _log = logging.getLogger(__name__)
 

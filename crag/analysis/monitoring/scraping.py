@@ -23,7 +23,9 @@ SHORTEST = 16
 """Characters of a token; a shorter one could be guessed."""
 
 _NOTED, _HOUR = 20, 3600.0
-"""Refusals that are told to the audit log in an hour: after so many an owner knows, and a stranger can't fill it."""
+"""Refusals that are reported to the audit log in an hour: after so many an owner knows, and a stranger can't fill
+it.
+"""
 _LED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 """Headers by which a proxy says that it leads somebody here."""
 _ALWAYS = {"cache-control": "no-store", "connection": "close"}
@@ -53,8 +55,8 @@ class Reply:
 class Scraping:
     """Answers requests for the metrics by one rule from start to end.
 
-    off: nobody is told that there are any. local: who asks from this machine, where no others are led here (`alone`).
-    token: whoever sends it as "Authorization: Bearer …"; of it only a hash is kept. `refused` hears of refusals, of
+    off: nobody learns that there are any. local: who asks from this machine, where no others are led here (`alone`).
+    token: anyone who sends it as "Authorization: Bearer …"; of it only a hash is kept. `refused` hears of refusals, of
     twenty an hour at most. Thread-safe.
     """
 

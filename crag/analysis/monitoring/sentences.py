@@ -36,7 +36,7 @@ class Said:
 def compose_sentences(found: Chosen, weeks: Sequence[Sequence[Drift]]) -> list[Said]:
     """Those that warn first; without runs, one that says so. `weeks`: the tests of this week and of the one before.
 
-    What moved last week is told as long as this week's runs don't tell.
+    What moved last week is reported as long as this week's runs don't tell.
     """
     runs, drifts = found.runs, [_telling(each) for each in zip(*weeks[:2], strict=True)]
     if not runs:
@@ -168,7 +168,7 @@ _NAMED = {"scores": "The chunks' scores", "actions": "The mix of actions", "web"
 
 
 def _quiet(drifts: Sequence[Drift]) -> Said | None:
-    """What is said where nothing moved, or nothing can be told."""
+    """What is said where nothing moved, or nothing can be said."""
     if any(each.verdict in ("drift", "slight") for each in drifts):
         return None
     steady = [each for each in drifts if each.verdict == "none"]

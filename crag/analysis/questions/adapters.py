@@ -43,7 +43,7 @@ NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 def text_of(data: bytes) -> str:
     """The text of a file without its mark: UTF-16 (marked or not), UTF-8, or Windows-1252 where bytes are no UTF-8.
 
-    UTF-8 and Windows-1252 may be mixed in one file. A byte that is neither stays as a lone surrogate, for whoever
+    UTF-8 and Windows-1252 may be mixed in one file. A byte that is neither stays as a lone surrogate, for anyone who
     reads the rows to name the row.
     """
     encoding = _utf16(data)
@@ -118,7 +118,7 @@ class _Lines:
         self.begin()
 
     def begin(self) -> None:
-        """Count anew: a row begins here."""
+        """Count again: a row begins here."""
         self.second = self._place
         self.cost = self._cells = 0
 

@@ -79,7 +79,7 @@ def too_many_rows(name: str) -> InputError:
 def texts_in(value: object, bars: bool) -> tuple[str, ...]:
     """The texts of a value: a list, a list in JSON, one text, or with `bars` several parted by a bar.
 
-    Each without space around it; one that is longer than any may be is left as it is, for whoever refuses it. Raises
+    Each without space around it; one that is longer than any may be is left as it is, for the caller to refuse. Raises
     ValueError with the reason in words for a value that is no text and no number, and for over MOST_VALUES of them.
     """
     if isinstance(value, str) and _LIST.match(value):

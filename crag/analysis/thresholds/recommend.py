@@ -225,7 +225,7 @@ ROUNDS = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recommendation:
-    """The pair worth most to the labelled questions, and how far it moves when they are drawn anew.
+    """The pair worth most to the labelled questions, and how far it moves when they are drawn again.
 
     `upper_interval`, `lower_interval`: percentile bootstrap over questions (Efron and Tibshirani 1993, chapter 13).
     `utility`: mean worth of the pair to the same questions, so a little more than new ones will show. `sentence` says
@@ -249,6 +249,15 @@ class Refusal:
     missing: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resampling:
+    """How questions are drawn again: how often, from which seed; and the widest interval that is still an answer."""
+
+    rounds: int = ROUNDS
+    seed: int = 0
+    widest: float = WIDEST
+
+
 def recommend(
     questions: Sequence[Scored],
     *,
@@ -257,23 +266,23 @@ def recommend(
     weights: Weights | None = None,
     effort: Effort | None = None,
     doubt: float = 0.0,
-    widest: float = WIDEST,
-    rounds: int = ROUNDS,
-    seed: int = 0,
+    resampling: Resampling | None = None,
 ) -> Recommendation | Refusal:
     """The pair of thresholds with the highest utility, or why the data can't carry one.
 
-    `current`: the pair in use, to compare with. The same questions and `seed` give the same result. Questions without
+    `current`: the pair in use, to compare with. The same questions and `resampling` give the same result. Questions
+    without
     a label, or without a single known score, say nothing about thresholds and are left out. `doubt`: as of `gains`.
     """
+    drawn = resampling or Resampling()
     usable = [question for question in questions if question.answerable is not None and question.known]
     refusal = _too_little(questions, usable)
     if refusal:
         return refusal
     worth = gains(usable, aggregation=aggregation, weights=weights, effort=effort, doubt=doubt)
-    intervals = _intervals(worth, rounds, seed)
-    if max(high - low for low, high in intervals) > widest:
-        return _too_wide(intervals, len(usable), widest)
+    intervals = _intervals(worth, drawn.rounds, drawn.seed)
+    if max(high - low for low, high in intervals) > drawn.widest:
+        return _too_wide(intervals, len(usable), drawn.widest)
     upper, lower = best_pair(worth.utility(), worth.uppers, worth.lowers)
 
     swept = partial(sweep, usable, aggregation=aggregation, weights=weights, effort=effort, doubt=doubt)
@@ -290,7 +299,14 @@ def recommend(
         upper_interval=intervals[0],
         lower_interval=intervals[1],
         utility=float(chosen.utility[0, 0]),
-        sentence=_why((upper, lower), chosen, usable, aggregation, doubt, current, before, intervals),
+        sentence=_why(
+            (upper, lower),
+            chosen,
+            usable,
+            reach_matrices(usable, aggregation, np.array([upper]), np.array([lower]), doubt),
+            (current, before),
+            intervals,
+        ),
         warnings=_warnings((upper, lower), chosen, whole, worth),
     )
 
@@ -334,7 +350,7 @@ def _too_little(questions: Sequence[Scored], usable: Sequence[Scored]) -> Refusa
 
 
 def _intervals(worth: Gains, rounds: int, seed: int) -> tuple[Interval, Interval]:
-    """Where the best upper and lower thresholds lie when the questions are drawn anew, with replacement."""
+    """Where the best upper and lower thresholds lie when the questions are drawn again, with replacement."""
     # Questions that behave alike at every threshold are drawn as one group: the same draw, with fewer to add up.
     rows = np.column_stack((worth.base, worth.correct, worth.incorrect))
     _, first, sizes = np.unique(rows, axis=0, return_index=True, return_counts=True)
@@ -365,14 +381,12 @@ def _why(
     pair: Pair,
     chosen: Sweep,
     usable: Sequence[Scored],
-    aggregation: Aggregation,
-    doubt: float,
-    current: Pair | None,
-    before: float | None,
+    ends: tuple[NDArray[np.bool_], NDArray[np.bool_]],
+    now: tuple[Pair | None, float | None],
     intervals: tuple[Interval, Interval],
 ) -> str:
-    """The recommendation in plain words."""
-    ends = reach_matrices(usable, aggregation, np.array(pair[:1]), np.array(pair[1:]), doubt)
+    """The recommendation in plain words. `now`: the pair in use and its worth."""
+    current, before = now
     correct, incorrect = (
         [question.answerable for question, is_so in zip(usable, each[:, 0], strict=True) if is_so] for each in ends
     )
@@ -387,7 +401,7 @@ def _why(
     upper, lower = (f"{_threshold_text(low)} to {_threshold_text(high)}" for low, high in intervals)
     parts[-1] += "."
     parts.append(
-        f"Were the questions drawn anew, {LEVEL:.0%} of the time upper would lie from {upper}, lower from {lower}."
+        f"Were the questions drawn again, {LEVEL:.0%} of the time upper would lie from {upper}, lower from {lower}."
     )
     return " ".join(parts)
 

@@ -1,1 +1,1 @@
-"""Stored runs decided anew under other settings, without any model call."""
+"""Stored runs decided again under other settings, without any model call."""

@@ -191,7 +191,7 @@ def _count_new_searches(trace: Trace) -> int:
 def _stages(trace: Trace) -> tuple[Stage, ...]:
     """The run's steps in order, but for putting a question in context, answer and verification.
 
-    What the latter two would take anew is unknown; the first is not decided anew.
+    What the latter two would take again is unknown; the first is not decided again.
     """
     made = Counter(call.step for call in trace.calls)
     times = Counter(step.step for step in trace.steps)

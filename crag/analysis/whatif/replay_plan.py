@@ -256,7 +256,7 @@ class Plan:
 
 
 class Planner:
-    """One stored run, ready to be planned anew under any settings."""
+    """One stored run, ready to be planned again under any settings."""
 
     def __init__(self, entry: Entry) -> None:
         self.entry, self.was = entry, entry.settings
@@ -275,7 +275,7 @@ class Planner:
         return self.after(*self.decision(settings), settings)
 
     def after(self, decision: Decision | None, number: int, reason: Unknown | None, settings: Settings) -> Plan:
-        """The plan that follows from what `decision` told: of the thresholds only through the action.
+        """The plan that follows from what `decision` says: of the thresholds only through the action.
 
         And through the chunks that are used, where relevant ones alone are (`Settings.keep`).
         """

@@ -85,7 +85,7 @@ def _pages(trace: Trace, plan: Plan, settings: Settings) -> dict[str, tuple[Stri
 def _filter_groups(
     groups: dict[str, tuple[Strip, ...]], settings: Settings, anchor: str | None = None
 ) -> dict[str, tuple[Strip, ...]]:
-    """The strips with the filter applied anew."""
+    """The strips with the filter applied again."""
     strips = [strip for group in groups.values() for strip in group]
     if settings.strip_judge == "scores":
         strips = [replace(strip, selected=None) for strip in strips]

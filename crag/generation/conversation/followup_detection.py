@@ -263,7 +263,9 @@ _MOST_WORDS = 14
 _MOST_NEW = 9
 """Words after "What about": more of them are a sentence."""
 _MOST_SMALL = 6
-"""In a question begun small, names can't be told from other words: only a short one is taken for a follow-up."""
+"""In a question that starts with a small letter, names look like other words: only a short one is taken for a
+follow-up.
+"""
 
 
 def follows_on(question: str) -> bool:

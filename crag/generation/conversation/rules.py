@@ -182,7 +182,7 @@ def _add_period(text: str, before: str) -> str:
 
 
 _MOST_CHARS = 600
-"""What would become longer is asked as it stands."""
+"""What would become longer is asked unchanged."""
 
 
 class RuleContextualizer:

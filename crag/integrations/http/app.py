@@ -109,9 +109,9 @@ ROUTES: tuple[Served, ...] = (
 
 
 def app(engine: Engine, access: Access, limits: Limits | None = None) -> Starlette:
-    """The application. Closing the engine is left to whoever made it.
+    """The application. Closing the engine is left to its owner.
 
-    A server that is told to end calls `app.state.serving.work.close()`, then `serving.stop()` when it can wait no
+    To end, a server calls `app.state.serving.work.close()`, then `serving.stop()` when it can wait no
     longer; the application's own end waits for the work that is under way.
     """
     serving = ServerState.of(engine, access, limits or Limits.of(engine.config))
@@ -175,11 +175,12 @@ class AuthenticatedRoute:
 
 
 _MORE = 30
-"""Seconds that are left to requests which were told to end, before their connections are cut."""
+"""Seconds that are left to stopped requests before their connections are cut."""
 
 
 class Server(uvicorn.Server):
-    """Told to end (SIGTERM, Ctrl-C), it takes nothing new, lets what is under way go on for a while, then stops it.
+    """On a signal to end (SIGTERM, Ctrl-C), it takes nothing new, lets what is under way go on for a while, then stops
+    it.
 
     What is stopped ends by itself: a run is stored as it is then.
     """

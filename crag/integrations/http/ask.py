@@ -1,4 +1,4 @@
-"""POST /v1/ask: a question with all that the engine can be told, answered with the whole run or its events."""
+"""POST /v1/ask: a question with everything that the engine accepts, answered with the whole run or its events."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ async def _events(run: Run) -> AsyncIterator[str]:
             number += 1
             yield format_event(number, event)
         yield format_sse(trace_record(run.trace), "trace", number + 1)
-    except Exception as error:  # noqa: BLE001 (the reply has begun: its reader is told in the stream)
+    except Exception as error:  # noqa: BLE001 (the reply has started: the error goes into the stream)
         yield format_sse(problem_of(error).body, "error")
 
 
@@ -262,7 +262,7 @@ async def run(call: Call) -> Response:
 
 
 async def events(call: Call) -> Response:
-    """Its events as they were told, each under its number; from the one after `Last-Event-ID`, where that is given."""
+    """Its events as they happened, each under its number; from the one after `Last-Event-ID`, where that is given."""
     id = call.request.path_params["id"]
     runs = call.engine.library(call.workspace).runs
     found = await call.work(lambda: runs.events(id))

@@ -13,7 +13,7 @@ from crag.core import events as ev
 from crag.core.makers import name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Citation, Exchange
-from crag.export.chat import Harmless, closing, extract_answer, opening
+from crag.export.markdown import Harmless, closing, extract_answer, opening
 from crag.generation.conversation.rules import EXCHANGES, QUESTION_CHARS, RuleContextualizer
 from crag.integrations.http.ask import (
     HEARTBEAT,
@@ -366,7 +366,7 @@ async def _chunks(run: Run, body: ChatRequest, *, quotes: bool) -> AsyncIterator
         yield chunk(ChunkChoice(delta=Delta(), finish_reason=finish_of(run.trace)), last=not counted)
         if counted:
             yield chunk(last=True)
-    except Exception as error:  # noqa: BLE001 (the reply has begun: its reader is told in the stream)
+    except Exception as error:  # noqa: BLE001 (the reply has started: the error goes into the stream)
         yield format_sse(problem_of(error).body)
     yield _DONE
 

@@ -1,4 +1,4 @@
-"""What the server offers, told to programs: its OpenAPI description, made from the models that check requests."""
+"""What the server offers: its OpenAPI description, made from the models that check requests."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Fault(BaseModel):
 
 
 class ProblemReply(BaseModel):
-    """How every refusal and failure is told, also as an event of a stream that fails in the middle."""
+    """How every refusal and failure is reported, also as an event of a stream that fails in the middle."""
 
     error: Fault
 
@@ -169,7 +169,7 @@ def operations() -> dict[Endpoint, Operation]:
         ),
         ask.run: Operation(summary="A stored run", gives=_RUN),
         ask.events: Operation(
-            summary="A stored run told again", gives="", streams=f"{_EVENT_STREAM} Last-Event-ID says which were seen."
+            summary="A stored run, replayed", gives="", streams=f"{_EVENT_STREAM} Last-Event-ID says which were seen."
         ),
         rerank.rerank: Operation(
             summary="Order texts by their relevance",

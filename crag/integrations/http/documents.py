@@ -1,4 +1,4 @@
-"""/v1/documents: the documents of a workspace listed, added, told of and deleted."""
+"""/v1/documents: the documents of a workspace listed, added, described and deleted."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Adding(Body):
 
 
 def record(document: Document) -> dict[str, Any]:
-    """What a program is told of a document. Where its file lies on the server is not."""
+    """The fields of a document that a program sees. The place of its file is not among them."""
     return {
         "id": document.id,
         "object": "document",

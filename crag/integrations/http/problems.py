@@ -38,7 +38,7 @@ _STATUSES: tuple[tuple[type[CragError], int, str, str | None], ...] = (
     (DocumentError, 422, "unreadable_document", None),
     (InputError, 400, "invalid_input", None),
     (EmptyLibraryError, 422, "empty_library", _ADD),
-    (ModelMismatchError, 422, "library_of_another_model", "Whoever runs this server has to re-index the library."),
+    (ModelMismatchError, 422, "library_of_another_model", "The server's administrator has to re-index the library."),
     (NotFoundError, 404, "not_found", ""),
     (RoomError, 507, "no_room", "Delete documents that are no longer needed."),
     (IndexUnavailableError, 503, "index_unavailable", None),
@@ -84,7 +84,8 @@ class Problem(Exception):
 
 
 def problem_of(error: Exception) -> Problem:
-    """What a caller is told of an error. What only whoever runs the server can mend is logged, and told without places.
+    """The problem that a caller sees. Details that only the server's administrator can mend are logged, and left out
+    here.
 
     Paths and addresses of this machine stand in the messages of storage and model errors.
     """

@@ -52,7 +52,7 @@ class Limits:
     pace: Pace = field(default_factory=Pace)
     """How slowly a client may send and read."""
     grace_seconds: float = 10.0
-    """How long requests may go on once the server is told to end."""
+    """How long requests may go on once the server is asked to end."""
 
     @classmethod
     def of(cls, config: AppConfig, **given: Any) -> Limits:

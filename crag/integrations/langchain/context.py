@@ -1,4 +1,4 @@
-"""What a model is told of a run: its verdict, what to make of it, and the kept strips as numbered data."""
+"""What a model is shown of a run: its verdict, what to make of it, and the kept strips as numbered data."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def evidence(trace: Trace) -> list[Strip]:
 
 
 def context(trace: Trace) -> str:
-    """What the model is told of a run that went through, in at most the settings' tokens for it, and its rules."""
+    """What the model is shown of a run that went through, in at most the settings' tokens for it, and its rules."""
     strips, sources = evidence(trace), trace.sources
     if not strips:
         return NOTHING.format(looked="the documents and the web" if trace.searches else "the documents")

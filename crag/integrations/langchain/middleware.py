@@ -1,15 +1,15 @@
-"""Corrective RAG before each model call of an agent: what is found is told to the model for that call alone."""
+"""Corrective RAG before each model call of an agent: the evidence is shown to the model for that call alone."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, ModelResponse
-from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from langgraph.runtime import Runtime
 
 from crag.core.errors import BudgetError, CragError, QuestionError
@@ -17,12 +17,45 @@ from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Exchange
 from crag.engine import Engine
+from crag.generation.conversation.rules import ANSWER_CHARS, EXCHANGES, QUESTION_CHARS, RuleContextualizer
 from crag.integrations.langchain.context import FAILED, context, correction
-from crag.integrations.langchain.messages import exchanges, last_question
 from crag.integrations.langchain.retrieval import Ended, Place, Retrieval, Searched, Workspace
 from crag.integrations.langchain.state import CragState, Injected
 
-__all__ = ["CragMiddleware"]
+LOOKED_AT = 2 * EXCHANGES
+"""So many exchanges are read, so that the first of those that count may itself be a follow-up."""
+
+
+def last_question(messages: Sequence[AnyMessage]) -> tuple[int, HumanMessage] | None:
+    """The last message of a person, and its place; None where there is none.
+
+    What a program wrote in a person's place, as a summary of earlier messages, is no question.
+    """
+    for place in range(len(messages) - 1, -1, -1):
+        message = messages[place]
+        if isinstance(message, HumanMessage) and not message.additional_kwargs.get("lc_source"):
+            return place, message
+    return None
+
+
+def exchanges(messages: Sequence[AnyMessage]) -> list[Exchange]:
+    """What was asked and answered in these messages, oldest first: the latest, each question as it stands alone."""
+    asked: list[tuple[str, str]] = []
+    answer = ""
+    for message in reversed(messages):
+        if isinstance(message, AIMessage) and not answer:
+            answer = message.text[:ANSWER_CHARS]
+        elif isinstance(message, HumanMessage) and not message.additional_kwargs.get("lc_source"):
+            asked.insert(0, (message.text[:QUESTION_CHARS], answer))
+            answer = ""
+        if len(asked) == LOOKED_AT:
+            break
+    found: list[Exchange] = []
+    rules = RuleContextualizer()
+    for question, answer in asked:
+        found.append(Exchange(question=rules.standalone(question, found).question, answer=answer))
+    return found[-EXCHANGES:]
+
 
 Update = dict[str, Any]
 
@@ -47,15 +80,15 @@ class CragMiddleware(AgentMiddleware[CragState, Any, Any]):
 
     `strategy` and `settings` as in `Engine.ask`; `settings` may also be a mapping of those that differ from the
     strategy's. `workspace` says whose documents: one for all, or a function of the agent's state and runtime, which
-    is asked anew before each call. `retriever` is searched in place of the workspace's library: this project's
+    is asked again before each call. `retriever` is searched in place of the workspace's library: this project's
     `Retriever`, a LangChain store or retriever, or a function of state and runtime that gives one, which is then what
     keeps tenants apart. `client` names the agent in the history.
 
-    What is told stands in the `system` message of that call, or behind the last `human` one, and never in the history.
+    The evidence stands in the `system` message of that call, or behind the last `human` one, and never in the history.
     How the run ended is in the state as `crag`: see `Correction`. A message is looked up once, however often the agent
     comes back from its tools to the model; a turn has at most `max_runs` runs.
 
-    A failure is told to the model and stands in the state; with `on_error="raise"` it is raised as the CragError that
+    A failure is shown to the model and stands in the state; with `on_error="raise"` it is raised as the CragError that
     it is. Raises SettingsError for a strategy or a setting that does not exist.
     """
 
@@ -107,7 +140,7 @@ class CragMiddleware(AgentMiddleware[CragState, Any, Any]):
         return await handler(self._with_evidence(request))
 
     def _due(self, state: CragState, runtime: Runtime[Any]) -> _Due | Update | None:
-        """The run that is to be made; or what the state is told without one, None where it knows already."""
+        """The run that is to be made; or what the state gets without one, None where it has that already."""
         injected, messages = state.get("crag_injected"), state.get("messages", [])
         found = last_question(messages)
         if found is None and injected:

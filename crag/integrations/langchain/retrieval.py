@@ -76,10 +76,10 @@ class Retrieval:
         self._workspace, self._retriever, self._wanted, self._client = workspace, retriever, wanted, client
 
     def place(self, state: Any, runtime: Any) -> Place:
-        """Where a run of an agent in this state looks. Raises InputError where no workspace is told."""
+        """Where a run of an agent in this state looks. Raises InputError where no workspace is given."""
         workspace = self._workspace(state, runtime) if callable(self._workspace) else self._workspace
         if not isinstance(workspace, str | Path):
-            raise InputError("It is not told whose documents are to be searched.", "Name a workspace for this agent.")
+            raise InputError("The state names no workspace to search.", "Name a workspace for this agent.")
         return Place(workspace, self._searched(state, runtime))
 
     def _searched(self, state: Any, runtime: Any) -> Retriever | None:
@@ -91,7 +91,7 @@ class Retrieval:
         return retriever_of(given, min_confidence=self.settings.min_confidence)
 
     def run(self, question: str, history: Sequence[Exchange], place: Place) -> Ended:
-        """The whole run. Its context is a retriever's result in the callbacks of whoever runs this."""
+        """The whole run. Its context is a retriever's result in the caller's callbacks."""
         manager = get_callback_manager_for_config(ensure_config())
         callbacks = manager.on_retriever_start({"name": NAME}, question, name=NAME)
         try:

@@ -81,7 +81,8 @@ class Correction(TypedDict):
 class Injected:
     """What is said to the model in each of a turn's calls, for which message, and how many runs the turn has had.
 
-    An opaque object: a stream of states shows all their keys to whoever reads it, and this text is the model's alone.
+    An opaque object: a stream of states shows all their keys to anyone who reads it, and this text is the model's
+    alone.
     """
 
     __slots__ = ("key", "runs", "text")
@@ -96,7 +97,7 @@ class Injected:
 class CragState(AgentState):
     """An agent's state with `crag`, the last correction, which a checkpointer keeps.
 
-    What the model is told (`crag_injected`) lives for one turn: no checkpointer stores it, and no result or stream
+    What the model is shown (`crag_injected`) lives for one turn: no checkpointer stores it, and no result or stream
     shows its text.
     """
 

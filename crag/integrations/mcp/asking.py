@@ -1,4 +1,4 @@
-"""The tool that asks: the whole run, its steps told as they happen, its answer with citations and action."""
+"""The tool that asks: the whole run, its steps reported as they happen, its answer with citations and action."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STEPS: dict[Step, str] = {
     "evaluate": "Grades what was found.",
     "act": "Decides.",
     "refine": "Keeps the sentences that matter.",
-    "rewrite": "Words the query anew.",
+    "rewrite": "Words the query again.",
     "search": "Searches the web.",
     "answer": "Writes the answer.",
     "verify": "Checks the answer against its sources.",
@@ -76,7 +76,7 @@ async def ask(request: Request, asked: schemas.Ask) -> tuple[str, schemas.Asked]
 
 
 def _progress(event: ev.Event, trace: Trace) -> str:
-    """What is told of an event while the run goes on; empty: nothing."""
+    """The progress message of an event; empty: none."""
     match event:
         case ev.Queued(before=before) if before:
             return f"Waits for its turn; {before} run before it."

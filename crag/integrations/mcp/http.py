@@ -42,7 +42,7 @@ def app(service: Service, access: Access) -> Starlette:
 
 
 def serve(service: Service, access: Access, host: str, port: int, announce: Callable[[str], None]) -> None:
-    """Serves until a signal comes; every run is then ended and stored. `announce` is told the address.
+    """Serves until a signal comes; every run is then ended and stored. `announce` gets the address.
 
     Port 0: one that is free. Raises SettingsError where the address can't be had, or without tokens where other
     machines could reach it.
@@ -67,7 +67,7 @@ def serve(service: Service, access: Access, host: str, port: int, announce: Call
 
 
 class _Server(uvicorn.Server):
-    """Ends the runs as soon as it is told to stop, so that their clients still hear of it."""
+    """Ends the runs as soon as it is asked to stop, so that their clients still hear of it."""
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)

@@ -22,7 +22,8 @@ SCHEME = "crag://"
 class ServerConfig:
     """What was chosen when the server started.
 
-    `workspace` is that of whoever needs no token; None: every request has a token, which opens its own. `tokens`: how
+    `workspace` is that of clients that need no token; None: every request has a token, which opens its own. `tokens`:
+    how
     many there are. `files`: the folder of which files may be added by their paths; None: none.
     """
 

@@ -66,7 +66,7 @@ class Ask(Narrowing):
     wanted: Literal["answer", "evidence"] = Field(
         "answer",
         description="answer: a written answer with citations, checked. evidence: only the sentences that an answer may "
-        "rest on, graded and filtered, for whoever writes the answer itself.",
+        "rest on, graded and filtered, for clients that write the answer themselves.",
     )
     after: RunId = Field("", description="The run_id of an earlier answer that this question follows on.")
 
@@ -155,7 +155,7 @@ class Found(Result):
 class Cited(Result):
     """A source of the answer."""
 
-    number: int = Field(description="As it stands in the answer, in square brackets.")
+    number: int = Field(description="As in the answer, in square brackets.")
     origin: Origin = Field(description="internal: from the documents. external: from the web.")
     source: str = Field(description="The document's name, or the web page's title.")
     page: int | None = Field(description="From 1; null of the web.")

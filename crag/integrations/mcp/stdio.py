@@ -42,7 +42,7 @@ async def _serve(service: Service) -> None:
 
 
 async def _sift_messages(given: Any, into: Any, out: Any) -> None:
-    """Hands messages on; what is none is answered with an error, as it can't be told which request it was."""
+    """Hands messages on; what is none is answered with an error, as it can't be known which request it was."""
     wrong = types.JSONRPCError(jsonrpc="2.0", id=None, error=types.ErrorData(code=types.PARSE_ERROR, message=_BAD))
     async with given, into:
         async for each in given:

@@ -64,7 +64,7 @@ def offered(offer: ServerConfig) -> Mapping[str, Offered]:
             description="Answers a question from the documents, with citations. Passages are retrieved and graded; by "
             "the grades the run answers (CORRECT), refines and adds to them (AMBIGUOUS), or looks elsewhere "
             "(INCORRECT); every sentence is checked against what it cites. It says so where the documents do not "
-            "tell. Takes some seconds; its steps are told as progress, and cancelling the request stops it.",
+            "tell. Takes some seconds; its steps are reported as progress, and cancelling the request stops it.",
             arguments=schemas.Ask,
             result=schemas.Asked,
             reaches=_reaches(offer),

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from crag.analysis.comparing.differences import differences, figures, table
+from crag.analysis.comparison import differences, figures, table
 from crag.analysis.questions.adapters import csv_export, json_export
 from crag.core.settings import Settings
 from crag.core.trace import Round, Search, Trace

@@ -245,8 +245,11 @@ def test_a_run_stored_without_its_result_is_measured_and_not_asked_again(engine:
     assert [row.run_id for row in rows(engine.library(), begun.evaluation)] == [run_id, f"{begun.evaluation}-2"]
 
 
-def begun_and_left(engine: Engine, id: str, **given: object) -> Progress:
-    events = evaluate(engine, id, RunRequest("", "balanced", **given))  # type: ignore[arg-type]
+def begun_and_left(
+    engine: Engine, id: str, *, restart: bool = False, finished_too: bool = False, **given: object
+) -> Progress:
+    request = RunRequest("", "balanced", **given)  # type: ignore[arg-type]
+    events = evaluate(engine, id, request, restart=restart, finished_too=finished_too)
     first = next(events)
     events.close()  # type: ignore[attr-defined]
     return first

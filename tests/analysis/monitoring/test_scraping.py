@@ -23,8 +23,8 @@ from crag.core.errors import StorageError
 from crag.core.runfacts import DaySpending
 from crag.engine import Engine
 from crag.runtime.circuit import OpenCircuit
-from crag.storage.census import Census
 from crag.storage.postgres import Server
+from crag.storage.storage_quota import Census
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.small_library import WordEmbedder, fill, spread
 

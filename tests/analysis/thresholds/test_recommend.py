@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crag.analysis.thresholds.recommend import Recommendation, Refusal, crowding_warning, recommend
+from crag.analysis.thresholds.recommend import Recommendation, Refusal, Resampling, crowding_warning, recommend
 from crag.analysis.thresholds.sweep import Scored, Weights, sweep
 from crag.core.types import Aggregation
 from tests.support.sizes import sized
@@ -65,7 +65,7 @@ def test_a_pair_that_is_set_already_is_said_to_be() -> None:
 
 def test_calibrated_scores_lead_to_the_band_that_the_costs_earn() -> None:
     """CORRECT is worth p, INCORRECT 0.9 - p, AMBIGUOUS 0.6: the band runs from 0.3 to 0.6."""
-    found = recommended(mixed(5000), aggregation=ANY, rounds=100)
+    found = recommended(mixed(5000), aggregation=ANY, resampling=Resampling(rounds=100))
     assert found.upper == pytest.approx(0.6, abs=0.08)
     assert found.lower == pytest.approx(0.3, abs=0.08)
     assert found.upper_interval[0] <= found.upper <= found.upper_interval[1]
@@ -75,19 +75,22 @@ def test_calibrated_scores_lead_to_the_band_that_the_costs_earn() -> None:
 def test_more_questions_make_the_interval_narrower() -> None:
     widths = [
         sum(high - low for low, high in (found.upper_interval, found.lower_interval))
-        for found in (recommended(mixed(size), aggregation=ANY, widest=1.0, rounds=200) for size in (40, 4000))
+        for found in (
+            recommended(mixed(size), aggregation=ANY, resampling=Resampling(widest=1.0, rounds=200))
+            for size in (40, 4000)
+        )
     ]
     assert widths[1] < widths[0] / 2
 
 
 def test_where_ambiguous_is_worth_little_the_thresholds_meet() -> None:
-    found = recommended(mixed(3000), aggregation=ANY, weights=Weights(ambiguous=0.5), rounds=50)
+    found = recommended(mixed(3000), aggregation=ANY, weights=Weights(ambiguous=0.5), resampling=Resampling(rounds=50))
     assert found.upper == found.lower
 
 
 def test_the_same_seed_gives_the_same_and_another_one_may_not() -> None:
     def once(seed: int) -> Recommendation:
-        return recommended(mixed(60), aggregation=ANY, widest=1.0, rounds=20, seed=seed)
+        return recommended(mixed(60), aggregation=ANY, resampling=Resampling(widest=1.0, rounds=20, seed=seed))
 
     assert once(3) == once(3)
     assert len({(once(seed).upper_interval, once(seed).lower_interval) for seed in range(5)}) > 1
@@ -97,7 +100,7 @@ def test_the_same_seed_gives_the_same_and_another_one_may_not() -> None:
 @given(st.integers(0, 1000), st.sampled_from([Aggregation.ANY, Aggregation.WORST, Aggregation.MEAN]))
 def test_no_pair_of_the_grid_is_worth_more(seed: int, aggregation: Aggregation) -> None:
     questions = mixed(40, seed)
-    found = recommend(questions, aggregation=aggregation, widest=1.0, rounds=5)
+    found = recommend(questions, aggregation=aggregation, resampling=Resampling(widest=1.0, rounds=5))
     assert isinstance(found, Recommendation), found
     assert found.utility == pytest.approx(np.nanmax(sweep(questions, aggregation=aggregation).utility))
     for low, high in (found.upper_interval, found.lower_interval):
@@ -146,7 +149,7 @@ def test_failed_grades_and_missing_labels_do_not_count() -> None:
 
 
 def test_an_interval_too_wide_is_refused_with_the_threshold_named() -> None:
-    found = refused(mixed(40), aggregation=ANY, widest=0.1)
+    found = refused(mixed(40), aggregation=ANY, resampling=Resampling(widest=0.1))
     assert "40 labelled questions leave it open" in found.reason
     assert "threshold could be anything from" in found.reason
     assert found.missing
@@ -157,7 +160,7 @@ def test_an_interval_too_wide_is_refused_with_the_threshold_named() -> None:
 
 def test_a_pair_that_leaves_most_ambiguous_is_warned_of_with_one_that_does_not() -> None:
     questions = mixed(2000)
-    found = recommended(questions, aggregation=ANY, weights=Weights(ambiguous=0.95), rounds=50)
+    found = recommended(questions, aggregation=ANY, weights=Weights(ambiguous=0.95), resampling=Resampling(rounds=50))
     (warning,) = found.warnings
     assert "of the questions to AMBIGUOUS, more than 40%" in warning
     assert crowding_warning(questions, upper=found.upper, lower=found.lower, aggregation=ANY) is not None
@@ -178,7 +181,7 @@ def test_scores_that_are_all_alike_are_warned_of() -> None:
 def test_scores_that_beat_no_single_action_are_warned_of(share: float, action: str, worth: str) -> None:
     """INCORRECT for all: 0.9 right actions, each less a search."""
     questions = [Scored(scores=(place % 7 / 10,), answerable=place < 700 * share) for place in range(700)]
-    found = recommended(questions, aggregation=ANY, rounds=20, widest=1.0)
+    found = recommended(questions, aggregation=ANY, resampling=Resampling(rounds=20, widest=1.0))
     assert f"{action} for every one, whatever its scores, is worth {worth}" in found.warnings[0]
 
 

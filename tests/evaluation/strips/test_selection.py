@@ -10,7 +10,7 @@ import pytest
 from crag.core.errors import ProviderError, ReplyError, UnreachableError
 from crag.core.settings import Settings
 from crag.core.types import Chunk, Strip
-from crag.evaluation.refinement import scored_strips
+from crag.evaluation.refinement import RefinementParts, score_strips
 from crag.evaluation.scoring import OneByOne
 from crag.evaluation.selection import LlmStripSelector
 from crag.evaluation.strips import StripRefiner
@@ -34,16 +34,17 @@ def keeping(*numbers: int) -> FakeChat:
 
 def strips(chat: FakeChat | None, failures: list[ProviderError] | None = None) -> tuple[Strip, ...]:
     heard = [] if failures is None else failures
-    return scored_strips(
+    return score_strips(
         [source("bridge", BRIDGE), source("ferry", PIER)],
         "internal",
         "When was the bridge opened?",
-        settings=JUDGED,
-        refiner=StripRefiner(),
-        scorer=OneByOne(ScriptedEvaluator(score=lambda text: 0.9 if "red" in text else 0.1)),
-        check=lambda: None,
-        selector=LlmStripSelector(chat) if chat else None,
-        failed=heard.append,
+        JUDGED,
+        RefinementParts(
+            refiner=StripRefiner(),
+            scorer=OneByOne(ScriptedEvaluator(score=lambda text: 0.9 if "red" in text else 0.1)),
+            selector=LlmStripSelector(chat) if chat else None,
+            report=heard.append,
+        ),
     )
 
 
@@ -64,15 +65,16 @@ def test_an_empty_list_keeps_nothing() -> None:
 
 def test_at_most_top_k_of_the_named_are_kept_the_best_first() -> None:
     settings = JUDGED.changed(strip_top_k=1)
-    found = scored_strips(
+    found = score_strips(
         [source("bridge", BRIDGE)],
         "internal",
         "?",
-        settings=settings,
-        refiner=StripRefiner(),
-        scorer=OneByOne(ScriptedEvaluator(score=lambda text: 0.9 if "red" in text else 0.1)),
-        check=lambda: None,
-        selector=LlmStripSelector(keeping(1, 2, 3)),
+        settings,
+        RefinementParts(
+            refiner=StripRefiner(),
+            scorer=OneByOne(ScriptedEvaluator(score=lambda text: 0.9 if "red" in text else 0.1)),
+            selector=LlmStripSelector(keeping(1, 2, 3)),
+        ),
     )
     assert kept(found) == [RED]
 

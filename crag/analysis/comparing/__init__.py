@@ -1,1 +1,0 @@
-"""Where runs of one question differ."""

@@ -1,1 +1,0 @@
-"""Question sets asked under strategies: the work, its record, and what came of it."""
