@@ -12,7 +12,7 @@ from crag.cli.output import Output
 from crag.core.errors import CragError, SettingsError
 from crag.runtime.processes import listening, room_for_files, share_heaps
 
-_EXTRA = ("uvicorn", "starlette", "python_multipart")
+_EXTRA = ("uvicorn", "fastapi", "starlette", "python_multipart")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
                 raise
             raise CragError(
                 "The HTTP server needs packages that are not installed.",
-                'Run: pip install "starlette>=0.40,<2" "uvicorn>=0.34,<1" "python-multipart>=0.0.18,<1"',
+                'Run: pip install "fastapi>=0.120,<1" "uvicorn>=0.34,<1" "python-multipart>=0.0.18,<1"',
             ) from error
         from crag.integrations.http.serving import Limits
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import python_multipart  # noqa: F401 - starlette reads forms with it; a missing package is reported at the start
 import uvicorn
-from starlette.applications import Starlette
+from fastapi import FastAPI
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -108,7 +108,7 @@ ROUTES: tuple[Served, ...] = (
 )
 
 
-def app(engine: Engine, access: Access, limits: Limits | None = None) -> Starlette:
+def app(engine: Engine, access: Access, limits: Limits | None = None) -> FastAPI:
     """The application. Closing the engine is left to its owner.
 
     To end, a server calls `app.state.serving.work.close()`, then `serving.stop()` when it can wait no
@@ -117,14 +117,18 @@ def app(engine: Engine, access: Access, limits: Limits | None = None) -> Starlet
     serving = ServerState.of(engine, access, limits or Limits.of(engine.config))
 
     @asynccontextmanager
-    async def alive(_: Starlette) -> AsyncIterator[None]:
+    async def alive(_: FastAPI) -> AsyncIterator[None]:
         warming = asyncio.create_task(asyncio.to_thread(description.warm, serving))
         yield
         serving.work.close()
         await asyncio.wait({warming})
         await serving.work.ended()
 
-    made = Starlette(
+    made = FastAPI(
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,  # it would answer before any token is looked at, under any Host
         routes=[Route(each.path, AuthenticatedRoute(serving, each), methods=[each.method]) for each in ROUTES],
         middleware=[Middleware(Edge)],
         exception_handlers={
@@ -132,7 +136,6 @@ def app(engine: Engine, access: Access, limits: Limits | None = None) -> Starlet
         },
         lifespan=alive,
     )
-    made.router.redirect_slashes = False  # it would answer before any token is looked at, under any Host
     made.state.serving, made.state.served = serving, ROUTES
     return made
 
@@ -185,7 +188,7 @@ class Server(uvicorn.Server):
     What is stopped ends by itself: a run is stored as it is then.
     """
 
-    def __init__(self, app: Starlette) -> None:
+    def __init__(self, app: FastAPI) -> None:
         self._serving: ServerState = app.state.serving
         super().__init__(
             uvicorn.Config(
