@@ -56,8 +56,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise CragError(
             "What MCP needs is not installed.", 'Run: pip install "mcp>=2.3,<3" (in a clone: pip install ".[mcp]").'
         )
-    from crag.integrations.mcp.offer import ServerConfig
-    from crag.integrations.mcp.service import Service
+    from crag.integrations.mcp.request import ServerConfig
+    from crag.integrations.mcp.server import LibraryServer
 
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     place = _place(options)
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     with opened(options, **providers(options)) as engine:
         for each in access.workspaces if access.asks else [place]:
             _check(engine, each, options)
-        service = Service(
+        server = LibraryServer(
             ServerConfig(
                 engine=engine,
                 workspace=None if access.asks else place,
@@ -83,11 +83,11 @@ def run(options: argparse.Namespace, output: Output) -> int:
             from crag.integrations.mcp.http import serve as serve_http
 
             with interruptible():
-                serve_http(service, access, options.host, options.port, lambda at: output.message(f"MCP at {at}"))
+                serve_http(server, access, options.host, options.port, lambda at: output.message(f"MCP at {at}"))
         else:
             from crag.integrations.mcp.stdio import serve as serve_stdio
 
-            serve_stdio(service)
+            serve_stdio(server)
     return 0
 
 

@@ -1,106 +1,85 @@
-"""The resources: documents, their pages as text, and the records of runs, of the workspace alone that asks."""
+"""The resources: documents, their pages as text, and the records of runs, each of the caller's workspace."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mcp_types import Resource, ResourceTemplate, TextResourceContents
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp.types import INVALID_PARAMS, Resource
 
 from crag.core.documents import Chunk, Document
-from crag.core.errors import InputError, NotFoundError
+from crag.core.errors import NotFoundError
 from crag.export.records import trace_record
-from crag.integrations.mcp import schemas
-from crag.integrations.mcp.documents import documents
-from crag.integrations.mcp.offer import SCHEME, Request, document_uri, line
-from crag.integrations.mcp.searching import DATA
+from crag.integrations.mcp.request import DATA, SCHEME, Request, ServerState, document_uri, line
+from crag.integrations.mcp.search import PAGE, Call
+from crag.integrations.mcp.search import documents as list_documents
 from crag.messages.wording import count
-from crag.text.injection import fence_text, mask_injection, quote_for_model, sendable
+from crag.text.injection import fence_text, mask_injection, quote_for_model
 
 LISTED = 50
-"""How many resources a list shows at a time."""
+"""Resources on a page of their list."""
 CHARS = 100_000
-"""Characters of a resource; of a longer document the first pages are given, of a longer run less of each text."""
+"""Characters of a resource: a longer document is cut after a page, in a longer run each text is cut."""
 _CUT = 1_000
 
-TEMPLATES = (
-    ResourceTemplate(
-        name="documents_from",
-        title="The list of documents, from one on",
-        uri_template=f"{SCHEME}documents?offset={{offset}}",
-        description="A page of the list of documents, as the tool documents tells it.",
-        mime_type="application/json",
-    ),
-    ResourceTemplate(
-        name="document",
-        title="A document's text",
-        uri_template=f"{SCHEME}documents/{{id}}",
-        description="The text of a document, page by page, as far as it is short enough; then where the rest is.",
-        mime_type="text/plain",
-    ),
-    ResourceTemplate(
-        name="page",
-        title="A page's text",
-        uri_template=f"{SCHEME}documents/{{id}}/pages/{{page}}",
-        description="The text of one page of a document, from 1.",
-        mime_type="text/plain",
-    ),
-    ResourceTemplate(
-        name="run",
-        title="A run's record",
-        uri_template=f"{SCHEME}runs/{{run_id}}",
-        description="Everything that a run found, graded, decided and wrote.",
-        mime_type="application/json",
-    ),
-)
 
-_LIST = Resource(
-    name="documents",
-    title="The documents",
-    uri=f"{SCHEME}documents",
-    description="Which documents there are, a page at a time.",
-    mime_type="application/json",
-)
-_FORM = re.compile(
-    rf"{SCHEME}(?:documents(?:\?offset=(?P<offset>[0-9]{{1,8}}))?|documents/(?P<document>[0-9a-f]{{6,64}})"
-    r"(?:/pages/(?P<page>[0-9]{1,8}))?|runs/(?P<run>[A-Za-z0-9_.:-]{1,100}))"
-)
+async def documents(context: Call, offset: int = 0) -> str:
+    """A page of the list of documents, as the tool documents returns it."""
+    result = await list_documents(context, offset=max(0, offset), limit=PAGE)
+    return json.dumps(result.structured_content, ensure_ascii=False)
 
 
-async def listed(request: Request, cursor: str | None) -> tuple[list[Resource], str | None]:
-    """Some resources, and the cursor of those behind them. Raises InputError for a cursor of no list."""
-    if cursor is not None and not re.fullmatch(r"[0-9]{1,8}", cursor):
-        raise InputError("That cursor is of no list of this server.", "List from the beginning.")
-    first = int(cursor or 0)
-    found = await request.done(lambda: _documents(request))
-    own = [_LIST] if first == 0 else []
-    end = first + LISTED
-    return [*own, *map(_resource, found[first:end])], str(end) if end < len(found) else None
+async def document(context: Call, id: str) -> str:
+    """The text of a document, page by page, as far as it is short enough; then where the rest is."""
+    request = Request(context.request_context)
+    return await request.call(lambda: _document(request, id, None))
 
 
-async def read(request: Request, uri: str) -> TextResourceContents:
-    """What a resource holds. Raises NotFoundError, and InputError for an address of another form."""
-    asked = _FORM.fullmatch(uri)
-    if asked is None:
-        raise InputError(
-            f"There is no resource {line(sendable(uri))[:200]}.",
-            f"Use {', '.join([_LIST.uri, *(each.uri_template for each in TEMPLATES)])}.",
-        )
-    if asked["run"]:
-        text = await request.done(lambda: _run(request, asked["run"]))
-        return TextResourceContents(uri=uri, mime_type="application/json", text=text)
-    if asked["document"]:
-        page = int(asked["page"]) if asked["page"] else None
-        text = await request.done(lambda: _document(request, asked["document"], page))
-        return TextResourceContents(uri=uri, mime_type="text/plain", text=text)
-    _, listing = await documents(request, schemas.Documents.model_validate({"offset": int(asked["offset"] or 0)}))
-    return TextResourceContents(uri=uri, mime_type="application/json", text=listing.model_dump_json())
+async def page(context: Call, id: str, page: int) -> str:
+    """The text of one page of a document, from 1."""
+    request = Request(context.request_context)
+    return await request.call(lambda: _document(request, id, page))
 
 
-def _documents(request: Request) -> Sequence[Document]:
-    return request.engine.library(request.workspace).documents.all()
+async def run(context: Call, run_id: str) -> str:
+    """Everything that a run found, graded, decided and wrote."""
+    request = Request(context.request_context)
+    return await request.call(lambda: _run(request, run_id))
+
+
+TEMPLATES: dict[str, tuple[Callable[..., Any], str, str]] = {
+    f"{SCHEME}documents{{?offset}}": (documents, "The list of documents", "application/json"),
+    f"{SCHEME}documents/{{id}}": (document, "A document's text", "text/plain"),
+    f"{SCHEME}documents/{{id}}/pages/{{page}}": (page, "A page's text", "text/plain"),
+    f"{SCHEME}runs/{{run_id}}": (run, "A run's record", "application/json"),
+}
+"""By their addresses: the function that reads the resource, its title and media type."""
+
+
+async def list_library(ctx: ServerRequestContext[ServerState, Any], call_next: CallNext) -> HandlerResult:
+    """Middleware: adds the caller's documents to the list of resources, a page at a time.
+
+    The SDK lists what was registered, the same for every caller.
+    """
+    result = await call_next(ctx)
+    if ctx.method != "resources/list" or not isinstance(result, dict):
+        return result
+    cursor = str((ctx.params or {}).get("cursor") or "0")
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= 8):
+        raise MCPError(INVALID_PARAMS, "That cursor is of no list of this server. List from the beginning.")
+    request, first = Request(ctx), int(cursor)
+    stored = await request.call(lambda: request.library.documents.all())
+    found = [_resource(each) for each in stored[first : first + LISTED]]
+    if first == 0:
+        index = f"{SCHEME}documents"
+        found.insert(0, Resource(name="documents", title="The documents", uri=index, mime_type="application/json"))
+    result["resources"] += [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in found]
+    if first + LISTED < len(stored):
+        result["nextCursor"] = str(first + LISTED)
+    return result
 
 
 def _resource(document: Document) -> Resource:
@@ -115,10 +94,10 @@ def _resource(document: Document) -> Resource:
 
 def _document(request: Request, id: str, page: int | None) -> str:
     """The text of a document, or of one of its pages. Raises NotFoundError."""
-    stored = request.engine.library(request.workspace).documents
-    found = [each for each in stored.names() if each.startswith(id)]
+    stored = request.library.documents
+    found = [each for each in stored.names() if len(id) >= 6 and each.startswith(id)]
     if len(found) != 1:
-        raise NotFoundError(f"There is no document {id}.", "The tool documents lists those that there are.")
+        raise NotFoundError(f"There is no document {line(id)[:80]}.", "The tool documents lists all documents.")
     document = stored.get(found[0])
     if page is not None and not 1 <= page <= document.pages:
         raise NotFoundError(f"The document has no page {page}.", f"It has {document.pages}, from 1.")
@@ -129,7 +108,7 @@ def _document(request: Request, id: str, page: int | None) -> str:
     for number, chunks in sorted(pages.items()):
         text = _join_chunks(chunks)
         if len(text) > left and len(parts) > 1:
-            parts.append(f"Page {number} and those behind it: {document_uri(document.id)}/pages/{number} and so on.")
+            parts.append(f"Page {number} and later pages: {document_uri(document.id)}/pages/{number} and so on.")
             break
         left -= len(text)
         parts.append(fence_text("page", text[:CHARS], number=number))
@@ -151,24 +130,23 @@ def _join_chunks(chunks: Sequence[Chunk]) -> str:
 
 def _run(request: Request, id: str) -> str:
     """The record of a run as JSON. Raises NotFoundError, StorageError."""
-    record = trace_record(request.engine.library(request.workspace).runs.trace(id))
-    text = json.dumps(_each_text(record, quote_for_model), ensure_ascii=False)
-    return text if len(text) <= CHARS else json.dumps(_each_text(record, _cut), ensure_ascii=False)
+    record = trace_record(request.library.runs.trace(id))
+    text = json.dumps(_change_texts(record, quote_for_model), ensure_ascii=False)
+    return text if len(text) <= CHARS else json.dumps(_change_texts(record, _cut), ensure_ascii=False)
 
 
 def _cut(text: str) -> str:
-    """A long text cut; what of it speaks to a model is marked."""
     return quote_for_model(f"{text[:_CUT]}…" if len(text) > _CUT else text)
 
 
-def _each_text(value: Any, change: Callable[[str], str]) -> Any:
-    """The same with every text in it changed."""
+def _change_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """The same value with every text in it changed."""
     match value:
         case str():
             return change(value)
         case dict():
-            return {key: _each_text(each, change) for key, each in value.items()}
+            return {key: _change_texts(each, change) for key, each in value.items()}
         case list() | tuple():
-            return [_each_text(each, change) for each in value]
+            return [_change_texts(each, change) for each in value]
         case _:
             return value

@@ -19,8 +19,8 @@ from mcp_types import Implementation
 
 from crag.core.config import AppConfig
 from crag.engine import Engine
-from crag.integrations.mcp.offer import ServerConfig
-from crag.integrations.mcp.service import Service
+from crag.integrations.mcp.request import ServerConfig
+from crag.integrations.mcp.server import LibraryServer
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support import local_models
 from tests.support.small_library import TEXTS, WordEmbedder, add_document, fill
@@ -89,7 +89,7 @@ Inside = Callable[[Client], Coroutine[Any, Any, None]]
 @asynccontextmanager
 async def client(offer: ServerConfig, mode: str = "legacy") -> AsyncIterator[Client]:
     """The SDK's own client of a server in this process."""
-    async with Client(Service(offer).server, mode=mode, client_info=CLIENT) as made:
+    async with Client(LibraryServer(offer), mode=mode, client_info=CLIENT) as made:
         yield made
 
 

@@ -17,12 +17,10 @@ from starlette.types import Message, Receive, Scope, Send
 
 from crag.admin.access import Access, Arrivals
 from crag.engine import Engine
-from crag.integrations.mcp import gate
-from crag.integrations.mcp.gate import BODY, Gate
-from crag.integrations.mcp.http import app
-from crag.integrations.mcp.offer import ServerConfig
-from crag.integrations.mcp.service import Service
-from crag.integrations.mcp.sessions import Sessions
+from crag.integrations.mcp import http
+from crag.integrations.mcp.http import BODY, Gate, app
+from crag.integrations.mcp.request import ServerConfig
+from crag.integrations.mcp.server import LibraryServer
 from crag.runtime.transfer import Pace
 
 ALICE, BOB = "a-token-of-alice-0001", "a-token-of-bob-00002"
@@ -70,7 +68,7 @@ async def settle() -> None:
 
 
 def test_bodies_count_by_what_has_come_and_only_for_the_token_that_sends_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate, "BODIES", 4 * BODY)
+    monkeypatch.setattr(http, "BODIES", 4 * BODY)
 
     async def scenario() -> None:
         front = Gate(reading, ACCESS, Arrivals(lambda *_, **__: None))
@@ -94,7 +92,7 @@ def test_bodies_count_by_what_has_come_and_only_for_the_token_that_sends_them(mo
 
 
 def test_one_token_s_messages_never_take_all_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate, "REQUESTS", 4)
+    monkeypatch.setattr(http, "REQUESTS", 4)
 
     async def scenario() -> None:
         front = Gate(reading, ACCESS, Arrivals(lambda *_, **__: None))
@@ -139,9 +137,10 @@ def test_a_reply_that_is_never_read_ends() -> None:
 
 @pytest.fixture
 def client(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
-    """Of a server with four sessions for two tokens."""
-    monkeypatch.setattr(gate, "SESSIONS", 4)
-    with TestClient(app(Service(ServerConfig(engine=engine, workspace=None, tokens=2)), ACCESS)) as made:
+    """Of a server with two sessions for each of two tokens."""
+    monkeypatch.setattr(http, "SESSIONS", 4)
+    monkeypatch.setattr(http, "LEAST_SESSIONS", 1)
+    with TestClient(app(LibraryServer(ServerConfig(engine=engine, workspace=None, tokens=2)), ACCESS)) as made:
         made.headers["accept"] = "application/json, text/event-stream"
         yield made
 
@@ -157,15 +156,14 @@ def opened(client: TestClient, token: str) -> str:
     return str(began.headers["mcp-session-id"])
 
 
-def test_a_new_session_ends_the_idle_one_of_the_same_token_that_was_used_longest_ago(client: TestClient) -> None:
-    first, second, third, fourth = (opened(client, ALICE) for _ in range(4))
+def test_a_token_opens_no_more_sessions_than_its_part_and_takes_none_of_another(client: TestClient) -> None:
+    first, second = opened(client, ALICE), opened(client, ALICE)
+    refused = sent(client, START, ALICE)
+    assert refused.status_code == 503 and "sessions" in refused.json()["error"]["message"]
     his = [opened(client, BOB) for _ in range(2)]
-    assert sent(client, LIST, ALICE, first).status_code == 200
-    fifth = opened(client, ALICE)
-    known = [sent(client, LIST, ALICE, each).status_code for each in (first, second, third, fourth, fifth)]
-    assert known[0] == known[-1] == 200 and known[1] == 404, "the one that was just used stays"
+    assert [sent(client, LIST, ALICE, each).status_code for each in (first, second)] == [200, 200]
     assert [sent(client, LIST, BOB, each).status_code for each in his] == [200, 200]
-    assert sent(client, LIST, BOB, first).status_code == 404
+    assert sent(client, LIST, BOB, first).status_code == 404, "a session is known to its own token alone"
 
 
 def test_sessions_that_ended_and_requests_that_open_none_take_no_place(client: TestClient) -> None:
@@ -176,24 +174,3 @@ def test_sessions_that_ended_and_requests_that_open_none_take_no_place(client: T
         headers = {"authorization": f"Bearer {ALICE}", "mcp-session-id": opened(client, ALICE)}
         assert client.delete("/mcp", headers=headers).status_code == 200
     assert sent(client, LIST, ALICE, kept).status_code == 200
-
-
-def test_sessions_in_use_are_never_ended() -> None:
-    async def scenario() -> None:
-        sessions, ended = Sessions(2, 1), list[str]()
-
-        async def end(id: str) -> None:
-            ended.append(id)
-
-        for id in ("first", "second"):
-            assert await sessions.reserve(1, end)
-            sessions.add(1, id)
-        assert not await sessions.reserve(1, end) and not ended
-        sessions.leave(1, "second")
-        with sessions.using(1, "second"):
-            assert not await sessions.reserve(1, end)
-        assert await sessions.reserve(1, end) and ended == ["second"]
-        sessions.release(1)
-        assert await sessions.reserve(1, end) and ended == ["second"]
-
-    asyncio.run(scenario())

@@ -59,7 +59,7 @@ def test_the_sdks_client_asks_a_question_and_reads_what_is_cited(library: Path) 
     assert told[:2] == ["Searches the documents.", "Grades what was found."]
 
 
-def test_only_protocol_goes_out_and_what_is_no_message_is_answered(library: Path) -> None:
+def test_only_protocol_goes_out_and_what_is_no_message_is_left_out(library: Path) -> None:
     """Told to stop while its input is open, it ends in good order, too."""
     server = subprocess.Popen(
         [sys.executable, "-m", "crag", "mcp", "--library", str(library)],
@@ -79,8 +79,7 @@ def test_only_protocol_goes_out_and_what_is_no_message_is_answered(library: Path
 
     try:
         for wrong in (b"{nope", b"\xff", b'{"jsonrpc": "2.0", "id": 1, "method": "\\ud800"}', b"[" * 50_000):
-            said = sent(wrong)
-            assert said["id"] is None and said["error"]["code"] == -32700
+            server.stdin.write(wrong + b"\n")
         params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
         begun = sent(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).encode())
         assert begun["result"]["serverInfo"]["name"] == "crag-explorer"

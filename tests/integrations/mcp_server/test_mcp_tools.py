@@ -16,7 +16,7 @@ from mcp_types import CallToolResult, TextContent
 from crag.admin.access import Access
 from crag.core.strategies import STRATEGIES
 from crag.engine import Engine
-from crag.integrations.mcp.offer import ServerConfig
+from crag.integrations.mcp.request import ServerConfig
 from tests.integrations.mcp_server.conftest import Gated, client, served
 from tests.support.small_pdf import LIGHTHOUSE, small_pdf
 
@@ -77,7 +77,7 @@ def test_nothing_good_enough_is_said_to_be_nothing(engine: Engine) -> None:
     async def inside(client: Client) -> None:
         result = await client.call_tool("ask", {"question": "What colour are whales?", "documents": ["songs.pdf"]})
         found = record(result)
-        assert found["abstained"] and not found["citations"] and "The sources do not tell." in said(result)
+        assert found["abstained"] and not found["citations"] and "The sources hold no answer." in said(result)
         evidence = await client.call_tool("ask", {"question": HIRED, "wanted": "evidence"})
         kept = record(evidence)
         assert kept["answer"] is None and not kept["citations"]
@@ -183,8 +183,8 @@ def test_read_only_nobody_adds_and_the_tools_say_what_they_do(engine: Engine) ->
         arguments = tools["ask"].input_schema["properties"]
         assert all("description" in each for each in arguments.values())
         assert arguments["strategy"]["enum"] == ["", *STRATEGIES]
-        with pytest.raises(MCPError, match="There is no tool 'add_document'"):
-            await client.call_tool("add_document", {"name": "a.txt", "text": "b"})
+        refused = await client.call_tool("add_document", {"name": "a.txt", "text": "b"})
+        assert refused.is_error and "Unknown tool: add_document" in said(refused)
 
     served(ServerConfig(engine=engine, read_only=True), inside)
 
@@ -198,7 +198,8 @@ def test_read_only_nobody_adds_and_the_tools_say_what_they_do(engine: Engine) ->
         ("ask", {"question": HIRED, "strategy": "nope"}, "There is no strategy 'nope'."),
         ("ask", {"question": HIRED, "after": "nope"}, "There is no run nope"),
         ("ask", {"question": HIRED, "where": "and and"}, "Write it like"),
-        ("search", {"question": ["a"], "k": 0, "kk": 1}, "kk: Extra inputs are not permitted."),
+        ("search", {"question": ["a"], "k": 0}, "k: Input should be greater than or equal to 1."),
+        ("search", {"question": "a", "kk": 1}, "search takes no argument kk."),
         ("search", {"question": "a", "documents": ["secret\x1b[0m"]}, "There is no document called secret[0m."),
         ("grade", {"question": "a", "texts": []}, "texts: Tuple should have at least 1 item"),
         ("documents", {"offset": -1}, "offset: Input should be greater than or equal to 0."),
@@ -217,11 +218,11 @@ def test_bad_arguments_are_errors_of_the_tool_that_say_what_is_wrong(
 def test_what_is_no_request_is_an_error_of_the_protocol(engine: Engine) -> None:
     async def inside(client: Client) -> None:
         for uri in ("crag://documents/abcdef", "crag://runs/nope", "file:///etc/passwd", "crag://documents?offset=x"):
-            with pytest.raises(MCPError, match=r"There is no (document|run|resource)"):
+            with pytest.raises(MCPError, match=r"There is no (document|run|such resource)|Unknown resource"):
                 await client.read_resource(uri)
         with pytest.raises(MCPError, match="no list of this server"):
-            await client.list_resources(cursor="\ud800")
-        with pytest.raises(MCPError, match="There is the prompt"):
+            await client.list_resources(cursor="-1")
+        with pytest.raises(MCPError):
             await client.get_prompt("answer_from_documents", {})
 
     served(ServerConfig(engine=engine), inside, "auto")
@@ -299,7 +300,7 @@ def test_without_a_token_where_tokens_are_asked_for_there_is_no_workspace(engine
     assert Access([("token", "alice"), ("other", "alice")]).workspaces == ("alice",)
 
     async def inside(client: Client) -> None:
-        with pytest.raises(MCPError, match="A token is needed"):
+        with pytest.raises(MCPError, match="A valid token is needed"):
             await client.list_resources()
 
     served(ServerConfig(engine=engine, workspace=None), inside)

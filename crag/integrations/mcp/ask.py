@@ -1,0 +1,201 @@
+"""The tool that asks: a whole run, with its steps as progress and its answer with citations and action."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import aclosing
+from dataclasses import asdict
+from typing import Annotated, Literal
+
+from mcp.types import CallToolResult
+from pydantic import Field
+
+from crag.core import events as ev
+from crag.core import strategies
+from crag.core.errors import CancelledError, CragError
+from crag.core.request import RunRequest
+from crag.core.trace import Trace
+from crag.core.types import Chunk, Citation, Step, Strip
+from crag.export.markdown import escape_markdown, turn
+from crag.export.records import trace_record
+from crag.generation.conversation.rules import leading_to
+from crag.integrations.mcp.request import DATA, Request, document_uri, line, reply, run_uri
+from crag.integrations.mcp.results import AskResult, Evidence
+from crag.integrations.mcp.search import Call, Names, Tags, Where
+from crag.messages.answers import disagreement_sentence, figures_sentences
+from crag.messages.wording import decision_sentence, failure_sentence, instead_sentence, outcome_sentence, short_text
+from crag.pipeline.admission import QUESTION_CHARS
+from crag.text.injection import fence, fence_text, quote_for_model
+
+_STEPS: dict[Step, str] = {
+    "contextualize": "Makes the question stand alone.",
+    "retrieve": "Searches the documents.",
+    "evaluate": "Grades what was found.",
+    "act": "Decides.",
+    "refine": "Keeps the sentences that matter.",
+    "rewrite": "Words the query again.",
+    "search": "Searches the web.",
+    "answer": "Writes the answer.",
+    "verify": "Checks the answer against its sources.",
+}
+
+
+async def ask(
+    context: Call,
+    question: Annotated[
+        str, Field(min_length=1, max_length=QUESTION_CHARS, description="The question, in plain words.")
+    ],
+    strategy: Annotated[
+        str,
+        Field(
+            max_length=60,
+            description="The design of corrective RAG that answers; by default, the one that the server uses.",
+            json_schema_extra={"enum": ["", *strategies.STRATEGIES]},
+        ),
+    ] = "",
+    wanted: Annotated[
+        Literal["answer", "evidence"],
+        Field(
+            description="answer: a written answer with citations, checked. evidence: only the sentences that an answer "
+            "may rest on, graded and filtered, for clients that write the answer themselves."
+        ),
+    ] = "answer",
+    after: Annotated[
+        str, Field(max_length=100, description="The run_id of an earlier answer that this question follows on.")
+    ] = "",
+    documents: Names = (),
+    tags: Tags = (),
+    where: Where = "",
+) -> Annotated[CallToolResult, AskResult]:
+    """Answers a question from the documents, with citations. Passages are retrieved and graded; by the grades the run
+    answers (CORRECT), refines and adds to them (AMBIGUOUS), or looks elsewhere (INCORRECT); every sentence is checked
+    against its citations. Says so if the documents hold no answer. Takes some seconds; reports its steps as progress.
+    Cancelling the request stops it."""
+
+    request = Request(context.request_context)
+    name = strategy or request.config.strategy
+    settings = strategies.strategy(name).settings
+    trace = Trace()
+
+    def begin(cancel: threading.Event) -> Iterator[ev.Event]:
+        narrowed = request.filter(where, documents, tags)
+        request.note_keys()
+        yield from request.engine.ask(
+            RunRequest(
+                question,
+                name,
+                request.workspace,
+                settings=settings.changed(where=narrowed) if narrowed else settings,
+                history=leading_to(after, request.library.runs.trace) if after else (),
+                cancel=cancel,
+                wanted=wanted,
+                via="mcp",
+                client=request.client,
+            )
+        )
+
+    async with aclosing(request.follow(begin)) as events:
+        async for event in events:
+            trace = trace.apply(event)
+            if sentence := _progress(event, trace):
+                await request.report(sentence)
+    if trace.cancelled:
+        raise CancelledError("The run was stopped.", f"Its record until then: {run_uri(trace.run_id)}")
+    if trace.failure:
+        raise CragError(failure_sentence(trace.failure), trace.failure.remedy)
+    result = _result(trace)
+    return reply(_format_run(trace, result), result)
+
+
+def _progress(event: ev.Event, trace: Trace) -> str:
+    """The progress message of an event; empty: none."""
+    match event:
+        case ev.Queued(before=before) if before:
+            return f"Waits for its turn; {before} run before it."
+        case ev.StepStarted():
+            return _STEPS[event.step]
+        case ev.Graded(origin="internal", joint=False) if trace.round:
+            return f"Graded {len(trace.rounds[-1].grades)} of {len(trace.rounds[-1].chunks)} passages."
+        case ev.ActionTaken():
+            return decision_sentence(event.decision)
+        case ev.Searched():
+            return f"Found {len(event.pages)} web pages."
+        case ev.Failed(fatal=False):
+            return failure_sentence(event)
+        case _:
+            return ""
+
+
+def _result(trace: Trace) -> AskResult:
+    """The fields of `trace_record` by the same names, safe for a model to read, and sentences about the run."""
+    answer, guidance = trace.answer, trace.guidance
+    record = trace_record(trace)
+    return AskResult.model_validate(
+        {
+            **record,
+            "uri": run_uri(trace.run_id),
+            "answer": quote_for_model(answer.text) if answer else None,
+            "short_answer": short_text(answer.short) if answer and answer.short else None,
+            "citations": [_cited(each, trace) for each in answer.citations] if answer else [],
+            "evidence": [_evidence(each, trace) for each in trace.kept()] if trace.wanted == "evidence" else [],
+            "chunks": [{**each, "uri": document_uri(each["document_id"], each["page"])} for each in record["chunks"]],
+            "disagreements": [disagreement_sentence(each) for each in answer.disagreements] if answer else [],
+            "unsupported": [quote_for_model(check.sentence) for check in trace.checks if check.supported is False],
+            "figure_remarks": figures_sentences(trace.checks),
+            "suggestions": [each.question for each in guidance.suggestions] if guidance else [],
+            "failures": [line(f"{failure_sentence(each)} {instead_sentence(each)}") for each in trace.failures],
+        }
+    )
+
+
+def _cited(citation: Citation, trace: Trace) -> dict[str, object]:
+    return {
+        **asdict(citation),
+        "quote": quote_for_model(citation.quote),
+        "source": line(citation.source),
+        "uri": _page_uri(citation.source_id, trace),
+    }
+
+
+def _evidence(strip: Strip, trace: Trace) -> dict[str, object]:
+    found = trace.sources[strip.source_id]
+    if isinstance(found, Chunk):
+        where = {"source": line(found.source), "page": found.page, "place": found.place, "url": found.url or None}
+    else:
+        where = {"source": line(found.title or found.url), "url": found.url}
+    text, uri = quote_for_model(strip.text), _page_uri(strip.source_id, trace)
+    return {**where, "origin": strip.origin, "text": text, "score": strip.score, "uri": uri}
+
+
+def _page_uri(source_id: str, trace: Trace) -> str | None:
+    """The resource with the page of a source; None for the web."""
+    found = trace.sources.get(source_id)
+    return document_uri(found.document_id, found.page) if isinstance(found, Chunk) else None
+
+
+def _format_run(trace: Trace, result: AskResult) -> str:
+    """The run for a model: action, answer with footnotes, what went wrong, where its record is."""
+    parts = [f"Action: {result.action or 'none, nothing was graded'}.", DATA]
+    if trace.wanted == "evidence":
+        parts.append(line(outcome_sentence(trace)))
+        parts += [fence_text("evidence", _strip(each), number=at) for at, each in enumerate(result.evidence, 1)]
+        if not result.evidence:
+            parts.append("Nothing found is good enough to answer from: say that you don't know.")
+    elif trace.answer:
+        parts.append(fence_text("answer", turn(trace)))
+        if trace.answer.abstained:
+            parts.append("The sources hold no answer. Say so.")
+    if result.suggestions:
+        questions = "\n".join(f"- {escape_markdown(each)}" for each in result.suggestions)
+        parts += ["Questions that the documents do answer:", fence("suggestions", questions)]
+    if result.failures:
+        parts.append("\n".join(["What went wrong on the way:", *(f"- {each}" for each in result.failures)]))
+    return "\n\n".join([*parts, f"The whole run: {result.uri}"])
+
+
+def _strip(strip: Evidence) -> str:
+    web = strip.origin == "external"
+    where = f"web: {strip.source} {strip.url}" if web else f"{strip.source}, {strip.place or f'page {strip.page}'}"
+    score = "not scored" if strip.score is None else f"score {strip.score:.2f}"
+    return f"{where} ({score})\n{strip.text}"

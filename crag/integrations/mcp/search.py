@@ -1,0 +1,207 @@
+"""The tools that search, grade and list: no run, no answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from mcp.server.mcpserver import Context
+from mcp.types import CallToolResult
+from pydantic import Field
+
+from crag.core.documents import Document
+from crag.core.filters.where import parse
+from crag.core.metadata import Fields, fields_of, tags_of
+from crag.core.request import SearchQuery
+from crag.core.strategies import strategy
+from crag.core.types import Grade, RetrievedChunk
+from crag.export.records import hit_record
+from crag.integrations.mcp.request import DATA, Request, ServerState, document_uri, line, reply
+from crag.integrations.mcp.results import DocumentList, GradeResult, Listed, Passage, Score, SearchResult
+from crag.messages.wording import about, count, recognised_text, web_origin
+from crag.pipeline.admission import QUESTION_CHARS, check_question
+from crag.text.injection import detect_injection, fence, fence_text, mask_injection, quote_for_model
+
+TEXTS, TEXT_CHARS = 64, 20_000
+"""The most texts that one call grades, and the longest of them."""
+PAGE = 50
+"""Documents on a page of the list, by default."""
+
+Call = Context[ServerState, Any]
+Name = Annotated[str, Field(min_length=1, max_length=300)]
+Names = Annotated[
+    tuple[Name, ...],
+    Field(max_length=100, description="Search only these documents, each by its name or the beginning of its id."),
+]
+Tags = Annotated[tuple[Name, ...], Field(max_length=20, description="Search only documents with one of these tags.")]
+Where = Annotated[
+    str,
+    Field(
+        max_length=2_000,
+        description="Search only documents whose fields match, as: verified and date >= 2024. "
+        "The tool documents lists the fields of each.",
+    ),
+]
+
+
+async def search(
+    context: Call,
+    question: Annotated[
+        str, Field(min_length=1, max_length=QUESTION_CHARS, description="A question, or words to search for.")
+    ],
+    k: Annotated[int, Field(ge=1, le=50, description="How many passages at most.")] = 8,
+    mode: Annotated[
+        Literal["hybrid", "dense", "bm25"],
+        Field(description="By meaning and words (hybrid), by meaning alone (dense), by words alone (bm25)."),
+    ] = "hybrid",
+    documents: Names = (),
+    tags: Tags = (),
+    where: Where = "",
+) -> Annotated[CallToolResult, SearchResult]:
+    """Finds the passages of the documents nearest to a question, each with its document, page and similarity. Nothing
+    is graded and nothing answered: to have a question answered, use ask."""
+    request, question = Request(context.request_context), check_question(question)
+    settings = strategy(request.config.strategy).settings
+
+    def find() -> list[RetrievedChunk]:
+        return request.library.find(
+            SearchQuery(
+                question,
+                k,
+                mode=mode,
+                where=request.filter(where, documents, tags),
+                min_confidence=settings.min_confidence,
+                half_life_days=settings.half_life_days,
+            )
+        )
+
+    hits = await request.call(find)
+    passages = [_passage(hit) for hit in hits]
+    text = "No passage was found."
+    if hits:
+        heading = f"{count(len(hits), 'passage')}, best first. Similarity ranks them and is no grade. {DATA}"
+        text = "\n\n".join([heading, *map(_format_passage, hits, passages)])
+    return reply(text, SearchResult(question=question, passages=passages))
+
+
+def _passage(hit: RetrievedChunk) -> Passage:
+    chunk, spans = hit.chunk, detect_injection(hit.chunk.text)
+    return Passage.model_validate(
+        {
+            **hit_record(hit),
+            "source": line(chunk.source),
+            "title": line(mask_injection(chunk.title)),
+            "text": quote_for_model(chunk.text),
+            "untrusted": len(spans),
+            "uri": document_uri(chunk.document_id, chunk.page),
+        }
+    )
+
+
+def _format_passage(hit: RetrievedChunk, passage: Passage) -> str:
+    """The passage between tags, headed by its source."""
+    notes = [
+        f"similarity {passage.similarity:.3f}",
+        recognised_text(passage.recognised),
+        web_origin(hit.chunk.from_web),
+        f"{count(passage.untrusted, 'place')} that speaks to a language model" if passage.untrusted else "",
+        passage.uri,
+    ]
+    where = passage.place or f"page {passage.page}"
+    heading = f"{passage.source}, {where} ({'; '.join(filter(None, notes))})\n"
+    spans = [
+        replace(span, start=span.start + len(heading), end=span.end + len(heading))
+        for span in detect_injection(hit.chunk.text)
+    ]
+    return fence_text("passage", heading + hit.chunk.text, spans, number=passage.rank)
+
+
+async def grade(
+    context: Call,
+    question: Annotated[
+        str, Field(min_length=1, max_length=QUESTION_CHARS, description="The question that the texts may answer.")
+    ],
+    texts: Annotated[
+        tuple[Annotated[str, Field(min_length=1, max_length=TEXT_CHARS)], ...],
+        Field(min_length=1, max_length=TEXTS, description="The texts to grade, in any order."),
+    ],
+) -> Annotated[CallToolResult, GradeResult]:
+    """Scores how likely each text answers a question, 0 to 1, calibrated: of texts scored 0.8 about 80 % do. Uses no
+    document."""
+    request, question = Request(context.request_context), check_question(question)
+
+    def run() -> list[Grade]:
+        request.note_keys()
+        return list(request.engine.grade(question, texts))
+
+    grades = [
+        Score(
+            index=index,
+            score=each.score,
+            reason=line(each.reason),
+            error=line(about(each.error, each.who)) or None,
+            evaluator=each.evaluator,
+        )
+        for index, each in enumerate(await request.call(run))
+    ]
+    lines = [
+        f"{each.index}: not graded: {each.error}" if each.score is None else f"{each.index}: {each.score:.3f}"
+        for each in grades
+    ]
+    heading = "How likely each text answers the question, 0 to 1, by its place in the list, from 0:"
+    return reply("\n".join([heading, *lines]), GradeResult(question=question, grades=grades))
+
+
+async def documents(
+    context: Call,
+    containing: Annotated[str, Field(max_length=300, description="Only those with these words in name or title.")] = "",
+    tag: Annotated[str, Field(max_length=300, description="Only those with this tag.")] = "",
+    where: Annotated[str, Field(max_length=2_000, description="Only those whose fields match, as: pages > 10.")] = "",
+    offset: Annotated[
+        int, Field(ge=0, le=10_000_000, description="How many to skip: next_offset of the page before.")
+    ] = 0,
+    limit: Annotated[int, Field(ge=1, le=200, description="How many at most.")] = PAGE,
+) -> Annotated[CallToolResult, DocumentList]:
+    """Lists the documents with their fields, a page at a time; filters by words, tag or fields."""
+    request = Request(context.request_context)
+    filter, words = parse(where), containing.casefold().split()
+
+    def select() -> list[tuple[Document, Fields]]:
+        stored = request.library.documents
+        given = stored.given()
+        every = ((each, fields_of(each, given.get(each.id, {}))) for each in stored.all())
+        return [
+            (each, fields)
+            for each, fields in every
+            if filter.matches(fields)
+            and all(word in f"{each.name} {each.title}".casefold() for word in words)
+            and (not tag or tag.casefold() in map(str.casefold, tags_of(fields)))
+        ]
+
+    found = await request.call(select)
+    page, end = [_listed(*each) for each in found[offset : offset + limit]], min(offset + limit, len(found))
+    more = end < len(found)
+    record = DocumentList(total=len(found), documents=page, next_offset=end if more else None)
+    if not page:
+        return reply(f"No document here; {len(found)} match.", record)
+    rows = "\n".join(f"{each.name} · {each.title} · {count(each.pages, 'page')} · id {each.id[:12]}" for each in page)
+    heading = f"Documents {offset + 1} to {end} of {len(found)}. {DATA}"
+    return reply("\n\n".join([heading, fence("documents", rows), *([f"More: offset {end}."] if more else [])]), record)
+
+
+def _listed(document: Document, fields: Fields) -> Listed:
+    title = line(mask_injection(document.title))
+    return Listed(
+        id=document.id,
+        name=line(document.name),
+        title=title,
+        kind=document.kind,
+        pages=document.pages,
+        chunks=document.chunks,
+        size=document.size,
+        added_at=document.added_at,
+        confidence=document.confidence,
+        url=document.url,
+        fields={**fields, "title": title},
+        uri=document_uri(document.id),
+    )
