@@ -1,11 +1,11 @@
-"""Short and extractive answers: SQuAD 1.1 on each question's own paragraph, FinanceBench from question to answer.
+"""Right answers, or none: what the default strategy answers without a language model, judged by accepted answers.
 
-python -m benchmarks.answers [--data FOLDER] [--part held-out|test] [--limit N] [--no-financebench] [--cache FOLDER]
+python -m benchmarks.answers [--data FOLDER] [--kinds NAME …] [--limit N] [--cache FOLDER] [--keep FILE] [--out FOLDER]
 
-`held-out` is the part of the train articles that no weight was fitted on; `test` are other articles, to be run once on
-what ships. Exact match and F1 are SQuAD's own, of the words that the local evaluator finds, sure or not; `shown` is the
-share of them that an answer would begin with. FinanceBench is asked under `balanced` in one library, which
-benchmarks.financebench keeps in --cache. Prints a page; `--out FOLDER` writes answers.md and answers.json there.
+The documents of each kind (see benchmarks.answers_sets) are added once to a library in --cache (or $CRAG_BENCH_CACHE).
+Every question is asked without a floor under the answer's confidence; what the floor refuses is told afterwards by the
+stored confidence, which comes to the same. --keep FILE holds what was answered: a run that was stopped goes on there.
+Delete it when the code changes. Prints a page; --out FOLDER writes answers.md and answers.json there.
 """
 
 from __future__ import annotations
@@ -14,40 +14,42 @@ import argparse
 import json
 import os
 import random
-import re
-import string
 import sys
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
+from benchmarks.answers_report import AnsweredRow, report, summarise
+from benchmarks.answers_sets import (
+    AnswerQuestion,
+    File,
+    filing_questions,
+    prose_files,
+    prose_questions,
+    report_questions,
+    statement_files,
+    statement_questions,
+    statements,
+)
 from benchmarks.evaluator_graders import evaluator_version
-from benchmarks.evaluator_library import spread
-from benchmarks.financebench import asked, indexed
-from crag.analysis.metrics.metrics import ResultRow
+from benchmarks.financebench import indexed
 from crag.analysis.questions.matching import answer_match, asked_scale
-from crag.analysis.questions.sets import Question, read_set
 from crag.core.config import AppConfig, Keys
-from crag.core.protocols import AnswerReader
+from crag.core.request import RunRequest
 from crag.core.settings import Settings
+from crag.core.strategies import strategy
+from crag.core.trace import Trace
+from crag.core.types import Answer
 from crag.engine import Engine
-from training.pairs import held_out
+from crag.messages.wording import short_text
 
 ROOT = Path(__file__).resolve().parent.parent
-GOAL = {"exact": 0.60, "f1": 0.70, "holds": 0.20, "right": 0.80}
-SQUAD = {"held-out": "v1_train", "test": "v1_test"}
-SEED = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A question, its own paragraph with the article's title before it, and the accepted answers."""
-
-    question: str
-    text: str
-    answers: tuple[str, ...]
+KINDS = ("prose", "statements", "filings", "reports")
+SHARED_WORDS = 0.5
+"""An answer of words, without a number, is right from this token F1 on."""
+EVERY = 25
+"""Progress is printed after so many questions."""
 
 
 def main() -> int:
@@ -56,19 +58,11 @@ def main() -> int:
         print(f"Skipped: no data in {options.data}. Give --data or set CRAG_SHARED.", file=sys.stderr)
         return 2
     engine = Engine(AppConfig(), Keys())
-    floor = Settings().short_answer
-    results: dict[str, Any] = {"version": evaluator_version(), "part": options.part, "floor": floor}
     try:
-        reader = engine.evaluator
-        assert isinstance(reader, AnswerReader)
-        questions = list(squad(options.data / f"squad/{SQUAD[options.part]}.json", options.part))
-        if options.limit:
-            questions = random.Random(SEED).sample(questions, min(options.limit, len(questions)))
-        results["squad"] = squad_figures(reader, questions, floor)
-        if options.financebench:
-            results["financebench"] = financebench_figures(engine, options)
+        rows = list(answered(engine, options))
     finally:
         engine.close()
+    results = summarise(rows, evaluator_version(), strategy("balanced").settings)
     page = report(results)
     print(page)
     if options.out:
@@ -80,113 +74,115 @@ def main() -> int:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared"))
-    parser.add_argument("--data", type=Path, default=shared / "data", help="the shared data folder")
-    parser.add_argument("--part", choices=list(SQUAD), default="held-out", help="which articles of SQuAD 1.1")
-    parser.add_argument("--limit", type=int, default=0, help="so many questions of each set; 0: all")
-    parser.add_argument("--financebench", action=argparse.BooleanOptionalAction, default=True)
-    cache = Path(os.environ.get("CRAG_BENCH_CACHE", "crag-financebench-cache"))
-    parser.add_argument("--cache", type=Path, default=cache, help="where FinanceBench's library is kept")
+    data = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
+    cache = Path(os.environ.get("CRAG_BENCH_CACHE", Path(tempfile.gettempdir()) / "crag-answers-cache"))
+    parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--limit", type=int, default=0, help="so many questions of each kind; 0: all")
+    parser.add_argument("--cache", type=Path, default=cache, help="where the libraries are kept")
+    parser.add_argument("--keep", type=Path, help="a file of what was answered, which a stopped run goes on with")
     parser.add_argument("--out", type=Path, help="where to write answers.md and answers.json")
     return parser.parse_args()
 
 
-def squad(path: Path, part: str) -> Iterator[Asked]:
-    for article in json.loads(path.read_text(encoding="utf-8"))["data"]:
-        if part == "held-out" and not held_out(article["title"]):
+def answered(engine: Engine, options: argparse.Namespace) -> Iterator[AnsweredRow]:
+    """One row a question. What --keep holds is not asked again."""
+    known: dict[str, AnsweredRow] = {}
+    if options.keep and options.keep.is_file():
+        lines = options.keep.read_text(encoding="utf-8").splitlines()
+        known = {row.id: row for row in (AnsweredRow(**json.loads(line)) for line in lines)}
+    for kind in options.kinds:
+        library, questions = prepared(engine, kind, options)
+        if options.limit:
+            questions = random.Random(len(kind)).sample(questions, min(options.limit, len(questions)))
+        for at, question in enumerate(questions, start=1):
+            row = known.get(question.id)
+            if row is None:
+                row = ask(engine, library, question)
+                if options.keep:
+                    with options.keep.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps(asdict(row)) + "\n")
+            yield row
+            if at % EVERY == 0:
+                print(f"  {kind}: {at} of {len(questions)}", file=sys.stderr)
+
+
+def prepared(engine: Engine, kind: str, options: argparse.Namespace) -> tuple[Path, Sequence[AnswerQuestion]]:
+    """The library of a kind, and its questions."""
+    data, cache = options.data, options.cache
+    if kind == "prose":
+        return library_of(engine, prose_files(data), cache), list(prose_questions(data))
+    if kind == "statements":
+        found = statements(data)
+        return library_of(engine, statement_files(found), cache), list(statement_questions(found))
+    if kind == "filings":
+        library = indexed(engine, sorted((data / "financebench/pdfs").glob("*.pdf")), cache)
+        return library, list(filing_questions(engine, library, data))
+    files = sorted((data / "mmlongbench/pdfs").glob("*.pdf")) + sorted((data / "public_domain").glob("*.pdf"))
+    return indexed(engine, files, cache), list(report_questions(data))
+
+
+def library_of(engine: Engine, files: Iterable[File], cache: Path) -> Path:
+    """The library of documents that are made here."""
+    with tempfile.TemporaryDirectory() as place:
+        paths = []
+        for name, body in files:
+            paths.append(Path(place) / name)
+            paths[-1].write_bytes(body)
+        return indexed(engine, paths, cache)
+
+
+def ask(engine: Engine, library: Path, question: AnswerQuestion) -> AnsweredRow:
+    """One run, judged. Ends the program where a run fails: figures of the others would mislead."""
+    settings = asking_settings().changed(where=question.where)
+    trace = Trace.from_events(engine.ask(RunRequest(question.question, workspace=library, settings=settings)))
+    if trace.answer is None:
+        raise SystemExit(f"{question.id}: {trace.failure or 'no answer'}")
+    whole = trace.answer
+    shown = short_text(whole.short, labelled=False) if whole.short else ""
+    pages = sorted({each.page for each in whole.citations if each.page})
+    return AnsweredRow(
+        id=question.id,
+        kind=question.kind,
+        part=question.part,
+        question=question.question,
+        accepted=list(question.answers),
+        miss=question.miss,
+        action=str(trace.action or ""),
+        abstained=whole.abstained,
+        low=whole.low_confidence,
+        right=is_right(whole, question),
+        short=shown,
+        text=whole.text,
+        pages=pages,
+        on_page=bool(set(pages) & set(question.pages)) if question.pages else None,
+        confidence=getattr(whole, "confidence", None),
+        facts=dict(getattr(whole, "confidence_facts", ())),
+        seconds=round(trace.seconds, 3),
+    )
+
+
+def asking_settings() -> Settings:
+    """The default strategy's, without a floor under the confidence."""
+    settings = strategy("balanced").settings
+    floor = "min_answer_confidence"
+    return settings.changed(**{floor: 0.0}) if floor in Settings.model_fields else settings
+
+
+def is_right(answer: Answer, question: AnswerQuestion) -> bool:
+    """Whether what the answer says first is an accepted answer: its short answer, or else its text."""
+    if answer.abstained or not question.answerable:
+        return False
+    said = short_text(answer.short, labelled=False) if answer.short else answer.text
+    scale = asked_scale(question.question)
+    for accepted in question.answers:
+        match = answer_match(said, [accepted], scale=scale)
+        if match is None:
             continue
-        title = article["title"].replace("_", " ")
-        for paragraph in article["paragraphs"]:
-            for qa in paragraph["qas"]:
-                answers = tuple(dict.fromkeys(answer["text"] for answer in qa["answers"]))
-                yield Asked(qa["question"].strip(), f"{title}\n{paragraph['context']}", answers)
-
-
-def squad_figures(reader: AnswerReader, questions: Sequence[Asked], floor: float) -> dict[str, float]:
-    """Means over all questions; `right` is the share of those shown that share half their words with an answer."""
-    exact, f1, shown = [], [], []
-    for number, each in enumerate(questions, start=1):
-        found = reader.read(each.question, each.text)
-        said = each.text[found.start : found.end] if found else ""
-        exact.append(float(any(normal(said) == normal(answer) for answer in each.answers)))
-        f1.append(max(word_f1(said, answer) for answer in each.answers))
-        if found is not None and found.confidence >= floor:
-            shown.append(f1[-1] >= 0.5)
-        if number % 500 == 0:
-            print(f"  read {number}/{len(questions)}", file=sys.stderr)
-    count = len(questions)
-    return {
-        "questions": count,
-        "exact": sum(exact) / count,
-        "f1": sum(f1) / count,
-        "shown": len(shown) / count,
-        "right": sum(shown) / len(shown) if shown else 0.0,
-    }
-
-
-def normal(text: str) -> list[str]:
-    """An answer's words as SQuAD's evaluation compares them (Rajpurkar et al. 2016)."""
-    bare = "".join(letter for letter in text.lower() if letter not in string.punctuation)
-    return re.sub(r"\b(?:a|an|the)\b", " ", bare).split()
-
-
-def word_f1(said: str, answer: str) -> float:
-    one, other = normal(said), normal(answer)
-    common = sum((Counter(one) & Counter(other)).values())
-    return 2 * common / (len(one) + len(other)) if common else 0.0
-
-
-def financebench_figures(engine: Engine, options: argparse.Namespace) -> dict[str, Any]:
-    folder = options.data / "financebench"
-    library = indexed(engine, sorted((folder / "pdfs").glob("*.pdf")), options.cache)
-    found = read_set("questions.jsonl", (folder / "questions.jsonl").read_bytes()).questions
-    questions = spread(found, options.limit)
-    rows = asked(engine, library, questions, ["balanced"], apart=False)["balanced"]
-    short = [(row, question) for row, question in zip(rows, questions, strict=True) if row.short_answer]
-    right = [_said(row, question) for row, question in short]
-    return {
-        "questions": len(rows),
-        "holds": sum(bool(row.answer_holds) for row in rows) / len(rows),
-        "abstained": sum(bool(row.abstained) for row in rows) / len(rows),
-        "shown": len(short) / len(rows),
-        "right": sum(right) / len(right) if right else None,
-        "told": [
-            {"question": question.question, "short": row.short_answer, "accepted": question.answers, "right": fine}
-            for (row, question), fine in zip(short, right, strict=True)
-        ],
-    }
-
-
-def _said(row: ResultRow, question: Question) -> bool:
-    match = answer_match(row.short_answer, question.answers, scale=asked_scale(question.question))
-    return match is not None and (match.holds or match.f1 >= 0.5)
-
-
-def report(results: Mapping[str, Any]) -> str:
-    squad = results["squad"]
-    lines = [
-        "# Answers",
-        "",
-        f"By `python -m benchmarks.answers`, evaluator {results['version']}; short answers from {results['floor']} on.",
-        "",
-        "| | found | goal |",
-        "|---|---|---|",
-        f"| SQuAD 1.1 ({results['part']}, {squad['questions']} questions, own paragraph), exact match "
-        f"| {squad['exact']:.3f} | {GOAL['exact']} |",
-        f"| F1 | {squad['f1']:.3f} | {GOAL['f1']} |",
-        f"| shown | {squad['shown']:.3f} | |",
-        f"| right of those shown | {squad['right']:.3f} | {GOAL['right']} |",
-    ]
-    if bench := results.get("financebench"):
-        right = "–" if bench["right"] is None else f"{bench['right']:.3f}"
-        lines += [
-            f"| FinanceBench ({bench['questions']} questions), extractive answer says the accepted one "
-            f"| {bench['holds']:.3f} | {GOAL['holds']} |",
-            f"| abstained | {bench['abstained']:.3f} | |",
-            f"| short answer shown | {bench['shown']:.3f} | |",
-            f"| right of those shown | {right} | {GOAL['right']} |",
-        ]
-    return "\n".join(lines) + "\n"
+        words_alone = answer.short is not None and not any(letter.isdigit() for letter in accepted)
+        if match.exact or match.holds or (words_alone and match.f1 >= SHARED_WORDS):
+            return True
+    return False
 
 
 if __name__ == "__main__":
