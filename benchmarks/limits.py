@@ -22,11 +22,12 @@ from contextlib import closing
 from pathlib import Path
 
 from crag.admin.quotas import Quotas
-from crag.admin.store import Store
+from crag.admin.store import open_store
 from crag.admin.usage_store import Want
 from crag.core.config import AppConfig
 from crag.core.types import Call
 from crag.storage.postgres import Server
+from crag.storage.records import Records
 from tests.support.postgres_server import postgres_server
 
 RESULT = Path(__file__).resolve().parent / "results" / "limits.md"
@@ -42,7 +43,7 @@ WHAT = {
 Times = dict[str, list[float]]
 
 
-def measured(store: Store, runs: int) -> dict[str, float]:
+def measured(store: Records, runs: int) -> dict[str, float]:
     """Medians in milliseconds, of so many of each."""
     quotas = Quotas(store, lambda: CONFIG)
     quotas.ask("warm")  # the tables are made, the limits read
@@ -82,10 +83,10 @@ def median(work: Callable[[], object], times: int) -> float:
 
 
 @contextlib.contextmanager
-def stores() -> Iterator[dict[str, Callable[[Path], contextlib.AbstractContextManager[Store]]]]:
+def stores() -> Iterator[dict[str, Callable[[Path], contextlib.AbstractContextManager[Records]]]]:
     """How an empty store of each kind is opened, by its name."""
-    found: dict[str, Callable[[Path], contextlib.AbstractContextManager[Store]]] = {
-        "SQLite": lambda folder: closing(Store(folder))
+    found: dict[str, Callable[[Path], contextlib.AbstractContextManager[Records]]] = {
+        "SQLite": lambda folder: closing(open_store(folder))
     }
     if not list(Path("/usr/lib/postgresql").glob("*/bin/initdb")) and not shutil.which("initdb"):
         yield found
@@ -93,8 +94,8 @@ def stores() -> Iterator[dict[str, Callable[[Path], contextlib.AbstractContextMa
     with postgres_server(fsync="on", full_page_writes="on", autovacuum="on") as server:
 
         @contextlib.contextmanager
-        def emptied(folder: Path) -> Iterator[Store]:
-            with server.emptied() as url, closing(Server(url)) as opened, closing(Store(folder, opened)) as store:
+        def emptied(folder: Path) -> Iterator[Records]:
+            with server.emptied() as url, closing(Server(url)) as opened, closing(open_store(folder, opened)) as store:
                 yield store
 
         yield {**found, "PostgreSQL": emptied}

@@ -103,7 +103,7 @@ def main() -> int:
         engine = Engine(config, Keys())
         try:
             library = engine.library()
-            if not library.made:
+            if not library.exists:
                 filled(engine, passages[:OWN], options.data)
             pool = asked(engine, web, passages, pool_at)
         finally:

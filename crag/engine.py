@@ -152,7 +152,7 @@ class Engine:
     def remove(self, workspace: str) -> None:
         """Removes a named library, if there is one, with all that it holds. Raises InputError, StorageError."""
         library = self.library(workspace)
-        if self.config.index == "milvus" and library.made:
+        if self.config.index == "milvus" and library.exists:
             for document in library.documents.all():
                 library.documents.delete(document.id)
             library.refresh_index()  # nothing of it stays on the server that all libraries share

@@ -13,8 +13,9 @@ from typing import Literal
 
 from sqlalchemy import delete, func, insert, select
 
-from crag.admin.store import Store, audit
+from crag.admin.store import audit
 from crag.core.errors import StorageError
+from crag.storage.records import Records
 
 __all__ = ["AuditLog", "AuditRateLimiter", "AuditedAct", "Entry", "format_setting"]
 
@@ -118,7 +119,7 @@ class Entry:
 class AuditLog:
     """Entries are added and, after the time that the operator sets, removed; never changed. Thread-safe."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Records) -> None:
         self._store, self._floods = store, AuditRateLimiter()
 
     def note(

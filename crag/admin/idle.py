@@ -19,9 +19,10 @@ from sqlalchemy import Connection, delete, insert, select
 
 from crag.admin.audit import AuditLog
 from crag.admin.quotas import Overrides
-from crag.admin.store import Store, usage
+from crag.admin.store import usage
 from crag.core.config import AppConfig
 from crag.core.errors import CragError
+from crag.storage.records import Records
 
 __all__ = ["Ending", "Idle", "Life", "judge_idle"]
 
@@ -82,7 +83,7 @@ class Idle:
 
     def __init__(
         self,
-        store: Store,
+        store: Records,
         config: Callable[[], AppConfig],
         audit: AuditLog,
         remove: Callable[[str], None],

@@ -16,8 +16,9 @@ from sqlalchemy import Connection, func, insert, select, update
 
 from crag.admin.audit import AuditLog
 from crag.admin.roles import Actor, check, refusals_noted
-from crag.admin.store import Store, links, people, workspaces
+from crag.admin.store import links, people, workspaces
 from crag.core.errors import AccessError, InputError, NotFoundError
+from crag.storage.records import Records
 
 __all__ = ["LONGEST", "Link", "Links"]
 
@@ -49,7 +50,7 @@ class Link:
 class Links:
     """Thread-safe; several processes may share the store. Every method raises StorageError."""
 
-    def __init__(self, store: Store, audit: AuditLog) -> None:
+    def __init__(self, store: Records, audit: AuditLog) -> None:
         self._store, self._audit = store, audit
 
     def issue(self, workspace: str, days: int, by: Actor) -> tuple[Link, str]:

@@ -15,11 +15,11 @@ from sqlalchemy import Connection, Row, delete, insert, or_, select, update
 
 from crag.admin.audit import AuditLog
 from crag.admin.roles import ROLES, Role, higher
-from crag.admin.store import Store, people, sign_ins
+from crag.admin.store import open_store, people, sign_ins
 from crag.core.config import AppConfig, ServingSettings
 from crag.core.errors import AccessError, InputError, NotFoundError, StorageError
 from crag.core.fields import meta
-from crag.storage.records import CHOSEN, IN_USE, KeyValueStore, server_at
+from crag.storage.records import CHOSEN, IN_USE, KeyValueStore, Records, server_at
 
 __all__ = [
     "EMAIL",
@@ -147,7 +147,7 @@ class People:
     `settings` are asked again each time, so a changed one holds at once. Every method raises StorageError.
     """
 
-    def __init__(self, store: Store, audit: AuditLog, settings: Callable[[], ServingSettings]) -> None:
+    def __init__(self, store: Records, audit: AuditLog, settings: Callable[[], ServingSettings]) -> None:
         self._store, self._audit, self._settings = store, audit, settings
 
     def all(self) -> list[Person]:
@@ -359,7 +359,7 @@ def people_of(config: AppConfig) -> Iterator[People]:
     Raises CragError.
     """
     server = server_at(config.database_url)
-    store = Store(config.data, server)
+    store = open_store(config.data, server)
     try:
         chosen = _as_chosen(config, KeyValueStore(config.data, server))
         yield People(store, AuditLog(store), lambda: chosen)

@@ -15,12 +15,13 @@ from sqlalchemy import delete, exists, insert, select, update
 
 from crag.admin import quantities
 from crag.admin.quantities import QUANTITIES, Bound, Quantity, decide
-from crag.admin.store import Store, limits, workspaces
+from crag.admin.store import limits, workspaces
 from crag.admin.usage_store import SERVER, DailyBudget, DailyLimits, Refused, UsageStore, Want
 from crag.core.config import AppConfig
 from crag.core.errors import CragError, InputError, NotFoundError, StorageError
 from crag.providers.prices import Price, usable
 from crag.storage.library import Library
+from crag.storage.records import Records
 
 __all__ = ["Admission", "ChangedError", "Intake", "Override", "Overrides", "Quotas", "Standing", "check_value"]
 
@@ -45,7 +46,7 @@ class Override:
 class Overrides:
     """The changed limits of one store. Every method raises StorageError."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Records) -> None:
         self._store = store
 
     def all(self) -> Mapping[tuple[str, str], Override]:
@@ -159,7 +160,7 @@ class Quotas:
 
     def __init__(
         self,
-        store: Store,
+        store: Records,
         config: Callable[[], AppConfig],
         known: Callable[[str], bool] = lambda workspace: True,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -212,7 +213,7 @@ class Quotas:
     def standing(self, workspace: str, library: Library | None = None) -> list[Standing]:
         """Every limit of a workspace and what is used of it. Raises StorageError."""
         own, all = self._amounts(workspace), self._amounts(SERVER)
-        if library is not None and library.made:
+        if library is not None and library.exists:
             documents, chunks = library.size
             own |= {"documents": documents, "chunks": chunks}
             own["mb"], all["mb"] = self.taken(library.place)
@@ -397,7 +398,7 @@ class Intake:
 
     def _bounds(self, what: str) -> tuple[Bound, Bound]:
         if time.monotonic() >= self._looked + _BELIEVED_INTAKE:
-            documents, chunks = self._library.size if self._library.made else (0, 0)
+            documents, chunks = self._library.size if self._library.exists else (0, 0)
             self._held = {"documents": documents, "chunks": chunks}
             self._others = {each: self._elsewhere(each) for each in self._held}
             self._looked = time.monotonic()

@@ -12,7 +12,7 @@ from crag.admin.idle import Idle
 from crag.admin.links import Links
 from crag.admin.people import People
 from crag.admin.quotas import Quotas
-from crag.admin.store import Store
+from crag.admin.store import open_store
 from crag.admin.workspaces import Workspaces
 from crag.core.config import AppConfig
 from crag.core.errors import StorageError
@@ -40,7 +40,7 @@ class Teams:
     ) -> None:
         """`config` as it is now; `libraries` and `server`, where they lie; `remove` removes a named one whole."""
         self._config = config
-        self.store = Store(config().data, server)
+        self.store = open_store(config().data, server)
         """The tables of people, workspaces, limits and the audit log."""
         self.audit = AuditLog(self.store)
         self.people = People(self.store, self.audit, config)
@@ -67,4 +67,4 @@ class Teams:
 
     def close(self) -> None:
         """Closes what is open of the store; the next use opens it again."""
-        self.store.close()
+        self.store.rest()

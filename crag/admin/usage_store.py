@@ -15,10 +15,11 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from crag.admin import quantities
 from crag.admin.quantities import PERIODS, Bound, Period, amount_left, decide, period_of
-from crag.admin.store import Store, usage
+from crag.admin.store import usage
 from crag.core.errors import DayLimitError, StorageError
 from crag.core.types import Call
 from crag.providers.prices import Price, sum_calls
+from crag.storage.records import Records
 
 __all__ = ["DailyBudget", "DailyLimits", "Refused", "Reserved", "UsageStore", "Want"]
 
@@ -80,7 +81,7 @@ class UsageStore:
     every limit.
     """
 
-    def __init__(self, store: Store, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(self, store: Records, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._store, self.now = store, now
         self._aside: dict[tuple[str, str, str], float] = {}
         """What was counted here while the store could not be written to."""

@@ -14,8 +14,9 @@ from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, sel
 
 from crag.admin.audit import AuditLog
 from crag.admin.roles import ROLES, Actor, Principal, Role, check, higher, lower, one_line, refusals_noted
-from crag.admin.store import Store, limits, links, members, people, usage, workspaces
+from crag.admin.store import limits, links, members, people, usage, workspaces
 from crag.core.errors import InputError, NotFoundError
+from crag.storage.records import Records
 
 __all__ = ["Kind", "Member", "Shared", "Workspace", "Workspaces", "own_name"]
 
@@ -81,7 +82,7 @@ class Workspaces:
     What changes one asks whether who does it may, and is in the audit log, done or refused.
     """
 
-    def __init__(self, store: Store, audit: AuditLog) -> None:
+    def __init__(self, store: Records, audit: AuditLog) -> None:
         self._store, self._audit = store, audit
 
     # Who may enter what

@@ -103,7 +103,7 @@ def _place(options: argparse.Namespace) -> str | Path:
 
 def _check(engine: Engine, place: str | Path, options: argparse.Namespace) -> None:
     """That there is such a library: none is made by misspelling one. Raises NotFoundError, InputError."""
-    if options.new or place == DEFAULT_WORKSPACE or isinstance(place, Path) or engine.library(place).made:
+    if options.new or place == DEFAULT_WORKSPACE or isinstance(place, Path) or engine.library(place).exists:
         return
     raise NotFoundError(
         f"There is no workspace {plain(place)}.", f"Begin it: {PROGRAM} mcp --workspace {plain(place)} --new"

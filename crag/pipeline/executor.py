@@ -87,7 +87,7 @@ class RunExecutor:
         )
         with suppress(CragError):  # the run itself reports what is wrong, where it matters
             library = self.library()
-            if library.made and library.in_flight.note(work):
+            if library.exists and library.in_flight.note(work):
                 return library
         return None
 
@@ -160,7 +160,7 @@ class RunExecutor:
         if library is not None:
             try:
                 # A question that it holds nothing for makes no library that was not there.
-                if library.made or trace.failure is None or request.retriever is not None:
+                if library.exists or trace.failure is None or request.retriever is not None:
                     library.runs.save(trace, [*events, finished])
             except CragError as error:
                 yield ev.Failed.of(error, step, outlet.now(), "not stored")

@@ -64,7 +64,7 @@ class OpenLibraries:
         names, root = shelf.stored(), shelf.root.absolute()
         with self._lock:
             # What was just written may not show in its file yet.
-            used = [folder.name for folder, each in self._libraries.items() if folder.parent == root and each.made]
+            used = [folder.name for folder, each in self._libraries.items() if folder.parent == root and each.exists]
         return sorted({*names, *used})
 
     def tidy(

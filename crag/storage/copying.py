@@ -85,7 +85,7 @@ def copy_library(
     StorageError where the target holds something else, and CancelledError.
     """
     with closing(source.records()) as records:
-        if not records.made:
+        if not records.exists:
             raise NotFoundError(f"There is no library {source.name} to copy.", "Look at the place that is copied from.")
         with records.read() as connection:
             if problem := store.first_problem(connection):
@@ -128,7 +128,7 @@ def kept_copied(source: KeyValueStore, target: KeyValueStore) -> dict[str, str]:
 def _copy_records(source: Connection, target: Place, watch: Watch, cancel: threading.Event | None) -> Copy:
     origin = store.meta(source, "library")
     with closing(target.records()) as there:
-        if there.made:
+        if there.exists:
             with there.read() as connection:
                 if connection.scalar(select(about.c.value).where(about.c.key == _NOTE)) != origin:
                     raise taken_error(target.name)

@@ -1,4 +1,4 @@
-"""Connections to one library.db: many readers, one writer at a time, every use a transaction."""
+"""Connections to one file of SQLite: many readers, one writer at a time, every use a transaction."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from crag.core.errors import IndexUnavailableError, StorageError
+from crag.storage.layout import Layout
 from crag.storage.sqlite import (
     Identity,
     Idle,
@@ -33,7 +34,7 @@ from crag.storage.sqlite import (
     write_ahead,
 )
 from crag.storage.storage_quota import unlimited
-from crag.storage.tables import inspect, prepare
+from crag.storage.tables import LIBRARY
 
 _log = logging.getLogger(__name__)
 _TURN_SECONDS = 0.05
@@ -58,27 +59,29 @@ class Database:
     that works with what is there then.
     """
 
-    def __init__(self, path: Path, may_grow: Callable[..., None] = unlimited) -> None:
+    def __init__(self, path: Path, may_grow: Callable[..., None] = unlimited, layout: Layout = LIBRARY) -> None:
         """`may_grow(more, makes=…)` is asked before every write that may add, with the bytes that are to come where
         that is known, and whether the file would be made; it raises RoomError where that is too much.
         """
         self.path = path
-        self._may_grow = may_grow
+        self._may_grow, self._layout = may_grow, layout
         self._idle = Idle()
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._seen: Identity | None = None
-        """The file that is used; None: an empty library in memory."""
-        with translate_errors(path):
-            self._seen = _identity(path)
-            if self._seen is None:
-                _placeable(path.parent)
-            if self._seen is not None:
-                with self._borrowed():
-                    pass  # what is wrong with the file is said at once
+        """The file that is used; None: an empty database in memory."""
+
+    def check(self) -> None:
+        """Raises StorageError where the file, or a folder for it, can't be used."""
+        with translate_errors(self.path):
+            if _identity(self.path) is None:
+                _placeable(self.path.parent)
+                return
+            with self._borrowed():
+                pass
 
     @property
-    def made(self) -> bool:
+    def exists(self) -> bool:
         """Whether anything was ever stored."""
         return self.path.exists()
 
@@ -275,7 +278,7 @@ class Database:
         connection = connect_read_only(self.path)
         try:
             wait_for_others(driver(connection))
-            inspect(driver(connection), self.path)
+            self._layout.inspect(driver(connection), self.path)
         except BaseException:
             connection.close()
             raise
@@ -287,7 +290,7 @@ class Database:
             file = driver(connection)
             wait_for_others(file)
             # Before anything that writes: a file that is not ours must stay as it is.
-            if inspect(file, self.path):
+            if self._layout.inspect(file, self.path):
                 file.execute("PRAGMA auto_vacuum = INCREMENTAL")
             write_ahead(file)
             file.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
@@ -295,7 +298,7 @@ class Database:
             file.execute("PRAGMA synchronous = FULL")
             file.execute("PRAGMA foreign_keys = ON")
             file.execute("PRAGMA secure_delete = FAST")
-            prepare(connection, self.path)
+            self._layout.prepare(connection, self.path)
         except BaseException:
             connection.close()
             raise

@@ -32,7 +32,7 @@ from crag.storage.purges import Purges
 from crag.storage.records import Records
 from crag.storage.runs import Runs
 from crag.storage.search import Search
-from crag.storage.storage_quota import StorageQuota
+from crag.storage.storage_quota import StorageQuota, unlimited
 from crag.storage.store import Cache
 from crag.storage.tables import chunks, documents
 
@@ -105,9 +105,9 @@ class Library:
         return getattr(self._database, "schema", self.folder)
 
     @property
-    def made(self) -> bool:
+    def exists(self) -> bool:
         """Whether anything was ever stored here."""
-        return self._database.made
+        return self._database.exists
 
     def __enter__(self) -> Library:
         return self
@@ -229,8 +229,9 @@ class Library:
 
 def _records(folder: Path, room: StorageQuota | None, server: Server | None) -> Records:
     if server is None:
-        return Database(folder / "library.db", *([partial(room.check, folder)] if room else []))
+        database = Database(folder / "library.db", partial(room.check, folder) if room else unlimited)
+        database.check()
+        return database
     from crag.storage.postgres import SchemaRecords, schema_of  # only who has a server needs it
 
-    limits = [partial(room.check, schema_of(folder.name))] if room else []
-    return SchemaRecords(server, folder.name, *limits)
+    return SchemaRecords(server, folder.name, partial(room.check, schema_of(folder.name)) if room else unlimited)

@@ -6,6 +6,7 @@ import hashlib
 import logging
 import re
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
@@ -30,9 +31,10 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from crag.core.errors import InputError, StorageError
-from crag.storage.sqlite import connect, foreign_database_error, other_version_error, replaced_error
+from crag.storage.layout import Layout
+from crag.storage.sqlite import Idle, connect, foreign_database_error, replaced_error
 from crag.storage.storage_quota import unlimited
-from crag.storage.tables import VERSION, create, prepare, revision
+from crag.storage.tables import LIBRARY, revision
 
 _log = logging.getLogger(__name__)
 _ADDRESS = "Check that the server runs and that CRAG_DATABASE_URL names its host, port and database."
@@ -121,7 +123,6 @@ _CONNECTING = {
 }
 _OPEN, _MORE, _WAIT = 5, 25, 20
 """Connections kept, those opened beside them where many read at once, and seconds to wait for one."""
-_SPARES = 4
 _PLAIN = re.compile(r"[a-z0-9-]{1,61}")
 
 KEPT = Table(
@@ -136,7 +137,8 @@ _ANY_KEPT = select(func.to_regclass(KEPT.fullname))
 # `set_config(…, true)`: until the transaction ends. The lock is one for each library, and goes with the transaction.
 _ENTER = text(
     "SELECT set_config('search_path', quote_ident(:schema), true),"
-    " (SELECT oid::bigint FROM pg_namespace WHERE nspname = :schema)"
+    " (SELECT oid::bigint FROM pg_namespace WHERE nspname = :schema),"
+    " to_regclass(quote_ident(:schema) || '.' || quote_ident(:versions))::oid::bigint"
 )
 _LOCK = text(
     "SELECT set_config('search_path', quote_ident(:schema), true), set_config('lock_timeout', :wait, true),"
@@ -202,7 +204,7 @@ class Server:
         self._password = str(made.password or "")
         self._engine = engine
         self._snapshots = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-        self._spares: list[Connection] = []
+        self._empty: dict[Layout, Idle] = defaultdict(Idle)
 
     def translated(self) -> AbstractContextManager[None]:
         """Errors of the server as ours."""
@@ -217,21 +219,15 @@ class Server:
         return self._engine.connect()
 
     @contextmanager
-    def nothing(self) -> Iterator[Connection]:
-        """An empty library, in memory, to be read in place of one that was never written to."""
-        try:
-            connection = self._spares.pop()
-        except IndexError:
-            connection = connect(":memory:")
-            prepare(connection, Path("library.db"))
+    def nothing(self, layout: Layout) -> Iterator[Connection]:
+        """An empty database, in memory, to be read in place of one that was never written to."""
+        connection = self._empty[layout].take(None) or connect(":memory:")
+        layout.prepare(connection, Path())
         try:
             yield connection
         finally:
             connection.rollback()
-            if len(self._spares) < _SPARES:
-                self._spares.append(connection)
-            else:
-                connection.close()
+            self._empty[layout].give_back(None, connection)
 
     def reach(self) -> None:
         """Raises StorageError where the server does not answer."""
@@ -306,26 +302,32 @@ class Server:
     def close(self) -> None:
         """Close what is idle. Anyone who uses the server again opens new connections."""
         self._engine.dispose()
-        while self._spares:
-            self._spares.pop().close()
+        for each in self._empty.values():
+            each.rest()
 
 
 class SchemaRecords:
     """The records of one library in a schema of its own: what `Records` says, on a server."""
 
     def __init__(
-        self, server: Server, name: str, may_grow: Callable[..., None] = unlimited, *, schema: str = ""
+        self,
+        server: Server,
+        name: str,
+        may_grow: Callable[..., None] = unlimited,
+        *,
+        schema: str = "",
+        layout: Layout = LIBRARY,
     ) -> None:
         """`name` is the workspace's, whose `schema` it is if none is given; `may_grow` as that of `Database`."""
         self.name, self.schema = name, schema or schema_of(name)
-        self._server, self._may_grow = server, may_grow
+        self._server, self._may_grow, self._layout = server, may_grow, layout
         self._lock, self._writing = threading.Lock(), threading.Lock()
         self._closed = False
         self._seen: int | None = None
-        """The schema that was met last, by a number that another one of the same name has not; None: there was none."""
+        """The number of the tables that were used last, which others of the same name don't have; None: none were."""
 
     @property
-    def made(self) -> bool:
+    def exists(self) -> bool:
         with self._server.translated(), self._server.reading() as connection:
             return self._entered(connection) is not None
 
@@ -342,21 +344,21 @@ class SchemaRecords:
                 yield connection
                 return
             connection.rollback()
-            with self._server.nothing() as empty:
+            with self._server.nothing(self._layout) as empty:
                 yield empty
 
     @contextmanager
     def write(self, more: int = 0, *, grows: bool = True) -> Iterator[Connection]:
         self._check_open()
         with self._writing, self._server.translated():
-            makes = not self.made
+            makes = not self.exists
             if grows or makes:
                 self._may_grow(more, makes=makes)
             with self._server.writing() as connection:
                 with connection.begin():
                     found = self._locked(connection)
                     if found is None:
-                        found = self._made(connection)
+                        found = self._create(connection)
                     yield connection
                 self._seen = found
 
@@ -368,7 +370,7 @@ class SchemaRecords:
                 if found is not None:
                     work(connection)
             if found is None:
-                with self._server.nothing() as empty:
+                with self._server.nothing(self._layout) as empty:
                     work(empty)  # there is nothing to remove, which the work itself finds and says
             else:
                 self._reclaim()
@@ -402,27 +404,34 @@ class SchemaRecords:
             raise StorageError(f"The library {self.name} is closed.", "Open it again.")
 
     def _entered(self, connection: Connection) -> int | None:
-        """Begins to work in the schema, whose number is returned; None where it is not there."""
-        number: int | None = connection.execute(_ENTER, {"schema": self.schema}).one()[1]
+        """Begins to work in the schema; the number of its tables, None where there are none.
+
+        Raises StorageError for a schema of another program.
+        """
+        names = {"schema": self.schema, "versions": self._layout.version_table.name}
+        _, schema, tables = connection.execute(_ENTER, names).one()
+        if schema is not None and tables is None and not self._layout.shares_schema:
+            raise foreign_database_error(f"schema {self.schema}", "the database")
+        number: int | None = tables
         return number
 
-    def _made(self, connection: Connection) -> int | None:
-        """Makes the schema of a new library, whose number is returned."""
+    def _create(self, connection: Connection) -> int | None:
+        """Creates the schema with its tables, whose number is returned."""
         if connection.exec_driver_sql("SHOW server_encoding").scalar_one() != "UTF8":
             raise StorageError(
                 "The database in CRAG_DATABASE_URL can't hold every character.",
                 "Make it with: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0",
             )
-        connection.exec_driver_sql(f'CREATE SCHEMA "{self.schema}"')
-        create(connection)
+        connection.exec_driver_sql(f'CREATE SCHEMA IF NOT EXISTS "{self.schema}"')
+        self._layout.create(connection)
         return self._entered(connection)
 
     def _locked(self, connection: Connection) -> int | None:
-        """Waits until nobody else writes, then as `_entered`. Raises as `_meet` and `_check` do."""
+        """Waits until nobody else writes, then as `_entered`. Raises as `_meet` does."""
         locked(connection, self.schema)
         found = self._entered(connection)
         if found is not None:
-            self._check(connection)
+            self._layout.check(connection, self.name)
         with self._lock:
             self._noted(found)
         return found
@@ -433,21 +442,13 @@ class SchemaRecords:
             if found is not None and found != self._seen:
                 with self._server.writing() as connection, connection.begin():
                     if self._entered(connection) is not None:
-                        self._check(connection)
+                        self._layout.check(connection, self.name)
             self._noted(found)
 
     def _noted(self, found: int | None) -> None:
         before, self._seen = self._seen, found
         if before not in (None, found):
             raise replaced_error(self.name, "on the database server")
-
-    def _check(self, connection: Connection) -> None:
-        """Raises StorageError for tables of another layout, and for those of another program."""
-        if connection.scalar(select(func.to_regclass(f'"{self.schema}".{revision.name}'))) is None:
-            raise foreign_database_error(f"schema {self.schema}", "the database")
-        version = str(connection.scalars(select(revision.c.version_num)).one())
-        if version != str(VERSION):
-            raise other_version_error(self.name, version, VERSION)
 
     def _reclaim(self) -> None:
         """What was removed makes room for others; without it the server sees to that when it comes to it."""

@@ -29,7 +29,7 @@ from crag.core.errors import StorageError
 from crag.storage.records import SIGNED_WITH, KeyValueStore
 from crag.storage.sqlite import connect, translate_errors
 from crag.storage.storage_quota import Folders
-from crag.storage.tables import current, documents, labels, purged, question_sets, runs
+from crag.storage.tables import LIBRARY, documents, labels, purged, question_sets, runs
 
 if TYPE_CHECKING:
     from crag.storage.postgres import Server
@@ -83,7 +83,7 @@ class PrivateLibraries:
         if self._server is not None:
             return [schema.removeprefix("w_") for schema in self._server.sizes() if schema.startswith("w_")]
         files = list(self.root.glob("*/library.db"))
-        return [file.parent.name for file in files if not file.parent.is_symlink() and current(file)]
+        return [file.parent.name for file in files if not file.parent.is_symlink() and LIBRARY.fits(file)]
 
     def holds(self, name: str) -> bool:
         """Whether there is a library of this name, empty or not. Raises StorageError."""

@@ -28,7 +28,7 @@ class Records(Protocol):
     """
 
     @property
-    def made(self) -> bool:
+    def exists(self) -> bool:
         """Whether anything was ever stored."""
         ...
 

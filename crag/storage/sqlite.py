@@ -156,16 +156,15 @@ def replaced_error(name: str, where: str) -> StorageError:
     return StorageError(f"The library {name} was deleted or replaced {where} while it was in use.", _OPEN_AGAIN)
 
 
-def other_version_error(name: str, version: str, known: int) -> StorageError:
-    """The error for a library of another layout. It is never written to."""
+def other_version_error(what: str, version: str, known: int) -> StorageError:
+    """The error for a database of another layout. It is never written to."""
     if version.isdecimal() and int(version) < known:
         return StorageError(
-            f"The library {name} was written by an unreleased build (schema {version}; this one reads {known}).",
+            f"{what} was written by an unreleased build (schema {version}; this one reads {known}).",
             "Choose another folder or database and add the documents again. Nothing was changed.",
         )
     return StorageError(
-        f"The library {name} was written by a newer version of this program "
-        f"(schema {version}; this one knows {known}).",
+        f"{what} was written by a newer version of this program (schema {version}; this one knows {known}).",
         "Update the program, or choose another folder or database. Nothing was changed.",
     )
 

@@ -255,7 +255,7 @@ def test_a_question_before_any_document_says_what_to_do(app):
     app.session_state.strategy = "balanced"
     library = program().engine.library()
     list(program().engine.ask("Anything?"))
-    assert not library.made, "a question that nothing could be retrieved for leaves nothing behind"
+    assert not library.exists, "a question that nothing could be retrieved for leaves nothing behind"
     list(program().engine.add("light.pdf", small_pdf("The lighthouse guided ships.")))
     library.documents.delete(library.documents.all()[0].id)
     list(program().engine.ask("Anything?"))

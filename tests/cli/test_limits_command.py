@@ -9,7 +9,7 @@ import pytest
 
 from crag.admin.audit import AuditLog
 from crag.admin.quotas import Overrides
-from crag.admin.store import Store
+from crag.admin.store import open_store
 from crag.cli.main import main
 from crag.core.config import AppConfig
 
@@ -37,7 +37,7 @@ def test_limits_are_shown_and_changed_for_all_and_for_one(data: Path, capsys: py
     assert "all_calls_day" not in found
     assert main(["limits", "--workspace", "default", "--change", "library_documents="]) == 0
     assert "library_documents          20 documents, 0 documents used" in capsys.readouterr().out
-    assert len(list(AuditLog(Store(data)).entries(act="limit"))) == 4
+    assert len(list(AuditLog(open_store(data)).entries(act="limit"))) == 4
     assert AppConfig().library_documents == 50_000
 
 
@@ -58,4 +58,4 @@ def test_what_is_no_limit_is_refused_and_changes_nothing(
     data: Path, capsys: pytest.CaptureFixture[str], given: list[str], code: int, why: str
 ) -> None:
     assert main(["limits", *given]) == code
-    assert why in capsys.readouterr().err and not Overrides(Store(data)).all()
+    assert why in capsys.readouterr().err and not Overrides(open_store(data)).all()

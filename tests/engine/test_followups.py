@@ -25,7 +25,7 @@ BEFORE = Exchange(question=QUESTION, answer="eighty days", run_id="first")
 
 
 def asked(engine: Engine, question: str, **given: object) -> Trace:
-    if not engine.library().made:
+    if not engine.library().exists:
         fill(engine)
     return Trace.from_events(engine.ask(RunRequest(question, **given)))  # type: ignore[arg-type]
 

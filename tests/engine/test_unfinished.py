@@ -72,4 +72,4 @@ def test_a_run_that_ended_however_leaves_no_note(engine: Engine) -> None:
 def test_a_question_to_an_empty_library_makes_none(engine: Engine) -> None:
     for _ in engine.ask(RunRequest(QUESTION, workspace="other", via="app")):
         pass
-    assert not engine.library("other").made
+    assert not engine.library("other").exists

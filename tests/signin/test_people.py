@@ -10,7 +10,7 @@ import pytest
 
 from crag.admin.audit import AuditLog
 from crag.admin.people import Identity, People
-from crag.admin.store import Store
+from crag.admin.store import open_store
 from crag.core.config import AppConfig
 from crag.core.errors import AccessError, InputError, NotFoundError
 
@@ -18,7 +18,7 @@ ISSUER = "http://provider.example"
 
 
 def of(data: Path, **settings: Any) -> People:
-    store = Store(data)
+    store = open_store(data)
     return People(store, AuditLog(store), lambda: AppConfig.from_environment({}, **settings))
 
 
@@ -185,7 +185,7 @@ def test_a_sign_in_that_nobody_noted_can_be_ended_and_that_is_noted_once(tmp_pat
     for _ in range(2):
         people.sign_out("f" * 64, "2999-01-01T00:00:00.000+00:00", by="ben@example.org")
     assert people.signed_out("f" * 64) is True
-    assert [each.act for each in AuditLog(Store(tmp_path)).entries()] == ["sign-out"]
+    assert [each.act for each in AuditLog(open_store(tmp_path)).entries()] == ["sign-out"]
     people.note_sign_in("e" * 64, "2999-01-01T00:00:00.000+00:00", by="ben@example.org")
     people.sign_out("e" * 64, "2999-01-01T00:00:00.000+00:00", by="ben@example.org")
     assert people.signed_out("e" * 64) is True
@@ -216,7 +216,7 @@ def test_each_change_is_in_the_audit_log_with_who_did_it(tmp_path: Path) -> None
     people.remove(ben.id, by="command line")
     with pytest.raises(NotFoundError):
         people.remove(ben.id, by="command line")
-    noted = [(each.act, each.who, each.what) for each in AuditLog(Store(tmp_path)).entries()]
+    noted = [(each.act, each.who, each.what) for each in AuditLog(open_store(tmp_path)).entries()]
     assert noted == [
         ("remove", "command line", "ben@example.org"),
         ("role", "ada@example.org", "ben@example.org"),

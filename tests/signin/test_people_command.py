@@ -9,7 +9,7 @@ import pytest
 
 from crag.admin.audit import AuditLog
 from crag.admin.people import Identity, people_of, settings_in_use
-from crag.admin.store import Store
+from crag.admin.store import open_store
 from crag.cli.main import main
 from crag.core.config import AppConfig
 from crag.storage.records import IN_USE, KeyValueStore
@@ -33,7 +33,7 @@ def test_invited_promoted_removed_and_each_in_the_log(data: Path, capsys: pytest
     assert main(["people", "role", "ben@example.org", "viewer", "--was", "editor"]) == 0
     assert main(["people", "remove", "ben@example.org"]) == 0
     assert main(["people", "remove", "ben@example.org"]) == 1
-    assert [each.who for each in AuditLog(Store(data)).entries()] == ["command line"] * 4
+    assert [each.who for each in AuditLog(open_store(data)).entries()] == ["command line"] * 4
 
 
 @pytest.mark.parametrize(

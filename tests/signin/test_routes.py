@@ -19,7 +19,7 @@ from websockets.typing import Origin, Subprotocol
 
 from crag.admin.audit import AuditLog, Entry
 from crag.admin.people import Identity, People
-from crag.admin.store import Store
+from crag.admin.store import open_store
 from crag.core.config import AppConfig
 from tests.support.app_server import serving
 from tests.support.signing_in import (
@@ -45,14 +45,14 @@ class Place:
 
     @property
     def people(self) -> People:
-        store = Store(self.data)
+        store = open_store(self.data)
         return People(store, AuditLog(store), lambda: AppConfig(admins=("ada@example.org",)))
 
     def claims(self, subject: str, **more: Any) -> dict[str, Any]:
         return claims_of(subject, **{"iss": self.provider.url, **more})
 
     def refused(self) -> list[Entry]:
-        return [each for each in AuditLog(Store(self.data)).entries() if each.refused]
+        return [each for each in AuditLog(open_store(self.data)).entries() if each.refused]
 
     def login(self, name: str = "default", secret: str = SECRET, until: float = 60.0) -> str:
         """The address behind the button, as the page makes it."""
@@ -92,9 +92,9 @@ def test_a_real_sign_in_sets_cookies_that_scripts_and_other_sites_get_nothing_of
     drawn = texts(arrive(place.url, browser.cookies["_streamlit_user"]))
     assert "Ada Lovelace" in drawn and "Add documents" in drawn
     assert [each.role for each in place.people.all() if each.email == "ada@example.org"] == ["admin"]
-    noted = [each.who for each in AuditLog(Store(place.data)).entries(act="sign-in")]
+    noted = [each.who for each in AuditLog(open_store(place.data)).entries(act="sign-in")]
     arrive(place.url, browser.cookies["_streamlit_user"])
-    again = [each.who for each in AuditLog(Store(place.data)).entries(act="sign-in")]
+    again = [each.who for each in AuditLog(open_store(place.data)).entries(act="sign-in")]
     assert noted == again == ["ada@example.org"], "another tab is no other sign-in"
 
 
@@ -146,11 +146,11 @@ def test_signing_out_by_hand_ends_the_sign_in_wherever_its_cookie_was_copied_to(
         drawn = texts(arrive(place.url, copy))
         assert "Lea" not in drawn.replace("that you are lea", "")
         assert ("has ended" if age > 12 * 3600 else "You have signed out") in drawn
-    noted = [each for each in AuditLog(Store(place.data)).entries(act="sign-out") if each.who == "lea@example.org"]
+    noted = [each for each in AuditLog(open_store(place.data)).entries(act="sign-out") if each.who == "lea@example.org"]
     assert len(noted) == 3
     forged = cookie(place.claims("lea"), place.url, secrets.token_hex(32))
     assert browser.get(f"{place.url}/auth/logout", headers={"cookie": f"_streamlit_user={forged}"}).status_code == 302
-    assert len(list(AuditLog(Store(place.data)).entries(act="sign-out"))) == len(noted)
+    assert len(list(AuditLog(open_store(place.data)).entries(act="sign-out"))) == len(noted)
 
 
 @pytest.mark.parametrize(

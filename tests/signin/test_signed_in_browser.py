@@ -13,7 +13,7 @@ import pytest
 
 from crag.admin.audit import AuditLog
 from crag.admin.people import People
-from crag.admin.store import Store
+from crag.admin.store import open_store
 from crag.core.config import AppConfig
 from tests.support.app_server import serving
 from tests.support.browsing import OFF_SCREEN, settled, until
@@ -43,7 +43,7 @@ class Place:
 
     @property
     def people(self) -> People:
-        store = Store(self.data)
+        store = open_store(self.data)
         return People(store, AuditLog(store), lambda: AppConfig(admins=("ada@example.org",)))
 
 

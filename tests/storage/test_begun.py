@@ -71,7 +71,7 @@ def test_what_this_process_works_on_is_not_cut_off(library: Library) -> None:
 @pytest.mark.parametrize("records", ["sqlite"])
 def test_the_end_of_work_that_nobody_noted_makes_no_library(library: Library) -> None:
     library.in_flight.over("nobody's")
-    assert not library.made
+    assert not library.exists
 
 
 def test_what_ends_while_it_is_looked_at_was_not_cut_off(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -174,7 +174,7 @@ def test_a_copy_that_was_stopped_leaves_nothing_that_an_app_sees_and_can_be_made
     with pytest.raises(CancelledError, match="stopped"):
         copy_library(source, target, cancel=cancel, watch=lambda table, *_: cancel.set() if table == "chunks" else None)
     records = target.records()
-    assert not records.made, "no app sees it"
+    assert not records.exists, "no app sees it"
     records.close()
     with Library.open(source.folder, HashEmbedder()) as library:
         library.documents.delete(library.documents.all()[0].id)

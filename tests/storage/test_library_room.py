@@ -38,13 +38,13 @@ def test_what_was_never_written_to_reads_as_empty_and_is_nothing_on_the_disk(
 ) -> None:
     folder = tmp_path / "never" / "there"
     with Library.open(folder, embedder) as library:
-        assert not library.made and library.size == (0, 0) and library.documents.all() == [] == library.runs.latest()
+        assert not library.exists and library.size == (0, 0) and library.documents.all() == [] == library.runs.latest()
         assert library.labels.all() == [] == library.evaluations.all() == library.runs.spending()
         with pytest.raises(NotFoundError):
             library.documents.delete("nothing")
         assert list(tmp_path.iterdir()) == []
         added = fill(library, "alpha")
-        assert library.made and library.documents.all() == [added] and library.search("alpha", 1)
+        assert library.exists and library.documents.all() == [added] and library.search("alpha", 1)
 
 
 def test_a_library_that_another_object_makes_is_seen(tmp_path: Path, embedder: HashEmbedder, fill: Fill) -> None:
@@ -68,7 +68,7 @@ def test_a_folder_that_goes_is_noticed_once_and_then_begun_anew(
     with pytest.raises(StorageError, match="was deleted or replaced on the disk"):
         library.documents.all()
     if how == "deleted":
-        assert library.documents.all() == [] and not library.made
+        assert library.documents.all() == [] and not library.exists
         fill(library, "omega", 3)
     assert {found.chunk.source for found in library.search("omega", 9)} == {"omega.pdf"}
     library.close()

@@ -54,13 +54,13 @@ def test_what_was_never_written_to_reads_as_empty_and_is_nowhere(
     open_library: OpenLibrary, server: Server, fill: Fill, tmp_path: Path
 ) -> None:
     library = open_library()
-    assert not library.made and library.size == (0, 0) and library.documents.all() == [] == library.runs.latest()
+    assert not library.exists and library.size == (0, 0) and library.documents.all() == [] == library.runs.latest()
     with pytest.raises(NotFoundError):
         library.documents.delete("nothing")
     library.labels.delete("why?", "nothing")
     assert server.sizes() == {}
     added = fill(library, "alpha")
-    assert library.made and library.documents.all() == [added] and library.search("alpha", 1)
+    assert library.exists and library.documents.all() == [added] and library.search("alpha", 1)
     assert list(server.sizes()) == ["w_library"]
     assert list(tmp_path.glob("*/*")) == [tmp_path / "library" / "index"], "a cache, which any server makes for itself"
 
@@ -172,7 +172,7 @@ def test_a_schema_that_is_dropped_is_noticed_once_and_then_begun_anew(
     run(url, "DROP SCHEMA w_library CASCADE")
     with pytest.raises(StorageError, match="was deleted or replaced on the database server"):
         library.documents.all()
-    assert library.documents.all() == [] and not library.made
+    assert library.documents.all() == [] and not library.exists
     fill(library, "omega")
     assert {found.chunk.source for found in library.search("omega", 9)} == {"omega.pdf"}
 

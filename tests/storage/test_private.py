@@ -17,7 +17,7 @@ from crag.core import events as ev
 from crag.core.trace import Trace
 from crag.storage.library import Library
 from crag.storage.private import PrivateLibraries, name_of
-from crag.storage.tables import current
+from crag.storage.tables import LIBRARY
 from tests.support.library_makers import HashEmbedder, make_document, on_disk
 
 EARLIER = "0123456789abcdef0123456789abcdef"
@@ -166,6 +166,6 @@ def test_looking_whether_a_file_is_a_library_takes_no_lock_from_those_who_use_it
     folder = tmp_path / "library"
     other = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT * FROM meta'); c.close()"
     with on_disk(Library.open(folder, HashEmbedder())):
-        assert current(folder / "library.db")
+        assert LIBRARY.fits(folder / "library.db")
         subprocess.run([sys.executable, "-c", other, str(folder / "library.db")], check=True)
         assert (folder / "library.db-wal").exists(), "another process must not take away what this one writes to"

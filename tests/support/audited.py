@@ -6,12 +6,12 @@ from contextlib import closing
 from pathlib import Path
 
 from crag.admin.audit import AuditLog, Entry
-from crag.admin.store import Store
+from crag.admin.store import open_store
 
 
 def audited(data: Path) -> list[Entry]:
     """All entries, oldest first."""
-    with closing(Store(data)) as store:
+    with closing(open_store(data)) as store:
         return list(AuditLog(store).entries())[::-1]
 
 

@@ -9,7 +9,7 @@ from crag.admin.audit import AuditLog, Entry
 from crag.admin.backup.archive import Archive
 from crag.admin.backup.create import Created, create_backup
 from crag.admin.backup.restore import Restored, restore_backup
-from crag.admin.store import Store
+from crag.admin.store import open_store
 from crag.core.config import AppConfig
 from crag.storage.places import DataFolder
 from tests.support.everything import Everything
@@ -40,5 +40,5 @@ class World:
 
     def noted(self, place: str = "") -> list[Entry]:
         """The entries of the audit log about backups and restores, newest first."""
-        with closing(Store(self.data(place))) as store:
+        with closing(open_store(self.data(place))) as store:
             return [entry for entry in AuditLog(store).entries() if entry.act in ("backup", "restore")]

@@ -9,12 +9,12 @@ from pathlib import Path
 from sqlalchemy import insert, select
 
 from crag.admin.audit import AuditLog
-from crag.admin.store import Store, audit, limits, links, members, metadata, people, usage, workspaces
+from crag.admin.store import audit, limits, links, members, metadata, open_store, people, usage, workspaces
 from crag.core.config import AppConfig
 from crag.storage.library import Library
 from crag.storage.places import DatabaseHome, DataFolder
 from crag.storage.private import PrivateLibraries, name_of
-from crag.storage.records import CHOSEN, SIGNED_WITH
+from crag.storage.records import CHOSEN, SIGNED_WITH, Records
 from tests.support.library_makers import HashEmbedder
 from tests.support.many_rows import fill, many, rows_of
 
@@ -39,7 +39,7 @@ class Everything:
                     many(library)
                 fill(library, f"{label} of {name[:7]}")
         home.kept.put(CHOSEN, f'{{"k": "{label}"}}'.encode())
-        with closing(Store(data, server)) as store:
+        with closing(open_store(data, server)) as store:
             _people(store, label)
         return cls(key, names)
 
@@ -48,7 +48,7 @@ class Everything:
         server = home.server if isinstance(home, DatabaseHome) else None
         data = config.data if isinstance(home, DatabaseHome) else home.data
         kept = {name: home.kept.read(name) for name in (SIGNED_WITH, CHOSEN)}
-        with closing(Store(data, server)) as store, store.read() as rows:
+        with closing(open_store(data, server)) as store, store.read() as rows:
             teams: dict[str, object] = {
                 table.name: sorted(
                     repr(tuple(row))
@@ -61,7 +61,7 @@ class Everything:
         return {**{name: rows_of(home.place(name)) for name in home.names()}, **kept, **teams}
 
 
-def _people(store: Store, label: str) -> None:
+def _people(store: Records, label: str) -> None:
     names = ("name", "email", "role", "made_at", "seen_at")
     with store.write() as into:
         for at in range(3):

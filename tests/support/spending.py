@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from crag.admin.store import Store
+from crag.admin.store import open_store
 from crag.admin.usage_store import DailyBudget, DailyLimits, UsageStore
 from crag.core.errors import DayLimitError
 from crag.core.types import Call
@@ -19,7 +19,7 @@ def call(cost_model: str = "dear", error: str | None = None) -> Call:
 
 def spend(folder: Path, calls: int, limit: float) -> int:
     """How many of so many calls it was let make, a purse for each three."""
-    store, made = Store(folder), 0
+    store, made = open_store(folder), 0
     for _ in range(calls // 3):
         purse = DailyBudget(UsageStore(store), "one", DailyLimits(calls=(limit, 0), prices=PRICES))
         for _ in range(3):

@@ -52,7 +52,7 @@ def _by_link(entered: Entered) -> None:
 def _of_key(entered: Entered) -> None:
     """Who has the key of a library may let others read it without the key, once it holds anything."""
     with problems.reported():
-        if not program().engine.library(entered.workspace).made:
+        if not program().engine.library(entered.workspace).exists:
             keep_places()
             return
         with st.container(horizontal=True, horizontal_alignment="right", key="whose-alone"):

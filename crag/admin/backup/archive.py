@@ -267,7 +267,7 @@ class Archive:
             raise self._broken("what it says of itself does not fit what it holds")
         for each in contents.libraries:
             if each.version != LIBRARY:
-                raise other_version_error(each.workspace, str(each.version), LIBRARY)
+                raise other_version_error(f"The library {each.workspace}", str(each.version), LIBRARY)
         if contents.teams > TEAMS:
             raise _newer("people and workspaces", contents.teams, TEAMS)
         return contents

@@ -28,7 +28,7 @@ from crag.admin.backup.archive import (
     check_cancelled,
     member_of,
 )
-from crag.admin.store import FILE, Store
+from crag.admin.store import FILE, open_store
 from crag.core import __version__
 from crag.core.errors import InputError, NotFoundError, StorageError
 from crag.index.manifest import sync
@@ -38,7 +38,7 @@ from crag.storage.database import own_folder
 from crag.storage.places import DataFolder, check_workspace_name
 from crag.storage.records import CHOSEN, SIGNED_WITH
 from crag.storage.sqlite import connect, damaged_error, driver, translate_errors, wait_for_others
-from crag.storage.tables import chunks, documents, inspect, runs
+from crag.storage.tables import LIBRARY, chunks, documents, runs
 
 __all__ = ["Created", "create_backup"]
 
@@ -98,7 +98,7 @@ def create_backup(
             size = (folder / name).stat().st_size
             removed = () if contents.left_out or not keep else _delete_oldest(folder, name, keep, workspace)
         said = f"{len(contents.libraries)} libraries, {size:,} bytes; left out: {len(contents.left_out)}"
-        AuditLog(Store(data)).note("backup", WHO, workspace=workspace or "", what=name, detail=said)
+        AuditLog(open_store(data)).note("backup", WHO, workspace=workspace or "", what=name, detail=said)
     finally:
         lock.end()
     return Created(file=folder / name, size=size, contents=contents, removed=removed)
@@ -159,7 +159,7 @@ def _copy_library(home: DataFolder, name: str, to: Path, watch: Watch, cancel: t
         return None
     version = _copy_database(file, to, lambda done, of: watch(name, done, of), cancel)
     with translate_errors(file), closing(connect(to)) as connection:
-        if inspect(driver(connection), file):
+        if LIBRARY.inspect(driver(connection), file):
             return None  # an empty file: its library is being created
         if problem := store.first_problem(connection):
             raise damaged_error(file, problem)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,15 +15,16 @@ from sqlalchemy import Connection, update
 from crag.admin.audit import AuditLog
 from crag.admin.backup.archive import TEAMS_FILE, Archive, Stored, Watch, member_of
 from crag.admin.backup.create import WHO
-from crag.admin.store import FILE, Store, metadata
+from crag.admin.store import FILE, TEAMS, open_store
 from crag.core.errors import CancelledError, CragError, InputError, NotFoundError, StorageError
 from crag.storage import store
 from crag.storage.data_dir import RESTORING, adding, alone, guarded, put_back, swap
 from crag.storage.database import own_folder
+from crag.storage.layout import Layout
 from crag.storage.places import DataFolder, check_workspace_name
 from crag.storage.records import CHOSEN, SIGNED_WITH, KeyValueStore
 from crag.storage.sqlite import connect, driver, translate_errors
-from crag.storage.tables import create, inspect, meta
+from crag.storage.tables import LIBRARY, meta
 
 __all__ = ["Restored", "audit_refusals", "restore_backup", "undo_restore"]
 
@@ -86,7 +87,7 @@ def restore_backup(
         # Anyone who has the folder alone holds the guard already.
         with guarded(data) if adds else nullcontext():
             aside = swap(data, {name: (coming / name).exists() for name in names})
-        AuditLog(Store(data)).note(
+        AuditLog(open_store(data)).note(
             "restore",
             WHO,
             workspace="" if whole else ", ".join(libraries),
@@ -104,7 +105,7 @@ def undo_restore(data: Path) -> Path | None:
     with alone(data):
         aside = put_back(data)
         said = f"before: {aside.name if aside else 'nothing'}"
-        AuditLog(Store(data)).note("restore", WHO, what="undone", detail=said)
+        AuditLog(open_store(data)).note("restore", WHO, what="undone", detail=said)
     return aside
 
 
@@ -117,7 +118,7 @@ def audit_refusals(data: Path, what: str) -> Iterator[None]:
         raise
     except CragError as error:
         if _list_stored(DataFolder(data)):
-            AuditLog(Store(data)).note("restore", WHO, what=what, detail=error.message, refused=True)
+            AuditLog(open_store(data)).note("restore", WHO, what=what, detail=error.message, refused=True)
         raise
 
 
@@ -167,8 +168,8 @@ def _adopt_library(file: Path, backup: str) -> None:
     Raises InputError for a file that holds what no library does or is damaged, StorageError for another version.
     """
     with translate_errors(file), closing(connect(file)) as connection:
-        empty = inspect(driver(connection), file)
-        _check_layout(connection, create, backup)
+        empty = LIBRARY.inspect(driver(connection), file)
+        _check_layout(connection, LIBRARY, backup)
         if empty or store.first_problem(connection):
             raise InputError(f"The file {backup} is no backup: a library in it is damaged.", "Nothing was changed.")
         connection.execute(update(meta).where(meta.c.key == "library").values(value=uuid.uuid4().hex))
@@ -182,13 +183,13 @@ def _restore_rest(archive: Archive, coming: Path, cancel: threading.Event | None
     if archive.contents.teams:
         archive.extract(TEAMS_FILE, coming / FILE, cancel)
         with translate_errors(coming / FILE), closing(connect(coming / FILE)) as connection:
-            _check_layout(connection, metadata.create_all, archive.path.name)
+            _check_layout(connection, TEAMS, archive.path.name)
 
 
-def _check_layout(connection: Connection, create: Callable[[Connection], object], backup: str) -> None:
-    """Raises InputError for a database with other tables than `create` makes, or with triggers or views."""
+def _check_layout(connection: Connection, layout: Layout, backup: str) -> None:
+    """Raises InputError for a database with other tables than the layout has, or with triggers or views."""
     with closing(connect(":memory:")) as fresh:
-        create(fresh)
+        layout.create(fresh)
         if _layout(connection) == _layout(fresh):
             return
     raise InputError(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from crag.admin.store import Store
+from crag.admin.store import open_store
 from crag.core.config import AppConfig
 from crag.core.errors import CragError, StorageError
 from crag.engine import Engine
@@ -50,7 +50,7 @@ def test_settings_of_another_version_are_used_or_told(data: Path, monkeypatch: p
 
 
 def test_an_earlier_program_leaves_a_newer_folder_as_it_is(data: Path) -> None:
-    store = Store(data)
+    store = open_store(data)
     with store.write():
         pass
     store.close()

@@ -12,7 +12,7 @@ import pytest
 from pydantic import SecretStr
 
 from crag.admin.quotas import ChangedError
-from crag.admin.store import Store
+from crag.admin.store import open_store
 from crag.admin.usage_store import DailyBudget, DailyLimits, Refused, Reserved, UsageStore, Want
 from crag.core.config import Keys
 from crag.core.errors import DayLimitError, NotFoundError, QuotaError, StorageError
@@ -128,11 +128,11 @@ def test_two_processes_share_a_day_s_calls_to_the_last_one(tmp_path: Path) -> No
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         made = pool.starmap(spend, [(tmp_path, 90, 101)] * 2)
     assert 95 <= sum(made) <= 101 and all(made)
-    assert sum(UsageStore(Store(tmp_path)).used("one").popitem()[1].values()) == sum(made)
+    assert sum(UsageStore(open_store(tmp_path)).used("one").popitem()[1].values()) == sum(made)
 
 
 def test_dollars_are_overrun_by_the_calls_under_way_at_most(tmp_path: Path) -> None:
-    ledger = UsageStore(Store(tmp_path))
+    ledger = UsageStore(open_store(tmp_path))
     spendable = DailyLimits(dollars=(1.0, 0), prices={"dear": Price(input=0, output=0, call=0.03)})
 
     def run(_: int) -> int:
@@ -155,7 +155,7 @@ def test_dollars_are_overrun_by_the_calls_under_way_at_most(tmp_path: Path) -> N
 
 
 def test_a_clock_that_is_set_back_gives_no_day_back(tmp_path: Path, clock: StillClock) -> None:
-    ledger, want = UsageStore(Store(tmp_path), clock), {"calls": Want(least=1, most=1, own=1)}
+    ledger, want = UsageStore(open_store(tmp_path), clock), {"calls": Want(least=1, most=1, own=1)}
     assert isinstance(ledger.reserve("one", "day", want), Reserved)
     for days in (-1, -3, -20):
         clock.now += timedelta(days=days)
@@ -174,7 +174,7 @@ def test_a_clock_that_is_set_back_gives_no_day_back(tmp_path: Path, clock: Still
 def test_without_a_store_that_can_be_written_a_process_counts_for_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = Store(tmp_path)
+    store = open_store(tmp_path)
     ledger, want = UsageStore(store), {"calls": Want(least=1, most=1, own=2)}
 
     def broken() -> object:

@@ -11,16 +11,16 @@ from crag.admin.audit import AuditLog
 from crag.admin.links import Links
 from crag.admin.people import Identity, People, Person
 from crag.admin.roles import Actor, Role
-from crag.admin.store import Store
+from crag.admin.store import open_store
 from crag.admin.workspaces import Workspaces
 from crag.core.config import AppConfig
-from crag.storage.records import server_at
+from crag.storage.records import Records, server_at
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Records]:
     server = server_at("" if request.param == "sqlite" else str(request.getfixturevalue("database")))
-    made = Store(tmp_path, server)
+    made = open_store(tmp_path, server)
     yield made
     made.close()
     if server is not None:
@@ -28,22 +28,22 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def audit(store: Store) -> AuditLog:
+def audit(store: Records) -> AuditLog:
     return AuditLog(store)
 
 
 @pytest.fixture
-def spaces(store: Store, audit: AuditLog) -> Workspaces:
+def spaces(store: Records, audit: AuditLog) -> Workspaces:
     return Workspaces(store, audit)
 
 
 @pytest.fixture
-def links(store: Store, audit: AuditLog) -> Links:
+def links(store: Records, audit: AuditLog) -> Links:
     return Links(store, audit)
 
 
 @pytest.fixture
-def people(store: Store, audit: AuditLog) -> People:
+def people(store: Records, audit: AuditLog) -> People:
     return People(store, audit, lambda: AppConfig.from_environment({}))
 
 

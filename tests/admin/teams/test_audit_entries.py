@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import update
 
 from crag.admin.audit import AuditLog, format_setting
-from crag.admin.store import Store
 from crag.admin.store import audit as table
+from crag.admin.store import open_store
 
 
 def test_refusals_are_counted_in_place_of_stored_and_people_s_acts_are_all_stored(audit):
@@ -62,5 +62,5 @@ def test_of_an_address_the_log_has_where_it_leads_and_no_secret(value, said):
 
 def test_a_log_that_can_t_be_written_stops_nothing(tmp_path, caplog):
     (tmp_path / "teams.db").write_text("no database at all, but long enough to be looked at as one " * 20)
-    AuditLog(Store(tmp_path)).note("delete", "owner", what="document")
+    AuditLog(open_store(tmp_path)).note("delete", "owner", what="document")
     assert "in this log alone" in caplog.text

@@ -191,7 +191,7 @@ def test_no_library_is_an_error_with_a_status_streamed_or_not(served: ChatServer
             reply = client.post("/v1/chat/completions", json=body(ASKED, stream=stream))
             assert reply.status_code == 422
             assert reply.json()["error"]["code"] == "empty_library"
-    assert not served.engine.library("beta").made
+    assert not served.engine.library("beta").exists
 
 
 def test_what_can_t_be_had_is_refused_by_the_name_of_its_field(client: httpx.Client) -> None:

@@ -1,0 +1,99 @@
+"""The layout of a database: its tables and their version, the same in a file of SQLite and on a PostgreSQL server."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, MetaData, Select, Table, create_mock_engine
+
+from crag.storage.sqlite import driver, foreign_database_error, other_version_error
+
+__all__ = ["Layout"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Layout:
+    """What a database of one kind holds.
+
+    `version` is in SQLite's `user_version`, and in `version_table`, where `stored_version` finds it. `what` names such
+    a database in a message, with {} for its own name. `fill` writes the rows of a new one. `shares_schema`: on a
+    server, its schema may hold other tables, too.
+    """
+
+    metadata: MetaData
+    version: int
+    version_table: Table
+    stored_version: Select[Any]
+    what: str
+    fill: Callable[[Connection], object]
+    shares_schema: bool = False
+
+    def create(self, connection: Connection) -> None:
+        """Create the tables, with the rows of a new database."""
+        for statement in _statements(self.metadata, connection.dialect.name):
+            connection.exec_driver_sql(statement)
+        self.fill(connection)
+
+    def inspect(self, file: sqlite3.Connection, path: Path) -> bool:
+        """Look before anything is written: True for an empty file, False for one of this layout.
+
+        Raises StorageError for another version, and for a file of another program.
+        """
+        tables = int(file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+        version = _version(file)
+        if version == 0 and tables:
+            raise foreign_database_error(f"file {path.name}", path.parent.name)
+        if version not in (0, self.version):
+            raise other_version_error(self.what.format(path.parent.name), str(version), self.version)
+        return version == 0
+
+    def prepare(self, connection: Connection, path: Path) -> None:
+        """Create the tables in one transaction where the file is empty. Raises as `inspect` does."""
+        file = driver(connection)
+        if not self.inspect(file, path):
+            return
+        file.execute("BEGIN IMMEDIATE")
+        with connection.begin():
+            # Look again under the lock: another process may have created them meanwhile.
+            if self.inspect(file, path):
+                self.create(connection)
+                file.execute(f"PRAGMA user_version = {self.version}")
+
+    def check(self, connection: Connection, name: str) -> None:
+        """Raises StorageError where the tables of a server are of another version."""
+        version = str(connection.scalars(self.stored_version).one())
+        if version != str(self.version):
+            raise other_version_error(self.what.format(name), version, self.version)
+
+    def fits(self, path: Path) -> bool:
+        """Whether a file is of this version. True for a damaged one, so that opening it reports the damage.
+
+        SQLite itself is asked: were the file opened and closed beside it, this process would lose its locks on it, and
+        another one could take away the log that this one goes on writing to.
+        """
+        if not path.is_file():
+            return False
+        try:
+            with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+                return _version(connection) == self.version
+        except sqlite3.Error as error:
+            return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_CORRUPT
+
+
+@cache
+def _statements(metadata: MetaData, dialect: str) -> tuple[str, ...]:
+    """The statements of `create_all`, compiled once: a visitor who only looks has a library too, in memory."""
+    found: list[Any] = []
+    engine = create_mock_engine(f"{dialect}://", lambda statement, *_: found.append(statement))
+    metadata.create_all(engine, checkfirst=False)
+    return tuple(str(each.compile(dialect=engine.dialect)) for each in found)
+
+
+def _version(file: sqlite3.Connection) -> int:
+    return int(file.execute("PRAGMA user_version").fetchone()[0])
