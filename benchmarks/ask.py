@@ -67,7 +67,7 @@ def main() -> None:
     passes = {
         "documents only": measure(pristine, asked, options.strategy, AppConfig()),
         "with a web folder": measure(
-            pristine, asked, options.strategy, AppConfig(web="folder", web_folder=Engine().sample().web)
+            pristine, asked, options.strategy, AppConfig.of(web="folder", web_folder=Engine().sample().web)
         ),
     }
     results = {

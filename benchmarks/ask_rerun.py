@@ -47,7 +47,7 @@ class Rerun:
 
 def prepare(folder: Path) -> str:
     """A library with the sample, a full history, and one finished run of the sample, whose id is returned."""
-    engine = Engine(AppConfig(data=folder))
+    engine = Engine(AppConfig.of(data=folder))
     sample = engine.sample()
     for _ in engine.add_files([(sample.pdf.name, sample.pdf.read_bytes)]):
         pass

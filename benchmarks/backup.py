@@ -70,7 +70,7 @@ def made(data: Path, chunks: int) -> Path:
     shutil.rmtree(data, ignore_errors=True)
     chance = np.random.default_rng(18)
     words = np.array([f"{first}{last}" for first in SYLLABLES for last in SYLLABLES])
-    with closing(Engine(AppConfig(data=data))) as engine:
+    with closing(Engine(AppConfig.of(data=data))) as engine:
         library, model = engine.library(), engine.embedder
         for number in range(0, chunks, EACH):
             rows = chance.standard_normal((min(EACH, chunks - number), model.dimension)).astype(np.float32)
@@ -175,7 +175,7 @@ def measured(data: Path, scratch: Path, seconds: float) -> tuple[dict[str, list[
         path.unlink(missing_ok=True) if path.is_file() else None
 
     work = []
-    with closing(Engine(AppConfig(data=data))) as engine:
+    with closing(Engine(AppConfig.of(data=data))) as engine:
         engine.trace("What is loaded before anything is measured?")
         asking = Asking(engine)
         with asking.asked():

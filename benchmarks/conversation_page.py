@@ -34,7 +34,7 @@ SIZES, RERUNS, WARM, OPENED, GOAL = (1, 10, 200, 1000), 40, 3, 10, 0.150
 
 def prepare(folder: Path) -> list[str]:
     """A library of the sample and its runs; the ids of these, the one that was really asked last."""
-    engine = Engine(AppConfig(data=folder))
+    engine = Engine(AppConfig.of(data=folder))
     sample = engine.sample()
     for _ in engine.add_files([(sample.pdf.name, sample.pdf.read_bytes)]):
         pass

@@ -71,7 +71,7 @@ def main() -> int:
         return 2
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as place:
-        engine = Engine(AppConfig(data=Path(place)), Keys())
+        engine = Engine(AppConfig.of(data=Path(place)), Keys())
         sample = engine.sample()
         filings = indexed(engine, sorted((folder / "pdfs").glob("*.pdf")), options.cache)
         shutil.copytree(filings, Path(place) / "filings")

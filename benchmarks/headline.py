@@ -33,7 +33,7 @@ from benchmarks.headline_model import (
     ServedModel,
     ShortWriter,
     asked,
-    model_of,
+    model_of_environment,
     serving,
     stored,
 )
@@ -120,7 +120,7 @@ def _drawn(each: tuple[Case, str]) -> str:
 def model(options: argparse.Namespace, journal: Journal) -> Iterator[Model]:
     """The model that answers, ready to be asked."""
     with ExitStack() as stack:
-        endpoint = None if options.gguf else model_of(os.environ)
+        endpoint = None if options.gguf else model_of_environment()
         if endpoint is not None:
             yield ServedModel(endpoint, said=journal.said(endpoint.id))
             return

@@ -30,7 +30,17 @@ from crag.providers.endpoint import OPENAI, Endpoint
 from crag.providers.gguf_server import GgufServer, installed
 from crag.providers.registry import given_keys
 
-__all__ = ["INSTRUCTIONS", "MAX_TOKENS", "Model", "Said", "ServedModel", "ShortWriter", "asked", "model_of", "stored"]
+__all__ = [
+    "INSTRUCTIONS",
+    "MAX_TOKENS",
+    "Model",
+    "Said",
+    "ServedModel",
+    "ShortWriter",
+    "asked",
+    "model_of_environment",
+    "stored",
+]
 
 INSTRUCTIONS = (
     "Answer the question in a few words. Use the passages, where there are any; where they do not say it, answer from "
@@ -157,12 +167,12 @@ class ServedModel:
 # ---- where it is ---------------------------------------------------------------------------------------------------
 
 
-def model_of(environment: Mapping[str, str]) -> Endpoint | None:
+def model_of_environment() -> Endpoint | None:
     """The server that the environment names; None where it names none. Ends the program where it can't be used."""
-    config = AppConfig.from_environment(environment)
-    if config.llm == "none":
+    config = AppConfig.from_environment()
+    if config.providers.llm == "none":
         return None
-    wiring = resolve_providers(config, given_keys(environment))
+    wiring = resolve_providers(config, given_keys())
     if wiring.model is None:
         lacks = wiring.missing_for("answer")
         raise SystemExit(str(problem(lacks)) if lacks else "The language model of the environment can't be used.")

@@ -177,7 +177,7 @@ def extracts(each: Sequence[Planted], rows: Sequence[Asked]) -> list[dict[str, A
     """What becomes of a whole run without a language model, over one passage with an instruction in it."""
     found = []
     with TemporaryDirectory() as folder:
-        engine = Engine(AppConfig(data=Path(folder)))
+        engine = Engine(AppConfig.of(data=Path(folder)))
         try:
             for number, one in enumerate(each):
                 row, place = rows[number % len(rows)], PLACES[number % len(PLACES)]

@@ -64,7 +64,7 @@ def measured(store: Records, runs: int) -> dict[str, float]:
     }
 
 
-CONFIG = AppConfig(
+CONFIG = AppConfig.of(
     library_questions_minute=1_000_000,
     all_questions_minute=1_000_000,
     library_calls_day=1_000_000,

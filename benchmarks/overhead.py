@@ -139,7 +139,7 @@ class FirstStrip:
 def engine_of(course: Course, data: Path) -> Engine:
     """An engine with fakes for models and services, over a real library of twelve chunks in `data`."""
     engine = Engine(
-        AppConfig(data=data),
+        AppConfig.of(data=data),
         embedder=HashEmbedder(),
         evaluator=ScriptedEvaluator(score=course.of),
         web=FixedWeb(texts=PAGES),

@@ -99,7 +99,7 @@ def main() -> int:
     passages = read(source)
     pool_at = options.pool or options.folder / "pool"
     with searxng(passages) as web:
-        config = AppConfig(data=pool_at / "data", web="searxng", searxng_base_url=web.address, web_cache_hours=0)
+        config = AppConfig.of(data=pool_at / "data", web="searxng", searxng_base_url=web.address, web_cache_hours=0)
         engine = Engine(config, Keys())
         try:
             library = engine.library()

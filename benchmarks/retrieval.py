@@ -375,7 +375,7 @@ def main() -> int:
         "--data", type=Path, default=Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
     )
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "crag-retrieval-cache")
-    parser.add_argument("--embedding", choices=("small", "multilingual"), default=AppConfig().embedding)
+    parser.add_argument("--embedding", choices=("small", "multilingual"), default=AppConfig().models.embedding)
     options = parser.parse_args()
     if not options.data.is_dir():
         print(f"No data at {options.data}: give --data or set CRAG_SHARED.", file=sys.stderr)
@@ -396,7 +396,7 @@ def main() -> int:
         },
     }
     RESULTS.mkdir(parents=True, exist_ok=True)
-    page = "retrieval" if options.embedding == AppConfig().embedding else f"retrieval-{options.embedding}"
+    page = "retrieval" if options.embedding == AppConfig().models.embedding else f"retrieval-{options.embedding}"
     (RESULTS / f"{page}.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     (RESULTS / f"{page}.md").write_text(report(results), encoding="utf-8")
     print(report(results))

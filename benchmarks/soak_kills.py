@@ -131,7 +131,7 @@ async def _until(ledger: Ledger, acts: int, seconds: float) -> None:
 
 def stock(data: Path, names: list[str], config: AppConfig | None = None) -> None:
     """A library of small files."""
-    engine = made(config or AppConfig(data=data))
+    engine = made(config or AppConfig.of(data=data))
     for _ in engine.add_files([(name, lambda name=name: text_of(name)) for name in names]):  # type: ignore[misc]
         pass
     engine.close()
@@ -146,7 +146,7 @@ def text_of(name: str) -> bytes:
 
 def missing(data: Path, ledger: Ledger) -> list[str]:
     """What was confirmed and is not in the library."""
-    engine = made(AppConfig(data=data))
+    engine = made(AppConfig.of(data=data))
     library = engine.library()
     names = {document.name for document in library.documents.all()}
     held = {(label.question, label.chunk_id) for label in library.labels.all()}

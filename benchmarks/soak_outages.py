@@ -129,8 +129,8 @@ class Skipped(Exception):
 
 async def _suffered(folder: Path, stack: ExitStack, found: Found, seconds: float) -> None:
     world = stack.enter_context(CASES[found.case](folder))
-    config = AppConfig.model_validate({"data": folder / "data", **world.config})
-    stock(config.data, [f"stock-{number}.txt" for number in range(4)], config)
+    config = AppConfig.of(**{"data": folder / "data", **world.config})
+    stock(config.storage.data, [f"stock-{number}.txt" for number in range(4)], config)
     chosen = {f"CRAG_{name.upper()}": str(value) for name, value in world.config.items()}
     app = stack.enter_context(Supervised(folder, **chosen, **world.environment))
     ledger = Ledger()

@@ -148,7 +148,7 @@ async def _ask(tab: Tab, place: int, phase: str, ends: float, problems: list[str
 
 
 def _runs(data: Path) -> dict[str, Trace]:
-    opened = engine(AppConfig(data=data))
+    opened = engine(AppConfig.of(data=data))
     try:
         runs = opened.library().runs
         return {id: runs.trace(id) for id in runs.ids()}

@@ -28,7 +28,7 @@ _BARE = "import streamlit as st\nst.write(st.slider('Thresholds', 0.0, 1.0, (0.2
 
 def prepare(data: Path, runs: int = RUNS) -> list[str]:
     """A library of the sample, its three questions asked, and stored runs that a question set labels; the asked ids."""
-    engine = Engine(AppConfig(data=data))
+    engine = Engine(AppConfig.of(data=data))
     sample = engine.sample()
     for _ in engine.add_files([(sample.pdf.name, sample.pdf.read_bytes)]):
         pass

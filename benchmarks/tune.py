@@ -82,7 +82,7 @@ class Work:
 
 def prepare(folder: Path, runs: int) -> None:
     """A library of that many runs, each question labelled: answered on one page, or by nothing in the library."""
-    engine = Engine(AppConfig(data=folder))
+    engine = Engine(AppConfig.of(data=folder))
     library = engine.library()
     questions = []
     for number in range(runs):

@@ -77,10 +77,10 @@ class Engine:
         self.circuits = Circuits(clock)
         """Which outside services are left alone at present, because they failed in one run after another."""
         self.rewriter: Rewriter = rewriter or KeywordRewriter()
-        self._server = server_at(self.config.database_url)
-        self._use = DataDirLock(self.config.data if self._server is None else None)
+        self._server = server_at(self.config.storage.database_url)
+        self._use = DataDirLock(self.config.storage.data if self._server is None else None)
         self._use.begin()
-        self.private_libraries = PrivateLibraries(self.config.data, self._server)
+        self.private_libraries = PrivateLibraries(self.config.storage.data, self._server)
         self.teams = Teams(lambda: self.config, self.private_libraries, self._server, self.remove)
         """People, workspaces, links, limits and the audit log of this data folder or database."""
         self.runs, self.readers = FairQueue(1), FairQueue(1)
@@ -98,16 +98,16 @@ class Engine:
         Models stay loaded as they are, libraries open. Raises SettingsError for another data folder, database or index.
         """
         for name, what in _LASTING.items():
-            if getattr(config, name) != getattr(self.config, name):
+            if config.get(name) != self.config.get(name):
                 raise SettingsError(f"The {what} can't change while the program runs.", "Start it again with another.")
         with self._lock:
             self._limit(config)
             self.config = config
 
     def _limit(self, config: AppConfig) -> None:
-        self.teams.room.libraries = config.libraries
-        self.runs.allow(config.runs_at_once)
-        self.readers.allow(config.readers)
+        self.teams.room.libraries = config.limits.libraries
+        self.runs.allow(config.limits.runs_at_once)
+        self.readers.allow(config.limits.readers)
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -115,7 +115,7 @@ class Engine:
 
     @cached_property
     def evaluator(self) -> RetrievalEvaluator:
-        return self._given_evaluator or LocalEvaluator(self.config.threads)
+        return self._given_evaluator or LocalEvaluator(self.config.models.threads)
 
     @cached_property
     def generator(self) -> Generator:
@@ -134,7 +134,11 @@ class Engine:
         if self._given_web is not None:
             return self._given_web
         chosen = config or self.config
-        place = chosen.web_folder if FOLDER.name in (chosen.web, chosen.web_fallback) else None
+        place = (
+            chosen.providers.web_folder
+            if FOLDER.name in (chosen.providers.web, chosen.providers.web_fallback)
+            else None
+        )
         with self._lock:
             return self._folders.setdefault(place.absolute(), FolderWeb(place)) if place else None
 
@@ -152,7 +156,7 @@ class Engine:
     def remove(self, workspace: str) -> None:
         """Removes a named library, if there is one, with all that it holds. Raises InputError, StorageError."""
         library = self.library(workspace)
-        if self.config.index == "milvus" and library.exists:
+        if self.config.storage.index == "milvus" and library.exists:
             for document in library.documents.all():
                 library.documents.delete(document.id)
             library.refresh_index()  # nothing of it stays on the server that all libraries share
@@ -168,16 +172,17 @@ class Engine:
         return stale(self.library(workspace), ids)
 
     def tidy(self, stop: threading.Event) -> None:
-        """Purge every named library as `config.purge` says, and delete for good what can't be brought back any more.
+        """Purge every named library as `config.storage.purge` says, and delete what can't be restored any more.
 
-        Web pages in them are looked at again where `config.refresh` says how old they may become. The audit log is
-        kept for as long as `config.audit_days` says, private workspaces as `config.empty_days` and `idle_days` do.
+        Web pages in them are looked at again where `config.storage.refresh` says how old they may become. The audit log
+        is kept for as long as `config.serving.audit_days` says, private workspaces as `config.quotas.empty_days` and
+        `idle_days` do.
         """
-        for name in self.private_libraries.forgotten(self.config.empty_days):
+        for name in self.private_libraries.forgotten(self.config.quotas.empty_days):
             self._libraries.forget(self.private_libraries.root / name)
             self.private_libraries.drop_empty(name)
-        renew = partial(self.pages.renew, days=days, stop=stop) if (days := self.config.refresh_days) else None
-        self._libraries.tidy(self.private_libraries, self.config.purge, stop, renew, self.teams.purged)
+        renew = partial(self.pages.renew, days=days, stop=stop) if (days := self.config.storage.refresh_days) else None
+        self._libraries.tidy(self.private_libraries, self.config.storage.purge, stop, renew, self.teams.purged)
         self.teams.tidy(partial(self._libraries.names, self.private_libraries), stop)
 
     @cached_property
@@ -219,9 +224,9 @@ class Engine:
     def ask(self, request: RunRequest | str) -> Events:
         """One run, event by event: RunStarted first, RunFinished last, every failure an event between.
 
-        A text is a request with that question alone. Where `config.runs_at_once` runs are under way, the run waits in
-        a queue, and Queued says so. While a person is asked for approval, others run. The whole run, without any key,
-        is stored in the workspace's library.
+        A text is a request with that question alone. Where `config.limits.runs_at_once` runs are under way, the run
+        waits in a queue, and Queued says so. While a person is asked for approval, others run. The whole run, without
+        any key, is stored in the workspace's library.
 
         Raises SettingsError, before any event, for a strategy that does not exist, and for the setting `where` beside
         a `retriever`.

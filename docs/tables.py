@@ -19,7 +19,8 @@ from pydantic import BaseModel  # noqa: E402
 
 from crag.cli.main import parser  # noqa: E402
 from crag.cli.options import option_of, provider_settings  # noqa: E402
-from crag.core.config import AppConfig  # noqa: E402
+from crag.core.config import SETTINGS  # noqa: E402
+from crag.core.config_groups import ProviderSettings  # noqa: E402
 from crag.core.fields import meta  # noqa: E402
 from crag.core.settings import Settings  # noqa: E402
 from crag.core.strategies import STRATEGIES  # noqa: E402
@@ -80,11 +81,13 @@ def environment() -> Iterable[str]:
     yield "| variable | option | default | range | what it does |"
     yield "|---|---|---|---|---|"
     optional = provider_settings()
-    for name in (*AppConfig.model_fields, *registry.address_settings()):
+    for name in (*SETTINGS, *registry.address_settings()):
         found = registry.about(name)
         default = "–" if found["default"] is None else shown(found["default"])
         option = f"`{option_of(name)}`" if name in optional else "–"
-        range = ", ".join(f"`{each}`" for each in registry.choices(name)) or range_of(AppConfig, name, found)
+        range = ", ".join(f"`{each}`" for each in registry.choices(name)) or range_of(
+            SETTINGS.get(name, ProviderSettings), name, found
+        )
         yield f"| `CRAG_{name.upper()}` | {option} | {default} | {range} | {found['help']} |"
 
 

@@ -31,9 +31,9 @@ class Tenant(TypedDict):
 
 def model(engine: Engine) -> BaseChatModel:
     config = engine.config
-    if config.llm == "none":
+    if config.providers.llm == "none":
         return GenericFakeChatModel(messages=(AIMessage(f"Answer {number}.") for number in itertools.count(1)))
-    return ChatOpenAI(model=config.llm_model, base_url=config.llm_base_url or None)
+    return ChatOpenAI(model=config.providers.llm_model, base_url=config.providers.llm_base_url or None)
 
 
 engine = Engine()

@@ -40,7 +40,7 @@ def questions_at_once() -> Figure:
         def grade_joint(self, question: str, passages: Sequence[Passage]) -> Grade:
             return Grade(passage_id="joint", score=0.5, evaluator=self.id)
 
-    engine = Engine(AppConfig(data=Path(tempfile.mkdtemp())), evaluator=Slow())
+    engine = Engine(AppConfig.of(data=Path(tempfile.mkdtemp())), evaluator=Slow())
     sample = engine.sample()
     for _ in engine.add(sample.pdf.name, sample.pdf.read_bytes()):
         pass
@@ -55,7 +55,7 @@ def readers_at_once() -> Figure:
     from crag.core.config import AppConfig
     from crag.engine import Engine
 
-    engine = Engine(AppConfig(data=Path(tempfile.mkdtemp())))
+    engine = Engine(AppConfig.of(data=Path(tempfile.mkdtemp())))
     sample = engine.sample()
     data, most, over = sample.pdf.read_bytes(), [0], threading.Event()
     engine.embedder.embed(["warm"])

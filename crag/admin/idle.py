@@ -103,7 +103,11 @@ class Idle:
     def touch(self, workspace: str) -> None:
         """It is used: it will not end. What can't be noted is logged."""
         today = self._today()
-        if not self._config().idle_days or not _PRIVATE.fullmatch(workspace) or self._touched.get(workspace) == today:
+        if (
+            not self._config().quotas.idle_days
+            or not _PRIVATE.fullmatch(workspace)
+            or self._touched.get(workspace) == today
+        ):
             return
         try:
             self.keep(workspace)
@@ -121,7 +125,7 @@ class Idle:
 
     def endings(self) -> list[Ending]:
         """The workspaces that have a warning, the one that ends first at the beginning. Raises StorageError."""
-        if not self._config().idle_days:
+        if not self._config().quotas.idle_days:
             return []
         c, lives = usage.c, dict[str, dict[str, int]]()
         with self._store.read() as connection:
@@ -137,7 +141,7 @@ class Idle:
 
     def ends(self, workspace: str) -> date | None:
         """The day on which an idle workspace ends, if nobody uses it before. Raises StorageError."""
-        if not self._config().idle_days or not _PRIVATE.fullmatch(workspace):
+        if not self._config().quotas.idle_days or not _PRIVATE.fullmatch(workspace):
             return None
         with self._lock:
             at, found = self._ends.get(workspace, (0.0, None))
@@ -152,7 +156,7 @@ class Idle:
 
     def look(self, workspaces: Iterable[str], stop: threading.Event) -> None:
         """Warns of those that are idle, and removes those whose day has come. What fails is logged and tried again."""
-        if not self._config().idle_days:
+        if not self._config().quotas.idle_days:
             return
         for workspace in filter(_PRIVATE.fullmatch, workspaces):
             if stop.is_set():
@@ -167,7 +171,9 @@ class Idle:
         lived = at - self._counted.setdefault(workspace, at) >= _LIVED
         with self._store.write() as connection:
             before = _life(connection, workspace)
-            after = judge_idle(before, today, idle_days=config.idle_days, warn_days=config.warn_days, lived=lived)
+            after = judge_idle(
+                before, today, idle_days=config.quotas.idle_days, warn_days=config.quotas.warn_days, lived=lived
+            )
             if after != before and after != "over":
                 _put(connection, workspace, after)
         if after == "over":

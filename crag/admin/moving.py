@@ -111,9 +111,9 @@ class Move:
 
     def _filled(self, workspace: str, target: Place) -> Differences | None:
         folder = target.folder if isinstance(target, FolderPlace) else None
-        if self._config.index == "embedded" and folder is None:
+        if self._config.storage.index == "embedded" and folder is None:
             return None
-        keys, beside = given_keys(), folder or self._config.data / "workspaces" / workspace
+        keys, beside = given_keys(), folder or self._config.storage.data / "workspaces" / workspace
         return fill_index(target, partial(opened, self._config, keys, beside))
 
     def _database(self, said: str, stack: ExitStack) -> DatabaseHome | None:
@@ -128,7 +128,7 @@ class Move:
 def database_named(said: str, config: AppConfig) -> str:
     """The address of the database that is named so; nothing where a folder is named. Raises SettingsError."""
     if said == "database":
-        variable, url = "CRAG_DATABASE_URL", config.database_url
+        variable, url = "CRAG_DATABASE_URL", config.storage.database_url
     elif said.startswith("env:"):
         variable = said.removeprefix("env:")
         url = os.environ.get(variable, "")

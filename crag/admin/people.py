@@ -16,9 +16,9 @@ from sqlalchemy import Connection, Row, delete, insert, or_, select, update
 from crag.admin.audit import AuditLog
 from crag.admin.roles import ROLES, Role, higher
 from crag.admin.store import open_store, people, sign_ins
-from crag.core.config import AppConfig, ServingSettings
+from crag.core.config import AppConfig
+from crag.core.config_groups import PeopleSettings
 from crag.core.errors import AccessError, InputError, NotFoundError, StorageError
-from crag.core.fields import meta
 from crag.storage.records import CHOSEN, IN_USE, KeyValueStore, Records, server_at
 
 __all__ = [
@@ -147,7 +147,7 @@ class People:
     `settings` are asked again each time, so a changed one holds at once. Every method raises StorageError.
     """
 
-    def __init__(self, store: Records, audit: AuditLog, settings: Callable[[], ServingSettings]) -> None:
+    def __init__(self, store: Records, audit: AuditLog, settings: Callable[[], PeopleSettings]) -> None:
         self._store, self._audit, self._settings = store, audit, settings
 
     def all(self) -> list[Person]:
@@ -358,11 +358,11 @@ def people_of(config: AppConfig) -> Iterator[People]:
 
     Raises CragError.
     """
-    server = server_at(config.database_url)
-    store = open_store(config.data, server)
+    server = server_at(config.storage.database_url)
+    store = open_store(config.storage.data, server)
     try:
-        chosen = _as_chosen(config, KeyValueStore(config.data, server))
-        yield People(store, AuditLog(store), lambda: chosen)
+        chosen = _as_chosen(config, KeyValueStore(config.storage.data, server))
+        yield People(store, AuditLog(store), lambda: chosen.people)
     finally:
         store.close()
         if server is not None:
@@ -371,7 +371,7 @@ def people_of(config: AppConfig) -> Iterator[People]:
 
 def settings_in_use(config: AppConfig) -> bytes:
     """What the app goes by for people, as it keeps it under IN_USE: its environment is not that of `crag people`."""
-    return json.dumps({name: getattr(config, name) for name in _fields()}, indent=2).encode() + b"\n"
+    return json.dumps(config.people.model_dump(), indent=2).encode() + b"\n"
 
 
 def _as_chosen(config: AppConfig, kept: KeyValueStore) -> AppConfig:
@@ -382,13 +382,8 @@ def _as_chosen(config: AppConfig, kept: KeyValueStore) -> AppConfig:
             said = json.loads(kept.read(place) or b"{}")
         except (StorageError, ValueError):
             continue
-        chosen |= {name: said[name] for name in _fields() if isinstance(said, dict) and name in said}
-    given = {name: getattr(config, name) for name in config.model_fields_set}
-    return AppConfig.from_environment({}, **{**chosen, **given})
-
-
-def _fields() -> list[str]:
-    return [name for name in AppConfig.model_fields if meta(AppConfig, name)["group"] == "people"]
+        chosen |= {name: said[name] for name in PeopleSettings.model_fields if isinstance(said, dict) and name in said}
+    return AppConfig.of(**{**chosen, **config.flat(given=True)})
 
 
 def _differs(person: Person, identity: Identity, now: str) -> bool:

@@ -17,7 +17,7 @@ from crag.admin import quantities
 from crag.admin.quantities import QUANTITIES, Bound, Quantity, decide
 from crag.admin.store import limits, workspaces
 from crag.admin.usage_store import SERVER, DailyBudget, DailyLimits, Refused, UsageStore, Want
-from crag.core.config import AppConfig
+from crag.core.config import SETTINGS, AppConfig
 from crag.core.errors import CragError, InputError, NotFoundError, StorageError
 from crag.providers.prices import Price, usable
 from crag.storage.library import Library
@@ -104,8 +104,8 @@ def check_value(workspace: str, name: str, value: float) -> float:
         raise InputError(
             f"{name[:80]!r} is no limit {'of a workspace' if workspace else 'here'}.", f"There is: {said}."
         )
-    whole = AppConfig.model_fields[name].annotation is int and math.isfinite(value) and value == int(value)
-    given = AppConfig.from_environment({}, **{name: int(value) if whole else value})
+    whole = SETTINGS[name].model_fields[name].annotation is int and math.isfinite(value) and value == int(value)
+    given = AppConfig.of(**{name: int(value) if whole else value})
     return float(given.get(name))
 
 
@@ -323,8 +323,8 @@ class Quotas:
     def _prices(self) -> Mapping[str, Price]:
         """What calls cost, made once for as long as the configuration has the same."""
         entries, prices = self._priced
-        if prices is None or entries != self._config().prices:
-            entries = self._config().prices
+        if prices is None or entries != self._config().providers.prices:
+            entries = self._config().providers.prices
             prices = usable(entries)
             self._priced = entries, prices
         return prices

@@ -40,10 +40,10 @@ class Teams:
     ) -> None:
         """`config` as it is now; `libraries` and `server`, where they lie; `remove` removes a named one whole."""
         self._config = config
-        self.store = open_store(config().data, server)
+        self.store = open_store(config().storage.data, server)
         """The tables of people, workspaces, limits and the audit log."""
         self.audit = AuditLog(self.store)
-        self.people = People(self.store, self.audit, config)
+        self.people = People(self.store, self.audit, lambda: config().people)
         self.spaces, self.links = Workspaces(self.store, self.audit), Links(self.store, self.audit)
         self.census = Census(libraries.root, server)
         """How many libraries there are, and how large they are together."""
@@ -60,7 +60,7 @@ class Teams:
     def tidy(self, workspaces: Callable[[], Iterable[str]], stop: threading.Event) -> None:
         """Removes old entries of the audit log, and idle workspaces, of these, whose day has come."""
         try:
-            self.audit.tidy(self._config().audit_days)
+            self.audit.tidy(self._config().serving.audit_days)
             self.idle.look(workspaces(), stop)
         except StorageError as error:
             _log.warning("what is old was not removed: %s", error.message)

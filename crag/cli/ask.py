@@ -99,7 +99,11 @@ def run(options: argparse.Namespace, output: Output) -> int:
                 continue
             elif isinstance(event, ev.Token):
                 # Quotes come all at once, and the words that answer are shown before them.
-                if engine.config.llm != "none" and engine.config.writer != "extractive" and not _quoted(trace):
+                if (
+                    engine.config.providers.llm != "none"
+                    and engine.config.providers.writer != "extractive"
+                    and not _quoted(trace)
+                ):
                     output.write(strip_controls(event.text))
                     written += event.text
             elif isinstance(event, ev.Answered):
@@ -107,7 +111,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
             else:
                 _show(event, trace, output)
         stale = engine.stale(place, trace.documents) if trace.documents else {}
-        prices = table(engine.config.prices)
+        prices = table(engine.config.providers.prices)
     if output.json:
         output.record({**trace_record(trace), "stale": {id: list(said) for id, said in stale.items()}})
     elif trace.answer:

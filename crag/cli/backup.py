@@ -72,12 +72,12 @@ def run(options: argparse.Namespace, output: Output) -> int:
 def data_folder(said: str) -> Path:
     """The data folder that is meant; by default the app's own. Raises InputError where the app uses a database."""
     config = AppConfig.from_environment()
-    if not said and config.database_url:
+    if not said and config.storage.database_url:
         raise InputError(
             "The libraries are in a PostgreSQL database.",
             "Use pg_dump and pg_restore, or copy the libraries to a folder: crag copy --all.",
         )
-    return Path(said) if said else config.data
+    return Path(said) if said else config.storage.data
 
 
 def _verify(file: Path, output: Output) -> int:

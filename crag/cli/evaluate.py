@@ -73,7 +73,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         questions, library = _questions(options, engine, output), engine.library(place)
         if not library.documents.count():
             raise EmptyLibraryError("There is no document to ask about.", f"Add one: {PROGRAM} index FILE.pdf")
-        set_id, prices = add_set(library, questions), price_table(engine.config.prices)
+        set_id, prices = add_set(library, questions), price_table(engine.config.providers.prices)
         done = []
         for name in strategies:
             events = evaluate(

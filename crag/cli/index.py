@@ -45,7 +45,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     with interruptible() as cancel, opened(options) as engine:
 
         def load(file: Path) -> bytes:
-            modified[file], data = _read(file, engine.config.max_file_mb)
+            modified[file], data = _read(file, engine.config.limits.max_file_mb)
             return data
 
         def files() -> Iterator[tuple[str, Callable[[], bytes]]]:

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from crag.core.config import AppConfig
+from crag.core.config import SETTINGS, AppConfig
 from crag.core.errors import PROGRAM, NotFoundError, SettingsError
 from crag.core.fields import meta
 from crag.core.filters.where import Scope, narrow_filter
@@ -44,8 +44,8 @@ def provider_settings() -> tuple[str, ...]:
     """What can be chosen of outside services, where they are, and what a run may cost."""
     declared = (
         name
-        for name in AppConfig.model_fields
-        if meta(AppConfig, name)["group"] in ("providers", "prices") or name.startswith(("run_", "parallel_"))
+        for name, kind in SETTINGS.items()
+        if meta(kind, name)["group"] in ("providers", "prices") or name.startswith(("run_", "parallel_"))
     )
     return (*declared, *registry.address_settings())
 
@@ -76,7 +76,7 @@ def add_providers(parser: argparse.ArgumentParser) -> None:
     )
     for name in provider_settings():
         more: dict[str, Any] = {"metavar": name.rpartition("_")[2].upper()}
-        if name in AppConfig.model_fields and AppConfig.model_fields[name].annotation is bool:
+        if name in SETTINGS and SETTINGS[name].model_fields[name].annotation is bool:
             more = {"action": argparse.BooleanOptionalAction, "default": None}
         elif choices := registry.choices(name):
             more = {"choices": choices}

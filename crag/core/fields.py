@@ -20,13 +20,16 @@ def setting(
     label: str,
     help: str,
     *,
-    group: str,
+    group: str = "",
     unit: str = "",
     step: float | None = None,
     at_start: bool = False,
     **limits: Any,
 ) -> Any:
-    """A setting with what a form needs: label, help, group, unit, slider step. `at_start`: it is read at the start."""
+    """A setting with what a form needs: label, help, group (the title of its class, if not given), unit, slider step.
+
+    `at_start`: it is read at the start.
+    """
     extra: dict[str, Any] = {"label": label, "group": group, "unit": unit, "step": step, "at_start": at_start}
     said = f"{help} Applies from the next start." if at_start else help
     return Field(default=default, description=said, json_schema_extra=extra, **limits)
@@ -40,6 +43,7 @@ def meta(model: type[BaseModel], name: str) -> dict[str, Any]:
     field = model.model_fields[name]
     extra = field.json_schema_extra
     found: dict[str, Any] = dict(extra) if isinstance(extra, dict) else {}
+    found["group"] = found["group"] or model.model_config.get("title")
     found["help"], found["default"] = field.description, field.default
     found["minimum"] = next((m.ge for m in field.metadata if hasattr(m, "ge")), None)
     found["maximum"] = next((m.le for m in field.metadata if hasattr(m, "le")), None)

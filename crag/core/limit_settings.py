@@ -1,28 +1,22 @@
-"""How much one run, one file, one workspace and all of them may take: limits, each a setting of the process."""
+"""How much one run, one file, one workspace and all of them may take."""
 
 from __future__ import annotations
 
-from pydantic import BaseModel
-
+from crag.core.config_groups import SettingsGroup
 from crag.core.fields import setting
 
-__all__ = ["LimitSettings"]
+__all__ = ["LimitSettings", "QuotaSettings"]
 
 
-class LimitSettings(BaseModel):
-    """Part of `AppConfig`."""
+class LimitSettings(SettingsGroup, title="limits"):
+    """What one run and one file may take, and how much happens at once."""
 
-    parallel_calls: int = setting(
-        8, "Calls at once", "Model calls that run side by side.", group="limits", step=1, ge=1, le=64
-    )
-    run_calls: int = setting(
-        150, "Calls in a run", "Outside calls that one question may cost.", group="limits", step=10, ge=1, le=5000
-    )
+    parallel_calls: int = setting(8, "Calls at once", "Model calls that run side by side.", step=1, ge=1, le=64)
+    run_calls: int = setting(150, "Calls in a run", "Outside calls that one question may cost.", step=10, ge=1, le=5000)
     run_tokens: int = setting(
         200_000,
         "Tokens in a run",
         "Tokens, in and out, that one question may cost.",
-        group="limits",
         unit="tokens",
         step=10_000,
         ge=1000,
@@ -33,7 +27,6 @@ class LimitSettings(BaseModel):
         "Seconds in a run",
         "How long one question may wait for outside services in all. Each step before the answer takes at most half of "
         "what is left.",
-        group="limits",
         unit="seconds",
         step=10,
         ge=5,
@@ -44,7 +37,6 @@ class LimitSettings(BaseModel):
         "Runs at once",
         "Questions that are answered side by side, of all visitors together. The others wait in a queue and see their "
         "place in it.",
-        group="limits",
         step=1,
         ge=1,
         le=64,
@@ -54,7 +46,6 @@ class LimitSettings(BaseModel):
         "Files read at once",
         "Files that are read side by side, of all visitors together, each in a process of its own with the memory and "
         "time below.",
-        group="limits",
         step=1,
         ge=1,
         le=32,
@@ -63,7 +54,6 @@ class LimitSettings(BaseModel):
         5_000,
         "Largest library",
         "A library that takes as much of the disk takes no more. 0: no limit.",
-        group="limits",
         unit="MB",
         step=500,
         ge=0,
@@ -73,7 +63,6 @@ class LimitSettings(BaseModel):
         50_000,
         "All libraries",
         "What all libraries of the data folder together may take of the disk. 0: no limit.",
-        group="limits",
         unit="MB",
         step=5_000,
         ge=0,
@@ -83,7 +72,6 @@ class LimitSettings(BaseModel):
         1_000,
         "Most libraries",
         "How many libraries there may be, where each browser has its own. An empty one takes no place. 0: no limit.",
-        group="limits",
         step=100,
         ge=0,
         le=1_000_000,
@@ -93,20 +81,16 @@ class LimitSettings(BaseModel):
         "Memory of a tab",
         "What one browser tab may hold in the program's memory: files on their way that nobody has read yet, which are "
         "refused beyond it, and what it looked at last, of which the oldest is dropped. 0: no limit.",
-        group="limits",
         unit="MB",
         step=50,
         ge=0,
         le=100_000,
     )
-    max_file_mb: int = setting(
-        100, "Largest file", "Larger files are refused.", group="limits", unit="MB", step=10, ge=1, le=1000
-    )
+    max_file_mb: int = setting(100, "Largest file", "Larger files are refused.", unit="MB", step=10, ge=1, le=1000)
     max_pages: int = setting(
         2000,
         "Most pages",
         "Documents with more pages are refused.",
-        group="limits",
         unit="pages",
         step=100,
         ge=1,
@@ -116,7 +100,6 @@ class LimitSettings(BaseModel):
         1024,
         "Reader memory",
         "Memory the reader of a file may take.",
-        group="limits",
         unit="MB",
         step=128,
         ge=256,
@@ -126,7 +109,6 @@ class LimitSettings(BaseModel):
         20,
         "Reader time",
         "Processor seconds the reader of a file may take, plus a tenth of a second a page.",
-        group="limits",
         unit="seconds",
         step=5,
         ge=2,
@@ -136,7 +118,6 @@ class LimitSettings(BaseModel):
         500,
         "Most scanned pages",
         "Pages of a document without text that are read by text recognition, where it is installed. 0: none.",
-        group="limits",
         unit="pages",
         step=50,
         ge=0,
@@ -146,20 +127,23 @@ class LimitSettings(BaseModel):
         2048,
         "Recognition memory",
         "Memory for text recognition.",
-        group="limits",
         unit="MB",
         step=128,
         ge=1024,
         le=8192,
     )
     recognise_seconds: int = setting(
-        60, "Recognition time", "Processor seconds for a page.", group="limits", unit="seconds", step=10, ge=5, le=600
+        60, "Recognition time", "Processor seconds for a page.", unit="seconds", step=10, ge=5, le=600
     )
+
+
+class QuotaSettings(SettingsGroup, title="quotas"):
+    """What one workspace and all of them together may take, and how long an unused one stays."""
+
     library_documents: int = setting(
         50_000,
         "Documents in a workspace",
         "A workspace that holds as many takes no more.",
-        group="quotas",
         unit="documents",
         step=1_000,
         ge=0,
@@ -169,7 +153,6 @@ class LimitSettings(BaseModel):
         0,
         "Documents in all",
         "How many documents all workspaces together may hold.",
-        group="quotas",
         unit="documents",
         step=10_000,
         ge=0,
@@ -179,7 +162,6 @@ class LimitSettings(BaseModel):
         2_000_000,
         "Chunks in a workspace",
         "A workspace whose documents come to as many chunks takes no more.",
-        group="quotas",
         unit="chunks",
         step=100_000,
         ge=0,
@@ -189,7 +171,6 @@ class LimitSettings(BaseModel):
         0,
         "Chunks in all",
         "How many chunks all workspaces together may hold.",
-        group="quotas",
         unit="chunks",
         step=100_000,
         ge=0,
@@ -199,7 +180,6 @@ class LimitSettings(BaseModel):
         5_000,
         "Files an hour in a workspace",
         "Files and web pages that may be added to one workspace within an hour.",
-        group="quotas",
         unit="files",
         step=100,
         ge=0,
@@ -209,7 +189,6 @@ class LimitSettings(BaseModel):
         0,
         "Files an hour in all",
         "Files and web pages that may be added within an hour, to all workspaces together.",
-        group="quotas",
         unit="files",
         step=100,
         ge=0,
@@ -219,7 +198,6 @@ class LimitSettings(BaseModel):
         5_000,
         "Upload an hour in a workspace",
         "How much may be added to one workspace within an hour.",
-        group="quotas",
         unit="MB",
         step=100,
         ge=0,
@@ -229,7 +207,6 @@ class LimitSettings(BaseModel):
         0,
         "Upload an hour in all",
         "How much may be added within an hour, to all workspaces together.",
-        group="quotas",
         unit="MB",
         step=100,
         ge=0,
@@ -239,7 +216,6 @@ class LimitSettings(BaseModel):
         6,
         "Runs at once in a workspace",
         "Questions of one workspace that are answered side by side. More of them wait, and others are let by.",
-        group="quotas",
         unit="runs",
         step=1,
         ge=0,
@@ -249,7 +225,6 @@ class LimitSettings(BaseModel):
         600,
         "Questions a minute in a workspace",
         "Questions that one workspace may be asked within a minute.",
-        group="quotas",
         unit="questions",
         step=10,
         ge=0,
@@ -259,7 +234,6 @@ class LimitSettings(BaseModel):
         0,
         "Questions a minute in all",
         "Questions that may be asked within a minute, of all workspaces together.",
-        group="quotas",
         unit="questions",
         step=10,
         ge=0,
@@ -270,7 +244,6 @@ class LimitSettings(BaseModel):
         "Tabs open in a workspace",
         "Browser tabs that may be open on one workspace at once, and from one browser. A tab too many says so, and "
         "opens as soon as another is closed.",
-        group="quotas",
         unit="tabs",
         step=10,
         ge=0,
@@ -281,7 +254,6 @@ class LimitSettings(BaseModel):
         "Tabs open in all",
         "Browser tabs that one process of the app serves at once. A tab too many says so, and opens as "
         "soon as another is closed. A tab that lost its connection always comes back.",
-        group="quotas",
         unit="tabs",
         step=50,
         ge=0,
@@ -292,7 +264,6 @@ class LimitSettings(BaseModel):
         "Outside calls a day in a workspace",
         "Calls to outside services that the questions of one workspace may make within a day (UTC). Beyond them the "
         "parts of this machine answer.",
-        group="quotas",
         unit="calls",
         step=1_000,
         ge=0,
@@ -302,7 +273,6 @@ class LimitSettings(BaseModel):
         0,
         "Outside calls a day in all",
         "Calls to outside services within a day (UTC), of all workspaces together.",
-        group="quotas",
         unit="calls",
         step=1_000,
         ge=0,
@@ -312,7 +282,6 @@ class LimitSettings(BaseModel):
         50.0,
         "Dollars a day in a workspace",
         "What the outside calls of one workspace may cost within a day (UTC), as far as their prices are known.",
-        group="quotas",
         unit="$",
         step=1.0,
         ge=0,
@@ -323,7 +292,6 @@ class LimitSettings(BaseModel):
         0.0,
         "Dollars a day in all",
         "What outside calls may cost within a day (UTC), of all workspaces together, as far as their prices are known.",
-        group="quotas",
         unit="$",
         step=1.0,
         ge=0,
@@ -334,7 +302,6 @@ class LimitSettings(BaseModel):
         1,
         "Empty workspaces stay",
         "How long a private workspace that holds nothing is left before it is removed.",
-        group="quotas",
         unit="days",
         step=1,
         ge=1,
@@ -345,7 +312,6 @@ class LimitSettings(BaseModel):
         "Idle workspaces stay",
         "A private workspace that nobody has used for so long is given an end date, which each of its pages shows; "
         "using it takes the date away. 0: it stays.",
-        group="quotas",
         unit="days",
         step=30,
         ge=0,
@@ -355,7 +321,6 @@ class LimitSettings(BaseModel):
         14,
         "Warning before the end",
         "How far off that end date is at least.",
-        group="quotas",
         unit="days",
         step=1,
         ge=2,

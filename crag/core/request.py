@@ -24,8 +24,8 @@ class RunRequest:
     - `strategy` names the published settings of the run; `settings` replace them.
     - `workspace` is a name, or the folder of a library.
     - `config` and `keys` choose other providers than the engine's own.
-    - `allowed` approves a query before it leaves for the web, where `config.ask_before_web` is set. Without it, no
-      query leaves.
+    - `allowed` approves a query before it leaves for the web, where `config.providers.ask_before_web` is set. Without
+      it, no query leaves.
     - `cancel` stops the run when it is set.
     - `run_id` names the stored run and replaces an earlier one of that id. The default is a new, unguessable id.
     - `history` holds the exchanges before the question, oldest first. A question that needs them is rewritten to stand

@@ -313,9 +313,9 @@ class _Turn:
 
 def opened(config: AppConfig, keys: Keys, folder: Path, contents: Contents) -> ChunkIndex:
     """The index of a library, whose own folder is given. Raises SettingsError and IndexUnavailableError."""
-    if config.index == "milvus":
+    if config.storage.index == "milvus":
         from crag.index.milvus import MilvusIndex  # only who has a server needs its client
 
         token = keys.get("milvus")
-        return MilvusIndex(config.milvus_uri, contents, token=token.get_secret_value() if token else "")
+        return MilvusIndex(config.storage.milvus_uri, contents, token=token.get_secret_value() if token else "")
     return EmbeddedIndex(folder / "index", contents)

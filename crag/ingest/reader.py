@@ -58,8 +58,10 @@ def detect_media(data: bytes, name: str, config: AppConfig, declared: Media | No
     """
     if not data:
         raise EmptyError(f"{name} is empty.", "Export or download the document again and add that file.")
-    if len(data) > config.max_file_mb * 1024 * 1024:
-        raise LimitError(f"{name} is {len(data) / 1024 / 1024:.0f} MB large; at most {config.max_file_mb} MB are read.")
+    if len(data) > config.limits.max_file_mb * 1024 * 1024:
+        raise LimitError(
+            f"{name} is {len(data) / 1024 / 1024:.0f} MB large; at most {config.limits.max_file_mb} MB are read."
+        )
     media = declared or media_of(data, name)
     if declared is None and old_office(data):
         if "EncryptedPackage".encode("utf-16-le") in data:

@@ -42,15 +42,15 @@ class Limits:
 
 def reading(config: AppConfig) -> Limits:
     """What reading a file and drawing a page may take; of the processor, a tenth of a second more for each page."""
-    return Limits(what="the reader's", memory_mb=config.read_memory_mb, seconds=config.read_seconds)
+    return Limits(what="the reader's", memory_mb=config.limits.read_memory_mb, seconds=config.limits.read_seconds)
 
 
 def recognising(config: AppConfig) -> Limits:
     """What text recognition may take."""
     return Limits(
         what="text recognition's",
-        memory_mb=config.recognise_memory_mb,
-        seconds=config.recognise_seconds,
+        memory_mb=config.limits.recognise_memory_mb,
+        seconds=config.limits.recognise_seconds,
         each=True,
     )
 
@@ -72,7 +72,7 @@ def run_child(
     Raises a DocumentError subclass that says why there are no more frames, or CancelledError.
     """
     limits = limits or reading(config)
-    full = {**job, "memory_mb": limits.memory_mb, "seconds": limits.seconds, "max_pages": config.max_pages}
+    full = {**job, "memory_mb": limits.memory_mb, "seconds": limits.seconds, "max_pages": config.limits.max_pages}
     process = subprocess.Popen(
         list(command),
         stdin=subprocess.PIPE,
@@ -235,7 +235,7 @@ def _error_from(message: Mapping[str, Any], name: str, config: AppConfig, limits
                 "Try another copy; split the document, or raise the reader's memory in Settings.",
             )
         case "pages":
-            return LimitError(f"{name} has {detail} pages; at most {config.max_pages} are read.")
+            return LimitError(f"{name} has {detail} pages; at most {config.limits.max_pages} are read.")
         case "memory":
             return _too_large(name, limits)
         case "pixels":

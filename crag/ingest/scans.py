@@ -194,9 +194,9 @@ def recognise(
     seen = numbers if _textless(pages) else tuple(page.number for page in pages if page.scanned)
     if not numbers or file.media not in ("pdf", "image"):
         return None
-    if not installed() or not config.recognise_pages:
+    if not installed() or not config.limits.recognise_pages:
         return Unrecognised(numbers=seen, why="off" if installed() else "missing") if seen else None
-    wanted = numbers[: config.recognise_pages]
+    wanted = numbers[: config.limits.recognise_pages]
     done: set[int] = set()
     try:
         for raw in _recognised(file, config, wanted, on_page, cancel):

@@ -16,4 +16,4 @@ EMBEDDERS: Mapping[str, Callable[..., Embedder]] = {"multilingual": E5, "small":
 
 def embedder_of(config: AppConfig) -> Embedder:
     """The model that a configuration names, not yet loaded."""
-    return EMBEDDERS[config.embedding](threads=config.threads)
+    return EMBEDDERS[config.models.embedding](threads=config.models.threads)

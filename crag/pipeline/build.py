@@ -124,8 +124,8 @@ def build_pipeline(
     rewriter = local.rewriter if isinstance(local.rewriter, KeywordRewriter) else GuardedRewriter(local.rewriter)
     rewriters = [LlmRewriter(chat), rewriter] if chat else [rewriter]
     webs = _webs(wiring, config, meter, local.folder, problems)
-    allowed = (request.allowed or _refused) if config.ask_before_web else None
-    hours = float(config.web_cache_hours)
+    allowed = (request.allowed or _refused) if config.providers.ask_before_web else None
+    hours = float(config.providers.web_cache_hours)
     retriever: Retriever = LibraryRetriever(library, settings, outlet)
     if request.retriever is not None:
         retriever = _Given(GuardedRetriever(request.retriever), library.documents)
@@ -165,7 +165,7 @@ def grader(
     wiring = resolve_providers(config, keys)
     meter = UsageTracker(budget_of(config), step="evaluate", clock=clock, allowance=allowance)
     missing_for = wiring.missing_for("evaluate") or (
-        wiring.missing_for("answer") if config.evaluator == LLM.name else None
+        wiring.missing_for("answer") if config.providers.evaluator == LLM.name else None
     )
     if missing_for is not None:
         raise problem(missing_for)
@@ -183,11 +183,13 @@ def _refused(query: str) -> bool:
 
 def budget_of(config: AppConfig) -> Budget:
     """What one run may spend on outside calls."""
-    return Budget(calls=config.run_calls, tokens=config.run_tokens, seconds=float(config.run_seconds))
+    return Budget(
+        calls=config.limits.run_calls, tokens=config.limits.run_tokens, seconds=float(config.limits.run_seconds)
+    )
 
 
 def _chat(wiring: ProviderPlan, config: AppConfig, meter: UsageTracker) -> Chat | None:
-    return _model(wiring.model.endpoint, config.parallel_calls).metered(meter) if wiring.model else None
+    return _model(wiring.model.endpoint, config.limits.parallel_calls).metered(meter) if wiring.model else None
 
 
 def _evaluators(
@@ -217,7 +219,11 @@ def _webs(
     wiring: ProviderPlan, config: AppConfig, meter: UsageTracker, folder: WebSearch | None, problems: Problems
 ) -> list[WebSearch]:
     """The web providers in the order they are asked."""
-    fetcher = PageFetcher(allow_private=config.private_addresses, clock=meter.clock) if config.fetch_pages else None
+    fetcher = (
+        PageFetcher(allow_private=config.providers.private_addresses, clock=meter.clock)
+        if config.providers.fetch_pages
+        else None
+    )
     found: list[WebSearch] = []
     for each in wiring.webs:
         endpoint = each.endpoint

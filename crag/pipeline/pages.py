@@ -158,7 +158,7 @@ class Pages:
 
     def _downloads(self) -> Downloads:
         config = self._config()
-        return Downloads(max_mb=config.max_file_mb, allow_private=config.private_addresses)
+        return Downloads(max_mb=config.limits.max_file_mb, allow_private=config.providers.private_addresses)
 
 
 def _from_addresses(library: Library, ids: Sequence[str] | None = None) -> list[Document]:

@@ -130,12 +130,20 @@ def resolve_providers(
     """What `config` and `keys` come to; with `settings`, for a run under these: one that searches no web has none."""
     chosen = _Chosen(config, keys)
     model = None
-    if config.llm != "none":
-        own = config.llm == GGUF.name
-        model = chosen.file() if own else chosen.service("answer", config.llm, registry.models(), config.llm_model)
+    if config.providers.llm != "none":
+        own = config.providers.llm == GGUF.name
+        model = (
+            chosen.file()
+            if own
+            else chosen.service("answer", config.providers.llm, registry.models(), config.providers.llm_model)
+        )
     grader = chosen.grader(model)
     searches = settings is None or bool(settings.web_on)
-    names = dict.fromkeys((config.web, config.web_fallback)) if config.web != "off" and searches else {}
+    names = (
+        dict.fromkeys((config.providers.web, config.providers.web_fallback))
+        if config.providers.web != "off" and searches
+        else {}
+    )
     webs = [_local(FOLDER)] if given_web and searches and FOLDER.name not in names else []
     for name in names:
         if name not in ("off", "none"):
@@ -144,12 +152,12 @@ def resolve_providers(
     return ProviderPlan(
         model=model,
         grader=grader or _local(LOCAL),
-        writer=model if config.writer != "extractive" else None,
+        writer=model if config.providers.writer != "extractive" else None,
         webs=tuple(webs),
         missing=tuple(chosen.missing),
-        folder=config.web_folder,
+        folder=config.providers.web_folder,
         given_web=given_web,
-        asks=config.ask_before_web and any(each.provider.leaves for each in webs),
+        asks=config.providers.ask_before_web and any(each.provider.leaves for each in webs),
     )
 
 
@@ -164,25 +172,27 @@ class _Chosen:
     def __init__(self, config: AppConfig, keys: Keys) -> None:
         self._config, self._keys = config, keys
         self.missing: list[Missing] = []
-        self._prices = usable(config.prices)
+        self._prices = usable(config.providers.prices)
 
     def grader(self, model: Service[Provider] | None) -> Service[EvaluatorProvider] | None:
-        name, known = self._config.evaluator, registry.evaluators()
+        name, known = self._config.providers.evaluator, registry.evaluators()
         needs = known[name].needs if name in known else "nothing"
         if name == LOCAL.name:
             return None
         if needs != "model":
-            return self.service("evaluate", name, known, self._config.rerank_model if needs == "reranker" else None)
+            return self.service(
+                "evaluate", name, known, self._config.providers.rerank_model if needs == "reranker" else None
+            )
         if model is not None:
             return Service(provider=known[name], endpoint=model.endpoint, price=model.price)
-        if self._config.llm == "none":  # else it is said of the model why there is none
+        if self._config.providers.llm == "none":  # else it is said of the model why there is none
             self._add_missing("evaluate", name, "no-language-model", known[name])
         return None
 
     def web(self, name: str, given_web: str) -> Service[WebProvider] | None:
         if name != FOLDER.name:
             return self.service("search", name, registry.webs())
-        if self._config.web_folder is not None or given_web:
+        if self._config.providers.web_folder is not None or given_web:
             return _local(FOLDER)
         self._add_missing("search", name, "no-folder", FOLDER)
         return None
@@ -191,7 +201,7 @@ class _Chosen:
         self, step: Step, name: str, known: Mapping[str, Kind], model: str | None = None
     ) -> Service[Kind] | None:
         """The provider of that name with its model, key and address, if it can be used."""
-        provider, servers = known.get(name), {bare(each) for each in self._config.servers}
+        provider, servers = known.get(name), {bare(each) for each in self._config.providers.servers}
         if provider is None:
             self._add_missing(step, name, "unknown")
             return None
@@ -231,10 +241,10 @@ class _Chosen:
             missing_for(found.reason, found.held, found.whole)
         elif not installed():
             missing_for("no-extra")
-        elif free is not None and found.memory > free and not server_of(found, config.threads).loaded:
+        elif free is not None and found.memory > free and not server_of(found, config.models.threads).loaded:
             missing_for("no-memory", free, found.memory)
         else:
-            endpoint = Endpoint(provider=GGUF.name, model=found.name, file=found, threads=config.threads)
+            endpoint = Endpoint(provider=GGUF.name, model=found.name, file=found, threads=config.models.threads)
             return Service(provider=GGUF, endpoint=endpoint, price=GGUF.price)
         return None
 
@@ -246,7 +256,7 @@ class _Chosen:
 
 def model_place(config: AppConfig) -> Path | None:
     """Where the model file lies that is named: at that path, or among those of the data folder. None: none is named."""
-    said = config.llm_model.strip().strip("'\"")
+    said = config.providers.llm_model.strip().strip("'\"")
     if not said:
         return None
     # As a file comes that is dragged from a file manager.
@@ -257,7 +267,7 @@ def model_place(config: AppConfig) -> Path | None:
 
 def model_folder(config: AppConfig) -> Path:
     """Where model files are looked for, beside the libraries."""
-    return config.data / "models"
+    return config.storage.data / "models"
 
 
 def _local(provider: Kind) -> Service[Kind]:

@@ -94,9 +94,11 @@ def model_status(name: str, load: Callable[[], str]) -> ProviderStatus:
 
 def storage_statuses(config: AppConfig) -> list[ProviderStatus]:
     """Where documents are kept and what finds their chunks: host names at most, of an address that holds a password."""
-    database = urlsplit(config.database_url).hostname or "another machine" if config.database_url else ""
-    milvus = urlsplit(config.milvus_uri).hostname
-    if config.index != "milvus":
+    database = (
+        urlsplit(config.storage.database_url).hostname or "another machine" if config.storage.database_url else ""
+    )
+    milvus = urlsplit(config.storage.milvus_uri).hostname
+    if config.storage.index != "milvus":
         index = "FAISS and tantivy, on this machine"
     else:
         index = f"Milvus, at {milvus}" if milvus else "Milvus Lite, on this machine"

@@ -15,7 +15,7 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, cast, get_args
 
-from crag.core.config import AppConfig, Keys
+from crag.core.config import SETTINGS, Keys
 from crag.core.fields import meta
 from crag.evaluation.llm import LLM
 from crag.evaluation.reranker import RERANKER
@@ -130,7 +130,7 @@ def choices(setting: str) -> tuple[str, ...]:
     """What a setting may be, where that is one of a few; else nothing."""
     found = providers(setting)
     if not found:
-        kind = AppConfig.model_fields[setting].annotation if setting in AppConfig.model_fields else None
+        kind = SETTINGS[setting].model_fields[setting].annotation if setting in SETTINGS else None
         return get_args(kind) if getattr(kind, "__origin__", None) is Literal else ()
     return (*([_NONE[setting]] if setting in _NONE else []), *found)
 
@@ -149,13 +149,13 @@ def unusable() -> tuple[Unusable, ...]:
 
 def address_settings() -> dict[str, Provider]:
     """The settings that hold a provider's address and are not declared: each comes with its provider."""
-    return {each.address: each for each in _all() if each.address and each.address not in AppConfig.model_fields}
+    return {each.address: each for each in _all() if each.address and each.address not in SETTINGS}
 
 
 def about(setting: str) -> dict[str, Any]:
     """What a form needs of a setting, declared or a provider's address; see `crag.core.fields.meta`."""
-    if setting in AppConfig.model_fields:
-        return meta(AppConfig, setting)
+    if setting in SETTINGS:
+        return meta(SETTINGS[setting], setting)
     owner = address_settings()[setting]
     help = (
         f"Where your {owner.server} server is, such as {owner.example}."

@@ -129,7 +129,7 @@ def test_the_user_s_prices_are_shown_used_and_can_be_given_up(tab, data):
     prices = prices_of(tab)
     assert prices["gpt-4o-mini"] == Price(1, 2) and prices["home"] == Price() and "tavily" not in prices
     tab.button(key="prices-back").click().run()
-    assert "Saved" in said(tab) and prices_of(tab) == PRICES and program().config.prices == ()
+    assert "Saved" in said(tab) and prices_of(tab) == PRICES and program().config.providers.prices == ()
     assert json.loads((data / "settings.json").read_text())["prices"] == []
 
 
@@ -137,7 +137,7 @@ def test_saving_what_was_not_changed_changes_nothing(tab):
     program().configure(prices=("gpt-4o-mini=1/2",))
     shown(tab)
     tab.button(key="prices-save").click().run()
-    assert "Saved" in said(tab) and program().config.prices == ("gpt-4o-mini=1/2",)
+    assert "Saved" in said(tab) and program().config.providers.prices == ("gpt-4o-mini=1/2",)
 
 
 def test_prices_are_given_up_while_a_question_is_under_way_too(tab):
@@ -146,7 +146,7 @@ def test_prices_are_given_up_while_a_question_is_under_way_too(tab):
     release = threading.Event()
     job = program().jobs.start("run", "a question", lambda cancel, emit: release.wait(60), workspace="default")
     tab.button(key="prices-back").click().run()
-    assert not tab.error and program().config.prices == () and job.running
+    assert not tab.error and program().config.providers.prices == () and job.running
     release.set()
     for _ in job.follow():
         pass
@@ -157,7 +157,7 @@ def test_stored_prices_that_cannot_be_read_are_told_and_replaced(tab, data):
     words = shown(tab).replace("\\", "")
     assert "'gpt-4o=oops' can't be read" in words and prices_of(tab) == PRICES
     tab.button(key="prices-save").click().run()
-    assert not tab.error and program().config.prices == ()
+    assert not tab.error and program().config.providers.prices == ()
 
 
 def test_who_shares_the_program_sees_prices_and_why_they_are_fixed(shared, tab):
@@ -187,7 +187,7 @@ def test_a_name_like_a_formula_is_shown_inert_and_kept_as_it_is(tab):
     assert "'@cf/meta" in prices_of(tab) and "@cf/meta" not in prices_of(tab)
     assert tab.dataframe[0].value["Model"].tolist() == ["'=1+1"]
     tab.button(key="prices-save").click().run()
-    assert not tab.error and program().config.prices == ("@cf/meta=1/2",)
+    assert not tab.error and program().config.providers.prices == ("@cf/meta=1/2",)
     assert costs.edited([row("'@x", 1), row("@y", 1)]) == {"@x": Price(1), "@y": Price(1)}
 
 

@@ -24,7 +24,7 @@ NAMES = [f"{word} {number:02}" for number in range(4) for word in ("Harbour repo
 @pytest.fixture
 def ids(data, make):
     """A library of a dozen documents, some with fields; their ids in the order of NAMES."""
-    engine = make(AppConfig(data=data))
+    engine = make(AppConfig.of(data=data))
     stored = engine.library().documents
     made = []
     for place, name in enumerate(NAMES):

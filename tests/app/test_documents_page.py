@@ -94,7 +94,7 @@ def test_vectors_of_another_model_are_told_and_made_anew(data, app):
         def embed(self, texts):
             return np.tile(np.eye(1, 384, dtype=np.float32), (len(texts), 1))
 
-    engine = Engine(AppConfig(data=data), embedder=Other())
+    engine = Engine(AppConfig.of(data=data), embedder=Other())
     list(engine.add("old.pdf", small_pdf(TEXT)))
     engine.close()
     app.run()

@@ -294,7 +294,7 @@ def test_another_browser_finds_the_run_and_can_stop_it(held, page, app):
 
 def test_what_was_begun_with_other_parts_is_not_mixed_with_these(with_sample, page):
     id = evaluations.add_set(library(), read_set("two.jsonl", TWO))
-    without = program().config.model_copy(update={"web": "off"})
+    without = program().config.changed(web="off")
     begun = evaluations.evaluate(program().engine, id, RunRequest("", "balanced", config=without))
     next(begun)
     next(begun)

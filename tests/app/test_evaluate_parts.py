@@ -31,7 +31,7 @@ KEYS = Keys(llm=SecretStr("k"), tavily=SecretStr("k"))
 
 
 def wiring(**values) -> ProviderPlan:
-    return resolve_providers(AppConfig.from_environment({}, **values), KEYS)
+    return resolve_providers(AppConfig.of(**values), KEYS)
 
 
 def row(number: int, **values) -> ResultRow:

@@ -10,7 +10,7 @@ from threading import Thread
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag.core.config import AppConfig
+from crag.core.config import SETTINGS
 from crag.core.trace import Trace
 from crag.providers import registry
 from crag.providers.discovery import LOCAL_SERVERS
@@ -338,9 +338,9 @@ def test_a_folder_of_pages_is_used_by_this_session_alone_until_it_is_kept(models
     assert "Name the folder" in said(models)
     choose(models, web_folder=str(pages))
     assert "folder: " in said(models) and not models.error
-    assert program().config.web == "off" and widget(opened(app), "web").value == "off"
+    assert program().config.providers.web == "off" and widget(opened(app), "web").value == "off"
     press(models, "keep")
-    assert "Kept" in said(models) and program().config.web_folder == pages
+    assert "Kept" in said(models) and program().config.providers.web_folder == pages
     assert json.loads((data / "settings.json").read_text())["web_folder"] == str(pages)
     assert widget(opened(app), "web_folder").value == str(pages)
 
@@ -350,7 +350,7 @@ def test_a_folder_that_does_not_serve_is_told_and_not_kept(models, folder, data)
     choose(models, web="folder", web_folder=folder)
     assert models.error and widget(models, "web_folder").value == folder, "what was typed is kept to be corrected"
     press(models, "keep")
-    assert program().config.web == "off" and not (data / "settings.json").exists()
+    assert program().config.providers.web == "off" and not (data / "settings.json").exists()
 
 
 @pytest.mark.slow
@@ -384,7 +384,7 @@ def test_a_choice_that_is_no_longer_there_is_told_and_can_be_changed(app, data):
     (data / "settings.json").write_text(json.dumps({"web": "gone", "evaluator": "went", "run_calls": 77}))
     models = opened(app)
     assert "no provider called 'gone'" in plain(models) and "no provider called 'went'" in plain(models)
-    assert program().config.run_calls == 77, "the other choices hold"
+    assert program().config.limits.run_calls == 77, "the other choices hold"
     choose(models, web="duckduckgo", evaluator="local")
     assert "no provider called" not in plain(models)
 
@@ -408,7 +408,7 @@ def test_every_choice_has_its_widget(models, model_server):
     }
     unused = {"searxng_base_url", "brave_base_url"}
     assert {forms.label_of(registry.about(name)) for name in permits.choices() if name not in unused} <= shown
-    assert forms.label(AppConfig, "servers") not in shown
+    assert forms.label(SETTINGS["servers"], "servers") not in shown
 
 
 # For next time
@@ -436,7 +436,7 @@ def test_keeping_a_choice_leaves_what_is_under_way_and_what_is_loaded_as_they_ar
     job = program().jobs.start("run", "a question", lambda cancel, emit: cancel.wait(60), workspace="default")
     try:
         press(models, "keep")
-        assert "Kept" in said(models) and program().config.llm == "openai-compatible" and job.running
+        assert "Kept" in said(models) and program().config.providers.llm == "openai-compatible" and job.running
         engine = program().engine
         after = (engine, engine.embedder, engine.evaluator, engine.library())
         assert [id(each) for each in after] == [id(each) for each in before]

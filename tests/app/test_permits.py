@@ -12,7 +12,7 @@ from ui.app.keys import usable
 
 HERE, THERE = "http://127.0.0.1:1/v1", "http://elsewhere.test/v1"
 OWNER = Keys(**{name: SecretStr(f"the owner's {name}") for name in ("llm", "openai", "rerank", "tavily")})
-OWN = AppConfig(llm="openai-compatible", llm_base_url=HERE, llm_model="m", rerank_base_url=HERE, web="tavily")
+OWN = AppConfig.of(llm="openai-compatible", llm_base_url=HERE, llm_model="m", rerank_base_url=HERE, web="tavily")
 
 
 def given(config: AppConfig, own: AppConfig = OWN, *, shared: bool = False) -> set[str]:
@@ -21,7 +21,7 @@ def given(config: AppConfig, own: AppConfig = OWN, *, shared: bool = False) -> s
 
 
 def changed(own: AppConfig = OWN, **values: object) -> AppConfig:
-    return own.model_copy(update=values)
+    return own.changed(**values)
 
 
 @pytest.mark.parametrize(
@@ -44,12 +44,12 @@ def test_the_owners_keys_go_to_the_owners_servers_only(choices, withheld):
 
 
 def test_strangers_are_not_served_with_keys_for_what_the_owner_did_not_turn_on():
-    own = AppConfig(llm="openai-compatible", llm_base_url=HERE)
+    own = AppConfig.of(llm="openai-compatible", llm_base_url=HERE)
     theirs = changed(own, llm="openai", web="tavily")
     assert given(theirs, own) >= {"openai", "tavily"}, "the owner alone may well"
     assert not given(theirs, own, shared=True) & {"llm", "openai", "tavily"}
     assert given(changed(OWN), OWN, shared=True) >= {"llm", "tavily"}
-    assert "openai" in given(AppConfig(llm="openai"), AppConfig(llm="openai"), shared=True)
+    assert "openai" in given(AppConfig.of(llm="openai"), AppConfig.of(llm="openai"), shared=True)
 
 
 def test_the_owner_alone_may_choose_anything_but_servers():
@@ -58,7 +58,7 @@ def test_the_owner_alone_may_choose_anything_but_servers():
         **{"servers": (THERE,), "data": Path("/elsewhere"), "run_calls": 5000},
     }
     found = permits.permitted(AppConfig(), choices, shared=False)
-    assert found == AppConfig(
+    assert found == AppConfig.of(
         llm="openai-compatible", llm_base_url=THERE, web_folder=Path("pages"), private_addresses=True
     )
 
@@ -75,8 +75,8 @@ def test_strangers_may_name_no_server_where_none_is_allowed():
     assert permits.offered("llm", own, shared=True) == ["none", "openai"] and permits.addresses(own, shared=True) == ()
     asked = {"llm": "openai-compatible", "llm_base_url": HERE, "rerank_base_url": HERE, "evaluator": "reranker"}
     found = permits.permitted(own, asked, shared=True)
-    assert (found.llm, found.llm_base_url, found.rerank_base_url) == ("none", "", "")
-    assert permits.permitted(own, {"llm": "openai", "llm_model": "gpt"}, shared=True).llm == "openai"
+    assert (found.providers.llm, found.providers.llm_base_url, found.providers.rerank_base_url) == ("none", "", "")
+    assert permits.permitted(own, {"llm": "openai", "llm_model": "gpt"}, shared=True).providers.llm == "openai"
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -84,20 +84,22 @@ def test_where_servers_are_allowed_only_those_and_the_owners_own_may_be_named(sh
     own = changed(servers=(THERE,))
     assert permits.addresses(own, shared=shared) == (THERE, HERE)
     for address in (THERE, f"{THERE}/", HERE):
-        assert permits.permitted(own, {"llm_base_url": address}, shared=shared).llm_base_url == address
+        assert permits.permitted(own, {"llm_base_url": address}, shared=shared).providers.llm_base_url == address
     for address in (f"{THERE}/../admin", "http://169.254.169.254/", "http://elsewhere.test:81/v1"):
-        assert permits.permitted(own, {"llm_base_url": address}, shared=shared).llm_base_url == HERE
-    assert permits.permitted(own, {}, shared=shared).servers == (THERE, HERE), "the engine refuses all others as well"
+        assert permits.permitted(own, {"llm_base_url": address}, shared=shared).providers.llm_base_url == HERE
+    assert permits.permitted(own, {}, shared=shared).providers.servers == (THERE, HERE), (
+        "the engine refuses all others as well"
+    )
 
 
 def test_what_the_environment_sets_is_not_for_a_session_to_change(monkeypatch):
     monkeypatch.setenv("CRAG_LLM", "none")
-    assert permits.permitted(AppConfig(), {"llm": "openai"}, shared=False).llm == "none"
+    assert permits.permitted(AppConfig(), {"llm": "openai"}, shared=False).providers.llm == "none"
     assert "CRAG_LLM;" in permits.why_fixed("llm") and not permits.why_fixed("web")
 
 
 def test_a_search_server_is_limited_as_model_servers_are():
-    own = AppConfig(servers=(THERE,), searxng_base_url=HERE)
+    own = AppConfig.of(servers=(THERE,), searxng_base_url=HERE)
     assert set(permits.addresses(own, shared=True)) == {THERE, HERE}
     chosen = permits.permitted(own, {"web": "searxng", "searxng_base_url": THERE}, shared=True)
     assert chosen.get("searxng_base_url") == THERE
@@ -111,16 +113,16 @@ def test_a_search_server_is_limited_as_model_servers_are():
 
 def test_a_key_of_brave_s_goes_as_tavily_s_does():
     keys = Keys(brave=SecretStr("b"))
-    own = AppConfig(web="tavily")
+    own = AppConfig.of(web="tavily")
     assert usable(keys, own, own, shared=False).get("brave") and not usable(keys, own, own, shared=True).get("brave")
-    away = AppConfig(web="brave", brave_base_url=THERE)
-    assert not usable(keys, AppConfig(web="brave"), away, shared=False).get("brave")
+    away = AppConfig.of(web="brave", brave_base_url=THERE)
+    assert not usable(keys, AppConfig.of(web="brave"), away, shared=False).get("brave")
 
 
 @pytest.mark.parametrize("address", ["http://[::1", "http://host:port/v1", "http://host:99999/v1"])
 def test_what_cannot_be_read_as_an_address_is_none_not_the_owners(address):
     assert not permits.readable(address) and permits.readable(HERE)
-    assert permits.permitted(OWN, {"llm_base_url": address}, shared=False).llm_base_url == ""
+    assert permits.permitted(OWN, {"llm_base_url": address}, shared=False).providers.llm_base_url == ""
 
 
 def test_a_value_that_is_none_is_refused():
@@ -130,10 +132,10 @@ def test_a_value_that_is_none_is_refused():
 
 def test_where_others_can_reach_the_app_a_model_file_is_the_owners_to_choose():
     file, other = "/models/own.gguf", "/etc/other.gguf"
-    own = AppConfig(llm="gguf", llm_model=file)
-    assert permits.permitted(own, {"llm_model": other}, shared=True).llm_model == file
-    assert permits.permitted(own, {"llm_model": other}, shared=False).llm_model == other
-    assert permits.permitted(OWN, {"llm": "gguf", "llm_model": other}, shared=True).llm == OWN.llm
+    own = AppConfig.of(llm="gguf", llm_model=file)
+    assert permits.permitted(own, {"llm_model": other}, shared=True).providers.llm_model == file
+    assert permits.permitted(own, {"llm_model": other}, shared=False).providers.llm_model == other
+    assert permits.permitted(OWN, {"llm": "gguf", "llm_model": other}, shared=True).providers.llm == OWN.providers.llm
     assert "gguf" not in permits.offered("llm", OWN, shared=True)
     assert "gguf" in permits.offered("llm", own, shared=True)
     assert "gguf" in permits.offered("llm", OWN, shared=False)

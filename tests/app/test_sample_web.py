@@ -62,7 +62,7 @@ def web_of(visitor: AppTest) -> object:
 def test_loading_the_sample_is_the_session_s_choice_and_changes_nothing_for_others(workspaces, app, data):
     first = loaded(visit(app))
     assert web_of(first) == load_sample().web
-    assert program().config.web == "off" and not (data / "settings.json").exists()
+    assert program().config.providers.web == "off" and not (data / "settings.json").exists()
     if workspaces == "private":
         assert web_of(visit(app)) is None
 
@@ -91,7 +91,7 @@ def test_who_turned_the_web_off_keeps_it_off(app):
     first.segmented_control(key="models-web").set_value("off").run()
     first.switch_page("pages/ask.py").run()
     first.run()
-    assert "web" not in first.session_state["choices"] and program().config.web == "off"
+    assert "web" not in first.session_state["choices"] and program().config.providers.web == "off"
 
 
 def test_the_sample_s_pages_are_not_taken_along_to_another_library(monkeypatch, app):
@@ -106,6 +106,6 @@ def test_the_sample_s_pages_are_not_taken_along_to_another_library(monkeypatch, 
 def test_no_other_folder_of_the_machine_can_be_chosen_where_others_visit(tmp_path):
     own = program().config
     chosen = {"web": "folder", "web_folder": tmp_path}
-    assert permits.permitted(own, chosen, shared=True).web_folder is None
+    assert permits.permitted(own, chosen, shared=True).providers.web_folder is None
     chosen["web_folder"] = load_sample().web
-    assert permits.permitted(own, chosen, shared=True).web_folder == load_sample().web
+    assert permits.permitted(own, chosen, shared=True).providers.web_folder == load_sample().web

@@ -5,7 +5,7 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag.core.config import AppConfig
+from crag.core.config import SETTINGS
 from crag.core.fields import meta
 from crag.core.sample import load_sample
 from crag.core.settings import Settings
@@ -31,15 +31,15 @@ def shown(app) -> dict[str, object]:
 def test_every_declared_setting_has_its_widget(settings):
     labels = shown(settings)
     declared = [(Settings, name) for name in Settings.model_fields]
-    declared += [(AppConfig, name) for name in AppConfig.model_fields if of_the_program(name)]
+    declared += [(kind, name) for name, kind in SETTINGS.items() if of_the_program(name)]
     for model, name in declared:
         assert forms.label(model, name) in labels, name
 
 
 def test_models_and_prices_are_not_on_the_program_tab(settings):
     keys = {element.key for element in shown(settings).values()}
-    assert {name for name in AppConfig.model_fields if f"program-{name}" in keys} == {
-        name for name in AppConfig.model_fields if of_the_program(name)
+    assert {name for name in SETTINGS if f"program-{name}" in keys} == {
+        name for name in SETTINGS if of_the_program(name)
     }
 
 
@@ -47,7 +47,7 @@ def of_the_program(name: str) -> bool:
     """Models, prices and limits have tabs of their own; the database's address, which holds a password, is nowhere;
     what is of people is there where they sign in.
     """
-    return meta(AppConfig, name)["group"] not in ("providers", "prices", "database", "people", "quotas")
+    return meta(SETTINGS[name], name)["group"] not in ("providers", "prices", "database", "people", "quotas")
 
 
 def test_ranges_and_steps_come_from_the_declaration(settings):
@@ -108,7 +108,7 @@ def save(app):
 def test_what_the_program_is_given_is_stored_and_in_use(settings, data):
     settings.slider(key="program-threads").set_value(3)
     save(settings)
-    assert program().config.threads == 3 and "in use. Threads: from the next start" in plain(settings)
+    assert program().config.models.threads == 3 and "in use. Threads: from the next start" in plain(settings)
     assert json.loads((data / "settings.json").read_text())["threads"] == 3
 
 
@@ -117,7 +117,7 @@ def test_pages_that_may_frame_the_app_are_typed_and_checked(settings, data):
     assert field.value == ""
     field.set_value("https://portal.example, http://10.0.0.7:8080")
     save(settings)
-    assert program().config.framed_by == ("https://portal.example", "http://10.0.0.7:8080")
+    assert program().config.serving.framed_by == ("https://portal.example", "http://10.0.0.7:8080")
     assert settings.text_input(key="program-framed_by").value == "https://portal.example, http://10.0.0.7:8080"
     settings.text_input(key="program-framed_by").set_value("https://portal.example/page; script-src *")
     save(settings)
@@ -136,7 +136,7 @@ def test_what_the_environment_sets_is_shown_and_locked(app, monkeypatch):
 
 
 def forms_typed(name: str) -> bool:
-    about = meta(AppConfig, name)
+    about = meta(SETTINGS[name], name)
     return (about["maximum"] - about["minimum"]) / about["step"] > 150
 
 

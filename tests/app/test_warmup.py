@@ -48,7 +48,7 @@ def test_the_first_engine_of_a_process_is_warmed_up_and_only_once():
 
 def test_a_failing_part_ends_the_warm_up_quietly(data, caplog):
     with caplog.at_level(logging.DEBUG, logger="ui.app.warmup"):
-        thread = warmup.begin(Engine(AppConfig(data=data), embedder=Watched(ModelError("The model is missing."))))
+        thread = warmup.begin(Engine(AppConfig.of(data=data), embedder=Watched(ModelError("The model is missing."))))
         thread.join(30)
     assert not thread.is_alive() and thread.daemon
     [record] = [record for record in caplog.records if record.name == "ui.app.warmup"]
@@ -62,7 +62,7 @@ import sys
 from crag.core.config import AppConfig
 from crag.engine import Engine
 from ui.app import warmup
-engine = Engine(AppConfig(data=sys.argv[1]))
+engine = Engine(AppConfig.of(data=sys.argv[1]))
 assert "langgraph" not in sys.modules and "onnxruntime" not in sys.modules
 warmup.begin(engine).join(60)
 assert "crag.pipeline.graph" in sys.modules and "langgraph" in sys.modules and "onnxruntime" in sys.modules
@@ -78,7 +78,7 @@ import sys
 from crag.core.config import AppConfig
 from crag.engine import Engine
 from ui.app import warmup
-warmup.begin(Engine(AppConfig(data=sys.argv[1])))
+warmup.begin(Engine(AppConfig.of(data=sys.argv[1])))
 """
     ran = subprocess.run([sys.executable, "-c", code, str(data)], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
@@ -87,7 +87,7 @@ warmup.begin(Engine(AppConfig(data=sys.argv[1])))
 @pytest.mark.slow
 def test_nothing_is_sent_before_anybody_asked(data, model_server):
     served = {"llm": "openai-compatible", "llm_base_url": model_server.address, "llm_model": "ok", "evaluator": "llm"}
-    engine = Engine(AppConfig(data=data, **served))
+    engine = Engine(AppConfig.of(data=data, **served))
     thread = warmup.begin(engine)
     thread.join(60)
     assert not thread.is_alive() and model_server.seen == []

@@ -81,7 +81,7 @@ def test_a_key_that_was_not_given_out_here_is_refused(private, app, forged):
     visitor = visit(app, "pages/documents.py", w=forged)
     assert re.fullmatch("[0-9a-f]{48}", key(visitor)) and key(visitor) not in forged
     assert "leads to no library here" in said(visitor)
-    assert not (program().config.data / "workspaces").exists()
+    assert not (program().config.storage.data / "workspaces").exists()
 
 
 def test_an_address_with_an_empty_key_is_given_one(private, app):
@@ -102,7 +102,7 @@ def test_looking_at_every_page_stores_nothing(private, app):
     for each in ("documents", "tune", "compare", "evaluate", "settings", "ask"):
         visitor.switch_page(f"pages/{each}.py").run()
         assert not visitor.exception
-    assert {each.name for each in program().config.data.iterdir()} == {"keys.secret", "in-use"}
+    assert {each.name for each in program().config.storage.data.iterdir()} == {"keys.secret", "in-use"}
 
 
 def test_who_was_sent_to_a_library_is_told_and_can_leave_it(private, app):
@@ -127,8 +127,10 @@ def test_a_key_is_in_no_folder_record_or_export(private, app, caplog):
     events = library.runs.events(run)
     exported = [events_to_jsonl(events), library.runs.trace(run).to_json(), page(library.runs.trace(run), events)]
     library.rest()
-    stored = [file.read_bytes().decode("latin-1") for file in program().config.data.rglob("*") if file.is_file()]
-    names = [str(file) for file in program().config.data.rglob("*")]
+    stored = [
+        file.read_bytes().decode("latin-1") for file in program().config.storage.data.rglob("*") if file.is_file()
+    ]
+    names = [str(file) for file in program().config.storage.data.rglob("*")]
     assert events[0].workspace == name_of(key(owner)) == library.folder.name
     for text in (*exported, *stored, *names, caplog.text):
         assert key(owner)[:16] not in text
@@ -137,7 +139,7 @@ def test_a_key_is_in_no_folder_record_or_export(private, app, caplog):
 def test_a_library_that_is_deleted_on_the_disk_is_noticed_and_begins_anew(app):
     visitor = visit(app, "pages/documents.py")
     drop(visitor)
-    shutil.rmtree(program().config.data / "workspaces" / "default")
+    shutil.rmtree(program().config.storage.data / "workspaces" / "default")
     visitor.run()
     assert "was deleted or replaced on the disk" in said(visitor) and not visitor.exception
     visitor.run()
@@ -212,10 +214,10 @@ def test_the_servers_address_decides_unless_it_is_chosen(address, own):
     streamlit_config.set_option("server.address", address)
     try:
         assert workspaces.private(AppConfig()) is own
-        assert workspaces.private(AppConfig(workspaces="private")) and not workspaces.private(
-            AppConfig(workspaces="one")
+        assert workspaces.private(AppConfig.of(workspaces="private")) and not workspaces.private(
+            AppConfig.of(workspaces="one")
         )
-        assert workspaces.shared(AppConfig()) is workspaces.shared(AppConfig(workspaces="one")) is own
-        assert workspaces.shared(AppConfig(workspaces="private"))
+        assert workspaces.shared(AppConfig()) is workspaces.shared(AppConfig.of(workspaces="one")) is own
+        assert workspaces.shared(AppConfig.of(workspaces="private"))
     finally:
         streamlit_config.set_option("server.address", before)

@@ -11,7 +11,16 @@ from pathlib import Path
 import pytest
 
 from benchmarks.headline import NO_RETRIEVAL, RAW, REFINED, Graders, made_of, run
-from benchmarks.headline_model import Endpoint, Said, ServedModel, ShortWriter, asked, digest, joined, model_of
+from benchmarks.headline_model import (
+    Endpoint,
+    Said,
+    ServedModel,
+    ShortWriter,
+    asked,
+    digest,
+    joined,
+    model_of_environment,
+)
 from benchmarks.headline_report import report, verdict
 from benchmarks.headline_rows import ARMS, Journal, Row, accepted_in, figures
 from benchmarks.overhead import HashEmbedder
@@ -210,14 +219,17 @@ def row_said(text: str) -> Said:
     return Said(text="said before", prompt=digest(text), seconds=2.0, anew=False)
 
 
-def test_the_environment_names_the_server() -> None:
+def test_the_environment_names_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert model_of_environment() is None
     given = {"CRAG_LLM": "openai-compatible", "CRAG_LLM_BASE_URL": "http://127.0.0.1:8080/v1", "CRAG_LLM_MODEL": "m"}
-    found = model_of({**given, "CRAG_LLM_KEY": "sk-of-a-test"})
+    for name, value in {**given, "CRAG_LLM_KEY": "sk-of-a-test"}.items():
+        monkeypatch.setenv(name, value)
+    found = model_of_environment()
     assert found is not None and (found.model, found.base_url) == ("m", "http://127.0.0.1:8080/v1")
     assert found.key is not None and found.key.get_secret_value() == "sk-of-a-test"
-    assert model_of({}) is None
+    monkeypatch.delenv("CRAG_LLM_BASE_URL")
     with pytest.raises(SystemExit, match="address"):
-        model_of({"CRAG_LLM": "openai-compatible", "CRAG_LLM_MODEL": "m"})
+        model_of_environment()
 
 
 def test_a_model_in_parts_is_joined_once_and_checked(tmp_path: Path) -> None:

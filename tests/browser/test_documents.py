@@ -28,7 +28,7 @@ def served(served_to_many):
 def address(served, own_library):
     """Of a library with 200 documents of one page each."""
     name, key = own_library()
-    engine = local_models.engine(AppConfig(data=served.data))
+    engine = local_models.engine(AppConfig.of(data=served.data))
     fill(engine, engine.library(name))
     engine.close()
     return f"/documents{key}"

@@ -53,7 +53,7 @@ BUILT = (
 def runs(tmp_path_factory) -> tuple[Path, list[str]]:
     """A data folder full of hostile words, with files, titles, models and prices called like formulas; its runs."""
     folder = tmp_path_factory.mktemp("hostile")
-    engine = local_models.engine(AppConfig(data=folder / "data"))
+    engine = local_models.engine(AppConfig.of(data=folder / "data"))
     library = engine.library()
     for number, each in enumerate(HOSTILE):
         chunk = chunk_of(f"The harbour was built in 18{number:02}. {each} {ALL}", name=f"{number} {each}.pdf", page=1)
@@ -165,7 +165,7 @@ def test_documents_of_hostile_names_only_show_them(look) -> None:
 def test_what_another_process_asks_meanwhile_stands_in_the_history_and_opens(look, runs) -> None:
     """With what its program calls itself, in Ask, presented, and out of the way where only one's own is wanted."""
     page = look("/")
-    engine = local_models.engine(AppConfig(data=runs[0] / "data"))
+    engine = local_models.engine(AppConfig.of(data=runs[0] / "data"))
     handed = engine.trace(RunRequest("Who built it?", wanted="evidence", via="agent", client=HOSTILE[0]))
     engine.close()
     page.get_by_role("button", name="New conversation").click()

@@ -30,7 +30,7 @@ def address(served, own_library, sample_data):
     """Of a library with the sample, each of its three questions asked, and what is known of them."""
     name, key = own_library()
     shutil.copytree(sample_data / "workspaces" / "default", served.data / "workspaces" / name)
-    engine, sample = local_models.engine(AppConfig(data=served.data)), load_sample()
+    engine, sample = local_models.engine(AppConfig.of(data=served.data)), load_sample()
     once = STRATEGIES["balanced"].settings.changed(loop_on=(), max_rewrites=0)
     for each in sample.questions:
         list(engine.ask(RunRequest(each.question, workspace=name, settings=once)))

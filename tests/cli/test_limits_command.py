@@ -38,7 +38,7 @@ def test_limits_are_shown_and_changed_for_all_and_for_one(data: Path, capsys: py
     assert main(["limits", "--workspace", "default", "--change", "library_documents="]) == 0
     assert "library_documents          20 documents, 0 documents used" in capsys.readouterr().out
     assert len(list(AuditLog(open_store(data)).entries(act="limit"))) == 4
-    assert AppConfig().library_documents == 50_000
+    assert AppConfig().quotas.library_documents == 50_000
 
 
 @pytest.mark.parametrize(

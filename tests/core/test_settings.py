@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag.core.config import AppConfig
+from crag.core.config import SETTINGS, AppConfig
 from crag.core.errors import SettingsError
 from crag.core.fields import meta
 from crag.core.settings import Settings
@@ -89,7 +89,7 @@ def test_what_of_stored_settings_is_lost_is_said_in_one_line() -> None:
 
 
 def test_every_setting_says_what_a_form_needs() -> None:
-    for model in (Settings, AppConfig):
+    for model in (Settings, *dict.fromkeys(SETTINGS.values())):
         for name in model.model_fields:
             found = meta(model, name)
             assert found["label"] and found["help"] and found["group"], name
@@ -106,12 +106,28 @@ def test_strategies_survive_json_and_are_all_there() -> None:
         strategy("none-such")
 
 
-def test_what_is_given_beats_the_environment_and_that_beats_the_default() -> None:
-    environment = {"CRAG_MAX_PAGES": "7", "CRAG_THREADS": "2", "CRAG_DATA": ""}
-    config = AppConfig.from_environment(environment, threads=3, max_file_mb=None)
-    assert (config.max_pages, config.threads, config.max_file_mb, config.data) == (7, 3, 100, Path("data"))
+def test_what_is_given_beats_the_environment_and_that_beats_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"CRAG_MAX_PAGES": "7", "CRAG_THREADS": "2", "CRAG_DATA": "", "CRAG_ADMINS": "a@b, c@d"}.items():
+        monkeypatch.setenv(name, value)
+    config = AppConfig.from_environment(threads=3, max_file_mb=None)
+    assert (config.limits.max_pages, config.models.threads, config.limits.max_file_mb) == (7, 3, 100)
+    assert (config.storage.data, config.people.admins) == (Path("data"), ("a@b", "c@d"))
+    assert config.flat(given=True) == {"max_pages": 7, "threads": 3, "admins": ("a@b", "c@d")}
+    monkeypatch.setenv("CRAG_MAX_PAGES", "many")
     with pytest.raises(SettingsError, match="max_pages"):
-        AppConfig.from_environment({"CRAG_MAX_PAGES": "many"})
+        AppConfig.from_environment()
+
+
+def test_a_setting_has_one_name_in_all_groups_and_what_code_makes_reads_no_variable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert len(SETTINGS) == sum(len(group.model_fields) for group in dict.fromkeys(SETTINGS.values()))
+    monkeypatch.setenv("CRAG_MAX_PAGES", "7")
+    config = AppConfig.of(library_mb=3)
+    assert (config.limits.max_pages, config.limits.library_mb) == (2000, 3)
+    assert config.changed(library_mb=4, web="tavily").flat(given=True) == {"library_mb": 4, "web": "tavily"}
+    with pytest.raises(SettingsError, match="Did you mean max_pages"):
+        AppConfig.of(max_page=1)
 
 
 def test_changed_is_checked_and_leaves_the_original() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from crag.core.config import AppConfig, Keys
+from crag.core.config import SETTINGS, AppConfig, Keys
 from crag.engine import Engine
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.app_server import ROOT
@@ -87,7 +87,7 @@ def test_the_app_of_compose_is_as_closed_as_can_be_and_everything_has_a_limit() 
         assert "latest" not in each["image"].rpartition(":")[2].replace("latest}", ""), name
     named = {*app["environment"], *cluster["app"]["environment"]}
     ours = {name.removeprefix("CRAG_").lower() for name in named if name.startswith("CRAG_")}
-    assert ours - {"metrics_token_file"} <= set(AppConfig.model_fields)
+    assert ours - {"metrics_token_file"} <= set(SETTINGS)
     text = (FOLDER / "compose.cluster.yaml").read_text(encoding="utf-8")
     assert set(re.findall(r"\$\{\w+(:.)", text)) == {":?"}, "no password has a default"
 
@@ -125,7 +125,7 @@ def test_compose_reads_both_files_and_the_specification_knows_all_of_it(tmp_path
 
 
 def test_the_environment_of_compose_opens_a_real_database_and_index(
-    database: str, milvus_server: MilvusServer, tmp_path: Path
+    database: str, milvus_server: MilvusServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the app is given, with the addresses of this machine in place of the containers'."""
     given: dict[str, str] = composed("compose.cluster.yaml")["services"]["app"]["environment"]
@@ -138,7 +138,9 @@ def test_the_environment_of_compose_opens_a_real_database_and_index(
         "CRAG_MILVUS_URI": milvus_server.uri,
         "CRAG_DATA": str(tmp_path),
     }
-    config = AppConfig.from_environment(environment)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    config = AppConfig.from_environment()
     engine = Engine(config, Keys(), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
     fill(engine)
     assert engine.trace("How long does hiring take?").failure is None

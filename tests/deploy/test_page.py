@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from crag.core.config import AppConfig
+from crag.core.config import SETTINGS
 from tests.support.app_server import ROOT
 
 PAGE = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
@@ -31,7 +31,7 @@ def test_what_the_page_names_is_there() -> None:
         assert (ROOT / "docs" / place).exists(), place
     beside = {"METRICS_TOKEN", "METRICS_TOKEN_FILE", "TOKENS_FILE"}
     named = {name for name in re.findall(r"`CRAG_([A-Z_]+)", PAGE)} - beside
-    assert len(named) > 10 and {name.lower() for name in named} <= set(AppConfig.model_fields)
+    assert len(named) > 10 and {name.lower() for name in named} <= set(SETTINGS)
     alerts = (ROOT / "deploy" / "prometheus" / "alerts.yml").read_text(encoding="utf-8")
     assert set(re.findall(r"\bCrag[A-Z]\w+", PAGE)) == set(re.findall(r"alert: (\w+)", alerts))
 

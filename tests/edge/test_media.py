@@ -129,9 +129,9 @@ def test_a_browser_is_given_its_cookie_once_and_hidden_from_scripts(served: Serv
 
 def test_with_one_library_for_all_nothing_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ui.app.workspaces.reachable", lambda: False)
-    rules = start.rules(AppConfig(data=tmp_path))
+    rules = start.rules(AppConfig.of(data=tmp_path))
     assert rules.media is None and rules.cookies == ()
-    assert start.rules(AppConfig(data=tmp_path, workspaces="private")).media is not None
+    assert start.rules(AppConfig.of(data=tmp_path, workspaces="private")).media is not None
 
 
 class Person:

@@ -31,7 +31,7 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 def engine(tmp_path: Path, outside: World, clock: FakeClock) -> Iterator[Engine]:
-    config = AppConfig(
+    config = AppConfig.of(
         data=tmp_path / "data",
         llm="openai-compatible",
         llm_base_url=f"{outside.address}/v1",

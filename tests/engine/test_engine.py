@@ -114,7 +114,7 @@ def test_stop_is_an_event_and_the_run_is_stored(engine: Engine) -> None:
 def test_a_data_folder_that_is_a_file_is_a_clear_failure(tmp_path: Path) -> None:
     place = tmp_path / "data"
     place.write_text("not a folder")
-    with_file = Engine(AppConfig(data=place), embedder=WordEmbedder())
+    with_file = Engine(AppConfig.of(data=place), embedder=WordEmbedder())
     failure = Trace.from_events(with_file.ask(QUESTION)).failure
     assert failure is not None and "another folder" in failure.remedy
     assert place.read_text() == "not a folder"
@@ -123,15 +123,15 @@ def test_a_data_folder_that_is_a_file_is_a_clear_failure(tmp_path: Path) -> None
 def test_the_configuration_chooses_the_embedding_model(tmp_path: Path) -> None:
     ids = {}
     for name in choices("embedding"):
-        with closing(Engine(AppConfig(data=tmp_path, embedding=name))) as engine:  # type: ignore[arg-type]
+        with closing(Engine(AppConfig.of(data=tmp_path, embedding=name))) as engine:  # type: ignore[arg-type]
             ids[name] = engine.embedder.id
     assert ids == {"small": MiniLM.id, "multilingual": E5.id}
-    with closing(Engine(AppConfig(data=tmp_path))) as engine:
+    with closing(Engine(AppConfig.of(data=tmp_path))) as engine:
         assert engine.embedder.id == E5.id
 
 
 def test_a_web_folder_that_is_gone_is_said_and_the_run_goes_on(tmp_path: Path) -> None:
-    config = AppConfig(data=tmp_path / "data", web="folder", web_folder=tmp_path / "gone")
+    config = AppConfig.of(data=tmp_path / "data", web="folder", web_folder=tmp_path / "gone")
     engine = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.3))
     fill(engine)
     trace = Trace.from_events(engine.ask(QUESTION))
@@ -153,7 +153,7 @@ def test_asking_again_grades_nothing_anew(engine: Engine) -> None:
 
 def test_another_config_gives_a_run_another_web(engine: Engine) -> None:
     fill(engine)
-    off = engine.config.model_copy(update={"web": "off"})
+    off = engine.config.changed(web="off")
     settings = Settings(upper=1.0, lower=0.0)
     assert Trace.from_events(engine.ask(RunRequest(QUESTION, settings=settings))).searches
     assert not Trace.from_events(engine.ask(RunRequest(QUESTION, settings=settings, config=off))).searches
@@ -195,7 +195,7 @@ def test_an_answer_that_does_not_come_is_the_error_that_ended_the_run(engine: En
 
 
 def test_what_stands_in_for_another_part_is_no_error(tmp_path: Path) -> None:
-    config = AppConfig(data=tmp_path / "data", web="folder", web_folder=tmp_path / "gone")
+    config = AppConfig.of(data=tmp_path / "data", web="folder", web_folder=tmp_path / "gone")
     with closing(Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.0))) as made:
         fill(made)
         assert made.answer(QUESTION).abstained

@@ -82,7 +82,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     read_page(b"<p>Hiring took the agency ninety days in 2018, on average, its report says.</p>" * 5, ".html", "")
     folder = tmp_path_factory.mktemp("filled")
-    engine = Engine(AppConfig(data=folder), embedder=WordEmbedder())
+    engine = Engine(AppConfig.of(data=folder), embedder=WordEmbedder())
     fill(engine)
     engine.close()
     return folder
@@ -103,7 +103,7 @@ def ask(tmp_path: Path, filled: Path) -> Iterator[Ask]:
         cancel: threading.Event | None = None,
         **config: Any,
     ) -> Run:
-        chosen = AppConfig.model_validate({**configured(outside, tmp_path), **config})
+        chosen = AppConfig.of(**{**configured(outside, tmp_path), **config})
         keys = Keys(llm=SecretStr(LLM_KEY), tavily=SecretStr(TAVILY_KEY))
         local = ScriptedEvaluator(score=lambda text: score, id="local")
         clock = FakeClock(hangs=threading.Event() if cancel else outside.hanging)

@@ -52,7 +52,7 @@ def sought() -> Sought:
 
 @pytest.fixture
 def engine(tmp_path: Path, sought: Sought) -> Iterator[Engine]:
-    made = Engine(AppConfig(data=tmp_path), embedder=WordEmbedder(), evaluator=sought)
+    made = Engine(AppConfig.of(data=tmp_path), embedder=WordEmbedder(), evaluator=sought)
     yield made
     made.close()
 

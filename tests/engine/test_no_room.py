@@ -21,7 +21,7 @@ TEXT = b"The bridge was opened in 1890 by the mayor. It is four hundred metres l
 
 
 def engine_on(data: Path, **limits: int) -> Engine:
-    config = AppConfig(data=data, **limits)  # type: ignore[arg-type]
+    config = AppConfig.of(data=data, **limits)  # type: ignore[arg-type]
     return Engine(config, embedder=HashEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.9))
 
 

@@ -45,7 +45,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 def an_engine(place: Path, **settings: object) -> Engine:
-    config = AppConfig.model_validate({"data": place / "data", "private_addresses": True, **settings})
+    config = AppConfig.of(**{"data": place / "data", "private_addresses": True, **settings})
     return Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
 
 
@@ -334,12 +334,12 @@ class TestAgain:
         site.pages["/bridge"] = Reply(status=404)
         engine.tidy(threading.Event())
         assert library.documents.get(one_page.id).look == ""
-        engine.reconfigure(engine.config.model_copy(update={"refresh": "7d"}))
+        engine.reconfigure(engine.config.changed(refresh="7d"))
         engine.tidy(threading.Event())
         assert library.documents.get(one_page.id).look == "gone"
 
 
 def test_how_old_a_look_may_become_is_checked_at_once() -> None:
     with pytest.raises(SettingsError, match="is no number of days"):
-        AppConfig.from_environment({"CRAG_REFRESH": "soon"})
-    assert AppConfig.from_environment({"CRAG_REFRESH": " 2w "}).refresh_days == 14
+        AppConfig.of(refresh="soon")
+    assert AppConfig.of(refresh=" 2w ").storage.refresh_days == 14

@@ -55,7 +55,7 @@ def evaluator() -> Held:
 
 @pytest.fixture
 def engine(tmp_path: Path, evaluator: Held) -> Iterator[Engine]:
-    config = AppConfig(data=tmp_path, runs_at_once=2, readers=1)
+    config = AppConfig.of(data=tmp_path, runs_at_once=2, readers=1)
     made = Engine(config, embedder=WordEmbedder(), evaluator=evaluator)
     fill(made)
     yield made
@@ -106,7 +106,7 @@ def test_stop_ends_a_run_that_waits_and_those_before_it_go_on(engine: Engine, ev
 
 
 def test_who_is_asked_for_a_word_keeps_nobody_waiting(tmp_path: Path) -> None:
-    config = AppConfig(data=tmp_path, runs_at_once=1, web="duckduckgo", ask_before_web=True, fetch_pages=False)
+    config = AppConfig.of(data=tmp_path, runs_at_once=1, web="duckduckgo", ask_before_web=True, fetch_pages=False)
     engine = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.0))
     fill(engine)
     here, word = threading.Event(), threading.Event()
@@ -160,7 +160,7 @@ def test_a_long_document_is_indexed_in_small_steps_that_each_are_told(engine: En
 
 
 def test_a_document_over_the_library_s_room_is_refused_in_words(tmp_path: Path) -> None:
-    engine = Engine(AppConfig(data=tmp_path, library_mb=1), embedder=WordEmbedder())
+    engine = Engine(AppConfig.of(data=tmp_path, library_mb=1), embedder=WordEmbedder())
     [*_, last] = engine.add("one.pdf", LARGE)
     assert isinstance(last, DocumentFailed) and "may hold 1 MB" in last.message and "CRAG_LIBRARY_MB" in last.remedy
     assert engine.library().documents.all() == []
@@ -175,7 +175,7 @@ def test_a_saved_limit_lets_those_who_wait_in_and_what_runs_keeps_its_configurat
     with ThreadPoolExecutor(3) as pool:
         runs = [pool.submit(asked, engine, never, seen, waits) for seen in lists]
         assert waits.acquire(timeout=60), "two at once, one waits"
-        engine.reconfigure(engine.config.model_copy(update={"runs_at_once": 3, "web": "tavily"}))
+        engine.reconfigure(engine.config.changed(runs_at_once=3, web="tavily"))
         while evaluator.now < 3:
             threading.Event().wait(0.01)
         evaluator.free.set()
@@ -186,11 +186,11 @@ def test_a_saved_limit_lets_those_who_wait_in_and_what_runs_keeps_its_configurat
 
 
 def test_a_saved_limit_of_a_library_counts_for_the_next_file(tmp_path: Path) -> None:
-    engine = Engine(AppConfig(data=tmp_path), embedder=WordEmbedder())
+    engine = Engine(AppConfig.of(data=tmp_path), embedder=WordEmbedder())
     library = engine.library()
-    engine.reconfigure(engine.config.model_copy(update={"library_mb": 1}))
+    engine.reconfigure(engine.config.changed(library_mb=1))
     [*_, last] = engine.add("one.pdf", LARGE)
     assert isinstance(last, DocumentFailed) and "may hold 1 MB" in last.message and engine.library() is library
     with pytest.raises(SettingsError, match="data folder"):
-        engine.reconfigure(engine.config.model_copy(update={"data": tmp_path / "other"}))
+        engine.reconfigure(engine.config.changed(data=tmp_path / "other"))
     engine.close()

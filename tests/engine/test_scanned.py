@@ -31,7 +31,7 @@ def data() -> None:
 @pytest.mark.slow
 @needs_recognition
 def test_a_citation_on_a_scanned_page_is_marked_and_says_how_it_was_read(tmp_path: Path) -> None:
-    file, config = drawn(LINES), AppConfig(data=tmp_path)
+    file, config = drawn(LINES), AppConfig.of(data=tmp_path)
     engine = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.95))
     try:
         events = list(engine.add_files([("scan.png", lambda: file)]))

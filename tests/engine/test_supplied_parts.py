@@ -121,7 +121,7 @@ def asked(folder: Path, kind: str, part: Any) -> tuple[list[ev.Event], Trace]:
         how["retriever"] = part
     else:
         parts[kind] = part
-    engine = Engine(AppConfig(data=folder), embedder=WordEmbedder(), **parts)
+    engine = Engine(AppConfig.of(data=folder), embedder=WordEmbedder(), **parts)
     try:
         fill(engine)
         settings = STRATEGIES["balanced"].settings
@@ -156,7 +156,7 @@ def test_a_defect_of_our_own_ends_the_run_and_is_stored(tmp_path: Path) -> None:
 
     embedder = Embedder()
     engine = Engine(
-        AppConfig(data=tmp_path / "data"), embedder=embedder, evaluator=ScriptedEvaluator(score=lambda text: 0.3)
+        AppConfig.of(data=tmp_path / "data"), embedder=embedder, evaluator=ScriptedEvaluator(score=lambda text: 0.3)
     )
     fill(engine)
     embedder.broken = True

@@ -42,10 +42,10 @@ class Tenant:
 
 @pytest.fixture(params=["sqlite-embedded", pytest.param("postgresql-milvus", marks=pytest.mark.slow)])
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
-    config = AppConfig(data=tmp_path / "data")
+    config = AppConfig.of(data=tmp_path / "data")
     if request.param == "postgresql-milvus":
         url, uri = request.getfixturevalue("database"), request.getfixturevalue("milvus_server").uri
-        config = AppConfig(data=tmp_path / "data", database_url=url, index="milvus", milvus_uri=uri)
+        config = AppConfig.of(data=tmp_path / "data", database_url=url, index="milvus", milvus_uri=uri)
     made = Engine(config, embedder=HashEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.5))
     yield made
     made.close()

@@ -32,11 +32,11 @@ def filled(data: Path, name: str, *, days: float = 100) -> None:
 def test_every_library_is_purged_as_configured_and_only_then(tmp_path: Path) -> None:
     for name, days in (("one", 100), ("two", 100), ("new", 1)):
         filled(tmp_path, name, days=days)
-    quiet = Engine(AppConfig(data=tmp_path), embedder=EMBEDDER)
+    quiet = Engine(AppConfig.of(data=tmp_path), embedder=EMBEDDER)
     quiet.tidy(threading.Event())
     assert quiet.library("one").size[0] == 1
     quiet.close()
-    engine = Engine(AppConfig(data=tmp_path, purge="--older-than 30d --unverified"), embedder=EMBEDDER)
+    engine = Engine(AppConfig.of(data=tmp_path, purge="--older-than 30d --unverified"), embedder=EMBEDDER)
     used = engine.library("one")
     assert used.search("one", 1)
     engine.tidy(threading.Event())
@@ -52,7 +52,7 @@ def test_every_library_is_purged_as_configured_and_only_then(tmp_path: Path) -> 
 
 def test_what_was_purged_yesterday_is_deleted_for_good(tmp_path: Path) -> None:
     filled(tmp_path, "one")
-    engine = Engine(AppConfig(data=tmp_path), embedder=EMBEDDER)
+    engine = Engine(AppConfig.of(data=tmp_path), embedder=EMBEDDER)
     library = engine.library("one")
     library.purges.purge(conditions_of("--unverified"), datetime.now(UTC) - timedelta(hours=30))
     engine.tidy(threading.Event())
@@ -66,7 +66,7 @@ def test_a_broken_library_stops_no_other(tmp_path: Path, caplog: pytest.LogCaptu
     filled(tmp_path, "a")
     file = tmp_path / "workspaces" / "a" / "library.db"
     file.write_bytes(file.read_bytes()[:100] + b"nothing of a library" * 500)
-    engine = Engine(AppConfig(data=tmp_path, purge="--unverified"), embedder=EMBEDDER)
+    engine = Engine(AppConfig.of(data=tmp_path, purge="--unverified"), embedder=EMBEDDER)
     with caplog.at_level(logging.WARNING, logger="crag.pipeline.libraries"):
         engine.tidy(threading.Event())
     assert "the library a was not purged" in caplog.text
@@ -79,5 +79,5 @@ def test_a_broken_library_stops_no_other(tmp_path: Path, caplog: pytest.LogCaptu
 
 def test_conditions_that_can_not_be_read_are_refused_at_once() -> None:
     with pytest.raises(SettingsError, match="is no number of days"):
-        AppConfig.from_environment({"CRAG_PURGE": "--older-than soon"})
-    assert AppConfig.from_environment({"CRAG_PURGE": " --unverified "}).purge == "--unverified"
+        AppConfig.of(purge="--older-than soon")
+    assert AppConfig.of(purge=" --unverified ").storage.purge == "--unverified"

@@ -22,7 +22,7 @@ QUESTION = "How long did hiring take in 2019?"
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
     made = Engine(
-        AppConfig(data=tmp_path / "data"),
+        AppConfig.of(data=tmp_path / "data"),
         embedder=WordEmbedder(),
         evaluator=ScriptedEvaluator(score=lambda text: 0.9, id="local"),
     )

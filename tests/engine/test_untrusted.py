@@ -21,7 +21,7 @@ ASKED = "Within how many days must a letter to the board be drafted?"
 
 
 def test_a_notice_that_asks_for_a_letter_is_answered(tmp_path: Path) -> None:
-    with closing(local_models.engine(AppConfig(data=tmp_path / "data"))) as engine:
+    with closing(local_models.engine(AppConfig.of(data=tmp_path / "data"))) as engine:
         list(engine.add_files([("notice.txt", lambda: NOTICE.encode())]))
         trace = engine.trace(RunRequest(ASKED, "balanced"))
     assert trace.action is Action.CORRECT

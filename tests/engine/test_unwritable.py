@@ -25,14 +25,14 @@ QUESTION = "How long did hiring take in 2019?"
 
 def over(engine: Engine, **limits: int) -> None:
     """Lowers limits below what is stored."""
-    engine.reconfigure(engine.config.model_copy(update=limits))
+    engine.reconfigure(engine.config.changed(**limits))
 
 
 @pytest.mark.parametrize("limit", ["library_mb", "all_mb"])
 @pytest.mark.parametrize("workspace", ["default", "other"])
 def test_over_a_quota_a_question_is_answered_and_said_to_be_unsaved(tmp_path: Path, limit: str, workspace: str) -> None:
     evaluator = ScriptedEvaluator(score=lambda text: 0.9)
-    engine = Engine(AppConfig(data=tmp_path / "data"), embedder=WordEmbedder(), evaluator=evaluator)
+    engine = Engine(AppConfig.of(data=tmp_path / "data"), embedder=WordEmbedder(), evaluator=evaluator)
     for each in ("default", "other"):
         fill(engine, workspace=each)
         engine.library(each).evaluations.save_set("s", "set", "CSV", 1, 0, "x" * 1_200_000)

@@ -29,6 +29,7 @@ CALLED_BY_OTHERS = {
     "model_config": "pydantic reads it",
     "result_processor": "SQLAlchemy calls it",
     "result_type": "ddgs reads it",
+    "settings_customise_sources": "pydantic-settings calls it",
     "state_schema": "LangChain reads it",
 }
 """Names that another package reads."""

@@ -14,7 +14,7 @@ from crag.ingest.office import opened
 from crag.ingest.reader import read_document
 from tests.support.small_office import blank_pptx, body, edited, paragraph, sheet, small_docx, small_pptx, small_xlsx
 
-CONFIG = AppConfig(read_memory_mb=512, read_seconds=10)
+CONFIG = AppConfig.of(read_memory_mb=512, read_seconds=10)
 DOCX, PPTX, XLSX = small_docx(), small_pptx(), small_xlsx()
 DECLARED = '<?xml version="1.0"?><!DOCTYPE x ['
 LAUGHS = (

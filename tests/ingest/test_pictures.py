@@ -100,7 +100,7 @@ def test_a_tiff_has_a_page_for_each_picture() -> None:
         (300, True),
     ]
     with pytest.raises(LimitError, match="3 pages"):
-        read_document(data, "a.tiff", AppConfig(max_pages=2))
+        read_document(data, "a.tiff", AppConfig.of(max_pages=2))
 
 
 def test_a_marked_line_shows_on_the_picture() -> None:

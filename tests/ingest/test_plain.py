@@ -68,7 +68,7 @@ def test_a_long_text_comes_in_parts() -> None:
     assert all(PART < len(page.text) < 3 * PART for page in parsed.pages[:-1])
     assert chunk_document(parsed, "id", "book.txt")[-1].where == f"part {len(parsed.pages)}"
     with pytest.raises(LimitError, match="at most 2"):
-        read_document(f"{PROSE * 10}\n\n".encode() * 30, "book.txt", AppConfig(max_pages=2))
+        read_document(f"{PROSE * 10}\n\n".encode() * 30, "book.txt", AppConfig.of(max_pages=2))
 
 
 @pytest.mark.parametrize("data", ["Größe – 5 €".encode(mode) for mode in ("utf-8", "utf-8-sig", "utf-16", "cp1252")])

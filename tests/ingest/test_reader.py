@@ -139,7 +139,7 @@ def test_scanned_pages_are_named() -> None:
         "Again words.",
         None,
     ]
-    parsed = read_document(scanned(texts), "s.pdf", AppConfig(recognise_pages=0))
+    parsed = read_document(scanned(texts), "s.pdf", AppConfig.of(recognise_pages=0))
     assert parsed.warnings == ("pages 2-3, 5 are images without text.",)
     assert [page.number for page in parsed.pages if page.scanned] == [2, 3, 5]
 
@@ -162,7 +162,7 @@ def test_scanned_pages_are_named() -> None:
 )
 def test_bad_files(data: bytes, error: type[DocumentError], words: str) -> None:
     with pytest.raises(error, match=words) as caught:
-        read_document(data, "../../etc/<b>bad</b>.pdf", AppConfig(max_pages=3))
+        read_document(data, "../../etc/<b>bad</b>.pdf", AppConfig.of(max_pages=3))
     assert caught.value.remedy
     assert "/" not in caught.value.message
     assert "<" not in caught.value.message
@@ -178,7 +178,7 @@ def test_a_file_that_only_its_owner_locked_opens() -> None:
 
 def test_too_large_a_file_is_refused_unread() -> None:
     with pytest.raises(LimitError, match="at most 1 MB"):
-        read_document(b"%PDF-" + bytes(1_100_000), "big.pdf", AppConfig(max_file_mb=1))
+        read_document(b"%PDF-" + bytes(1_100_000), "big.pdf", AppConfig.of(max_file_mb=1))
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_too_large_a_file_is_refused_unread() -> None:
 )
 def test_hostile_files_end_in_a_result_or_a_clear_error(made: Callable[[], bytes]) -> None:
     data = made()
-    small = AppConfig(read_memory_mb=256, read_seconds=2)
+    small = AppConfig.of(read_memory_mb=256, read_seconds=2)
     try:
         outcome: ParsedDocument | DocumentError = read_document(data, "x.pdf", small)
     except DocumentError as error:

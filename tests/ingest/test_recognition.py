@@ -164,14 +164,14 @@ def outlines(texts: Sequence[str]) -> bytes:
 def test_a_blank_page_is_not_taken_for_a_scan_whatever_recognition_is_set_to() -> None:
     for pages in (0, 500):
         with pytest.raises(EmptyError, match="its page is blank") as raised:
-            read_document(pdf([b""]), "a.pdf", AppConfig(recognise_pages=pages))
+            read_document(pdf([b""]), "a.pdf", AppConfig.of(recognise_pages=pages))
         assert "recognition" not in f"{raised.value.message} {raised.value.remedy}"
 
 
 @pytest.mark.parametrize("data", [outlines(SAYS), scanned([None])], ids=["outlines", "scan"])
 def test_pages_that_recognition_could_read_say_that_it_is_off(data: bytes) -> None:
     with pytest.raises(EmptyError, match="page 1 is an image without text") as raised:
-        read_document(data, "a.pdf", AppConfig(recognise_pages=0))
+        read_document(data, "a.pdf", AppConfig.of(recognise_pages=0))
     assert "Text recognition is off" in raised.value.remedy and "Most scanned pages" in raised.value.remedy
 
 

@@ -79,5 +79,5 @@ def test_errors() -> None:
 def test_the_limits_are_those_under_which_documents_are_read() -> None:
     large = DATA + b"\n" * 2 * 1024**2
     with pytest.raises(LimitError, match="at most 1 MB"):
-        render_page(large, 1, AppConfig(max_file_mb=1))
-    assert render_page(large, 1, AppConfig(max_file_mb=3)).startswith(b"\x89PNG")
+        render_page(large, 1, AppConfig.of(max_file_mb=1))
+    assert render_page(large, 1, AppConfig.of(max_file_mb=3)).startswith(b"\x89PNG")

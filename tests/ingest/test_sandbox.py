@@ -15,7 +15,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import DamagedError, DocumentError, LimitError
 from crag.ingest import sandbox
 
-CONFIG = AppConfig(read_seconds=2)
+CONFIG = AppConfig.of(read_seconds=2)
 
 
 def _frame(message: object, body: bytes = b"") -> str:

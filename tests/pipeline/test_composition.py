@@ -32,11 +32,13 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def ask(tmp_path: Path) -> Iterator[object]:
-    made = Engine(AppConfig(data=tmp_path), Keys(), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
+    made = Engine(
+        AppConfig.of(data=tmp_path), Keys(), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread)
+    )
     fill(made)
 
     def asked(keys: Keys | None = None, strategy: str = "balanced", **config: object) -> tuple[Trace, str]:
-        chosen = AppConfig.from_environment({}, **{"data": tmp_path, **config})
+        chosen = AppConfig.of(**{"data": tmp_path, **config})
         events = list(made.ask(RunRequest(QUESTION, strategy, config=chosen, keys=keys or Keys())))
         return Trace.from_events(events), events_to_jsonl(events)
 
@@ -70,7 +72,7 @@ class ReadsStrips(ScriptedEvaluator):
 
 
 def test_strips_are_scored_in_their_text_by_an_evaluator_that_can(tmp_path: Path) -> None:
-    config = AppConfig(data=tmp_path)
+    config = AppConfig.of(data=tmp_path)
     with closing(Engine(config, Keys(), embedder=WordEmbedder(), evaluator=(reads := ReadsStrips()))) as made:
         fill(made)
         assert {
@@ -126,16 +128,16 @@ def test_servers_that_are_not_allowed_are_not_called(ask, server) -> None:
 
 
 def test_grades_outside_a_run_come_from_the_configured_model(tmp_path, server) -> None:
-    config = AppConfig.from_environment({}, data=tmp_path, **served(server, evaluator="llm"))
+    config = AppConfig.of(data=tmp_path, **served(server, evaluator="llm"))
     local = ScriptedEvaluator(score=spread)
     engine = Engine(config, Keys(), embedder=WordEmbedder(), evaluator=local)
     assert [grade.score for grade in engine.grade(QUESTION, ["a", "b"])] == [0.7, 0.7]
-    failing = Engine(config.model_copy(update={"llm_model": "broken"}), Keys(), evaluator=local, clock=FakeClock())
+    failing = Engine(config.changed(llm_model="broken"), Keys(), evaluator=local, clock=FakeClock())
     grades = list(failing.grade(QUESTION, ["a", "b"]))
     assert [grade.score for grade in grades] == [spread("a"), spread("b")]
     assert all("failed" in grade.why and grade.instead_of for grade in grades)
     with pytest.raises(ProviderError, match="No model"):
-        list(Engine(config.model_copy(update={"llm_model": ""}), Keys()).grade(QUESTION, ["a"]))
+        list(Engine(config.changed(llm_model=""), Keys()).grade(QUESTION, ["a"]))
 
 
 def test_a_budget_that_is_used_up_ends_in_local_work(ask, server) -> None:

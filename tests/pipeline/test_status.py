@@ -13,14 +13,17 @@ from crag.pipeline.status import storage_statuses
     [
         (AppConfig(), ["SQLite, on this machine", "FAISS and tantivy, on this machine"]),
         (
-            AppConfig(
+            AppConfig.of(
                 database_url="postgresql+psycopg://me:secret@db.example:5432/crag",
                 index="milvus",
                 milvus_uri="https://cluster.example:19530",
             ),
             ["PostgreSQL, at db.example", "Milvus, at cluster.example"],
         ),
-        (AppConfig(index="milvus", milvus_uri="index.db"), ["SQLite, on this machine", "Milvus Lite, on this machine"]),
+        (
+            AppConfig.of(index="milvus", milvus_uri="index.db"),
+            ["SQLite, on this machine", "Milvus Lite, on this machine"],
+        ),
     ],
 )
 def test_where_documents_are_kept_is_told_without_addresses(config: AppConfig, said: list[str]) -> None:

@@ -47,9 +47,7 @@ wait_for_all_tracers()
 
 def asked(folder: Path, address: str, model: str) -> None:
     """One run of an engine whose model is at `address`."""
-    config = AppConfig.from_environment(
-        {}, data=folder, llm="openai-compatible", llm_base_url=address, llm_model=model, evaluator="llm"
-    )
+    config = AppConfig.of(data=folder, llm="openai-compatible", llm_base_url=address, llm_model=model, evaluator="llm")
     engine = Engine(
         config, Keys(llm=SecretStr(KEY)), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread)
     )

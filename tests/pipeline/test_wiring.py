@@ -23,7 +23,7 @@ ALL = Keys(**{slot: SecretStr(KEY) for slot in ("llm", "openai", "rerank", "tavi
 
 
 def of(keys: Keys = ALL, settings: Settings | None = None, given_web: str = "", **config: object) -> ProviderPlan:
-    return resolve_providers(AppConfig.from_environment({}, **config), keys, settings, given_web=given_web)
+    return resolve_providers(AppConfig.of(**config), keys, settings, given_web=given_web)
 
 
 def names(wiring: ProviderPlan) -> list[str]:
@@ -114,9 +114,9 @@ def test_a_run_that_searches_no_web_misses_none() -> None:
 def test_a_key_for_openai_goes_to_openai_alone() -> None:
     keys = Keys(openai=SecretStr(KEY))
     away = resolve_providers(
-        AppConfig(llm="openai-compatible", llm_base_url="http://127.0.0.1:9/v1", llm_model="m"), keys
+        AppConfig.of(llm="openai-compatible", llm_base_url="http://127.0.0.1:9/v1", llm_model="m"), keys
     )
-    home = resolve_providers(AppConfig(llm="openai", llm_model="m"), keys)
+    home = resolve_providers(AppConfig.of(llm="openai", llm_model="m"), keys)
     assert away.model is not None and away.model.endpoint.key is None
     assert home.model is not None and home.model.endpoint.key == SecretStr(KEY) and home.model.endpoint.base_url is None
 

@@ -119,7 +119,7 @@ def test_free_memory_is_told_or_not_known() -> None:
 
 
 def of(path: object, **config: Any) -> resolve.ProviderPlan:
-    return resolve_providers(AppConfig.from_environment({}, llm="gguf", llm_model=str(path), **config), Keys())
+    return resolve_providers(AppConfig.of(llm="gguf", llm_model=str(path), **config), Keys())
 
 
 def test_a_model_file_writes_costs_nothing_and_nothing_leaves(tmp_path: Path) -> None:
@@ -162,8 +162,8 @@ def test_a_file_is_found_by_its_name_in_the_data_folder_and_as_it_is_dropped(tmp
     (tmp_path / "models").mkdir()
     file = small_gguf(tmp_path / "models" / "my own.gguf")
     for said in ("my own.gguf", str(file), f'"{file}"', f"file://{str(file).replace(' ', '%20')}"):
-        assert model_place(AppConfig(data=tmp_path, llm="gguf", llm_model=said)) == file
-    assert model_place(AppConfig(data=tmp_path, llm_model=" ")) is None
+        assert model_place(AppConfig.of(data=tmp_path, llm="gguf", llm_model=said)) == file
+    assert model_place(AppConfig.of(data=tmp_path, llm_model=" ")) is None
 
 
 def test_another_content_is_another_model(tmp_path: Path) -> None:

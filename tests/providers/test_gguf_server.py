@@ -64,7 +64,7 @@ def ended(process: subprocess.Popen[bytes]) -> bool:
 
 def test_a_whole_run_with_a_model_file(endpoint: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CRAG_LLM_KEY", "sk-a-key-that-is-no-business-of-a-child")
-    config = AppConfig(data=tmp_path, llm="gguf", llm_model=str(model_file()), threads=1, run_seconds=600)
+    config = AppConfig.of(data=tmp_path, llm="gguf", llm_model=str(model_file()), threads=1, run_seconds=600)
     settings = Settings(k=2, internal_on=tuple(Action), loop_on=(), web_on=(), refine_on=(), min_answer_score=0.0)
     engine = Engine(config, Keys(), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
     fill(engine)

@@ -199,7 +199,7 @@ def test_a_server_that_dies_in_the_middle_of_a_reply(doomed_server: RealServer, 
 
 def test_a_whole_run_on_this_server(real_server: RealServer, tmp_path: Path) -> None:
     """Every grade and the answer by the model. Whatever it thinks of the texts, they are used: so the path is fixed."""
-    config = AppConfig(
+    config = AppConfig.of(
         data=tmp_path,
         llm="openai-compatible",
         llm_base_url=real_server.address,

@@ -98,18 +98,22 @@ def test_a_record_that_can_be_none_is_refused(odd: dict[str, object]) -> None:
 # A provider's address in the configuration
 
 
-def test_an_address_comes_from_value_variable_or_file_and_an_empty_one_is_none() -> None:
-    assert AppConfig(searxng_base_url="http://a").get("searxng_base_url") == "http://a"  # type: ignore[call-arg]
-    given = AppConfig.from_environment({"CRAG_SEARXNG_BASE_URL": "http://b", "CRAG_BRAVE_BASE_URL": ""})
+def test_an_address_comes_from_value_variable_or_file_and_an_empty_one_is_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CRAG_SEARXNG_BASE_URL", "http://b")
+    monkeypatch.setenv("CRAG_BRAVE_BASE_URL", "")
+    assert AppConfig.of(searxng_base_url="http://a").get("searxng_base_url") == "http://a"
+    given = AppConfig.from_environment()
     assert given.get("searxng_base_url") == "http://b" and given.get("brave_base_url") == ""
-    assert AppConfig.from_environment({}, **given.model_dump()) == given
-    assert AppConfig.from_environment({}, tavily_base_url="") == AppConfig()
+    assert AppConfig.of(**given.flat()) == given
+    assert AppConfig.of(tavily_base_url="") == AppConfig()
 
 
 @pytest.mark.parametrize("name", ["colour", "base_url", "X_base_url", "web_folders"])
 def test_what_is_no_setting_is_named(name: str) -> None:
     with pytest.raises(SettingsError, match=name):
-        AppConfig.from_environment({}, **{name: "x"})
+        AppConfig.of(**{name: "x"})
 
 
 # Those of other packages
@@ -121,7 +125,7 @@ def test_another_package_s_web_is_offered_priced_and_asked(tmp_path: Path, monke
     assert registry.key_variables()["archive"] == ("CRAG_ARCHIVE_KEY",)
     assert "archive_base_url" in provider_settings() and registry.unusable() == ()
     assert price_of("", "archive", table()) == Price(call=0.5) and format_prices(table()) == ()
-    config = AppConfig(web="archive", fetch_pages=False)
+    config = AppConfig.of(web="archive", fetch_pages=False)
     [missing] = resolve_providers(config, Keys()).missing
     assert (missing.step, missing.reason) == ("search", "no-key")
     trace = asked(tmp_path / "data", config, Keys(archive=SecretStr("k")))
@@ -132,14 +136,14 @@ def test_another_package_s_evaluator_grades_and_the_local_one_stands_by(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plugged(tmp_path / "a", monkeypatch, "mine", GOOD, "crag.evaluators")
-    trace = asked(tmp_path / "data", AppConfig(evaluator="mine"))
+    trace = asked(tmp_path / "data", AppConfig.of(evaluator="mine"))
     assert {(grade.score, grade.evaluator) for grade in trace.rounds[-1].grades.values()} == {(0.75, "mine:g")}
-    assert "by Mine; the local" in outside_statuses(resolve_providers(AppConfig(evaluator="mine"), Keys()))[1].detail
+    assert "by Mine; the local" in outside_statuses(resolve_providers(AppConfig.of(evaluator="mine"), Keys()))[1].detail
 
 
 def asked(data: Path, config: AppConfig, keys: Keys | None = None, question: str = QUESTION) -> Trace:
     engine = Engine(
-        config.model_copy(update={"data": data}),
+        config.changed(data=data),
         keys or Keys(),
         embedder=WordEmbedder(),
         evaluator=ScriptedEvaluator(score=lambda text: 0.0),
@@ -204,7 +208,7 @@ def test_a_web_that_fails_in_its_own_way_is_a_failed_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, said: str
 ) -> None:
     plugged(tmp_path / "a", monkeypatch, "archive", WEB.replace(old, new))
-    trace = asked(tmp_path / "data", AppConfig(web="archive", fetch_pages=False), Keys(archive=SecretStr("k")))
+    trace = asked(tmp_path / "data", AppConfig.of(web="archive", fetch_pages=False), Keys(archive=SecretStr("k")))
     assert trace.finished and trace.answer is not None and not trace.pages
     assert any(f"Archive {said}" in failure.cause for failure in trace.failures)
 
@@ -214,7 +218,7 @@ def test_pages_that_are_none_or_lead_nowhere_safe_are_left_out(tmp_path: Path, m
         'url=f"https://archive.example/{n}"', 'url="javascript:alert(1)" if n == 1 else f"https://archive.example/{n}"'
     )
     plugged(tmp_path / "a", monkeypatch, "archive", code)
-    trace = asked(tmp_path / "data", AppConfig(web="archive", fetch_pages=False), Keys(archive=SecretStr("k")))
+    trace = asked(tmp_path / "data", AppConfig.of(web="archive", fetch_pages=False), Keys(archive=SecretStr("k")))
     assert [page.url for page in trace.pages] == ["https://archive.example/2", "https://archive.example/3"]
 
 
@@ -233,7 +237,7 @@ def test_an_evaluator_that_fails_in_its_own_way_leaves_the_local_one_to_grade(
 ) -> None:
     plugged(tmp_path / "a", monkeypatch, "mine", GRADER.format(body=body, joint="return 1"), "crag.evaluators")
     engine = Engine(
-        AppConfig(data=tmp_path, evaluator="mine"), Keys(), evaluator=ScriptedEvaluator(score=lambda _: 0.5)
+        AppConfig.of(data=tmp_path, evaluator="mine"), Keys(), evaluator=ScriptedEvaluator(score=lambda _: 0.5)
     )
     grades = list(engine.grade(QUESTION, ["a", "b"]))
     assert [grade.score for grade in grades] == [0.5, 0.5] and all("Mine" in grade.why for grade in grades)
@@ -248,7 +252,7 @@ def test_an_evaluator_that_fails_in_its_own_way_leaves_the_local_one_to_grade(
 def test_a_provider_that_is_not_there_is_told_and_local_parts_do_its_work(
     tmp_path: Path, config: dict[str, str], step: str
 ) -> None:
-    chosen = AppConfig.from_environment({}, **config)
+    chosen = AppConfig.of(**config)
     trace = asked(tmp_path, chosen)
     assert trace.answer is not None and [failure.step for failure in trace.failures] == [step]
     assert "There is no provider called 'gone' here" in trace.failures[0].cause

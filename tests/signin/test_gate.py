@@ -75,7 +75,7 @@ def test_who_has_not_signed_in_sees_one_button_a_provider_and_nothing_else(opene
     app = opened(auth={**named, "google": PROVIDER, "house": {**PROVIDER, "title": "The house"}})
     assert [each.label for each in app.button] == ["Sign in with Google", "Sign in with The house"]
     assert not app.error and not app.warning and not app.exception
-    assert not (Path(str(program().config.data)) / "workspaces").exists()
+    assert not (Path(str(program().config.storage.data)) / "workspaces").exists()
 
 
 @pytest.mark.parametrize("page", PAGES)

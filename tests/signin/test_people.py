@@ -11,7 +11,7 @@ import pytest
 from crag.admin.audit import AuditLog
 from crag.admin.people import Identity, People
 from crag.admin.store import open_store
-from crag.core.config import AppConfig
+from crag.core.config_groups import PeopleSettings
 from crag.core.errors import AccessError, InputError, NotFoundError
 
 ISSUER = "http://provider.example"
@@ -19,7 +19,7 @@ ISSUER = "http://provider.example"
 
 def of(data: Path, **settings: Any) -> People:
     store = open_store(data)
-    return People(store, AuditLog(store), lambda: AppConfig.from_environment({}, **settings))
+    return People(store, AuditLog(store), lambda: PeopleSettings(**settings))
 
 
 def claims(subject: str, **more: Any) -> dict[str, Any]:

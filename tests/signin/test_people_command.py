@@ -48,7 +48,7 @@ def test_the_role_that_counts_is_listed_with_its_source_where_the_app_alone_was_
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """CRAG_ADMINS is in the environment of the app, and not in the shell of `crag people`."""
-    started = AppConfig.from_environment({}, data=data, admins=("ada@example.org",), editors_group="writers")
+    started = AppConfig.of(data=data, admins=("ada@example.org",), editors_group="writers")
     KeyValueStore(data).put(IN_USE, settings_in_use(started))
     with people_of(AppConfig.from_environment()) as people:
         for subject, groups in (("ada", ()), ("eve", ("writers",)), ("ben", ())):

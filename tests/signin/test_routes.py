@@ -20,7 +20,7 @@ from websockets.typing import Origin, Subprotocol
 from crag.admin.audit import AuditLog, Entry
 from crag.admin.people import Identity, People
 from crag.admin.store import open_store
-from crag.core.config import AppConfig
+from crag.core.config_groups import PeopleSettings
 from tests.support.app_server import serving
 from tests.support.signing_in import (
     SECRET,
@@ -46,7 +46,7 @@ class Place:
     @property
     def people(self) -> People:
         store = open_store(self.data)
-        return People(store, AuditLog(store), lambda: AppConfig(admins=("ada@example.org",)))
+        return People(store, AuditLog(store), lambda: PeopleSettings(admins=("ada@example.org",)))
 
     def claims(self, subject: str, **more: Any) -> dict[str, Any]:
         return claims_of(subject, **{"iss": self.provider.url, **more})

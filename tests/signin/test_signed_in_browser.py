@@ -14,7 +14,7 @@ import pytest
 from crag.admin.audit import AuditLog
 from crag.admin.people import People
 from crag.admin.store import open_store
-from crag.core.config import AppConfig
+from crag.core.config_groups import PeopleSettings
 from tests.support.app_server import serving
 from tests.support.browsing import OFF_SCREEN, settled, until
 from tests.support.signing_in import claims_of, cookie, openid_provider, secrets_file
@@ -44,7 +44,7 @@ class Place:
     @property
     def people(self) -> People:
         store = open_store(self.data)
-        return People(store, AuditLog(store), lambda: AppConfig(admins=("ada@example.org",)))
+        return People(store, AuditLog(store), lambda: PeopleSettings(admins=("ada@example.org",)))
 
 
 @pytest.fixture(scope="module")

@@ -85,7 +85,7 @@ def test_attempts_are_counted_by_address_and_come_back() -> None:
 
 def test_the_host_of_the_redirect_address_is_this_server_s_name(section: Any, tmp_path: Path) -> None:
     section(**AUTH, redirect_uri="https://crag.example.org/oauth2callback")
-    found = start.rules(AppConfig(data=tmp_path))
+    found = start.rules(AppConfig.of(data=tmp_path))
     assert found.signing is not None and not found.metrics
     assert not found.callers.refusal(["crag.example.org"], ["https://crag.example.org"])
     assert found.callers.refusal(["evil.example"], [])
@@ -106,4 +106,4 @@ def test_a_wrong_section_is_one_line_at_the_start(
 
 
 def test_without_a_section_nothing_is_as_with_one(tmp_path: Path) -> None:
-    assert start.rules(AppConfig(data=tmp_path)).signing is None
+    assert start.rules(AppConfig.of(data=tmp_path)).signing is None

@@ -89,7 +89,7 @@ def test_nothing_is_written_into_a_folder_that_is_gone(library: Library, fill: F
 @pytest.mark.slow
 def test_many_libraries_keep_few_files_open_and_stay_usable(tmp_path: Path, fill: Fill) -> None:
     with_files = 2 * AWAKE
-    engine = Engine(AppConfig(data=tmp_path), embedder=HashEmbedder())
+    engine = Engine(AppConfig.of(data=tmp_path), embedder=HashEmbedder())
     before = open_files()
     opened = [engine.library(f"p-{number}") for number in range(with_files)]
     for number, library in enumerate(opened):
@@ -110,7 +110,7 @@ def test_many_libraries_keep_few_files_open_and_stay_usable(tmp_path: Path, fill
 def test_visitors_who_only_look_take_no_files_and_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known = sized(KNOWN, 100)
     monkeypatch.setattr(libraries, "KNOWN", known)
-    engine = Engine(AppConfig(data=tmp_path), embedder=HashEmbedder())
+    engine = Engine(AppConfig.of(data=tmp_path), embedder=HashEmbedder())
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, hard), hard))
     try:

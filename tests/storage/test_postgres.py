@@ -234,7 +234,7 @@ def test_what_belongs_to_no_library_is_kept_in_the_database(server: Server, tmp_
 def test_two_engines_see_one_library_and_leave_nothing_but_an_index_on_the_disk(
     url: str, tmp_path: Path, fill: Fill
 ) -> None:
-    engines = [Engine(AppConfig(data=tmp_path / name, database_url=url), embedder=HashEmbedder()) for name in "ab"]
+    engines = [Engine(AppConfig.of(data=tmp_path / name, database_url=url), embedder=HashEmbedder()) for name in "ab"]
     one, other = engines
     private = name_of(one.private_libraries.issue())
     for workspace in ("default", private):
@@ -246,7 +246,7 @@ def test_two_engines_see_one_library_and_leave_nothing_but_an_index_on_the_disk(
     assert {place.name for place in tmp_path.glob("*/*")} == {"workspaces"}
     assert PASSWORD not in repr(one.config)
     with pytest.raises(SettingsError, match="database can't change"):
-        one.reconfigure(AppConfig(data=tmp_path / "a"))
+        one.reconfigure(AppConfig.of(data=tmp_path / "a"))
     for engine in engines:
         engine.close()
 

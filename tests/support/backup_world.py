@@ -19,10 +19,10 @@ class World:
     """A machine with data folders. `""` names its own."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.config = folder, AppConfig(data=folder / "data")
+        self.folder, self.config = folder, AppConfig.of(data=folder / "data")
 
     def data(self, place: str = "") -> Path:
-        return Path(place) if place else self.config.data
+        return Path(place) if place else self.config.storage.data
 
     def filled(self, place: str = "", label: str = "alpha") -> Everything:
         return Everything.made(DataFolder(self.data(place)), self.config, label)

@@ -74,7 +74,7 @@ def chat_server(folder: Path, limits: Limits | None = None, **chosen: Any) -> It
     """A server until the block ends; its workspace alpha has documents, beta none. `chosen`: of its configuration."""
     writer = Writer()
     evaluator = ScriptedEvaluator(score=lambda text: 0.9 if "eighty" in text else 0.3)
-    engine = Engine(AppConfig(data=folder, **chosen), embedder=WordEmbedder(), evaluator=evaluator, generator=writer)
+    engine = Engine(AppConfig.of(data=folder, **chosen), embedder=WordEmbedder(), evaluator=evaluator, generator=writer)
     fill(engine, workspace="alpha")
     server = Server(app(engine, Access([(TOKEN, "alpha"), (OTHER, "beta")]), limits))
     with listening("127.0.0.1", 0) as held:

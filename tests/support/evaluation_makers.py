@@ -31,7 +31,7 @@ class FixedAnswer:
 
 def instant_engine(folder: Path) -> Engine:
     """An engine over `folder` as it is."""
-    config = AppConfig(data=folder)
+    config = AppConfig.of(data=folder)
     return Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread), generator=FixedAnswer())
 
 

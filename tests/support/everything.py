@@ -29,7 +29,7 @@ class Everything:
     @classmethod
     def made(cls, home: DataFolder | DatabaseHome, config: AppConfig, label: str) -> Everything:
         server = home.server if isinstance(home, DatabaseHome) else None
-        data = config.data if isinstance(home, DatabaseHome) else home.data
+        data = config.storage.data if isinstance(home, DatabaseHome) else home.data
         private = PrivateLibraries(data, server)
         key = private.issue()
         names = ("default", name_of(key))
@@ -46,7 +46,7 @@ class Everything:
     @classmethod
     def found(cls, home: DataFolder | DatabaseHome, config: AppConfig) -> dict[str, object]:
         server = home.server if isinstance(home, DatabaseHome) else None
-        data = config.data if isinstance(home, DatabaseHome) else home.data
+        data = config.storage.data if isinstance(home, DatabaseHome) else home.data
         kept = {name: home.kept.read(name) for name in (SIGNED_WITH, CHOSEN)}
         with closing(open_store(data, server)) as store, store.read() as rows:
             teams: dict[str, object] = {

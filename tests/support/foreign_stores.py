@@ -26,7 +26,7 @@ def about_hiring(text: str) -> float:
 
 
 def small_engine(folder: Path) -> Engine:
-    return Engine(AppConfig(data=folder), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=about_hiring))
+    return Engine(AppConfig.of(data=folder), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=about_hiring))
 
 
 def documents() -> list[Document]:

@@ -57,7 +57,7 @@ class GatedEvaluator:
 
 
 def gated(config: AppConfig) -> Engine:
-    embedder, evaluator = RememberingE5(config.threads), RememberingEvaluator(config.threads)
+    embedder, evaluator = RememberingE5(config.models.threads), RememberingEvaluator(config.models.threads)
     return Engine(config, embedder=GatedEmbedder(embedder), evaluator=GatedEvaluator(evaluator))
 
 

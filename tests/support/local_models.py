@@ -23,10 +23,10 @@ def embedder(name: str) -> Embedder:
 @cache
 def parts() -> dict[str, Any]:
     """The embedder and the evaluator, as an engine takes them."""
-    return {"embedder": embedder(AppConfig().embedding), "evaluator": RememberingEvaluator(threads=1)}
+    return {"embedder": embedder(AppConfig().models.embedding), "evaluator": RememberingEvaluator(threads=1)}
 
 
 def engine(config: AppConfig, **given: Any) -> Engine:
     """An engine under `config` with the shared models, where no others are given, and no pauses between attempts."""
-    shared = {**parts(), "embedder": embedder(config.embedding)}
+    shared = {**parts(), "embedder": embedder(config.models.embedding)}
     return Engine(config, **{**shared, "clock": FakeClock(), **given})

@@ -16,7 +16,7 @@ def made_once(folder: Path) -> Path:
     with (folder / "sample.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not done.exists():
-            engine = local_models.engine(AppConfig(data=data))
+            engine = local_models.engine(AppConfig.of(data=data))
             sample = engine.sample()
             *_, added = engine.add(sample.pdf.name, sample.pdf.read_bytes())
             assert isinstance(added, DocumentAdded)

@@ -24,7 +24,7 @@ QUESTION = "How long did hiring take in 2019?"
 
 def opened(data: Path) -> Engine:
     return Engine(
-        AppConfig(data=data, library_questions_minute=50),
+        AppConfig.of(data=data, library_questions_minute=50),
         embedder=WordEmbedder(),
         evaluator=ScriptedEvaluator(score=lambda text: 0.9),
     )

@@ -44,7 +44,7 @@ def show(session: Session) -> None:
             key="log-workspace",
         )
     found = list(audit.entries(_SHOWN, who=who, act=act, workspace=where))
-    kept = program().config.audit_days
+    kept = program().config.serving.audit_days
     many = f"The latest {_SHOWN} entries." if len(found) == _SHOWN else f"Entries: {len(found)}."
     st.caption(f"{many} {f'Kept for {kept:,} days.' if kept else 'Kept for good.'}")
     if not found:

@@ -66,7 +66,7 @@ def _seen() -> _Seen | None:
     engine = program().engine
     try:
         config = engine.config
-        signed = signin.signed(st.user.to_dict(), sign_in, config.signin_hours, config.groups_claim)
+        signed = signin.signed(st.user.to_dict(), sign_in, config.people.signin_hours, config.people.groups_claim)
         over = engine.teams.people.signed_out(signed.hash)
         if over:
             raise AccessError("You have signed out.", "Sign in again.")
@@ -103,12 +103,12 @@ def _aged(sign_in: SignIn) -> tuple[str, str] | None:
     """Issuer and subject of whose sign-in has ended here by its age; None where it has not, or was ended by hand."""
     engine, said = program().engine, st.user.to_dict()
     try:
-        signed = signin.signed(said, sign_in, signin.ANY_AGE, engine.config.groups_claim)
+        signed = signin.signed(said, sign_in, signin.ANY_AGE, engine.config.people.groups_claim)
         over = engine.teams.people.signed_out(signed.hash)
     except CragError:
         return None
     try:
-        signin.signed(said, sign_in, engine.config.signin_hours, engine.config.groups_claim)
+        signin.signed(said, sign_in, engine.config.people.signin_hours, engine.config.people.groups_claim)
     except AccessError:
         return None if over else (signed.identity.issuer, signed.identity.subject)
     return None

@@ -117,11 +117,11 @@ def _admins() -> Html:
 def admins() -> list[tuple[str, str]]:
     """Names and e-mails of those who administer; none where the settings say not to show them. Raises StorageError."""
     config = program().config
-    if not config.show_admins:
+    if not config.people.show_admins:
         return []
     here = [each for each in program().engine.teams.people.all() if each.welcome and each.role == "admin"]
     known = {each.email for each in here}
-    named = [each.strip().lower() for each in config.admins if "@" in each]
+    named = [each.strip().lower() for each in config.people.admins if "@" in each]
     return [
         *((each.name or each.email or each.subject, each.email if each.name else "") for each in here),
         *(("", email) for email in named if email not in known),

@@ -31,7 +31,7 @@ def _secrets() -> Keys:
 
 def server(slot: str, config: AppConfig) -> str:
     """Whom this key would be sent to under `config`; empty where to nobody: its server, or a provider's own home."""
-    model = registry.models().get(config.llm)
+    model = registry.models().get(config.providers.llm)
     for provider in (*([model] if model else []), *_graders_and_webs()):
         if provider.key == slot:
             address = bare(config.get(provider.address)) if provider.address else ""
@@ -45,7 +45,7 @@ def usable(given: Keys, own: AppConfig, config: AppConfig, *, shared: bool) -> K
     Each goes only to the server that the owner configured. Where strangers can reach the app, what the owner did not
     turn on is not paid for with the owner's key either.
     """
-    turned_on = {own.llm, own.evaluator, own.web, own.web_fallback}
+    turned_on = {own.providers.llm, own.providers.evaluator, own.providers.web, own.providers.web_fallback}
     homes = [each for each in _graders_and_webs() if each.key and not each.server]
     left_off = {each.key for each in homes if each.name not in turned_on} if shared else set()
     same = [slot for slot in _slots() if slot not in left_off and server(slot, config) == server(slot, own)]
@@ -88,8 +88,8 @@ def kept(config: AppConfig) -> Keys:
 
 def in_use(config: AppConfig, keys: Keys) -> list[tuple[str, str]]:
     """The keys that runs with `config` are sent with: the slot of each, and whom it goes to."""
-    on = {config.llm, config.evaluator, config.web, config.web_fallback}
-    model = registry.models().get(config.llm)
+    on = {config.providers.llm, config.providers.evaluator, config.providers.web, config.providers.web_fallback}
+    model = registry.models().get(config.providers.llm)
     chosen = [each for each in (*([model] if model else []), *_graders_and_webs()) if each.name in on and each.key]
     slots = dict.fromkeys(each.key for each in chosen)
     given = [slot for slot in slots if keys.get(slot) is not None or (slot == "llm" and keys.get("openai") is not None)]
@@ -101,7 +101,7 @@ def origin(slot: str, config: AppConfig, keys: Keys) -> Literal["session", "envi
     if kept(config).get(slot) is not None:
         return "session"
     used, secret = keys.get(slot), _secrets().get(slot)
-    if slot == "llm" and config.llm == "openai" and used is None:
+    if slot == "llm" and config.providers.llm == "openai" and used is None:
         used, secret = keys.get("openai"), _secrets().get("openai")
     if used is None:
         return ""

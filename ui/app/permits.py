@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from crag.core.config import AppConfig
+from crag.core.config import SETTINGS, AppConfig
 from crag.core.errors import NotFoundError
 from crag.core.fields import meta
 from crag.core.sample import shipped_sample
@@ -18,7 +18,7 @@ from crag.runtime.provider import Provider
 from ui.app.program import overridden
 
 _DECLARED = tuple(
-    name for name in AppConfig.model_fields if meta(AppConfig, name)["group"] == "providers" and name != "servers"
+    name for name, kind in SETTINGS.items() if meta(kind, name)["group"] == "providers" and name != "servers"
 )
 _OWNERS = ("web_folder", "private_addresses")
 """What reaches into the machine or its network: where others can reach the app, the owner's alone."""
@@ -36,13 +36,13 @@ def permitted(own: AppConfig, changes: Mapping[str, Any], *, shared: bool) -> Ap
     Raises SettingsError for a value that is none.
     """
     kept = {name: value for name, value in changes.items() if _may(own, name, value, shared)}
-    if shared and kept.get("llm", own.llm) == GGUF.name:
+    if shared and kept.get("llm", own.providers.llm) == GGUF.name:
         kept.pop("llm_model", None)  # a path reaches into the machine
     kept |= {name: "" for name in kept if holds_address(name) and not readable(kept[name])}
     only = addresses(own, shared=shared)
     if only:
         kept["servers"] = only
-    return AppConfig.from_environment({}, **{**own.model_dump(), **kept})
+    return own.changed(**kept)
 
 
 def sample_web() -> Path | None:
@@ -69,9 +69,9 @@ def why_fixed(name: str) -> str:
 
 def addresses(own: AppConfig, *, shared: bool) -> tuple[str, ...] | None:
     """The only servers that may be named, the program's own among them. None: any."""
-    if not shared and not own.servers:
+    if not shared and not own.providers.servers:
         return None
-    given = (*own.servers, *(own.get(name) for name in choices() if named(name)))
+    given = (*own.providers.servers, *(own.get(name) for name in choices() if named(name)))
     return tuple(dict.fromkeys(bare(each) for each in given if each.strip()))
 
 

@@ -15,7 +15,7 @@ import streamlit as st
 
 from crag.admin.audit import format_setting
 from crag.admin.people import Person, settings_in_use
-from crag.core.config import AppConfig, Keys
+from crag.core.config import SETTINGS, AppConfig, Keys
 from crag.core.errors import SettingsError, StorageError
 from crag.core.trace import Trace
 from crag.engine import Engine
@@ -63,7 +63,7 @@ class Program:
                 _note_settings(self._engine.config)
                 self._engine.watchers.extend(self._watchers)
                 self._engine.teams.quotas.opened = self.opened
-                self._engine.private_libraries.settle(self._engine.config.empty_days)
+                self._engine.private_libraries.settle(self._engine.config.quotas.empty_days)
                 self._warming = self.warm(self._engine)
                 self._ends = [tidying.begin(self._engine)]
                 if signin.on():
@@ -102,13 +102,13 @@ class Program:
         with self._lock:
             engine = self.engine
             free = {name: value for name, value in choices.items() if name not in _PLACE and not overridden(name)}
-            config = AppConfig.from_environment({}, **{**_plain(engine.config), **free})
+            config = engine.config.changed(**free)
             _check_web(engine, config)
             _store(config)
             before = engine.config
             engine.reconfigure(config)
             _note_settings(config)
-        for name in AppConfig.model_fields:
+        for name in SETTINGS:
             if (was := before.get(name)) != (now := config.get(name)):
                 engine.teams.audit.note(
                     "setting", by, what=name, detail=f"{format_setting(was)} → {format_setting(now)}"
@@ -175,17 +175,13 @@ def overridden(name: str) -> bool:
 
 def _check_web(engine: Engine, config: AppConfig) -> None:
     """Raises SettingsError or WebSearchError where the chosen web can't serve, before anyone relies on it."""
-    if config.web == FOLDER.name:
+    if config.providers.web == FOLDER.name:
         web = engine.web(config)
         if web is None:
             raise SettingsError(
                 "The web provider is a folder, but no folder is given.", "Name the folder, or turn the web off."
             )
         web.search("page", 1)
-
-
-def _plain(config: AppConfig) -> dict[str, Any]:
-    return {name: value for name, value in config.model_dump().items() if value is not None}
 
 
 def _load(config: AppConfig) -> tuple[dict[str, Any], str]:
@@ -202,7 +198,7 @@ def _load(config: AppConfig) -> tuple[dict[str, Any], str]:
 def _store(config: AppConfig) -> None:
     chosen = {
         name: value
-        for name, value in config.model_dump(mode="json").items()
+        for name, value in config.flat(mode="json").items()
         if name not in _PLACE and value is not None and not overridden(name)
     }
     try:
@@ -226,9 +222,9 @@ def _note_settings(config: AppConfig) -> None:
 @contextmanager
 def _kept(config: AppConfig) -> Iterator[KeyValueStore]:
     """Where choices are kept: beside the libraries."""
-    server = server_at(config.database_url)
+    server = server_at(config.storage.database_url)
     try:
-        yield KeyValueStore(config.data, server)
+        yield KeyValueStore(config.storage.data, server)
     finally:
         if server is not None:
             server.close()

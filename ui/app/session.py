@@ -71,7 +71,7 @@ class Session(Presence):
     def use_sample_web(self, sample: Sample) -> None:
         """Search the sample's pages in place of the web, in this session alone, unless it has a web or wants none."""
         fixed = "web" in self.choices or overridden("web") or overridden("web_folder")
-        if self.config.web == "off" and not fixed:
+        if self.config.providers.web == "off" and not fixed:
             st.session_state.choices = {**self.choices, "web": "folder", "web_folder": sample.web}
 
     def sample(self) -> Sample | None:
@@ -290,7 +290,7 @@ class Session(Presence):
         if trace.finished:
             remembered[run] = trace
             weights: dict[str, int] = st.session_state.setdefault("traces-weights", {})
-            weighing.drop_oldest(remembered, weights, _REMEMBERED, weighing.for_runs(self.own.session_mb))
+            weighing.drop_oldest(remembered, weights, _REMEMBERED, weighing.for_runs(self.own.limits.session_mb))
         return trace
 
     # What is opened beside the answer: "cite:2", "chunk:…" or None
@@ -371,7 +371,7 @@ class Session(Presence):
     def keys(self) -> Keys:
         """The keys for the servers of `config`: this session's own, then the owner's where they may be used."""
         config, shared = self.config, self.shared
-        if shared and self.own.keys_for == "everyone" and self.entered.actor.id:
+        if shared and self.own.people.keys_for == "everyone" and self.entered.actor.id:
             shared = False
         return keys.kept(config).over(keys.usable(keys.owners(), self.own, config, shared=shared))
 

@@ -35,7 +35,7 @@ def private(config: AppConfig) -> bool:
     """
     if signin.on():
         return False
-    return reachable() if config.workspaces == "auto" else config.workspaces == "private"
+    return reachable() if config.storage.workspaces == "auto" else config.storage.workspaces == "private"
 
 
 def shared(config: AppConfig) -> bool:

@@ -30,7 +30,7 @@ def status(session: Session) -> Html:
         for name, on, detail in providers(session.config, session.keys)
         if not (on and name in _LOCAL)
     ]
-    if session.config.web == "off":
+    if session.config.providers.web == "off":
         parts.append(h.span["Settings can point to a folder of trusted pages, or take a key for the web."])
     return h.div("cx")[h.div("status")[parts]]
 

@@ -44,7 +44,7 @@ def _drop_zone(session: Session) -> None:
         st.session_state[_TURN] = secrets.randbelow(10**9) if returning.returned() else 0
     turn = st.session_state[_TURN]
     with problems.reported():
-        most = min(program().config.max_file_mb, int(st.get_option("server.maxUploadSize")))
+        most = min(program().config.limits.max_file_mb, int(st.get_option("server.maxUploadSize")))
         how = st.segmented_control(
             "Add", [_FILES, _FOLDER, _PAGES], default=_FILES, required=True, key=_HOW, label_visibility="collapsed"
         )

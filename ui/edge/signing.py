@@ -109,7 +109,7 @@ def may_edit(cookies: Mapping[str, str]) -> bool:
 def somebody(cookies: Mapping[str, str]) -> Person | None:
     """Who has signed in in a browser with these cookies and may come in; None for nobody, and where nobody can tell."""
     try:
-        signed = _signed(cookies, program().engine.config.signin_hours)
+        signed = _signed(cookies, program().engine.config.people.signin_hours)
         if signed is None:
             return None
         people = program().engine.teams.people
@@ -139,7 +139,7 @@ def _signed(cookies: Mapping[str, str], hours: int) -> Signed | None:
     sign_in, said = signin.configured(), _claims(cookies)
     if sign_in is None or sign_in.problem or said is None or said.get("origin") != sign_in.origin:
         return None
-    return signin.signed(said, sign_in, hours, program().engine.config.groups_claim)
+    return signin.signed(said, sign_in, hours, program().engine.config.people.groups_claim)
 
 
 def _claims(cookies: Mapping[str, str]) -> dict[str, Any] | None:

@@ -72,8 +72,8 @@ def prepared() -> dict[str, Any]:
     except CragError as error:
         LOG.warning("%s Until then the strictest rules apply.", error)  # each page says so too
         config = AppConfig()
-    if part is None and config.processes > 1:
-        processes.become_parent(config.processes)
+    if part is None and config.serving.processes > 1:
+        processes.become_parent(config.serving.processes)
     kept = media.OwnedMedia if _owned(config) else media.KeptMedia
     streamlit_runtime.MediaFileManager = kept  # type: ignore[attr-defined]
     sign_in = signin.configured()
@@ -93,19 +93,21 @@ def rules(
     page = Path(file_util.get_static_dir(), "index.html").read_text(encoding="utf-8")
     callers = Callers(
         local=not workspaces.reachable(),
-        proxied=config.workspaces == "private",
+        proxied=config.storage.workspaces == "private",
         hosts=_plain(*st.get_option("server.allowedHosts"), *named),
         origins=_plain(*st.get_option("server.corsAllowedOrigins"), *named),
         any_origin=not st.get_option("server.enableCORS"),
     )
-    health = Health.of(config, server_at(config.database_url))
-    uploads = Uploads(config.uploads_mb * 2**20, held_uploads, lambda: weighing.for_files(_now(config).session_mb))
-    scraping = Scraping(config.metrics, metrics_token(), not shared, audited)
+    health = Health.of(config, server_at(config.storage.database_url))
+    uploads = Uploads(
+        config.serving.uploads_mb * 2**20, held_uploads, lambda: weighing.for_files(_now(config).limits.session_mb)
+    )
+    scraping = Scraping(config.serving.metrics, metrics_token(), not shared, audited)
     owned = _owned(config)
     cookies = (*((part.cookie,) if part is not None else ()), *((media.cookie,) if owned else ()))
     return Rules(
         callers=callers,
-        headers=security_headers(config.framed_by, inline_scripts(page)),
+        headers=security_headers(config.serving.framed_by, inline_scripts(page)),
         health=health,
         uploads=uploads,
         seats=Seats(partial(_most_tabs, config), alive),
@@ -117,7 +119,7 @@ def rules(
         signing=Signing(sign_in=sign_in, attempts=Attempts(), note=_note_refused, editor=may_edit, ended=end)
         if sign_in
         else None,
-        cookies=tuple(partial(each, path=f"/{base}", framed=bool(config.framed_by)) for each in cookies),
+        cookies=tuple(partial(each, path=f"/{base}", framed=bool(config.serving.framed_by)) for each in cookies),
         media=_may_see if owned else None,
     )
 
@@ -158,7 +160,7 @@ def _most_tabs(config: AppConfig) -> Most:
     """How many tabs may be open, as an admin may have changed it."""
     engine = program().made
     if engine is None:
-        return Most(all=config.all_sessions, own=config.library_sessions)
+        return Most(all=config.quotas.all_sessions, own=config.quotas.library_sessions)
     return Most(
         all=int(engine.teams.quotas.most("all_sessions")), own=int(engine.teams.quotas.most("library_sessions"))
     )

@@ -72,7 +72,7 @@ def audited(why: str) -> None:
 
 
 def _prices() -> Mapping[str, Price]:
-    return usable(program().config.prices)
+    return usable(program().config.providers.prices)
 
 
 def _resting() -> Sequence[OpenCircuit]:

@@ -26,9 +26,7 @@ class Calls:
 def without_outside(config: AppConfig, wiring: ProviderPlan) -> AppConfig:
     """The same without the webs that lie outside; a folder of pages stays."""
     local = [each.provider.name for each in wiring.webs if not each.provider.leaves]
-    return config.model_copy(
-        update={"web": local[0] if local and config.web != "off" else "off", "web_fallback": "none"}
-    )
+    return config.changed(web=local[0] if local and config.providers.web != "off" else "off", web_fallback="none")
 
 
 def calls(settings: Settings, wiring: ProviderPlan, limit: int) -> Calls:

@@ -48,7 +48,9 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
     if mine:
         st.caption(markdown(f"With settings of yours. {'. '.join(mine)}."))
     config = _asking(session)
-    said = sentence([plan.settings for plan in plans], stored.questions, session.wiring(config), config.run_calls)
+    said = sentence(
+        [plan.settings for plan in plans], stored.questions, session.wiring(config), config.limits.run_calls
+    )
     st.caption(markdown(said))
     empty = session.library.documents.count() == 0
     upload = uploads.current(session) if empty else None

@@ -25,11 +25,12 @@ _WORDS, _PASSAGE = 1_000, 200
 """Where the sliders of words kept end."""
 
 
-def groups(model: type[BaseModel]) -> dict[str, list[str]]:
+def groups(*models: type[BaseModel]) -> dict[str, list[str]]:
     """The settings' names by group, both in the order of declaration."""
     found: dict[str, list[str]] = {}
-    for name in model.model_fields:
-        found.setdefault(meta(model, name)["group"], []).append(name)
+    for model in models:
+        for name in model.model_fields:
+            found.setdefault(meta(model, name)["group"], []).append(name)
     return found
 
 

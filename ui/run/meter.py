@@ -17,7 +17,7 @@ from ui.kit.html import Html
 
 def in_use() -> Mapping[str, Price]:
     """The prices of this program."""
-    return usable(program().config.prices)
+    return usable(program().config.providers.prices)
 
 
 def meter(trace: Trace, prices: Mapping[str, Price] = PRICES, *, plain: bool = True) -> Html:

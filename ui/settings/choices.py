@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from crag.core.config import AppConfig
+from crag.core.config import SETTINGS, AppConfig
 from crag.core.errors import CragError
 from crag.core.fields import meta
 from crag.core.settings import Settings
@@ -126,7 +126,7 @@ def program_form(session: Session) -> None:
                 with place:
                     fixed = shared or name == "data" or overridden(name)
                     values[name] = forms.field(
-                        AppConfig, name, getattr(config, name), key=f"program-{name}", disabled=fixed
+                        SETTINGS[name], name, config.get(name), key=f"program-{name}", disabled=fixed
                     )
                     if fixed and not shared:
                         st.caption(_why_fixed(name))
@@ -145,14 +145,18 @@ def program_form(session: Session) -> None:
 
 def _later(before: AppConfig, after: AppConfig) -> list[str]:
     """What was changed and is read at the start alone, by its label."""
-    names = [name for name in AppConfig.model_fields if meta(AppConfig, name)["at_start"]]
-    return [forms.label(AppConfig, name) for name in names if before.get(name) != after.get(name)]
+    names = [name for name, kind in SETTINGS.items() if meta(kind, name)["at_start"]]
+    return [forms.label(SETTINGS[name], name) for name in names if before.get(name) != after.get(name)]
 
 
 def _program_groups(shared: bool) -> dict[str, list[str]]:
     """Where others may be visiting, where things lie on the server is not told; who is admin, where people sign in."""
     left_out = (*_ELSEWHERE, *(() if signin.on() and not shared else ("people",)))
-    told = {group: names for group, names in forms.groups(AppConfig).items() if group not in left_out}
+    told = {
+        group: names
+        for group, names in forms.groups(*dict.fromkeys(SETTINGS.values())).items()
+        if group not in left_out
+    }
     places = {"data", "milvus_uri"} if shared else set()
     return {group: [name for name in names if name not in places] for group, names in told.items()}
 

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from crag.admin.audit import format_setting
-from crag.core.config import AppConfig
+from crag.core.config import SETTINGS
 from crag.core.errors import CragError
 from crag.core.fields import meta
 from crag.providers import registry
@@ -54,7 +54,7 @@ def switch(session: Session, name: str) -> None:
 
 
 def number(session: Session, name: str) -> None:
-    about = meta(AppConfig, name)
+    about = meta(SETTINGS[name], name)
     st.number_input(min_value=about["minimum"], max_value=about["maximum"], step=about["step"], **_held(session, name))
     _fixed(name)
 

@@ -171,7 +171,7 @@ def _prices(session: Session) -> None:
     said = st.container()
     with st.container(horizontal=True):
         save = st.button("Save prices", key="prices-save", type="primary")
-        back = st.button("Back to the list prices", key="prices-back", disabled=not program().config.prices)
+        back = st.button("Back to the list prices", key="prices-back", disabled=not program().config.providers.prices)
     if save or back:
         with said, problems.reported():
             session.require("administer")
@@ -206,7 +206,7 @@ def _row(name: str, price: Price) -> dict[str, Any]:
 def _stored() -> Mapping[str, Price]:
     """The prices to show; where the stored ones can't be read this is said, and the list prices are shown."""
     try:
-        return table(program().config.prices)
+        return table(program().config.providers.prices)
     except SettingsError as error:
         problems.show(error)
         return PRICES

@@ -10,7 +10,7 @@ import streamlit as st
 from crag.admin import quantities
 from crag.admin.quantities import QUANTITIES, Bound
 from crag.admin.quotas import Standing
-from crag.core.config import AppConfig
+from crag.core.config import SETTINGS
 from crag.core.errors import CragError
 from crag.core.fields import meta
 from ui.app.clicks import requires
@@ -102,11 +102,11 @@ def edit(session: Session, workspace: str) -> None:
 
 def _field(name: str, value: float, key: str) -> None:
     """One limit, typed: its range reaches too far for a hand to slide."""
-    about = meta(AppConfig, name)
-    number = float if AppConfig.model_fields[name].annotation is float else int
+    about = meta(SETTINGS[name], name)
+    number = float if SETTINGS[name].model_fields[name].annotation is float else int
     bounds: dict[str, Any] = {"min_value": number(about["minimum"]), "max_value": number(about["maximum"])}
     st.number_input(
-        forms.label(AppConfig, name),
+        forms.label(SETTINGS[name], name),
         value=number(value),
         step=number(about["step"] or 1),
         key=key,

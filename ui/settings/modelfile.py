@@ -40,7 +40,7 @@ def _state(session: Session) -> None:
     model = session.wiring().model
     if model is None or (file := model.endpoint.file) is None:
         return
-    server, free = server_of(file, session.config.threads), free_memory()
+    server, free = server_of(file, session.config.models.threads), free_memory()
     needs = f"{gigabytes(file.size)} on the disk, about {gigabytes(file.memory)} of memory"
     if server.loaded:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):

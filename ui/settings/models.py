@@ -62,7 +62,7 @@ def _section(title: str, about: str) -> Iterator[None]:
 
 def _grading(session: Session) -> None:
     controls.segments(session, "evaluator")
-    chosen = registry.evaluators().get(session.config.evaluator)
+    chosen = registry.evaluators().get(session.config.providers.evaluator)
     missing_for = session.wiring().missing_for("evaluate")
     st.caption(chosen.about if chosen else "")
     if missing_for is not None and missing_for.reason == "no-language-model":
@@ -77,21 +77,23 @@ def _grading(session: Session) -> None:
 
 def _answers(session: Session) -> None:
     controls.segments(session, "writer")
-    st.caption(_WRITERS[session.config.writer])
+    st.caption(_WRITERS[session.config.providers.writer])
 
 
 def _web(session: Session) -> None:
-    mine = not session.shared or session.config.web_folder is not None
+    mine = not session.shared or session.config.providers.web_folder is not None
     offered = permits.offered("web", session.own, shared=session.shared)
-    kinds = [kind for kind in offered if kind != FOLDER.name or mine or session.config.web == FOLDER.name]
+    kinds = [kind for kind in offered if kind != FOLDER.name or mine or session.config.providers.web == FOLDER.name]
     controls.segments(session, "web", kinds)
     config, known = session.config, registry.webs()
-    first = known.get(config.web)
+    first = known.get(config.providers.web)
     st.caption(first.about if first else _NO_WEB)
-    if config.web == "off":
+    if config.providers.web == "off":
         return
-    spare = [kind for kind in kinds if kind not in ("off", config.web)]
-    used = [known[name] for name in dict.fromkeys((config.web, config.web_fallback)) if name in known]
+    spare = [kind for kind in kinds if kind not in ("off", config.providers.web)]
+    used = [
+        known[name] for name in dict.fromkeys((config.providers.web, config.providers.web_fallback)) if name in known
+    ]
     left, right = st.columns(2, gap="medium")
     with left:
         controls.select(session, "web_fallback", ["none", *spare])

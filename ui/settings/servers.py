@@ -31,14 +31,14 @@ _KNOCKED = 20.0
 def language_model(session: Session) -> None:
     """Service, address, key and model, and a test of them all."""
     controls.segments(session, "llm", permits.offered("llm", session.own, shared=session.shared))
-    if session.config.llm == "none":
+    if session.config.providers.llm == "none":
         st.caption("Local models do all the work: no key, no calls.")
         return
-    if session.config.llm == registry.GGUF.name:
+    if session.config.providers.llm == registry.GGUF.name:
         modelfile.choose(session)
         _test(session, "llm", "answer", session.wiring().model, try_model)
         return
-    if session.config.llm == registry.COMPATIBLE.name:
+    if session.config.providers.llm == registry.COMPATIBLE.name:
         controls.address(session, registry.COMPATIBLE)
         if permits.addresses(session.own, shared=session.shared) is None:
             _found(session)
@@ -62,7 +62,7 @@ def reranker(session: Session) -> None:
 
 
 def _hint(session: Session) -> str:
-    chosen = registry.models().get(session.config.llm)
+    chosen = registry.models().get(session.config.providers.llm)
     return f"{chosen.title} needs one." if chosen and chosen.key_needed else "Many local servers need none."
 
 
@@ -73,7 +73,7 @@ def _running() -> dict[str, str]:
 
 def _found(session: Session) -> None:
     """The usual servers of this machine that answer, each at one click."""
-    if session.config.llm_base_url or not permits.free("llm_base_url", shared=session.shared):
+    if session.config.providers.llm_base_url or not permits.free("llm_base_url", shared=session.shared):
         return
     found = _running()
     said = "Found on this machine:" if found else "None of the usual servers answers on this machine."
@@ -92,13 +92,17 @@ def _found(session: Session) -> None:
 
 def _model(session: Session) -> None:
     """The model: picked from the server's list, or typed where there is no list."""
-    served = session.wiring(session.config.model_copy(update={"llm_model": "?"})).model
+    served = session.wiring(session.config.changed(llm_model="?")).model
     if served is None:
         controls.text(session, "llm_model")
         return
     listed = _listed(session, served.endpoint)
     if isinstance(listed, list):
-        if len(listed) == 1 and not session.config.llm_model and session.choices.get("llm_model") != listed[0]:
+        if (
+            len(listed) == 1
+            and not session.config.providers.llm_model
+            and session.choices.get("llm_model") != listed[0]
+        ):
             controls.use(session, "llm_model", listed[0])  # it can be no other
             st.rerun()
         controls.text(session, "llm_model", options=listed, placeholder="Choose a model, or type its name")

@@ -55,8 +55,10 @@ class Health:
     @classmethod
     def of(cls, config: AppConfig, server: Server | None) -> Health:
         """By what the process is given."""
-        far = config.milvus_uri if config.index == "milvus" and "://" in config.milvus_uri else ""
-        return cls(config.data, server=server, index=far)
+        far = (
+            config.storage.milvus_uri if config.storage.index == "milvus" and "://" in config.storage.milvus_uri else ""
+        )
+        return cls(config.storage.data, server=server, index=far)
 
     def failing(self) -> str:
         """What only a new start cures, in a line; "" where there is nothing of the kind."""

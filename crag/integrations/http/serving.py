@@ -58,7 +58,9 @@ class Limits:
     def of(cls, config: AppConfig, **given: Any) -> Limits:
         """The limits that follow from a configuration; `given` ones, where not None, first."""
         chosen = {name: value for name, value in given.items() if value is not None}
-        return cls(**{"at_once": config.runs_at_once, "upload_bytes": (config.max_file_mb + 1) * _MB, **chosen})
+        return cls(
+            **{"at_once": config.limits.runs_at_once, "upload_bytes": (config.limits.max_file_mb + 1) * _MB, **chosen}
+        )
 
 
 class Rates:
@@ -169,12 +171,14 @@ class ServerState:
 
     @classmethod
     def of(cls, engine: Engine, access: Access, limits: Limits) -> ServerState:
-        ready, health = threading.Event(), Health.of(engine.config, server_at(engine.config.database_url))
-        scraping = Scraping(engine.config.metrics, metrics_token(), not access.asks, partial(_audit_refusal, engine))
+        ready, health = threading.Event(), Health.of(engine.config, server_at(engine.config.storage.database_url))
+        scraping = Scraping(
+            engine.config.serving.metrics, metrics_token(), not access.asks, partial(_audit_refusal, engine)
+        )
         metrics = None
         if scraping.on:
             sources = standing(lambda: engine, health, ready.is_set)
-            metrics = Metrics(lambda: usable(engine.config.prices), sources, engine.circuits.open)
+            metrics = Metrics(lambda: usable(engine.config.providers.prices), sources, engine.circuits.open)
             engine.watchers.append(metrics.watch)
         return cls(
             engine=engine,

@@ -131,7 +131,7 @@ def _file(request: Request, name: str, text: str, base64: str, path: str) -> tup
         ways = "text and base64" if folder is None else "text, base64 and path"
         raise InputError(f"Exactly one of {ways} must be given.", "Give the document in one way.")
     if path and folder is not None:
-        return _from_folder(folder, path, request.engine.config.max_file_mb)
+        return _from_folder(folder, path, request.engine.config.limits.max_file_mb)
     if not name.strip():
         raise InputError("The document has no name.", "Give its file name with its ending, as report.pdf.")
     data = text.encode() if text else _decode(base64)

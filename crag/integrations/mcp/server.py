@@ -49,7 +49,7 @@ class LibraryServer(MCPServer[ServerState]):
         engine = config.engine
         self.state = ServerState(
             config=config,
-            work=Work(engine.config.runs_at_once, WAITING, config.tokens),
+            work=Work(engine.config.limits.runs_at_once, WAITING, config.tokens),
             arrivals=Arrivals(engine.teams.audit.note),
         )
         self._parameters: dict[str, Set[str]] = {}

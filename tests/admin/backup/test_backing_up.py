@@ -71,7 +71,7 @@ def test_what_is_written_to_a_library_while_it_is_read_is_not_in_the_backup(worl
         if added.is_set():
             return
         added.set()
-        with Library.open(world.config.data / "workspaces" / "default", HashEmbedder()) as library:
+        with Library.open(world.config.storage.data / "workspaces" / "default", HashEmbedder()) as library:
             fill(library, "meanwhile")
 
     backup = world.backup(watch=meanwhile)
@@ -89,7 +89,7 @@ def test_one_library_alone_goes_under_its_name_or_another_beside_what_is_there(w
         world.restore(alone.file, str(tmp_path / "other"))
     with pytest.raises(StorageError, match="stored there already: default"):
         world.restore(alone.file, workspace="default")
-    with Library.open(world.config.data / "workspaces" / "default", HashEmbedder()) as library:
+    with Library.open(world.config.storage.data / "workspaces" / "default", HashEmbedder()) as library:
         restored = world.restore(alone.file, workspace="default", called="earlier")
         assert list(restored.libraries) == ["earlier"] and restored.aside is None
         fill(library, "later")
@@ -109,9 +109,9 @@ def test_the_newest_stay_and_none_goes_for_one_that_is_not_whole(world: World) -
     (folder / "crag-notes.zip").write_text("somebody's own")
     made = [world.backup(keep=3).file.name for _ in range(5)]
     assert sorted(path.name for path in folder.iterdir()) == sorted([single, "crag-notes.zip", *made[2:]])
-    with Library.open(world.config.data / "workspaces" / "broken", HashEmbedder()) as library:
+    with Library.open(world.config.storage.data / "workspaces" / "broken", HashEmbedder()) as library:
         fill(library, "broken")
-    file = world.config.data / "workspaces" / "broken" / "library.db"
+    file = world.config.storage.data / "workspaces" / "broken" / "library.db"
     file.write_bytes(file.read_bytes()[:9000] + bytes(file.stat().st_size - 9000))
     broken = world.backup(keep=1)
     assert [each.workspace for each in broken.contents.left_out] == ["broken"] and "damaged" in str(broken.contents)
@@ -143,8 +143,8 @@ def test_nothing_is_written_where_there_is_nothing_no_room_or_a_file_already(
 
 def test_model_files_are_named_and_not_in_it(world: World) -> None:
     world.filled()
-    (world.config.data / "models").mkdir()
-    (world.config.data / "models" / "large.gguf").write_bytes(bytes(10))
+    (world.config.storage.data / "models").mkdir()
+    (world.config.storage.data / "models" / "large.gguf").write_bytes(bytes(10))
     backup = world.backup()
     assert backup.contents.models == ("large.gguf",)
     with Archive(backup.file) as archive:

@@ -63,7 +63,7 @@ def killed(seconds: float, *arguments: object) -> float:
 
 def test_a_kill_while_backing_up_leaves_whole_backups_alone(world: World) -> None:
     world.filled()
-    folder, data = world.folder / "backups", world.config.data
+    folder, data = world.folder / "backups", world.config.storage.data
     longest = killed(0, "backup", folder, data)
     moments = random.Random(18)
     for _ in range(sized(KILLS, 2)):
@@ -132,7 +132,7 @@ def test_a_kill_between_any_two_moves_is_finished_by_whoever_comes_next(
         finally:
             monkeypatch.setattr(Path, "rename", rename)
         assert (other / "restoring" / "moves.json").exists()
-        with_engine = local_models.engine(AppConfig(data=other)) if last % 4 == 0 else None
+        with_engine = local_models.engine(AppConfig.of(data=other)) if last % 4 == 0 else None
         if with_engine is not None:
             with_engine.close()
         else:
@@ -144,8 +144,8 @@ def test_a_kill_between_any_two_moves_is_finished_by_whoever_comes_next(
 
 
 def test_what_was_confirmed_before_a_backup_begins_is_in_it_whoever_else_writes(world: World) -> None:
-    folder = world.config.data / "workspaces" / "default"
-    PrivateLibraries(world.config.data).issue()
+    folder = world.config.storage.data / "workspaces" / "default"
+    PrivateLibraries(world.config.storage.data).issue()
     there: set[str] = set()
     open_: set[str] = set()
     moments = random.Random(18)

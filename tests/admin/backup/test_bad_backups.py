@@ -176,13 +176,13 @@ def test_each_is_refused_in_words_and_noted_and_nothing_changes(filled: World, t
             attempt(filled, file, replace=True)
         assert "/" not in raised.value.message, name
         assert filled.stored() == before, name
-        assert not (filled.config.data / "restoring").exists(), name
+        assert not (filled.config.storage.data / "restoring").exists(), name
         assert (filled.noted()[0].act, filled.noted()[0].refused) == ("restore", True), name
         file.unlink()
     new = {path for path in set(tmp_path.rglob("*")) - set(outside) if "restoring" not in path.parts}
     assert {path.name for path in new} <= {"in-use", "guard", "restoring"}
     filled.restore(filled.backup().file, replace=True)
-    assert filled.stored() == before and not (filled.config.data / "restoring").exists()
+    assert filled.stored() == before and not (filled.config.storage.data / "restoring").exists()
 
 
 def test_a_bit_that_is_flipped_anywhere_is_found_or_means_nothing(filled: World, tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def running(data: Path) -> Iterator[None]:
 def test_a_folder_in_use_is_refused_until_the_program_has_ended(world: World) -> None:
     world.filled()
     backup, before = world.backup().file, world.stored()
-    with running(world.config.data):
+    with running(world.config.storage.data):
         for replace in (False, True):
             with pytest.raises(StorageError, match=r"in use by a running program \("):
                 attempt(world, backup, replace=replace)
@@ -251,7 +251,7 @@ def test_a_folder_in_use_is_refused_until_the_program_has_ended(world: World) ->
         world.backup()
     world.restore(backup, replace=True)
     assert world.stored() == before
-    undo_restore(world.config.data)
+    undo_restore(world.config.storage.data)
     assert world.stored().pop("beside") == before["default"]
 
 
@@ -260,17 +260,17 @@ def test_who_comes_during_a_restore_is_told_and_a_killed_program_is_forgotten(wo
     backup = world.backup().file
     with pytest.MonkeyPatch.context() as quick:
         quick.setattr("crag.storage.data_dir._WAIT", 0.1)
-        with alone(world.config.data):
+        with alone(world.config.storage.data):
             with pytest.raises(StorageError, match="being restored into this data folder"):
-                Engine(AppConfig(data=world.config.data))
+                Engine(AppConfig.of(data=world.config.storage.data))
             with pytest.raises(StorageError, match="being restored"):
                 world.backup()
             with pytest.raises(StorageError, match="Another program restores"):
                 world.restore(backup, replace=True)
-    (world.config.data / "in-use" / "12345-00000000").touch()
-    with used(world.config.data), pytest.raises(StorageError, match="in use"):
+    (world.config.storage.data / "in-use" / "12345-00000000").touch()
+    with used(world.config.storage.data), pytest.raises(StorageError, match="in use"):
         world.restore(backup, replace=True)
-    assert [path.name for path in (world.config.data / "in-use").iterdir()] == ["guard"]
+    assert [path.name for path in (world.config.storage.data / "in-use").iterdir()] == ["guard"]
     world.restore(backup, replace=True)
 
 
@@ -286,7 +286,7 @@ def test_nothing_is_replaced_unasked_and_what_was_replaced_can_be_brought_back(w
     world.filled()
     backup, first = world.backup().file, world.stored()
     with pytest.raises(NotFoundError, match="put anything aside"):
-        undo_restore(world.config.data)
+        undo_restore(world.config.storage.data)
     other = str(world.folder / "second")
     world.filled(other, label="beta")
     second = world.stored(other)
@@ -303,7 +303,7 @@ def test_nothing_is_replaced_unasked_and_what_was_replaced_can_be_brought_back(w
 
 def test_the_command_says_it_in_words_with_a_code(filled: World, tmp_path: Path) -> None:
     backup = filled.backup().file
-    data = {"CRAG_DATA": str(filled.config.data)}
+    data = {"CRAG_DATA": str(filled.config.storage.data)}
     for arguments, code, said in (
         (["restore", backup], 1, "stored there already"),
         (["restore", tmp_path / "nowhere.zip"], 1, "There is no backup nowhere.zip"),

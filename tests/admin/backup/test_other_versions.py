@@ -23,7 +23,7 @@ from ui.app.program import Program
 
 
 def engine_on(data: Path) -> Engine:
-    return local_models.engine(AppConfig(data=data), embedder=HashEmbedder())
+    return local_models.engine(AppConfig.of(data=data), embedder=HashEmbedder())
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_settings_of_another_version_are_used_or_told(data: Path, monkeypatch: p
         program = Program(make=lambda config: local_models.engine(config, embedder=HashEmbedder()), warm=lambda _: None)
         config = program.config
         assert notice in program.notice and bool(notice) == bool(program.notice)
-        assert (config.workspaces == "private") == (not notice)
+        assert (config.storage.workspaces == "private") == (not notice)
         program.close()
 
 

@@ -41,7 +41,7 @@ def engine_with(tmp_path: Path, clock: StillClock) -> Iterator[Callable[..., Eng
     made: list[Engine] = []
 
     def make(database_url: str = "", **settings: object) -> Engine:
-        config = AppConfig(data=tmp_path, database_url=database_url, **settings)
+        config = AppConfig.of(data=tmp_path, database_url=database_url, **settings)
         engine = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
         engine.teams.quotas = Quotas(engine.teams.store, lambda: engine.config, engine.private_libraries.holds, clock)
         fill(engine)

@@ -45,7 +45,7 @@ def test_every_limit_is_a_setting_of_which_none_lets_all_in() -> None:
         for name in filter(None, (each.own, each.all)):
             assert config.get(name) >= 0
             if name != "runs_at_once":
-                assert AppConfig.from_environment({}, **{name: 0}).get(name) == 0
+                assert AppConfig.of(**{name: 0}).get(name) == 0
 
 
 @pytest.mark.parametrize("value", [-1, math.nan, math.inf, -math.inf, 1e30, 2.5])

@@ -103,7 +103,7 @@ def test_off_by_default_and_shared_ones_stay(engine_with: Make, clock: StillCloc
     hours = Hours(engine, clock)
     hours.pass_by(800, step=10)
     assert engine.private_libraries.holds(workspace)
-    engine.config = engine.config.model_copy(update={"idle_days": 30, "warn_days": 2})
+    engine.config = engine.config.changed(idle_days=30, warn_days=2)
     hours.pass_by(400, step=1)
     assert not engine.private_libraries.holds(workspace) and engine.library().documents.count() == 1
 
@@ -144,7 +144,7 @@ def test_those_that_have_a_warning_are_listed_and_an_admin_keeps_one(mine: tuple
     assert engine.teams.idle.endings() == [] and engine.teams.idle.ends(workspace) is None
     hours.pass_by(29)
     assert engine.private_libraries.holds(workspace)
-    engine.config = engine.config.model_copy(update={"idle_days": 0})
+    engine.config = engine.config.changed(idle_days=0)
     assert engine.teams.idle.endings() == [], "nobody is removed, so nobody is listed"
 
 
@@ -162,6 +162,6 @@ def test_an_empty_private_workspace_ends_while_the_program_runs(engine_with: Mak
     folder = engine.private_libraries.root / workspace
     for place in (*folder.rglob("*"), folder):
         os.utime(place, (time.time() - 2 * DAY, time.time() - 2 * DAY))
-    os.utime(engine.config.data / "settled", (0, 0))
+    os.utime(engine.config.storage.data / "settled", (0, 0))
     engine.tidy(NEVER)
     assert not engine.private_libraries.holds(workspace) and engine.library(workspace).documents.count() == 0

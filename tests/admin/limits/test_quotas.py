@@ -110,7 +110,7 @@ def test_a_day_s_calls_that_are_used_up_leave_the_parts_of_this_machine(engine_w
 def test_prices_that_are_changed_hold_from_the_next_purse_on(engine_with: Make) -> None:
     engine = engine_with(library_dollars_day=100, prices=("dear=0/0/2",))
     for price, sum_ in ((2, 2), (2, 4), (5, 9)):
-        engine.reconfigure(engine.config.model_copy(update={"prices": (f"dear=0/0/{price}",)}))
+        engine.reconfigure(engine.config.changed(prices=(f"dear=0/0/{price}",)))
         with engine.teams.quotas.daily_budget("default") as purse:
             purse.take()
             purse.paid(call())

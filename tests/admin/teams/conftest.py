@@ -13,7 +13,7 @@ from crag.admin.people import Identity, People, Person
 from crag.admin.roles import Actor, Role
 from crag.admin.store import open_store
 from crag.admin.workspaces import Workspaces
-from crag.core.config import AppConfig
+from crag.core.config_groups import PeopleSettings
 from crag.storage.records import Records, server_at
 
 
@@ -44,7 +44,7 @@ def links(store: Records, audit: AuditLog) -> Links:
 
 @pytest.fixture
 def people(store: Records, audit: AuditLog) -> People:
-    return People(store, audit, lambda: AppConfig.from_environment({}))
+    return People(store, audit, lambda: PeopleSettings())
 
 
 @pytest.fixture

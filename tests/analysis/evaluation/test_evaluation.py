@@ -136,7 +136,7 @@ def test_the_parts_are_named_without_address_and_key(engine: Engine, tmp_path: P
     id = stored_set(engine, 1)
     pages = tmp_path / "deep" / "pages"
     pages.mkdir(parents=True)
-    config = AppConfig(
+    config = AppConfig.of(
         data=tmp_path,
         web="tavily",
         web_fallback="folder",
@@ -158,7 +158,7 @@ def test_the_parts_are_named_without_address_and_key(engine: Engine, tmp_path: P
         evaluate(
             engine,
             id,
-            RunRequest("", "balanced", config=config.model_copy(update={"writer": "llm"}), keys=keys, cancel=cancel),
+            RunRequest("", "balanced", config=config.changed(writer="llm"), keys=keys, cancel=cancel),
         )
     )
     parts = evaluations(engine.library())[0].parts
@@ -216,7 +216,7 @@ class StopsAt(ScriptedEvaluator):
 
 def test_a_run_that_is_stopped_in_the_middle_is_no_result_and_is_asked_again(tmp_path: Path) -> None:
     cancel = threading.Event()
-    engine = Engine(AppConfig(data=tmp_path), embedder=WordEmbedder(), evaluator=StopsAt("case 2", cancel))
+    engine = Engine(AppConfig.of(data=tmp_path), embedder=WordEmbedder(), evaluator=StopsAt("case 2", cancel))
     fill(engine)
     id = stored_set(engine, 3)
     list(evaluate(engine, id, RunRequest("", "balanced", cancel=cancel)))
@@ -302,17 +302,17 @@ def test_what_cannot_be_evaluated_is_refused_before_any_question(engine: Engine,
     with pytest.raises(SettingsError, match="plain-rag"):
         evaluate(engine, id, RunRequest("", "magic"))
     for config, says in [
-        (AppConfig(data=tmp_path, llm="openai", llm_model="m"), "key"),
-        (AppConfig(data=tmp_path, evaluator="llm"), "language model"),
-        (AppConfig(data=tmp_path, evaluator="reranker"), "address"),
-        (AppConfig(data=tmp_path, web="tavily"), "Tavily"),
+        (AppConfig.of(data=tmp_path, llm="openai", llm_model="m"), "key"),
+        (AppConfig.of(data=tmp_path, evaluator="llm"), "language model"),
+        (AppConfig.of(data=tmp_path, evaluator="reranker"), "address"),
+        (AppConfig.of(data=tmp_path, web="tavily"), "Tavily"),
     ]:
         with pytest.raises(ProviderError, match=says):
             evaluate(engine, id, RunRequest("", "balanced", config=config))
     assert evaluations(engine.library()) == []
     assert (
         next(
-            iter(evaluate(engine, id, RunRequest("", "plain-rag", config=AppConfig(data=tmp_path, web="tavily"))))
+            iter(evaluate(engine, id, RunRequest("", "plain-rag", config=AppConfig.of(data=tmp_path, web="tavily"))))
         ).done
         == 0
     )
@@ -330,7 +330,7 @@ def test_an_empty_library_and_vectors_of_another_model_are_refused(tmp_path: Pat
     class Other(WordEmbedder):
         id = "words-test-2"
 
-    other = Engine(AppConfig(data=tmp_path / "full"), embedder=Other(), evaluator=ScriptedEvaluator(score=spread))
+    other = Engine(AppConfig.of(data=tmp_path / "full"), embedder=Other(), evaluator=ScriptedEvaluator(score=spread))
     with pytest.raises(ModelMismatchError):
         evaluate(other, id, RunRequest("", "balanced"))
     other.close()
@@ -371,7 +371,7 @@ class FailsOn:
 
 def failing(folder: Path, messages: dict[str, str]) -> Engine:
     engine = Engine(
-        AppConfig(data=folder),
+        AppConfig.of(data=folder),
         embedder=WordEmbedder(),
         evaluator=ScriptedEvaluator(score=spread),
         generator=FailsOn(messages),
@@ -417,7 +417,7 @@ def test_too_many_alike_stop_it_and_are_asked_again_later(tmp_path: Path) -> Non
 def test_a_web_that_never_answers_stops_it(tmp_path: Path) -> None:
     """The runs themselves end well: without the web. What would be measured is another strategy."""
     engine = Engine(
-        AppConfig(data=tmp_path),
+        AppConfig.of(data=tmp_path),
         embedder=WordEmbedder(),
         evaluator=ScriptedEvaluator(score=lambda text: 0.0),
         web=FixedWeb(fails=True),
@@ -431,7 +431,7 @@ def test_a_web_that_never_answers_stops_it(tmp_path: Path) -> None:
 
 def test_queries_that_a_person_does_not_approve_stop_nothing(tmp_path: Path) -> None:
     web = FixedWeb(leaves=True)
-    config = AppConfig(data=tmp_path, ask_before_web=True)
+    config = AppConfig.of(data=tmp_path, ask_before_web=True)
     evaluator = ScriptedEvaluator(score=lambda text: 0.0)
     engine = Engine(config, embedder=WordEmbedder(), evaluator=evaluator, web=web)
     fill(engine)
@@ -445,7 +445,7 @@ def test_a_model_server_that_is_gone_stops_it(tmp_path: Path) -> None:
     """The local parts step in, and so no run fails; but what was to be measured is the model."""
     engine = filled_engine(tmp_path)
     with nobody() as address, pytest.raises(CragError, match="can't be reached"):
-        config = AppConfig(data=tmp_path, evaluator="reranker", rerank_base_url=address, rerank_model="m")
+        config = AppConfig.of(data=tmp_path, evaluator="reranker", rerank_base_url=address, rerank_model="m")
         list(evaluate(engine, stored_set(engine, 9), RunRequest("", "balanced", config=config)))
     assert evaluations(engine.library())[0].done == 0
     engine.close()

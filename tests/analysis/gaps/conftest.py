@@ -27,7 +27,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
     web.mkdir()
     (web / "moon.md").write_text(f"# The moon: an orbit | Sky\n\n{MOON}\n")
     (web / "tides.md").write_text("# Tides\n\nHow long the tides take hangs on the shape of the coast.\n")
-    config = AppConfig(data=tmp_path / "data", web="folder", web_folder=web)
+    config = AppConfig.of(data=tmp_path / "data", web="folder", web_folder=web)
     made = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=score))
     fill(made)
     yield made

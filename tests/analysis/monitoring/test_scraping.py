@@ -77,14 +77,14 @@ def read(made: Metrics) -> dict[tuple[str, ...], float]:
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    made = Engine(AppConfig(data=tmp_path), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
+    made = Engine(AppConfig.of(data=tmp_path), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
     fill(made)
     yield made
     made.close()
 
 
 def test_a_run_adds_what_it_came_to_and_no_word_of_it(engine: Engine) -> None:
-    made = Metrics(dict, standing(lambda: engine, Health(engine.config.data), lambda: True))
+    made = Metrics(dict, standing(lambda: engine, Health(engine.config.storage.data), lambda: True))
     engine.watchers.append(made.watch)
     trace = engine.trace("How long does hiring take?")
     found = read(made)
@@ -163,7 +163,7 @@ def test_a_census_counts_again_after_a_minute_at_the_earliest(engine: Engine) ->
 def test_a_census_of_a_database(database: str, tmp_path: Path) -> None:
     server = Server(database)
     assert Census(tmp_path, server).counted().libraries == 0
-    config = AppConfig(data=tmp_path, database_url=database)
+    config = AppConfig.of(data=tmp_path, database_url=database)
     made = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
     fill(made)
     found = made.teams.census.counted()

@@ -25,7 +25,7 @@ ANSWERS = {
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory, sample_data: Path) -> Iterator[Engine]:
     data = shutil.copytree(sample_data, tmp_path_factory.mktemp("own") / "data")
-    made = local_models.engine(AppConfig(data=data, web="folder", web_folder=load_sample().web))
+    made = local_models.engine(AppConfig.of(data=data, web="folder", web_folder=load_sample().web))
     assert [document.pages for document in made.library().documents.all()] == [72]
     yield made
     made.close()

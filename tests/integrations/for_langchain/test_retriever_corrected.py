@@ -70,7 +70,7 @@ def test_pages_of_the_web_say_that_they_are(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "moon.md").write_text("# The moon\n\nThe moon circles the earth in about twenty-seven days.\n")
     evaluator = ScriptedEvaluator(score=lambda text: 0.9 if "moon" in text else 0.0)
-    config = AppConfig(data=tmp_path / "data", web="folder", web_folder=folder)
+    config = AppConfig.of(data=tmp_path / "data", web="folder", web_folder=folder)
     engine = Engine(config, embedder=WordEmbedder(), evaluator=evaluator)
     fill(engine)
     (found,) = CragRetriever(engine=engine, strategy="paper").invoke("How fast does the moon circle the earth?")

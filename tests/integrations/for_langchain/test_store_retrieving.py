@@ -141,7 +141,7 @@ def test_embeddings_are_the_engine_s(engine: Engine) -> None:
 
 def test_the_library_and_a_store_of_the_same_texts_lead_to_the_same_action(tmp_path: Path) -> None:
     """With the models that ship: same texts, same grades, same action, whoever found them."""
-    engine = engine_with_models(AppConfig(data=tmp_path / "data"))
+    engine = engine_with_models(AppConfig.of(data=tmp_path / "data"))
     fill(engine)
     store = InMemoryVectorStore(CragEmbeddings(engine))
     store.add_texts(TEXTS)

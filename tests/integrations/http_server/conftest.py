@@ -28,7 +28,7 @@ def score(text: str) -> float | None:
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """Workspace alpha has four chunks, beta none."""
     data = tmp_path_factory.mktemp("served")
-    made = Engine(AppConfig(data=data), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=score))
+    made = Engine(AppConfig.of(data=data), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=score))
     fill(made, workspace="alpha")
     yield made
     made.close()

@@ -279,7 +279,7 @@ def test_a_language_model_s_words_come_as_it_writes_and_its_tokens_are_counted(t
         assert found[-1]["usage"] == {"prompt_tokens": 40, "completion_tokens": 12, "total_tokens": 52}
         assert found[-1]["crag"]["answered_by"].startswith("openai-compatible:held@")
         assert "It is long." in found[-1]["crag"]["unsupported"]
-        cut = served.engine.config.model_copy(update={"llm_model": "cut-off"})
+        cut = served.engine.config.changed(llm_model="cut-off")
         served.engine.reconfigure(cut)
         told = chunks(client, ASKED)
         assert content(told).startswith("The bridge was opened in 1890")

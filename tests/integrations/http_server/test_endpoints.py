@@ -118,7 +118,7 @@ def test_metrics_are_read_by_the_token_and_counted_by_the_run(engine: Engine, mo
         == 404
     )
     monkeypatch.setenv("CRAG_METRICS_TOKEN", "the scraper's own token")
-    monkeypatch.setattr(engine, "config", engine.config.model_copy(update={"metrics": "token"}))
+    monkeypatch.setattr(engine, "config", engine.config.changed(metrics="token"))
     bearer = {"Authorization": "Bearer the scraper's own token"}
     with TestClient(app(engine, Access([(TOKEN, "alpha")]))) as alone:
         alone.app.state.serving.ready.wait(30)  # type: ignore[attr-defined]

@@ -24,7 +24,7 @@ ASK = {"question": "How long did hiring take in 2019?"}
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[TestClient]:
-    config = AppConfig(data=tmp_path, library_questions_minute=1, library_files_hour=1, library_documents=2)
+    config = AppConfig.of(data=tmp_path, library_questions_minute=1, library_files_hour=1, library_documents=2)
     engine = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
     now = datetime(2026, 11, 23, 18, 30, 15, tzinfo=UTC)
     engine.teams.quotas = Quotas(engine.teams.store, lambda: engine.config, engine.private_libraries.holds, lambda: now)

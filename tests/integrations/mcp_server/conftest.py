@@ -56,7 +56,7 @@ def evaluator() -> Gated:
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory, evaluator: Gated) -> Iterator[Engine]:
     """Two libraries: `default`, with a report and text that speaks to models, and `other`, with a secret."""
-    config = AppConfig(data=tmp_path_factory.mktemp("data"), runs_at_once=2)
+    config = AppConfig.of(data=tmp_path_factory.mktemp("data"), runs_at_once=2)
     made = Engine(config, embedder=WordEmbedder(), evaluator=evaluator)
     fill(made, TEXTS)
     add_document(made, "bridge.pdf", [STEERING, "The bridge is long."])
@@ -70,7 +70,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory, evaluator: Gated) -> Iterat
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder for servers of their own: the workspaces alice (a PDF) and bob (a note). Copy it to change it."""
     folder = tmp_path_factory.mktemp("served")
-    made = local_models.engine(AppConfig(data=folder))
+    made = local_models.engine(AppConfig.of(data=folder))
     list(made.add("lighthouse.pdf", small_pdf(*LIGHTHOUSE), "alice"))
     list(made.add("bob.txt", b"The garden of Bob has nine apple trees and one well.", "bob"))
     made.close()

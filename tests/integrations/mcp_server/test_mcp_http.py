@@ -56,7 +56,7 @@ class Server:
     """`crag mcp --http` in a process of its own."""
 
     def __init__(self, data: Path, *more: str, **environment: str) -> None:
-        settings = {"CRAG_DATA": str(data), "CRAG_EMBEDDING": AppConfig().embedding, "PYTHONPATH": str(ROOT)}
+        settings = {"CRAG_DATA": str(data), "CRAG_EMBEDDING": AppConfig().models.embedding, "PYTHONPATH": str(ROOT)}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "crag", "mcp", "--http", "--port", "0", *more],
             env={**os.environ, **settings, **environment},
@@ -277,7 +277,7 @@ def test_told_to_stop_it_ends_its_runs_and_stores_them(data: Path, tmp_path: Pat
         assert (server.process.returncode, out) == (0, "") and "Traceback" not in err
     finally:
         server.process.kill()
-    engine = local_models.engine(AppConfig(data=copied))
+    engine = local_models.engine(AppConfig.of(data=copied))
     (run,) = engine.library("fresh").runs.latest()
     trace = engine.library("fresh").runs.trace(run.run_id)
     engine.close()

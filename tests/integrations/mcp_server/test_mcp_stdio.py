@@ -33,7 +33,7 @@ def library(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def environment() -> dict[str, str]:
-    return {**os.environ, "CRAG_EMBEDDING": AppConfig().embedding, "PYTHONPATH": str(ROOT)}
+    return {**os.environ, "CRAG_EMBEDDING": AppConfig().models.embedding, "PYTHONPATH": str(ROOT)}
 
 
 def test_the_sdks_client_asks_a_question_and_reads_what_is_cited(library: Path) -> None:
