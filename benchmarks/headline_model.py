@@ -172,11 +172,11 @@ def model_of_environment() -> Endpoint | None:
     config = AppConfig.from_environment()
     if config.providers.llm == "none":
         return None
-    wiring = resolve_providers(config, given_keys())
-    if wiring.model is None:
-        lacks = wiring.missing_for("answer")
+    plan = resolve_providers(config, given_keys())
+    if plan.model is None:
+        lacks = plan.missing_for("answer")
         raise SystemExit(str(problem(lacks)) if lacks else "The language model of the environment can't be used.")
-    return wiring.model.endpoint
+    return plan.model.endpoint
 
 
 def stored(folder: Path) -> Path:

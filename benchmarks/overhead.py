@@ -164,18 +164,18 @@ def engine_of(course: Course, data: Path) -> Engine:
 
 def parts_of(course: Course) -> RunContext:
     """What the engine's graph works with where there is no library, and nothing remembers grades."""
-    evaluator, outlet, meter = ScriptedEvaluator(score=course.of), EventEmitter(), UsageTracker()
+    evaluator, emitter, meter = ScriptedEvaluator(score=course.of), EventEmitter(), UsageTracker()
     return RunContext(
         settings=SETTINGS,
         retriever=FixedRetriever(chunks=_chunks()),
         evaluator=evaluator,
         refiner=StripRefiner(),
         rewriter=AddedWord(),
-        web=FallbackWeb([FixedWeb(texts=PAGES)], outlet, meter),
+        web=FallbackWeb([FixedWeb(texts=PAGES)], emitter, meter),
         generator=FirstStrip(),
         verifier=CitationVerifier(evaluator),
         meter=meter,
-        outlet=outlet,
+        emitter=emitter,
     )
 
 

@@ -207,9 +207,9 @@ class Bench:
             keys=Keys(),
             retriever=FixedRetriever(chunks=case.chunks) if self.own else None,
         )
-        outlet = EventEmitter()
-        meter = UsageTracker(listener=lambda call: outlet.put_aside(ev.Called(call=call, at=outlet.now())))
-        parts, _ = build_pipeline(request, self.library, local, meter, outlet, given_web=web.name)
+        emitter = EventEmitter()
+        meter = UsageTracker(listener=lambda call: emitter.enqueue(ev.Called(call=call, at=emitter.now())))
+        parts, _ = build_pipeline(request, self.library, local, meter, emitter, given_web=web.name)
         start = ev.RunStarted(
             run_id=f"{strategy}-{case.question.id}",
             question=case.question.question,

@@ -74,7 +74,7 @@ def stored_run(number: int) -> Trace:
     parts = replace(
         made,
         evaluator=evaluator,
-        web=FallbackWeb([FixedWeb(texts=PAGES)], made.outlet, made.meter),
+        web=FallbackWeb([FixedWeb(texts=PAGES)], made.emitter, made.meter),
         generator=ExtractiveGenerator(evaluator),
         verifier=CitationVerifier(evaluator),
     )
@@ -110,7 +110,7 @@ def moves(count: int) -> Iterator[tuple[str, Settings]]:
 def shown(ledger: StoredDecisions, settings: Settings) -> Outcome:
     """A move with all that a page draws of it."""
     found = ledger.redecide(settings)
-    for name in ("matrix", "flips", "reasons", "open", "saved", "kept", "searches_added", "refinements_added"):
+    for name in ("matrix", "changed_runs", "reasons", "open", "saved", "kept", "searches_added", "refinements_added"):
         getattr(found, name)
     return found
 

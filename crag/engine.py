@@ -295,7 +295,7 @@ class Engine:
             grades = {grade.passage_id: grade for grade in evaluator.grade(question, passages)}
         yield from (grades[passage.id] for passage in passages)
 
-    def wiring(
+    def resolve_providers(
         self, config: AppConfig | None = None, keys: Keys | None = None, settings: Settings | None = None
     ) -> ProviderPlan:
         """What `config` and `keys` (this engine's own, if not given) come to: see `crag.pipeline.resolve`."""
@@ -314,7 +314,7 @@ class Engine:
             model_status("Retrieval evaluator", lambda: self.evaluator.id),
         ]
         stored = storage_statuses(config or self.config)
-        return [*local, *stored, *outside_statuses(self.wiring(config, keys), place)]
+        return [*local, *stored, *outside_statuses(self.resolve_providers(config, keys), place)]
 
     def sample(self) -> Sample:
         """The sample library that ships with the project. Raises NotFoundError where it is missing."""

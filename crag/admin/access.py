@@ -27,7 +27,7 @@ _FORM = "Write token=workspace, commas between; a workspace has 1 to 64 of the c
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Whose request it is: the place of the token among all, from 1 (0: none was asked for), and its workspace."""
+    """The sender of a request: its token's place among all, from 1 (0: no token is needed), and its workspace."""
 
     number: int
     workspace: str
@@ -136,7 +136,7 @@ class Access:
         return tuple(dict.fromkeys(caller.workspace for caller in self._held.values()))
 
     def caller(self, authorizations: Sequence[str]) -> Caller | None:
-        """Whose request it is, by its Authorization headers; None where its token is missing or not one of these.
+        """The sender of a request, by its Authorization headers; None where its token is missing or unknown.
 
         Takes as long for a wrong token as for a right one.
         """

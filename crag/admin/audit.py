@@ -188,7 +188,7 @@ class AuditLog:
             yield Entry(at=at, who=by, act=what_act, workspace=where, what=what, detail=detail, refused=refused)
 
     def names(self) -> tuple[list[str], list[str]]:
-        """Whose acts it holds, and of which workspaces, each in order. Raises StorageError."""
+        """The people and the workspaces that the log names, each in order. Raises StorageError."""
         with self._store.read() as connection:
             who = connection.scalars(select(audit.c.who).distinct().order_by(audit.c.who).limit(_NAMED)).all()
             where = connection.scalars(

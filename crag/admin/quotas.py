@@ -141,11 +141,11 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """One run before the limits: `party` waits in the queue with `each` of it at once."""
+    """One run before the limits: `tenant` waits in the queue with `each` of it at once."""
 
     quotas: Quotas
     workspace: str
-    party: str
+    tenant: str
     each: int
     daily_budget: DailyBudget
 
@@ -273,11 +273,11 @@ class Quotas:
 
     def run(self, workspace: str | Path) -> Admission:
         """What one run is admitted by; its daily budget is settled at the end."""
-        name, party = (workspace, workspace) if isinstance(workspace, str) else (SERVER, str(workspace.absolute()))
+        name, tenant = (workspace, workspace) if isinstance(workspace, str) else (SERVER, str(workspace.absolute()))
         return Admission(
             quotas=self,
             workspace=name,
-            party=party,
+            tenant=tenant,
             each=int(self.most("library_runs_at_once", name)),
             daily_budget=self.daily_budget(name),
         )

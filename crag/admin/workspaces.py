@@ -348,7 +348,7 @@ def _member_name(connection: Connection, who: str) -> str:
 
 
 def _label_member(row: Any, known: dict[str, str]) -> str:
-    """Whose invitation was taken back has an id that names nobody any more."""
+    """The label of a member. The id of a withdrawn invitation no longer names anybody."""
     by_name = row.kind == "group" or "@" in row.who
     return row.who if by_name else known.get(row.who) or "somebody who was removed"
 

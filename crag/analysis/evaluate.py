@@ -328,8 +328,8 @@ def evaluate(
 
 
 def _parts(engine: Engine, library: Library, settings: Settings, config: AppConfig, keys: Keys) -> str:
-    wiring = engine.wiring(config, keys, settings)
-    words = parts_in_words(settings, wiring, evaluator=engine.evaluator.id, generator=engine.generator.by)
+    plan = engine.resolve_providers(config, keys, settings)
+    words = parts_in_words(settings, plan, evaluator=engine.evaluator.id, generator=engine.generator.by)
     documents = library.documents.count()
     return f"{documents} document{'' if documents == 1 else 's'}, retrieved with {engine.embedder.id}. {words}"
 

@@ -46,10 +46,10 @@ from crag.messages.answers import (
     web_text,
 )
 from crag.messages.wording import (
-    addressed_text,
     context_text,
     decision_sentence,
     failure_sentence,
+    injection_text,
     outcome_sentence,
     recognised_text,
     remark_sentence,
@@ -165,7 +165,7 @@ def _show(event: ev.Event, trace: Trace, output: Output) -> None:
         case ev.Graded(origin="internal", joint=False) if trace.round:
             output.progress(f"evaluate: {len(trace.round.grades)} of {len(trace.round.chunks)} chunks")
         case ev.Retrieved():
-            _warn([(f"{each.chunk.source}, {each.chunk.where}", each.addressed) for each in event.chunks], output)
+            _warn([(f"{each.chunk.source}, {each.chunk.where}", each.injections) for each in event.chunks], output)
         case ev.ScopeResolved():
             output.note(plain(f"Asked of: {scope_text(event)}"))
         case ev.QuestionRewritten() if event.standalone != event.question:
@@ -179,7 +179,7 @@ def _show(event: ev.Event, trace: Trace, output: Output) -> None:
             output.note(f"{event.provider}: {len(event.pages)} pages for “{plain(event.query)}”, {when}")
             for problem in event.problems:
                 output.note(plain(unread_sentence(problem)))
-            _warn([(page.title or page.url, page.addressed) for page in event.pages], output)
+            _warn([(page.title or page.url, page.injections) for page in event.pages], output)
         case ev.Failed(fatal=False):
             output.message(f"warning: {failure_sentence(event)} {event.remedy}")
         case _:
@@ -190,7 +190,7 @@ def _warn(sources: Sequence[tuple[str, Sequence[InjectionSpan]]], output: Output
     """Says which of these texts speak to a language model."""
     for name, spans in sources:
         if spans:
-            output.message(f"warning: {plain(name)}: text there {addressed_text(spans)}")
+            output.message(f"warning: {plain(name)}: text there {injection_text(spans)}")
 
 
 def _conclude(trace: Trace, output: Output) -> None:

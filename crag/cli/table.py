@@ -90,7 +90,7 @@ def difference_record(first: Column, second: Column, difference: Difference) -> 
 def _describe_action(column: Column, action: Action) -> str:
     counts = column.result.actions[str(action)]
     total = sum(counts.values())
-    return f"{total:,} ({counts['holds']:,}, {counts['lacks']:,})" if total else "0"
+    return f"{total:,} ({counts['holds']:,}, {counts['missing']:,})" if total else "0"
 
 
 def _mean(name: str, mean: Mean | None) -> str:

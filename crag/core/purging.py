@@ -104,7 +104,7 @@ def add_conditions(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--confidence-below", type=_share, metavar="0..1", help="trusted less than this")
     parser.add_argument("--score-below", type=_share, metavar="0..1", help="graded worse than this on average")
     parser.add_argument("--unverified", action="store_true", help="not marked with verified=true")
-    parser.add_argument("--where", metavar="FILTER", help="whose fields meet it, as: source = news.example.org")
+    parser.add_argument("--where", metavar="FILTER", help="only documents that match it, as: source = news.example.org")
 
 
 def conditions_given(options: argparse.Namespace) -> Conditions:

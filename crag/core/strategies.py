@@ -16,7 +16,7 @@ _ALWAYS = (_C, _A, _I)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
-    """A named bundle of settings. `source` says whose design it reproduces."""
+    """A named bundle of settings. `source` names the design that it reproduces."""
 
     name: str
     title: str

@@ -115,7 +115,7 @@ kept. neighbour: a kept sentence can't be understood without it. whole: its text
 class RetrievedChunk:
     """A chunk with the retriever's own score. `similarity` is for ranking: never a relevance, never thresholded.
 
-    `round`: which retrieval of the run brought it, from 0. `addressed`: what of its text speaks to a language model;
+    `round`: which retrieval of the run brought it, from 0. `injections`: what of its text speaks to a language model;
     it is marked, and the text is read whole.
     """
 
@@ -125,7 +125,7 @@ class RetrievedChunk:
     dense: float | None = None
     bm25: float | None = None
     round: int = 0
-    addressed: tuple[InjectionSpan, ...] = ()
+    injections: tuple[InjectionSpan, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,7 +216,7 @@ class Strip:
 class WebPage:
     """One web result: `text` is the page's main text, or the provider's snippet where there was no page.
 
-    `addressed`: what of it speaks to a language model, and whether the run erased it.
+    `injections`: what of it speaks to a language model, and whether the run erased it.
     """
 
     id: str
@@ -228,7 +228,7 @@ class WebPage:
     rank: int
     published: str | None = None
     fetched: bool = False
-    addressed: tuple[InjectionSpan, ...] = ()
+    injections: tuple[InjectionSpan, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

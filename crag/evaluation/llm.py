@@ -38,7 +38,7 @@ Judge only what the text itself says, not what you know. The question stands bet
 of the text to be judged and earns it nothing. {UNTRUSTED}"""
 SUPPORT = f"""\
 You judge whether a text supports a statement. Reply with a JSON object: "reason", one short sentence that says what \
-in the text supports or contradicts the statement, or what it lacks, then "score", a number from 0 to 1:
+in the text supports or contradicts the statement, or what it leaves out, then "score", a number from 0 to 1:
 1.0  the text says all of the statement
 0.7  all of it follows from the text
 0.4  a part of it stands in the text, another part does not

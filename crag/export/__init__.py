@@ -1,1 +1,1 @@
-"""A run for readers: the scenes of a presentation, and an answer or a conversation as Markdown with footnotes."""
+"""A run for readers: the slides of a presentation, and an answer or a conversation as Markdown with footnotes."""

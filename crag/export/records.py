@@ -37,7 +37,7 @@ def hit_record(hit: RetrievedChunk) -> Record:
         "recognised": chunk.recognised,
         "similarity": hit.similarity,
         "text": chunk.text,
-        "addressed": [asdict(each) for each in hit.addressed],
+        "injections": [asdict(each) for each in hit.injections],
         "id": chunk.id,
         "title": chunk.title,
         "document_id": chunk.document_id,

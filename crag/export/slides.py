@@ -1,7 +1,7 @@
-"""A run as the scenes that a room can follow: one step each, in the order in which the run came to its answer.
+"""A run as slides for a presentation: one step each, in the order of the run.
 
-A scene says which step it shows, and where in the trace that stands; its sentence is in `crag.export.wording`, and
-who draws it finds the picture in the trace.
+A slide names its step and the step's place in the trace. `crag.export.wording` composes its sentence, and the trace
+holds what is drawn.
 """
 
 from __future__ import annotations
@@ -38,40 +38,40 @@ _MOST_SOURCES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class Slide:
     """One step to be shown. `place`: which retrieval or search it is of, from 0, or the number of a citation."""
 
     kind: Kind
     place: int = 0
 
 
-def scenes(trace: Trace) -> tuple[Scene, ...]:
+def build_slides(trace: Trace) -> tuple[Slide, ...]:
     """All of a run, whole or broken off; the question alone of one that has done nothing yet.
 
     What another search of the library finds is shown once, with its scores.
     """
-    found = [Scene(kind="question")]
+    found = [Slide(kind="question")]
     for place, each in enumerate(trace.rounds):
         if place:
-            found.append(Scene(kind="rephrased", place=place))
+            found.append(Slide(kind="rephrased", place=place))
         if not place or not each.made:
-            found.append(Scene(kind="found", place=place))
+            found.append(Slide(kind="found", place=place))
         if each.made:
-            found.append(Scene(kind="graded", place=place))
+            found.append(Slide(kind="graded", place=place))
         if each.decision:
-            found.append(Scene(kind="action", place=place))
+            found.append(Slide(kind="action", place=place))
     if sift_strips(trace):
-        found.append(Scene(kind="kept"))
-    found += [Scene(kind="web", place=place) for place in range(len(trace.searches))]
+        found.append(Slide(kind="kept"))
+    found += [Slide(kind="web", place=place) for place in range(len(trace.searches))]
     if trace.answer is not None:
-        found.append(Scene(kind="answer"))
-        found += [Scene(kind="source", place=citation.number) for citation in shown_sources(trace)]
+        found.append(Slide(kind="answer"))
+        found += [Slide(kind="source", place=citation.number) for citation in shown_sources(trace)]
     if trace.checks:
-        found.append(Scene(kind="checked"))
+        found.append(Slide(kind="checked"))
     if trace.handed_over:
-        found.append(Scene(kind="handed"))
+        found.append(Slide(kind="handed"))
     if trace.failure or trace.cancelled:
-        found.append(Scene(kind="ended"))
+        found.append(Slide(kind="ended"))
     return tuple(found)
 
 

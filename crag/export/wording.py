@@ -1,4 +1,4 @@
-"""The sentence that is said of each scene of a presentation, and what is said of an answer's sentences in a text."""
+"""The sentence on each slide of a presentation, and the remarks on an answer's sentences in Markdown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from crag.core.makers import name_in_sentence
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Citation, SentenceCheck
-from crag.export.slides import Scene, sift_strips, tally, used_pages
+from crag.export.slides import Slide, sift_strips, tally, used_pages
 from crag.messages.answers import NOTHING_SHOWN, fault_of, handed_sentence, origin_text
 from crag.messages.wording import count, decision_sentence, failure_sentence, scope_text, web_origin, words_text
 
@@ -17,29 +17,29 @@ _MOST = 90
 """Characters of a name in a sentence that is read from afar."""
 
 
-def scene_sentence(scene: Scene, trace: Trace) -> str:
-    """One plain sentence for anyone who sees the scene."""
-    match scene.kind:
+def describe_slide(slide: Slide, trace: Trace) -> str:
+    """One plain sentence for the slide's audience."""
+    match slide.kind:
         case "question":
             return _question(trace)
         case "rephrased":
             what = "store" if trace.elsewhere else "library"
             return f"The question is put in other words, and the {what} is searched again."
         case "found":
-            return _describe_found(trace, scene.place)
+            return _describe_found(trace, slide.place)
         case "graded":
-            return _describe_grades(trace, scene.place)
+            return _describe_grades(trace, slide.place)
         case "action":
-            decision = trace.rounds[scene.place].decision
+            decision = trace.rounds[slide.place].decision
             return decision_sentence(decision) if decision else ""
         case "kept":
             return _describe_kept(trace)
         case "web":
-            return _web(trace, scene.place)
+            return _web(trace, slide.place)
         case "answer":
             return _answer(trace)
         case "source":
-            return _source(trace, scene.place)
+            return _source(trace, slide.place)
         case "checked":
             return _describe_checks(trace)
         case "handed":
@@ -47,7 +47,7 @@ def scene_sentence(scene: Scene, trace: Trace) -> str:
         case "ended":
             return failure_sentence(trace.failure, name_in_sentence) if trace.failure else "The run was stopped."
         case _:
-            assert_never(scene.kind)
+            assert_never(slide.kind)
 
 
 def _question(trace: Trace) -> str:

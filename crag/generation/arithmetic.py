@@ -17,7 +17,7 @@ MOST_OPERANDS = 24
 MOST_ROWS = 60
 """Lines of the cited texts that are looked at."""
 MOST_NAMED = 8
-"""Lines that the sentence names, and whose values are put together across them."""
+"""The most lines of a table that one sentence may combine."""
 
 _SUM = re.compile(r"\b(?:total\w*|sum|combined|together|altogether|in\sall|both|overall|aggregate|plus)\b", re.I)
 _DIFFERENCE = re.compile(

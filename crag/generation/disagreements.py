@@ -151,7 +151,7 @@ def _document(source: Chunk | WebPage | None) -> str:
 
 
 def _subject(source: Chunk | WebPage | None) -> frozenset[str]:
-    """Whose document it is, by the words of its title that are no other document's."""
+    """The subject of a document: the words of its title that no other document's title has."""
     title = source.title if source else ""
     said = (token for token in tokens_of(title) if len(token) > 1 and not token.isdigit())
     return frozenset(token for token in said if token not in _TITLE_WORDS | GENERIC | STOP_WORDS)

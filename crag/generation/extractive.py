@@ -82,7 +82,7 @@ class ExtractiveGenerator:
         scores stand in for it; plain RAG, whose floor is 0, quotes the best of them all the same. Such an answer is
         flagged as of low confidence, and so is one whose best strip is under the upper threshold.
 
-        Of what is kept, a source that lacks a name of the question which another has is not quoted. Where nothing
+        A kept source is not quoted where another one names something of the question that it does not. Where nothing
         found names it, the answer says so; it abstains unless a strip reaches the upper threshold.
         """
         usable, best = usable_of(knowledge)

@@ -194,7 +194,7 @@ def _order(check: SentenceCheck) -> tuple[int, float]:
 
 
 def _completing(sentence: str, first: Strip, strips: Sequence[Strip]) -> Strip | None:
-    """The strip that says most of what `first` lacks of the sentence; None where the two don't say nearly all of it."""
+    """The strip that says most of what `first` leaves out; None where the two don't say nearly all of the sentence."""
     others = [strip for strip in strips if strip is not first]
     together = [share_of_words(sentence, f"{first.text}\n{strip.text}") for strip in others]
     if not together or max(together) < TOGETHER:

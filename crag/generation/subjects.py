@@ -44,7 +44,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """`foreign` are ids of sources that lack what another source has; `unnamed` is what not one of them names."""
+    """`foreign` are ids of sources without what another source has; `unnamed` is what not one of them names."""
 
     foreign: frozenset[str] = frozenset()
     unnamed: tuple[str, ...] = ()

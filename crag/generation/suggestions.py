@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from crag.core.types import Chunk
-from crag.text.sentences import ends_as_sentence, sentences, telling
+from crag.text.sentences import ends_as_sentence, informative_heading, sentences
 from crag.text.words import STOP_WORDS, stem, words
 
 __all__ = ["Proposal", "proposals"]
@@ -108,7 +108,9 @@ def _propose_from_chunk(chunk: Chunk) -> Iterator[Proposal]:
         row = None if ends_as_sentence(line) else _ROW.match(line)
         if question := _of_row(row) if row else _of_sentence(line):
             yield Proposal(question=question, made_of="row" if row else "sentence", chunk=chunk, quote=line)
-    if chunk.kind == "text" and (heading := telling(chunk.context.removeprefix(chunk.title).split(" › ")[-1])):
+    if chunk.kind == "text" and (
+        heading := informative_heading(chunk.context.removeprefix(chunk.title).split(" › ")[-1])
+    ):
         yield Proposal(question=f"What is said about {heading}", made_of="section", chunk=chunk, quote=text[:_SECTION])
 
 
@@ -170,7 +172,7 @@ def _ask_about_verb(bare: str, lead: str) -> str:
 def _defined(bare: str, lead: str) -> str:
     """What something is: of a sentence that says it."""
     found = _BE.match(bare)
-    if not found or not _is_subject(found["subject"]) or not telling(_ARTICLE.sub("", found["subject"])):
+    if not found or not _is_subject(found["subject"]) or not informative_heading(_ARTICLE.sub("", found["subject"])):
         return ""
     said = found["rest"].partition(" ")[0].casefold()
     if said not in {"a", "an", "the", "one"} and not re.match(

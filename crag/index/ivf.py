@@ -133,7 +133,7 @@ def _paths(folder: Path, name: str) -> tuple[Path, Path]:
 
 
 def _empty(quantizer: Any, like: Any) -> Any:
-    """An index without vectors, whose cells are the quantizer's and whose 8 bits mean what they mean in `like`."""
+    """An index without vectors, with the quantizer's cells and with the 8-bit scale of `like`."""
     index = faiss.IndexIVFScalarQuantizer(
         quantizer, quantizer.d, quantizer.ntotal, faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT, False
     )

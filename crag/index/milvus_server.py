@@ -110,7 +110,7 @@ class Server:
         if not self.lite and found and (int(found[1]), int(found[2])) < _OLDEST:
             client.close()
             raise IndexUnavailableError(
-                f"This Milvus is of version {found[0]}, which lacks what the search needs.",
+                f"This Milvus is of version {found[0]}, which is too old for the search.",
                 f"Use Milvus {_OLDEST[0]}.{_OLDEST[1]} or later.",
             )
         return client

@@ -84,13 +84,13 @@ _AFTER: dict[InjectionKind, str] = {
 _MARKED, _ERASED = "marked as untrusted", "left out of grading and answer"
 
 
-def addressed_text(spans: Sequence[InjectionSpan]) -> str:
+def injection_text(spans: Sequence[InjectionSpan]) -> str:
     """Say that a text speaks to a language model, in how many places, and what the run did with them."""
     places = f" in {len(spans)} places" if len(spans) > 1 else ""
     return f"speaks to a model{places}: {_ERASED if any(each.erased for each in spans) else _MARKED}"
 
 
-def addressed_reason(span: InjectionSpan) -> str:
+def injection_reason(span: InjectionSpan) -> str:
     """Say what a text wants of a language model and what the run did with it, in a sentence."""
     after = _AFTER.get(span.after)
     done = f"It is {_ERASED}." if span.erased else "It is graded and quoted like any text, and obeyed by nothing."

@@ -60,7 +60,7 @@ def named_client(name: str) -> str:
     return seen[:CLIENT_CHARS].strip()
 
 
-def lending(
+def release_while_asking(
     ask: Callable[[str], bool] | None, cancel: threading.Event, turn: QueueTicket
 ) -> Callable[[str], bool] | None:
     """Asks the person, while others have the turn: a person may take long, or be gone."""

@@ -1,4 +1,4 @@
-"""A run's parts, made from its wiring: outside services first, local parts where they fail or are none."""
+"""Builds a run's parts from its provider plan: outside services first, local parts where they fail or are absent."""
 
 from __future__ import annotations
 
@@ -96,26 +96,26 @@ def build_pipeline(
     library: Library,
     local: Local,
     meter: UsageTracker,
-    outlet: EventEmitter,
+    emitter: EventEmitter,
     given_web: str = "",
 ) -> tuple[RunContext, Problems]:
     """What the run works with, and what was chosen and can't be used.
 
-    Outside calls pass `meter`. What a part reports goes to `outlet`. `given_web` names the engine's own web provider.
+    Outside calls pass `meter`. What a part reports goes to `emitter`. `given_web` names the engine's own web provider.
     """
     config, keys, settings = request.config or AppConfig(), request.keys or Keys(), request.effective_settings
-    wiring = resolve_providers(config, keys, settings, given_web=given_web)
-    problems: Problems = [(each.step, problem(each)) for each in wiring.missing]
-    chat = _chat(wiring, config, meter)
+    plan = resolve_providers(config, keys, settings, given_web=given_web)
+    problems: Problems = [(each.step, problem(each)) for each in plan.missing]
+    chat = _chat(plan, config, meter)
     inner = local.evaluator
-    checked = guard_evaluator(inner, lambda error: outlet.put_aside(ev.Failed.of(error, meter.step, outlet.now())))
+    checked = guard_evaluator(inner, lambda error: emitter.enqueue(ev.Failed.of(error, meter.step, emitter.now())))
     scorer = GradingService(checked, library.cache)
-    outside = _evaluators(wiring, chat, local.evaluator, meter, problems)
+    outside = _evaluators(plan, chat, local.evaluator, meter, problems)
 
     def report(failed: Grade) -> None:
         error = ProviderError(failed.error or "", who=failed.who)
-        event = ev.Failed.of(error, meter.step, outlet.now(), "local evaluator", scorer.id)
-        outlet.put_aside(replace(event, reason=failed.fault or event.reason))
+        event = ev.Failed.of(error, meter.step, emitter.now(), "local evaluator", scorer.id)
+        emitter.enqueue(replace(event, reason=failed.fault or event.reason))
 
     evaluator, support = (
         (GradingService(each, library.cache, checked, report) for each in outside) if outside else (scorer, None)
@@ -123,15 +123,15 @@ def build_pipeline(
     rules = RuleContextualizer()
     rewriter = local.rewriter if isinstance(local.rewriter, KeywordRewriter) else GuardedRewriter(local.rewriter)
     rewriters = [LlmRewriter(chat), rewriter] if chat else [rewriter]
-    webs = _webs(wiring, config, meter, local.folder, problems)
+    webs = _webs(plan, config, meter, local.folder, problems)
     allowed = (request.allowed or _refused) if config.providers.ask_before_web else None
     hours = float(config.providers.web_cache_hours)
-    retriever: Retriever = LibraryRetriever(library, settings, outlet)
+    retriever: Retriever = LibraryRetriever(library, settings, emitter)
     if request.retriever is not None:
         retriever = _Given(GuardedRetriever(request.retriever), library.documents)
     about = partial(library.about, where=settings.where, min_confidence=settings.min_confidence)
-    reached = wiring.webs if settings.web_on else resolve_providers(config, keys, given_web=given_web).webs
-    writer = LlmGenerator(chat) if chat and wiring.writer else None
+    reached = plan.webs if settings.web_on else resolve_providers(config, keys, given_web=given_web).webs
+    writer = LlmGenerator(chat) if chat and plan.writer else None
     generator: Generator = local.generator
     if not isinstance(generator, ExtractiveGenerator):
         generator = GuardedGenerator(generator)
@@ -146,13 +146,13 @@ def build_pipeline(
         strip_grader=CachedStripGrader(inner, library.cache) if isinstance(inner, StripGrader) else None,
         refiner=StripRefiner(),
         selector=LlmStripSelector(chat) if chat else None,
-        rewriter=FallbackRewriter(rewriters, outlet),
-        web=FallbackWeb(webs, outlet, meter, memory=library.cache, hours=hours, allowed=allowed) if webs else None,
-        generator=FallbackGenerator(writer, generator, outlet) if writer else generator,
-        contextualizer=FallbackContextualizer(LlmContextualizer(chat, rules), rules, outlet) if chat else rules,
+        rewriter=FallbackRewriter(rewriters, emitter),
+        web=FallbackWeb(webs, emitter, meter, memory=library.cache, hours=hours, allowed=allowed) if webs else None,
+        generator=FallbackGenerator(writer, generator, emitter) if writer else generator,
+        contextualizer=FallbackContextualizer(LlmContextualizer(chat, rules), rules, emitter) if chat else rules,
         verifier=CitationVerifier(scorer, support),
         meter=meter,
-        outlet=outlet,
+        emitter=emitter,
         guide=guide,
     )
     return parts, problems
@@ -162,15 +162,15 @@ def grader(
     config: AppConfig, keys: Keys, local: RetrievalEvaluator, clock: Clock, allowance: QuotaGuard
 ) -> RetrievalEvaluator:
     """What grades texts outside a run: what is configured, with the local evaluator behind it. Raises ProviderError."""
-    wiring = resolve_providers(config, keys)
+    plan = resolve_providers(config, keys)
     meter = UsageTracker(budget_of(config), step="evaluate", clock=clock, allowance=allowance)
-    missing_for = wiring.missing_for("evaluate") or (
-        wiring.missing_for("answer") if config.providers.evaluator == LLM.name else None
+    missing_for = plan.missing_for("evaluate") or (
+        plan.missing_for("answer") if config.providers.evaluator == LLM.name else None
     )
     if missing_for is not None:
         raise problem(missing_for)
     problems: Problems = []
-    outside = _evaluators(wiring, _chat(wiring, config, meter), local, meter, problems)
+    outside = _evaluators(plan, _chat(plan, config, meter), local, meter, problems)
     if problems:
         raise problems[0][1]
     return GradingService(outside[0], fallback=local) if outside else local
@@ -188,15 +188,15 @@ def budget_of(config: AppConfig) -> Budget:
     )
 
 
-def _chat(wiring: ProviderPlan, config: AppConfig, meter: UsageTracker) -> Chat | None:
-    return _model(wiring.model.endpoint, config.limits.parallel_calls).metered(meter) if wiring.model else None
+def _chat(plan: ProviderPlan, config: AppConfig, meter: UsageTracker) -> Chat | None:
+    return _model(plan.model.endpoint, config.limits.parallel_calls).metered(meter) if plan.model else None
 
 
 def _evaluators(
-    wiring: ProviderPlan, chat: Chat | None, local: RetrievalEvaluator, meter: UsageTracker, problems: Problems
+    plan: ProviderPlan, chat: Chat | None, local: RetrievalEvaluator, meter: UsageTracker, problems: Problems
 ) -> tuple[RetrievalEvaluator, RetrievalEvaluator] | None:
     """What grades chunks and what checks sentences; None: the local evaluator does both."""
-    provider, endpoint = wiring.grader.provider, wiring.grader.endpoint
+    provider, endpoint = plan.grader.provider, plan.grader.endpoint
     if provider == LOCAL:
         return None
     parts = EvaluatorParts(
@@ -216,7 +216,7 @@ def _evaluators(
 
 
 def _webs(
-    wiring: ProviderPlan, config: AppConfig, meter: UsageTracker, folder: WebSearch | None, problems: Problems
+    plan: ProviderPlan, config: AppConfig, meter: UsageTracker, folder: WebSearch | None, problems: Problems
 ) -> list[WebSearch]:
     """The web providers in the order they are asked."""
     fetcher = (
@@ -225,7 +225,7 @@ def _webs(
         else None
     )
     found: list[WebSearch] = []
-    for each in wiring.webs:
+    for each in plan.webs:
         endpoint = each.endpoint
         parts = WebParts(meter=meter, fetcher=fetcher, key=endpoint.key, address=endpoint.base_url or "", folder=folder)
         try:

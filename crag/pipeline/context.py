@@ -38,7 +38,7 @@ class EventEmitter:
     def __init__(self, began: float | None = None) -> None:
         """`began` is `time.perf_counter()` at the start; None: now."""
         self._began = time.perf_counter() if began is None else began
-        self._aside: deque[ev.Event] = deque()
+        self._pending: deque[ev.Event] = deque()
         self.listener: Callable[[ev.Event], None] = lambda event: None
 
     def now(self) -> float:
@@ -48,14 +48,14 @@ class EventEmitter:
     def emit(self, event: ev.Event) -> None:
         self.listener(event)
 
-    def put_aside(self, event: ev.Event) -> None:
+    def enqueue(self, event: ev.Event) -> None:
         """For other threads than the step's: calls that ended, parts that stepped in."""
-        self._aside.append(event)
+        self._pending.append(event)
 
     def emit_pending(self) -> None:
         """Emits what was put aside."""
-        while self._aside:
-            self.emit(replace(self._aside.popleft(), at=self.now()))
+        while self._pending:
+            self.emit(replace(self._pending.popleft(), at=self.now()))
 
     def worked_around(self, step: Step, error: CragError, instead: ev.FallbackAction, by: str = "") -> None:
         """Says that something failed, and what is done instead."""
@@ -90,7 +90,7 @@ class RunContext:
     generator: Generator
     verifier: Verifier
     meter: UsageTracker = field(default_factory=UsageTracker)
-    outlet: EventEmitter = field(default_factory=EventEmitter)
+    emitter: EventEmitter = field(default_factory=EventEmitter)
     strip_evaluator: RetrievalEvaluator | None = None
     strip_grader: StripGrader | None = None
     selector: StripSelector | None = None
@@ -100,11 +100,11 @@ class RunContext:
 
     def now(self) -> float:
         """Seconds since the run began."""
-        return self.outlet.now()
+        return self.emitter.now()
 
     def emit(self, event: ev.Event) -> None:
         """Tells the listener."""
-        self.outlet.emit(event)
+        self.emitter.emit(event)
 
     def check(self) -> None:
         """Raises CancelledError once the person has pressed Stop."""

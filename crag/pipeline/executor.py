@@ -18,7 +18,14 @@ from crag.core.events import event_to_json
 from crag.core.request import RunRequest
 from crag.core.trace import Trace
 from crag.core.types import Step
-from crag.pipeline.admission import QUESTION_CHARS, check_question, lending, named_client, resolve_scope, storable
+from crag.pipeline.admission import (
+    QUESTION_CHARS,
+    check_question,
+    named_client,
+    release_while_asking,
+    resolve_scope,
+    storable,
+)
 from crag.pipeline.build import Local, budget_of, build_pipeline
 from crag.pipeline.context import EventEmitter
 from crag.pipeline.tracing import export_spans
@@ -100,7 +107,7 @@ class RunExecutor:
         ended: CragError | None = None
         config = request.config or AppConfig()
         cancel = request.cancel or threading.Event()
-        outlet = EventEmitter()
+        emitter = EventEmitter()
 
         def seen(event: ev.Event) -> ev.Event:
             events.append(event)
@@ -110,52 +117,52 @@ class RunExecutor:
         ticket = None
         try:
             self.admission.admit()
-            ticket = self.queue.join(self.admission.party, self.admission.each)
+            ticket = self.queue.join(self.admission.tenant, self.admission.each)
             for before in ticket.wait(cancel):
-                yield seen(ev.Queued(before=before, waited=outlet.now()))
+                yield seen(ev.Queued(before=before, waited=emitter.now()))
             if len(events) > 1:
-                yield seen(ev.Queued(before=0, waited=outlet.now()))
-            outlet = EventEmitter()  # the time of waiting is not the run's
-            request = replace(request, allowed=lending(request.allowed, cancel, ticket))
+                yield seen(ev.Queued(before=0, waited=emitter.now()))
+            emitter = EventEmitter()  # the time of waiting is not the run's
+            request = replace(request, allowed=release_while_asking(request.allowed, cancel, ticket))
             question = check_question(request.question)
             standalone = "" if request.standalone is None else check_question(storable(request.standalone))
             library = self.library()
             scope = None
             if request.retriever is None:
-                scope = resolve_scope(library, request.effective_settings.where, outlet.now())
+                scope = resolve_scope(library, request.effective_settings.where, emitter.now())
             if scope is not None:
                 yield seen(scope)
             meter = UsageTracker(
                 budget_of(config),
                 cancel,
-                lambda call: outlet.put_aside(ev.Called(call=call, at=outlet.now())),
+                lambda call: emitter.enqueue(ev.Called(call=call, at=emitter.now())),
                 clock=self.clock,
                 allowance=self.admission.daily_budget,
                 circuits=self.circuits,
             )
             local = self.local(config)
-            parts, problems = build_pipeline(request, library, local, meter, outlet, self.given_web)
+            parts, problems = build_pipeline(request, library, local, meter, emitter, self.given_web)
             for place, problem in problems:
-                yield seen(ev.Failed.of(problem, place, outlet.now()))
+                yield seen(ev.Failed.of(problem, place, emitter.now()))
             for event in run_graph(question, parts, tuple(request.history), standalone):
                 if isinstance(event, ev.StepStarted):
                     step = event.step
                 yield seen(event)
         except CancelledError as error:
             ended = error
-            yield seen(ev.Cancelled(at=outlet.now()))
+            yield seen(ev.Cancelled(at=emitter.now()))
         except CragError as error:
             ended = error
-            yield seen(ev.Failed.of(error, step, outlet.now(), fatal=True))
+            yield seen(ev.Failed.of(error, step, emitter.now(), fatal=True))
         except Exception as error:  # noqa: BLE001 - whatever a part raises, a run ends with RunFinished and is stored
             _log.exception("the step %s failed", step)
             ended = UnexpectedError(f"The step {step!r} failed with {type(error).__name__}.")
-            yield seen(ev.Failed.of(ended, step, outlet.now(), fatal=True))
+            yield seen(ev.Failed.of(ended, step, emitter.now(), fatal=True))
         finally:
             if ticket is not None:
                 ticket.leave()
             self.admission.daily_budget.settle()
-        finished = ev.RunFinished(at=outlet.now())
+        finished = ev.RunFinished(at=emitter.now())
         trace = Trace.from_events([*events, finished])
         if library is not None:
             try:
@@ -163,7 +170,7 @@ class RunExecutor:
                 if library.exists or trace.failure is None or request.retriever is not None:
                     library.runs.save(trace, [*events, finished])
             except CragError as error:
-                yield ev.Failed.of(error, step, outlet.now(), "not stored")
+                yield ev.Failed.of(error, step, emitter.now(), "not stored")
             export_spans(trace, events)
         self._tell(trace)
         yield finished

@@ -20,8 +20,8 @@ from crag.storage.library import Library
 class LibraryRetriever:
     """Searches a library under a run's settings. Where its index fails, it searches the records, and says so."""
 
-    def __init__(self, library: Library, settings: Settings, outlet: EventEmitter) -> None:
-        self._library, self._settings, self._outlet = library, settings, outlet
+    def __init__(self, library: Library, settings: Settings, emitter: EventEmitter) -> None:
+        self._library, self._settings, self._emitter = library, settings, emitter
 
     def search(self, query: str, k: int) -> list[RetrievedChunk]:
         asked = SearchQuery(
@@ -34,21 +34,21 @@ class LibraryRetriever:
         try:
             return self._library.find(asked)
         except IndexUnavailableError as error:
-            self._outlet.worked_around("retrieve", error, "records")
+            self._emitter.worked_around("retrieve", error, "records")
         return self._library.find_in_records(asked)
 
 
 class FallbackContextualizer:
     """Has `first` make a question stand alone; where it fails, `second` does, and it is said. It has one run."""
 
-    def __init__(self, first: Contextualizer, second: Contextualizer, outlet: EventEmitter) -> None:
-        self._first, self._second, self._outlet, self.by = first, second, outlet, first.by
+    def __init__(self, first: Contextualizer, second: Contextualizer, emitter: EventEmitter) -> None:
+        self._first, self._second, self._emitter, self.by = first, second, emitter, first.by
 
     def standalone(self, question: str, history: Sequence[Exchange]) -> Standalone:
         try:
             made = self._first.standalone(question, history)
         except ProviderError as error:
-            self._outlet.worked_around("contextualize", error, "rules", self._second.by)
+            self._emitter.worked_around("contextualize", error, "rules", self._second.by)
         else:
             self.by = self._first.by
             return made
@@ -62,8 +62,8 @@ class FallbackRewriter:
     It has one run, and one thread.
     """
 
-    def __init__(self, rewriters: Sequence[Rewriter], outlet: EventEmitter) -> None:
-        self._rewriters, self._outlet, self.by = rewriters, outlet, "none"
+    def __init__(self, rewriters: Sequence[Rewriter], emitter: EventEmitter) -> None:
+        self._rewriters, self._emitter, self.by = rewriters, emitter, "none"
 
     def rewrite(
         self, question: str, *, max_keywords: int, failed: Sequence[Chunk] = (), tried: Sequence[str] = ()
@@ -74,9 +74,9 @@ class FallbackRewriter:
                 query = rewriter.rewrite(question, max_keywords=max_keywords, failed=failed, tried=tried)
             except ProviderError as error:
                 if following is not None:
-                    self._outlet.worked_around("rewrite", error, "rewriter", following.by)
+                    self._emitter.worked_around("rewrite", error, "rewriter", following.by)
                 else:
-                    self._outlet.worked_around("rewrite", error, "same query" if tried else "question")
+                    self._emitter.worked_around("rewrite", error, "same query" if tried else "question")
             else:
                 self.by = rewriter.by
                 return query
@@ -87,8 +87,8 @@ class FallbackRewriter:
 class FallbackGenerator:
     """Has `first` write; where that fails, `second` does, whose answer is then given whole, marked."""
 
-    def __init__(self, first: Generator, second: Generator, outlet: EventEmitter) -> None:
-        self._first, self._second, self._outlet, self.by = first, second, outlet, first.by
+    def __init__(self, first: Generator, second: Generator, emitter: EventEmitter) -> None:
+        self._first, self._second, self._emitter, self.by = first, second, emitter, first.by
 
     def answer(
         self, question: str, knowledge: Sequence[Strip], sources: dict[str, Chunk | WebPage], settings: Settings
@@ -101,7 +101,7 @@ class FallbackGenerator:
                     return
             raise ReplyError("The answer ended before it was complete.", "Ask again.")
         except ProviderError as error:
-            self._outlet.worked_around("answer", error, "quotes", self._second.by)
+            self._emitter.worked_around("answer", error, "quotes", self._second.by)
         for piece in self._second.answer(question, knowledge, sources, settings):
             if isinstance(piece, Answer):
                 yield replace(piece, instead_of=self.by)
@@ -117,14 +117,14 @@ class FallbackWeb:
     def __init__(
         self,
         webs: Sequence[WebSearch],
-        outlet: EventEmitter,
+        emitter: EventEmitter,
         meter: UsageTracker,
         *,
         memory: SearchCache | None = None,
         hours: float = 0.0,
         allowed: Callable[[str], bool] | None = None,
     ) -> None:
-        self._webs, self._outlet, self._meter, self._allowed = webs, outlet, meter, allowed
+        self._webs, self._emitter, self._meter, self._allowed = webs, emitter, meter, allowed
         self._memory, self._hours = memory if hours else None, hours
 
     def search(self, query: str, max_results: int) -> ev.Searched | None:
@@ -134,9 +134,9 @@ class FallbackWeb:
                 return self._searched(query, max_results, web)
             except ProviderError as error:
                 if following is not None:
-                    self._outlet.worked_around("search", error, "web", following.name)
+                    self._emitter.worked_around("search", error, "web", following.name)
                 else:
-                    self._outlet.worked_around("search", error, "documents")
+                    self._emitter.worked_around("search", error, "documents")
         return None
 
     def _searched(self, query: str, max_results: int, web: WebSearch) -> ev.Searched:
@@ -145,7 +145,7 @@ class FallbackWeb:
         memory = self._memory if web.leaves else None
         if memory is not None and (known := self._remembered(memory, key)) is not None:
             found_at, pages = known
-            return ev.Searched(query=query, provider=web.name, pages=pages, found_at=found_at, at=self._outlet.now())
+            return ev.Searched(query=query, provider=web.name, pages=pages, found_at=found_at, at=self._emitter.now())
         if web.leaves and self._allowed is not None:
             self._approve(query, web.name, self._allowed)
         pages, problems = tuple(web.search(query, max_results)), tuple(web.problems)
@@ -153,8 +153,8 @@ class FallbackWeb:
             try:
                 memory.save_search(key, pages)
             except LibraryError as error:
-                self._outlet.worked_around("search", error, "not remembered")
-        return ev.Searched(query=query, provider=web.name, pages=pages, problems=problems, at=self._outlet.now())
+                self._emitter.worked_around("search", error, "not remembered")
+        return ev.Searched(query=query, provider=web.name, pages=pages, problems=problems, at=self._emitter.now())
 
     def _remembered(self, memory: SearchCache, key: str) -> tuple[str, tuple[WebPage, ...]] | None:
         """What was found before; None where it can't be read, because a cache never ends a run."""
@@ -165,10 +165,10 @@ class FallbackWeb:
 
     def _approve(self, query: str, provider: str, allowed: Callable[[str], bool]) -> None:
         """Asks the person. Raises NotApprovedError on a no, CancelledError on Stop."""
-        self._outlet.emit(ev.ApprovalAsked(query=query, provider=provider, at=self._outlet.now()))
+        self._emitter.emit(ev.ApprovalAsked(query=query, provider=provider, at=self._emitter.now()))
         with self._meter.paused():
             approved = allowed(query)
         self._meter.check()
-        self._outlet.emit(ev.ApprovalGiven(approved=approved, at=self._outlet.now()))
+        self._emitter.emit(ev.ApprovalGiven(approved=approved, at=self._emitter.now()))
         if not approved:
             raise NotApprovedError("The query was not approved, so nothing was sent.")

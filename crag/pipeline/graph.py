@@ -1,4 +1,4 @@
-"""The LangGraph of a run: thin nodes around `steps`, wiring as a table.
+"""The LangGraph of a run: thin nodes around `steps`, edges as a table.
 
 (contextualize →) retrieve, where the question follows on others
 retrieve → evaluate → act ─┬→ rewrite_for_library → retrieve     (corrective loop)
@@ -123,7 +123,7 @@ def _node(step: Step, work: Work) -> Callable[[State, Runtime[RunContext]], Stat
 
     def node(state: State, runtime: Runtime[RunContext]) -> State:
         parts = runtime.context
-        parts.outlet.listener = runtime.stream_writer
+        parts.emitter.listener = runtime.stream_writer
         parts.check()
         shown = _shown(step, state, parts)
         started, round, waited = parts.now(), state["round"], parts.meter.waited
@@ -133,7 +133,7 @@ def _node(step: Step, work: Work) -> Callable[[State, Runtime[RunContext]], Stat
         try:
             changes = work(state, parts)
         finally:
-            parts.outlet.emit_pending()
+            parts.emitter.emit_pending()
         if shown:
             ended = parts.now()
             calls = _calls(step, changes, parts)

@@ -59,9 +59,9 @@ class OpenLibraries:
         if found is not None:
             found.close()
 
-    def names(self, shelf: PrivateLibraries) -> list[str]:
-        """All libraries of a shelf that hold anything, in order. Raises StorageError."""
-        names, root = shelf.stored(), shelf.root.absolute()
+    def names(self, stores: PrivateLibraries) -> list[str]:
+        """All libraries of `stores` that hold anything, in order. Raises StorageError."""
+        names, root = stores.stored(), stores.root.absolute()
         with self._lock:
             # What was just written may not show in its file yet.
             used = [folder.name for folder, each in self._libraries.items() if folder.parent == root and each.exists]
@@ -69,20 +69,20 @@ class OpenLibraries:
 
     def tidy(
         self,
-        shelf: PrivateLibraries,
+        stores: PrivateLibraries,
         purge: str,
         stop: threading.Event,
         renew: Callable[[Library], None] | None = None,
         report: Callable[[str, Due], None] | None = None,
     ) -> None:
-        """Purge every library of a shelf as `purge` says (`crag.core.purging.conditions_of`; empty: not at all).
+        """Purge every library of `stores` as `purge` says (`crag.core.purging.conditions_of`; empty: not at all).
 
         In each, what no purge can be undone of any more is deleted for good, and what `renew` does is done. `report`
         hears of each document that was purged, with the library's name. What fails
         is logged, and the next library goes on. `stop` ends it between two libraries.
         """
         try:
-            names = self.names(shelf)
+            names = self.names(stores)
         except StorageError as error:
             _log.warning("the libraries were not purged: %s", error.message)
             return
@@ -90,7 +90,7 @@ class OpenLibraries:
             if stop.is_set():
                 return
             try:
-                with self._borrow(shelf.root / name) as library:
+                with self._borrow(stores.root / name) as library:
                     for each in _tidy_library(library, purge):
                         if report is not None:
                             report(name, each)

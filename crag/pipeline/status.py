@@ -1,4 +1,4 @@
-"""What is on and what is off, each with its reason in words: the sentences on a wiring."""
+"""What is on and what is off, each with its reason in words: the sentences on a provider plan."""
 
 from __future__ import annotations
 
@@ -110,47 +110,47 @@ def storage_statuses(config: AppConfig) -> list[ProviderStatus]:
     ]
 
 
-def outside_statuses(wiring: ProviderPlan, place: Callable[[Path], str] = str) -> list[ProviderStatus]:
+def outside_statuses(plan: ProviderPlan, place: Callable[[Path], str] = str) -> list[ProviderStatus]:
     """The language model, what grades and writes, the web, and plug-ins that can't be used. Nothing is called.
 
     `place` names a folder.
     """
-    said = [_model(wiring), _grading(wiring), _answers(wiring), _web(wiring, place)]
+    said = [_model(plan), _grading(plan), _answers(plan), _web(plan, place)]
     return [*said, *(ProviderStatus(name="Plug-in", on=False, detail=_plug_in(each)) for each in unusable())]
 
 
-def parts_in_words(settings: Settings, wiring: ProviderPlan, *, evaluator: str, generator: str) -> str:
+def parts_in_words(settings: Settings, plan: ProviderPlan, *, evaluator: str, generator: str) -> str:
     """What grades, writes and searches under these settings: models and host names, no other address and no key.
 
     `evaluator` and `generator` name the local parts. Raises ProviderError for a service that is chosen and can't be
     used: what would be measured then is something else.
     """
-    if wiring.missing:
-        raise problem(wiring.missing[0])
-    grades = name_in_sentence(wiring.grader.endpoint.id) if wiring.grader.provider != LOCAL else evaluator
+    if plan.missing:
+        raise problem(plan.missing[0])
+    grades = name_in_sentence(plan.grader.endpoint.id) if plan.grader.provider != LOCAL else evaluator
     if settings.evaluator == "none":
         grades = "nothing"
-    writes = name_in_sentence(wiring.writer.endpoint.id) if wiring.writer else generator
-    web = ", then ".join(_describe_web(each, wiring) for each in wiring.webs) or "off"
+    writes = name_in_sentence(plan.writer.endpoint.id) if plan.writer else generator
+    web = ", then ".join(_describe_web(each, plan) for each in plan.webs) or "off"
     return f"Graded by {grades}; written by {writes}; web: {web if settings.web_on else 'not searched'}."
 
 
-def _describe_web(web: Service[WebProvider], wiring: ProviderPlan) -> str:
+def _describe_web(web: Service[WebProvider], plan: ProviderPlan) -> str:
     if web.provider != FOLDER:
         return web.provider.name
-    return wiring.given_web or f"folder {wiring.folder.name if wiring.folder else 'none'}"
+    return plan.given_web or f"folder {plan.folder.name if plan.folder else 'none'}"
 
 
-def _model(wiring: ProviderPlan) -> ProviderStatus:
-    missing_for, on = wiring.missing_for("answer"), wiring.model is not None
-    detail = name_in_sentence(wiring.model.endpoint.id) if wiring.model else "none is set; local models do the work"
-    if wiring.model and (file := wiring.model.endpoint.file):
+def _model(plan: ProviderPlan) -> ProviderStatus:
+    missing_for, on = plan.missing_for("answer"), plan.model is not None
+    detail = name_in_sentence(plan.model.endpoint.id) if plan.model else "none is set; local models do the work"
+    if plan.model and (file := plan.model.endpoint.file):
         detail = f"{detail}, in about {gigabytes(file.memory)} of memory; nothing leaves it"
     return ProviderStatus(name="Language model", on=on, detail=str(problem(missing_for)) if missing_for else detail)
 
 
-def _grading(wiring: ProviderPlan) -> ProviderStatus:
-    by, missing_for = wiring.grader, wiring.missing_for("evaluate")
+def _grading(plan: ProviderPlan) -> ProviderStatus:
+    by, missing_for = plan.grader, plan.missing_for("evaluate")
     if by.provider.needs == "model":
         detail = "by the language model; the local evaluator stands by"
     elif by.provider != LOCAL:
@@ -163,26 +163,26 @@ def _grading(wiring: ProviderPlan) -> ProviderStatus:
     return ProviderStatus(name="Grading", on=True, detail=detail)
 
 
-def _answers(wiring: ProviderPlan) -> ProviderStatus:
+def _answers(plan: ProviderPlan) -> ProviderStatus:
     detail = "extractive: quotes the best sentences, no language model"
-    if wiring.writer:
+    if plan.writer:
         detail = "written by the language model, each sentence checked"
     return ProviderStatus(name="Answers", on=True, detail=detail)
 
 
-def _web(wiring: ProviderPlan, place: Callable[[Path], str]) -> ProviderStatus:
-    missing_for, on = wiring.missing_for("search"), bool(wiring.webs)
-    detail = _on(wiring.webs[0], wiring, place) if on else "off"
-    if wiring.asks:
+def _web(plan: ProviderPlan, place: Callable[[Path], str]) -> ProviderStatus:
+    missing_for, on = plan.missing_for("search"), bool(plan.webs)
+    detail = _on(plan.webs[0], plan, place) if on else "off"
+    if plan.asks:
         detail += "; each query waits for a yes"
     if missing_for is not None:
         detail = f"{detail}. {problem(missing_for)}" if on else str(problem(missing_for))
     return ProviderStatus(name="Web search", on=on, detail=detail)
 
 
-def _on(web: Service[WebProvider], wiring: ProviderPlan, place: Callable[[Path], str]) -> str:
+def _on(web: Service[WebProvider], plan: ProviderPlan, place: Callable[[Path], str]) -> str:
     if web.provider == FOLDER:
-        return wiring.given_web or f"folder: {place(wiring.folder) if wiring.folder else None}"
+        return plan.given_web or f"folder: {place(plan.folder) if plan.folder else None}"
     where = f" at {web.host}" if web.provider.server else ""
     return f"{web.provider.title}{where}" + (", with a key" if web.endpoint.key else "")
 

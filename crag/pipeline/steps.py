@@ -51,7 +51,7 @@ def retrieve(state: State, parts: RunContext) -> State:
     """Retrieve the k chunks most similar to the query. What of them speaks to a model is marked; they stay whole."""
     round = state["round"]
     found = tuple(
-        replace(each, round=round, addressed=detect_injection(each.chunk.text))
+        replace(each, round=round, injections=detect_injection(each.chunk.text))
         for each in parts.retriever.search(state["query"], parts.settings.k)
     )
     parts.emit(ev.Retrieved(query=state["query"], chunks=found, round=round, at=parts.now()))
@@ -71,7 +71,7 @@ def evaluate(state: State, parts: RunContext) -> State:
     grades: dict[str, Grade] = {}
     for grade in parts.evaluator.grade(state["question"], passages):
         parts.check()
-        parts.outlet.emit_pending()
+        parts.emitter.emit_pending()
         grades[grade.passage_id] = grade
         parts.emit(ev.Graded(grade=grade, round=state["round"], at=parts.now()))
     return {"grades": grades}
@@ -223,7 +223,7 @@ def _guide(state: State, parts: RunContext) -> None:
         query = state.get("web_query", "")
         guidance = parts.guide.guidance(state["question"], found, state.get("strips", ()), parts.settings, query)
     except StorageError as error:
-        parts.outlet.worked_around("answer", error, "no guidance")
+        parts.emitter.worked_around("answer", error, "no guidance")
         return
     parts.emit(ev.GuidanceOffered(guidance=guidance, at=parts.now()))
 
@@ -238,7 +238,7 @@ def verify(state: State, parts: RunContext) -> State:
 
 def _mark_page(page: WebPage, erases: bool) -> WebPage:
     """The page with the spans that speak to a model, each with whether the run erases it."""
-    return replace(page, addressed=tuple(replace(each, erased=erases) for each in detect_injection(page.text)))
+    return replace(page, injections=tuple(replace(each, erased=erases) for each in detect_injection(page.text)))
 
 
 def _mask_page(page: WebPage) -> WebPage:
@@ -252,13 +252,13 @@ def _refine(
     asks = parts.settings.strip_judge == "llm"
     if asks and parts.selector is None:
         missing = ProviderError("Strips are to be chosen by a language model, and none is set.", "Set one in Settings.")
-        parts.outlet.worked_around("refine", missing, "scores alone")
+        parts.emitter.worked_around("refine", missing, "scores alone")
     refinement = RefinementParts(
         refiner=parts.refiner,
         scorer=parts.strip_scorer,
         check=parts.check,
         selector=parts.selector if asks else None,
-        report=lambda error: parts.outlet.worked_around("refine", error, "scores"),
+        report=lambda error: parts.emitter.worked_around("refine", error, "scores"),
     )
     return score_strips(sources, origin, question, parts.settings, refinement, anchor)
 

@@ -36,7 +36,7 @@ class KeywordRewriter:
     ) -> str:
         """A query of at most `max_keywords` keywords in the question's order, unlike all `tried`. Never empty.
 
-        With `failed` chunks, what all of them hold already has been searched for: keywords that they lack come
+        With `failed` chunks, what all of them hold already has been searched for: keywords that they do not hold come
         first, then other forms of those.
         """
         seen = {_key(query) for query in tried}

@@ -24,7 +24,7 @@ class _Line:
     running: list[QueueTicket] = field(default_factory=list)
     waiting: list[QueueTicket] = field(default_factory=list)
     served: dict[str, int] = field(default_factory=dict)
-    """When each party was served last, as a count; of those that are here alone."""
+    """When each tenant was served last, as a count; of those that are here alone."""
     places: dict[QueueTicket, int] = field(default_factory=dict)
     """How many must end before the turn of each that waits."""
     changed: threading.Condition = field(default_factory=threading.Condition)
@@ -36,8 +36,8 @@ class _Line:
             self.waiting.remove(turn)
             self.running.append(turn)
             turn.came()
-        here = {turn.party for turn in (*self.running, *self.waiting)}
-        self.served = {party: at for party, at in order.served.items() if party in here}
+        here = {turn.tenant for turn in (*self.running, *self.waiting)}
+        self.served = {tenant: at for tenant, at in order.served.items() if tenant in here}
         self.places = self._foreseen(order) if self.waiting else {}
         self.changed.notify_all()
 
@@ -54,38 +54,40 @@ class _Line:
 
 
 class _Order:
-    """Who comes in next: of the parties that wait, one with the fewest inside, and of these the one served longest ago.
+    """Who comes in next: of the tenants that wait, one with the fewest inside, and of these the one served longest ago.
 
-    Who has lent its turn comes before all. A party with as many inside as it may have lets others by.
+    One that released its turn comes before all. A tenant with as many inside as it may have lets others by.
     """
 
     def __init__(
         self, running: Sequence[QueueTicket], waiting: Sequence[QueueTicket], served: Mapping[str, int]
     ) -> None:
-        self._inside = Counter(turn.party for turn in running)
+        self._inside = Counter(turn.tenant for turn in running)
         self._heads: dict[str, deque[QueueTicket]] = {}
         for turn in waiting:
-            self._heads.setdefault(turn.party, deque()).append(turn)
+            self._heads.setdefault(turn.tenant, deque()).append(turn)
         self.served = dict(served)
         self._count = max(served.values(), default=0)
 
     def next(self, most: int) -> QueueTicket | None:
         """The next one, which is inside from now on; None where nobody who waits may come in."""
-        free = [turns[0] for party, turns in self._heads.items() if self._inside[party] < (turns[0].each or most)]
+        free = [turns[0] for tenant, turns in self._heads.items() if self._inside[tenant] < (turns[0].each or most)]
         if not free:
             return None
-        turn = min(free, key=lambda each: (not each.lending, self._inside[each.party], self.served.get(each.party, 0)))
-        party, self._count = turn.party, self._count + 1
-        self._heads[party].popleft()
-        if not self._heads[party]:
-            del self._heads[party]
-        self._inside[party] += 1
-        self.served[party] = self._count
+        turn = min(
+            free, key=lambda each: (not each.was_released, self._inside[each.tenant], self.served.get(each.tenant, 0))
+        )
+        tenant, self._count = turn.tenant, self._count + 1
+        self._heads[tenant].popleft()
+        if not self._heads[tenant]:
+            del self._heads[tenant]
+        self._inside[tenant] += 1
+        self.served[tenant] = self._count
         return turn
 
     def end(self, turn: QueueTicket) -> None:
         """It is inside no more."""
-        self._inside[turn.party] -= 1
+        self._inside[turn.tenant] -= 1
 
 
 class FairQueue:
@@ -107,14 +109,14 @@ class FairQueue:
         with self._line.changed:
             return len(self._line.running), len(self._line.waiting)
 
-    def join(self, party: str = "", each: int = 0, came: Callable[[], None] = lambda: None) -> QueueTicket:
+    def join(self, tenant: str = "", each: int = 0, came: Callable[[], None] = lambda: None) -> QueueTicket:
         """A place in the queue, to be left in the end, whether its turn came or not.
 
-        Within a party it is first come, first served; between parties the one with the fewest inside. `each`: so many
-        of the party at once; 0: as many as of all. `came` is called when the turn comes, in the thread of the one who
+        Within a tenant it is first come, first served; between tenants the one with the fewest inside. `each`: so many
+        of the tenant at once; 0: as many as of all. `came` is called when the turn comes, in the thread of the one who
         left; it must not block.
         """
-        return QueueTicket(self._line, party, each, came)
+        return QueueTicket(self._line, tenant, each, came)
 
     @contextmanager
     def taken(self, cancel: threading.Event, report: Callable[[int], None] = lambda before: None) -> Iterator[None]:
@@ -134,10 +136,10 @@ class FairQueue:
 class QueueTicket:
     """One place in a queue."""
 
-    def __init__(self, line: _Line, party: str, each: int, came: Callable[[], None]) -> None:
-        self._line, self.party, self.each, self.came = line, party, each, came
-        self.lending = False
-        """Whether it had its turn before, and lent it."""
+    def __init__(self, line: _Line, tenant: str, each: int, came: Callable[[], None]) -> None:
+        self._line, self.tenant, self.each, self.came = line, tenant, each, came
+        self.was_released = False
+        """Whether it had its turn before and released it."""
         with line.changed:
             line.waiting.append(self)
             line.advance()
@@ -173,7 +175,7 @@ class QueueTicket:
             yield
         finally:
             with self._line.changed:
-                self.lending = True
+                self.was_released = True
                 self._line.waiting.insert(0, self)
                 self._line.advance()
         for _ in self.wait(cancel):

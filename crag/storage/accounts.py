@@ -59,7 +59,7 @@ LINES = {
 
 
 def line_items(question: str) -> str:
-    """The words of those lines that the question itself lacks; nothing for a question of no such figure."""
+    """The words of those lines that the question itself does not have; nothing for a question of no such figure."""
     words = ["".join(word.split()) for word in _WORDS.findall(question.lower())]
     asked = f" {' '.join(words)} "
     called = [lines for name, lines in LINES.items() if f" {name} " in asked or f" {name}s " in asked]

@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Differences:
-    """What an index holds, against the records: chunks that it lacks, and chunks that are in it alone."""
+    """What an index holds, against the records: chunks missing from it, and chunks that are in it alone."""
 
     missing: Numbers
     foreign: Numbers

@@ -22,7 +22,7 @@ from crag.storage.accounts import line_items
 from crag.storage.catalog import Catalog
 from crag.storage.index_sync import IndexSync
 from crag.storage.tables import chunks
-from crag.text.sentences import telling
+from crag.text.sentences import informative_heading
 
 DOCUMENTS = 24
 """So many documents are looked into, spread over all."""
@@ -49,7 +49,7 @@ def about(connection: Connection, catalog: Catalog, allowed: Numbers | None) -> 
             for number, document in looked.items()
         ]
         for number, context in connection.execute(select(chunks.c.document, chunks.c.context).where(or_(*some))):
-            if heading := telling(context.removeprefix(looked[number].title).split(" › ")[-1]):
+            if heading := informative_heading(context.removeprefix(looked[number].title).split(" › ")[-1]):
                 said[heading] += 1
                 having[heading].add(number)
     headings = sorted(said, key=lambda heading: (-len(having[heading]), -said[heading], heading))

@@ -18,7 +18,7 @@ No other is used: some of Python's take minutes for a page.
 """
 _CHARSET = re.compile(rb"""charset\s*=\s*["']?([\w:.-]{2,40})""", re.IGNORECASE)
 _ASCII = 127
-_SAMPLE, _TELLING = 16_384, 24
+_SAMPLE, _LEAST_FOREIGN = 16_384, 24
 """Bytes that are looked at, and how many of them must be of foreign letters to tell an encoding."""
 _INSIDE, _STRANGE = re.compile(r"[^\W\d_][¹³ª¿º¶¼¾][^\W\d_]"), 3
 """Signs within words, and how many of them tell that they are none."""
@@ -60,7 +60,7 @@ def _likeliest(data: bytes) -> str:
     """The encoding in which the first foreign letters make words. Few of them tell nothing: then Western European."""
     first = next(at for at, byte in enumerate(data) if byte > _ASCII)
     sample = data[max(0, first - _SAMPLE // 8) : first + _SAMPLE]
-    if sum(byte > _ASCII for byte in sample) < _TELLING:
+    if sum(byte > _ASCII for byte in sample) < _LEAST_FOREIGN:
         return "cp1252"
     # Imported here: hardly any file needs it.
     from charset_normalizer import from_bytes

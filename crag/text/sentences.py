@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from crag.text.words import STOP_WORDS
 
-__all__ = ["ends_as_sentence", "is_table_row", "sentences", "telling"]
+__all__ = ["ends_as_sentence", "informative_heading", "is_table_row", "sentences"]
 
 _ENDS_LIKE_PROSE = re.compile(r"[.!?;:,]\s*$")
 _TWO_SENTENCES = re.compile(r"[.!?]\s+[A-Z\d]")
@@ -223,7 +223,7 @@ _WORN = frozenset(
 """What headings of any document say."""
 
 
-def telling(heading: str) -> str:
+def informative_heading(heading: str) -> str:
     """The heading in one line, as "Legal Proceedings"; empty where it tells nothing of its document.
 
     That is one of a single word, of words that stand in any document, or cut out of a sentence.

@@ -208,8 +208,8 @@ def _read(file: _File) -> tuple[SavedPage | None, str]:
 def _terms(query: str) -> list[str]:
     """The distinct words of a query, without stop words unless there is nothing else."""
     found = list(dict.fromkeys(words(_space_words(query))))
-    telling = [term for term in found if term not in STOP_WORDS]
-    return (telling or found)[:MAX_TERMS]
+    content_terms = [term for term in found if term not in STOP_WORDS]
+    return (content_terms or found)[:MAX_TERMS]
 
 
 def _space_words(text: str) -> str:

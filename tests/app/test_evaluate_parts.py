@@ -30,7 +30,7 @@ LLM = {"llm": "openai", "llm_model": "m", "evaluator": "llm"}
 KEYS = Keys(llm=SecretStr("k"), tavily=SecretStr("k"))
 
 
-def wiring(**values) -> ProviderPlan:
+def plan(**values) -> ProviderPlan:
     return resolve_providers(AppConfig.of(**values), KEYS)
 
 
@@ -62,32 +62,32 @@ def evaluation(id="a", strategy="balanced", settings=None, at="2026-11-21T10:00:
 
 
 def test_local_models_cost_nothing():
-    assert calls(Settings(), wiring(), 150).most == 0
-    assert "no cost" in sentence([Settings()], 15, wiring(), 150)
+    assert calls(Settings(), plan(), 150).most == 0
+    assert "no cost" in sentence([Settings()], 15, plan(), 150)
 
 
 def test_a_model_that_grades_takes_a_call_for_each_chunk_of_each_retrieval():
     settings = Settings(k=10, max_rewrites=1, verify=False, web_on=())
-    found = calls(settings, wiring(**LLM), 150)
+    found = calls(settings, plan(**LLM), 150)
     assert (found.least, found.most) == (11, 22), "ten grades and an answer; or twice ten, a rewriting and an answer"
     joint = STRATEGIES["joint"].settings.changed(web_on=())
-    assert calls(joint, wiring(**LLM), 150).most == 2, "one grade over all, one answer"
+    assert calls(joint, plan(**LLM), 150).most == 2, "one grade over all, one answer"
 
 
 def test_plain_rag_takes_one_call_and_no_search():
-    found = calls(STRATEGIES["plain-rag"].settings, wiring(**LLM, web="tavily"), 150)
+    found = calls(STRATEGIES["plain-rag"].settings, plan(**LLM, web="tavily"), 150)
     assert (found.least, found.most, found.searches) == (1, 1, 0)
 
 
 def test_the_estimate_never_passes_the_limit_of_a_run():
-    assert calls(Settings(k=20), wiring(**LLM), 5).most == 5
+    assert calls(Settings(k=20), plan(**LLM), 5).most == 5
 
 
 def test_searches_count_where_they_leave_this_machine():
     assert "web searches, with the pages they lead to, $0.24 in all" in sentence(
-        [Settings(), Settings()], 15, wiring(web="tavily"), 150
+        [Settings(), Settings()], 15, plan(web="tavily"), 150
     )
-    assert "search" not in sentence([Settings()], 15, wiring(web="folder"), 150)
+    assert "search" not in sentence([Settings()], 15, plan(web="folder"), 150)
 
 
 # ---- progress ------------------------------------------------------------------------------------------------------

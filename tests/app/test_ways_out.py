@@ -45,7 +45,7 @@ def said_by_model(text: str) -> Trace:
             event = replace(event, answer=replace(event.answer, text=text, by="openai:m@server"))
         if isinstance(event, ev.Retrieved):
             first = replace(event.chunks[0], chunk=replace(event.chunks[0].chunk, text=text, end=len(text)))
-            first = replace(first, addressed=(InjectionSpan(0, min(9, len(text)), "reply"),))
+            first = replace(first, injections=(InjectionSpan(0, min(9, len(text)), "reply"),))
             event = replace(event, chunks=(first, *event.chunks[1:]))
         changed.append(event)
     return Trace.from_events(changed)

@@ -79,7 +79,7 @@ def ended(turns: list[QueueTicket]) -> list[str]:
     order, left = [], list(turns)
     while left:
         turn = next(each for each in left if next(each.wait(NEVER), 0) == 0)
-        order.append(turn.party)
+        order.append(turn.tenant)
         left.remove(turn)
         turn.leave()
     return order
@@ -97,7 +97,7 @@ def test_one_party_s_fifty_keep_nobody_else_waiting() -> None:
 
 def test_parties_that_wait_alike_take_turns() -> None:
     turns = FairQueue(1)
-    assert "".join(ended([turns.join(party) for party in "aaaabbbbcc"])) == "abcabcabab"
+    assert "".join(ended([turns.join(tenant) for tenant in "aaaabbbbcc"])) == "abcabcabab"
 
 
 def test_a_party_at_its_own_limit_lets_others_by_and_sees_its_place() -> None:

@@ -239,4 +239,4 @@ def test_what_if_equals_a_fresh_run(engine: Engine, drawn: dict[str, object]) ->
         return
     kept = {strip.id for group in guess.strips.values() for strip in group if strip.kept}
     assert kept == {strip.id for strip in fresh.kept()}
-    assert guess.flips == (fresh.action is not Action(stored.action or ""))
+    assert guess.changes_action == (fresh.action is not Action(stored.action or ""))

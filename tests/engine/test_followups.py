@@ -78,9 +78,9 @@ def test_a_run_that_failed_was_stopped_or_goes_on_is_no_exchange(engine: Engine)
 
 def run_with(reply: object) -> Trace:
     case = Case("balanced", [GOOD], web=FixedWeb(texts=WEB))
-    rules, outlet = RuleContextualizer(), case.parts.outlet
+    rules, emitter = RuleContextualizer(), case.parts.emitter
     model = LlmContextualizer(FakeChat(reply=lambda messages: reply), rules)  # type: ignore[arg-type, return-value]
-    parts = replace(case.parts, contextualizer=FallbackContextualizer(model, rules, outlet))
+    parts = replace(case.parts, contextualizer=FallbackContextualizer(model, rules, emitter))
     return Trace.from_events([case.events[0], *run_graph("And in 2018?", parts, [BEFORE])])
 
 

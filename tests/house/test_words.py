@@ -1,54 +1,114 @@
-"""Plain words: a short list of archaic words stays out of the engine's names and texts, and its guides."""
+"""Plain words: a short list of archaic or private words stays out of names, comments, docstrings, messages and docs.
+
+The list stands here alone. The app still has some: `LEFT_IN_APP` says how many at most.
+"""
 
 from __future__ import annotations
 
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-
-import pytest
 
 from tests.support.product import ROOT
 
-BANNED = ("told", "anew", "begun", "whoever", "whosoever", "lest", "thereof", "therein", "purse", "reckon")
-TEXT = re.compile(rf"\b(?:{'|'.join(BANNED)})\b", re.IGNORECASE)
-NAME = re.compile(rf"(?:^|_)(?:{'|'.join(BANNED)})(?:_|$)", re.IGNORECASE)
+WORDS = {
+    r"told": "say, report, show, distinguish",
+    r"anew": "again, rebuild",
+    r"begun": "start",
+    r"whoever|whosoever": "anyone who, the person who",
+    r"lest|thereof|therein|whereof": "so that … not, of it, in it",
+    r"reckon(?:s|ed|ing)?": "count, compute, measure",
+    r"lacks?": "has no, does not have, without",
+    r"held to": "limited to, checked against",
+    r"as (?:it|they) stands?": "unchanged",
+    r"purses?": "budget",
+    r"decks?": "segment",
+    r"floods?": "burst, too many",
+    r"(?-i:Whose)|(?:says?|said|known?|without|where|is) whose": "name the thing that it is of",
+}
+"""Words of texts, as patterns, each with what to write instead."""
+
+NAMES = {
+    "told": "describe, notify",
+    "telling": "informative",
+    "anew": "again",
+    "begun": "started",
+    "purse": "budget",
+    "deck": "segment",
+    "decks": "segments",
+    "flood": "burst",
+    "floods": "bursts",
+    "shelf": "storage_root",
+    "outlet": "emitter",
+    "wiring": "provider_plan",
+    "wired": "resolved",
+    "party": "tenant",
+    "lending": "released",
+    "addressed": "injections",
+    "scene": "slide",
+    "scenes": "slides",
+    "flips": "changes",
+}
+"""Words of names, between underscores, each with the field's own."""
+
+TEXT = re.compile(rf"\b(?:{'|'.join(WORDS)})\b", re.IGNORECASE)
+NAME = re.compile(rf"(?:^|_)(?:{'|'.join(NAMES)})(?=_|$)", re.IGNORECASE)
 
 QUOTED = {"crag/text/forms.py", "crag/text/injection.py"}
 """The forms of words that hostile texts use."""
 
+OWED = {
+    *("crag/storage/title_index.py", "crag/storage/storage_quota.py", "crag/admin/sharing.py", "crag/admin/audit.py"),
+    *("crag/generation/judges.py", "crag/ingest/hypertext.py"),
+}
+"""Modules that still have a listed name."""
 
-def modules() -> list[Path]:
-    return [ROOT / "app.py", *sorted((ROOT / "pages").glob("*.py")), *sorted((ROOT / "crag").rglob("*.py"))]
+LEFT_IN_APP = 366
+"""So many are left in the app. To be lowered, never raised."""
 
 
-def pages() -> list[Path]:
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+def find_words(paths: Iterable[Path]) -> list[str]:
+    """Each listed word, with its file and line: in a module's names, comments and strings, or in a page's lines."""
+    found = []
+    for path in paths:
+        name = str(path.relative_to(ROOT))
+        if name not in QUOTED | OWED:
+            read = read_module if path.suffix == ".py" else read_page
+            found += [f"{name}:{line}: {word}" for line, word in read(path.read_text(encoding="utf-8"))]
+    return found
 
 
-def found_in(path: Path) -> Iterator[str]:
-    """Each banned word in a module's names, comments and strings, with its line."""
-    for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
+def read_module(text: str) -> Iterator[tuple[int, str]]:
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
         pattern = {tokenize.NAME: NAME, tokenize.COMMENT: TEXT, tokenize.STRING: TEXT}.get(token.type)
         for match in pattern.finditer(token.string) if pattern else ():
-            line = token.start[0] + token.string.count("\n", 0, match.start())
-            yield f"{path.relative_to(ROOT)}:{line}: {match.group()}"
+            yield token.start[0] + token.string.count("\n", 0, match.start()), match.group()
 
 
-def test_no_name_or_text_of_the_engine_has_one() -> None:
-    found = [each for path in modules() if str(path.relative_to(ROOT)) not in QUOTED for each in found_in(path)]
-    assert found == []
+def read_page(text: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        yield from ((number, match.group()) for match in TEXT.finditer(line))
 
 
-@pytest.mark.parametrize("path", pages(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_page_has_one(path: Path) -> None:
-    lines = path.read_text(encoding="utf-8").splitlines()
-    found = [f"{number}: {match.group()}" for number, line in enumerate(lines, 1) for match in TEXT.finditer(line)]
-    assert found == []
+def modules(*folders: str) -> list[Path]:
+    return [path for name in folders for path in sorted((ROOT / name).rglob("*.py"))]
+
+
+def test_the_engine_has_none() -> None:
+    assert find_words(modules("crag")) == []
+
+
+def test_the_docs_have_none() -> None:
+    assert find_words([ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]) == []
+
+
+def test_the_app_has_no_more_than_before() -> None:
+    assert len(find_words([ROOT / "app.py", *modules("ui", "pages")])) <= LEFT_IN_APP
 
 
 def test_whole_words_are_found_in_names_and_texts() -> None:
-    assert NAME.search("is_told") and NAME.search("anew") and not NAME.search("untold")
-    assert TEXT.search("Whoever asks.") and not TEXT.search("totold")
+    assert NAME.search("is_told") and NAME.search("_flips") and not NAME.search("untold")
+    assert TEXT.search("Whoever asks.") and TEXT.search("It says whose it is.")
+    assert not TEXT.search("totold") and not TEXT.search("a page whose address is known")

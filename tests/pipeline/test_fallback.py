@@ -55,11 +55,11 @@ class Writer:
 
 @dataclass
 class Heard:
-    outlet: EventEmitter = field(default_factory=EventEmitter)
+    emitter: EventEmitter = field(default_factory=EventEmitter)
     events: list[ev.Event] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.outlet.listener = self.events.append
+        self.emitter.listener = self.events.append
 
     @property
     def said(self) -> list[str]:
@@ -86,20 +86,20 @@ class FakeLibrary:
 def test_where_the_index_is_down_the_records_are_searched_and_the_run_says_so() -> None:
     heard, settings = Heard(), Settings(where="verified", min_confidence=0.5)
     down: Any = FakeLibrary(recorded="a text")
-    found = LibraryRetriever(down, settings, heard.outlet).search("anything", 3)
+    found = LibraryRetriever(down, settings, heard.emitter).search("anything", 3)
     assert [each.chunk.text for each in found] == ["a text"]
     [failed] = heard.events
     assert isinstance(failed, ev.Failed) and not failed.fatal
     assert (failed.step, failed.instead, failed.remedy) == ("retrieve", "records", "Start it.")
     quiet, up = Heard(), FakeLibrary(indexed="through the index")
     works: Any = up
-    assert LibraryRetriever(works, settings, quiet.outlet).search("anything", 3)
+    assert LibraryRetriever(works, settings, quiet.emitter).search("anything", 3)
     assert not quiet.events
 
 
 def test_a_rewriter_that_fails_is_told_before_the_next_is_asked() -> None:
     heard, mute = Heard(), Mute()
-    rewriter = FallbackRewriter([mute, KeywordRewriter()], heard.outlet)
+    rewriter = FallbackRewriter([mute, KeywordRewriter()], heard.emitter)
     query = rewriter.rewrite("When was the long bridge opened?", max_keywords=3)
     assert query and rewriter.by == "keywords" and mute.asked == 1
     assert heard.said == ["It is gone. It is rewritten by keywords instead."]
@@ -114,7 +114,7 @@ def test_a_rewriter_that_fails_is_told_before_the_next_is_asked() -> None:
 )
 def test_where_no_rewriter_is_left_there_is_no_new_query(tried: Sequence[str], query: str, said: str) -> None:
     heard = Heard()
-    rewriter = FallbackRewriter([Mute()], heard.outlet)
+    rewriter = FallbackRewriter([Mute()], heard.emitter)
     assert rewriter.rewrite("Which bridge?", max_keywords=3, tried=tried) == query
     assert rewriter.by == "none" and heard.said == [f"It is gone. {said}"]
 
@@ -128,7 +128,7 @@ def written(generator: Generator) -> list[str | Answer]:
 def test_no_piece_of_either_follows_once_the_second_writes(shown: Sequence[str], first: str) -> None:
     heard = Heard()
     ends = UnreachableError("It broke off.") if first == "breaks off" else None
-    generator = FallbackGenerator(Writer(shown, ends, whole=False, by="m"), Writer(["A ", "quote."]), heard.outlet)
+    generator = FallbackGenerator(Writer(shown, ends, whole=False, by="m"), Writer(["A ", "quote."]), heard.emitter)
     assert written(generator) == [*shown, Answer(text="A quote.", by="a writer", instead_of="m")]
     why = "It broke off." if ends else "The answer ended before it was complete."
     assert heard.said == [f"{why} The best sentences are quoted instead."]
@@ -136,13 +136,13 @@ def test_no_piece_of_either_follows_once_the_second_writes(shown: Sequence[str],
 
 def test_a_generator_that_does_not_fail_is_passed_on_as_it_is() -> None:
     heard, first = Heard(), Writer(["The ", "bridge."], by="m")
-    assert written(FallbackGenerator(first, Writer(["A quote."]), heard.outlet)) == written(first)
+    assert written(FallbackGenerator(first, Writer(["A quote."]), heard.emitter)) == written(first)
     assert heard.events == []
 
 
 def test_stop_is_no_failure_that_another_part_makes_up_for() -> None:
     heard = Heard()
-    stopped = FallbackGenerator(Writer(["The "], CancelledError("Stopped.")), Writer(["A quote."]), heard.outlet)
+    stopped = FallbackGenerator(Writer(["The "], CancelledError("Stopped.")), Writer(["A quote."]), heard.emitter)
     with pytest.raises(CancelledError):
         written(stopped)
     assert heard.events == []
@@ -151,12 +151,12 @@ def test_stop_is_no_failure_that_another_part_makes_up_for() -> None:
 def test_each_web_that_fails_is_told_and_the_last_ends_the_search() -> None:
     heard = Heard()
     broken = [FixedWeb(fails=True, name="tavily"), FixedWeb(fails=True, name="duckduckgo")]
-    assert FallbackWeb(broken, heard.outlet, UsageTracker()).search("bridge", 3) is None
+    assert FallbackWeb(broken, heard.emitter, UsageTracker()).search("bridge", 3) is None
     assert heard.said == [
         "The web search did not answer. duckduckgo is asked instead.",
         "The web search did not answer. The answer rests on your documents alone.",
     ]
-    found = FallbackWeb([broken[0], FixedWeb(texts=["A page."], name="folder")], heard.outlet, UsageTracker())
+    found = FallbackWeb([broken[0], FixedWeb(texts=["A page."], name="folder")], heard.emitter, UsageTracker())
     searched = found.search("bridge", 3)
     assert searched is not None and searched.provider == "folder" and len(searched.pages) == 1
 
@@ -168,5 +168,5 @@ def test_what_is_no_failure_of_a_provider_goes_through() -> None:
 
     heard = Heard()
     with pytest.raises(ZeroDivisionError):
-        FallbackWeb([Broken(), FixedWeb()], heard.outlet, UsageTracker()).search("bridge", 3)  # type: ignore[list-item]
+        FallbackWeb([Broken(), FixedWeb()], heard.emitter, UsageTracker()).search("bridge", 3)  # type: ignore[list-item]
     assert not issubclass(ZeroDivisionError, ProviderError)

@@ -73,7 +73,7 @@ def test_a_loop_that_finds_no_new_query_ends_in_the_forced_action(action: Action
     trace = Trace.from_events(
         [
             case.events[0],
-            *run_graph(QUESTION, replace(case.parts, rewriter=FallbackRewriter([mute], case.parts.outlet))),
+            *run_graph(QUESTION, replace(case.parts, rewriter=FallbackRewriter([mute], case.parts.emitter))),
         ]
     )
     assert len(trace.rounds) == 1 and trace.decision is not None

@@ -33,14 +33,14 @@ def test_on_the_web_it_moves_nothing_whatever_the_strategy(strategy: str, place:
     assert led.trace.answer.text.split() == clean.trace.answer.text.split()
     assert not [strip.text for strip in led.trace.kept() if detect_injection(strip.text) or "ZORK" in strip.text]
     pages = [page for each in led.trace.searches for page in each.pages]
-    assert all(span.erased for page in pages for span in page.addressed)
+    assert all(span.erased for page in pages for span in page.injections)
 
 
 def test_web_pages_are_read_whole_where_nothing_is_to_be_erased() -> None:
     pages = FixedWeb(texts=[planted(WEB[0], "middle")])
     led = Case("balanced", [BAD], web=pages, changes={"erase_web_injection": False, "strip_filter": 0.0})
     (page,) = led.trace.pages
-    assert page.addressed and not any(span.erased for span in page.addressed)
+    assert page.injections and not any(span.erased for span in page.injections)
     assert PLANTED in " ".join(strip.text for strip in led.trace.strips[page.id])
 
 
@@ -50,8 +50,8 @@ def test_a_document_is_graded_and_quoted_whole(strategy: str, place: str) -> Non
     text = planted(GOOD, place)
     led = Case(strategy, [text], changes={"strip_filter": 0.0, "strip_top_k": 0})
     (chunk,) = led.trace.rounds[0].chunks
-    assert " ".join(chunk.chunk.text[each.start : each.end] for each in chunk.addressed) == PLANTED
-    assert not any(each.erased for each in chunk.addressed)
+    assert " ".join(chunk.chunk.text[each.start : each.end] for each in chunk.injections) == PLANTED
+    assert not any(each.erased for each in chunk.injections)
     assert led.settings.evaluator == "none" or any(text in read for _, read in led.evaluator.graded)
     strips = [strip for strip in led.trace.kept() if strip.source_id == chunk.chunk.id]
     assert " ".join(strip.text for strip in strips).split() == text.split()

@@ -38,7 +38,7 @@ def away(**more: object) -> FixedWeb:
 def parts(*webs: FixedWeb, **more: object) -> RunContext:
     made: RunContext = Case("balanced", [SOSO]).parts
     meter = more.pop("meter", None) or made.meter
-    return replace(made, meter=meter, web=FallbackWeb(webs, made.outlet, meter, **more))  # type: ignore[arg-type]
+    return replace(made, meter=meter, web=FallbackWeb(webs, made.emitter, meter, **more))  # type: ignore[arg-type]
 
 
 def run(*webs: FixedWeb, **more: object) -> Trace:

@@ -26,8 +26,8 @@ def of(keys: Keys = ALL, settings: Settings | None = None, given_web: str = "", 
     return resolve_providers(AppConfig.of(**config), keys, settings, given_web=given_web)
 
 
-def names(wiring: ProviderPlan) -> list[str]:
-    return [each.provider.name for each in wiring.webs]
+def names(plan: ProviderPlan) -> list[str]:
+    return [each.provider.name for each in plan.webs]
 
 
 def test_without_any_choice_all_is_local_and_nothing_leaves() -> None:

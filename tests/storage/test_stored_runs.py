@@ -70,7 +70,7 @@ def test_a_stored_run_is_decided_anew_measured_and_counted(name: str) -> None:
     for each in STRATEGIES.values():
         redecide(trace, each.settings)
     if name != "fatal":
-        assert not redecide(trace, Settings.checked(trace.settings)).flips
+        assert not redecide(trace, Settings.checked(trace.settings)).changes_action
     outcome = StoredDecisions([Entry.of(trace)]).redecide(Settings(lower=0.99, upper=0.995, loop_on=(), max_rewrites=0))
     assert len(outcome.rows) == 1
 

@@ -54,18 +54,18 @@ class Case:
         self.retriever = FixedRetriever(chunks=later, by_query={QUESTION: chunks})
         self.evaluator = ScriptedEvaluator(score=score, joint=joint)
         self.web = web
-        outlet, meter = EventEmitter(), UsageTracker()
+        emitter, meter = EventEmitter(), UsageTracker()
         self.parts = RunContext(
             settings=self.settings,
             retriever=self.retriever,
             evaluator=self.evaluator,
             refiner=StripRefiner(),
             rewriter=KeywordRewriter(),
-            web=FallbackWeb([web], outlet, meter) if web else None,
+            web=FallbackWeb([web], emitter, meter) if web else None,
             generator=ExtractiveGenerator(self.evaluator),
             verifier=CitationVerifier(self.evaluator),
             meter=meter,
-            outlet=outlet,
+            emitter=emitter,
             guide=guide,
         )
         start = ev.RunStarted(

@@ -136,20 +136,20 @@ class World:
     def parts(self, settings: Settings) -> RunContext:
         evaluator, local = Together(score=score), ScriptedEvaluator(score=lambda text: score("strip " + text))
         webs = [Online(seed=self.seed), *[Online(seed=self.seed)] * 2, FixedWeb(fails=True), None]
-        outlet, meter, web = EventEmitter(), UsageTracker(), webs[self.seed % 5]
+        emitter, meter, web = EventEmitter(), UsageTracker(), webs[self.seed % 5]
         return RunContext(
             settings=settings,
             retriever=Shelf(self.seed, self.size, settings),
             evaluator=evaluator,
             strip_evaluator=local if self.seed % 4 == 1 else None,
             refiner=StripRefiner(),
-            rewriter=FallbackRewriter([Rewriting(self.seed)], outlet),
+            rewriter=FallbackRewriter([Rewriting(self.seed)], emitter),
             selector=LlmStripSelector(FakeChat(chosen)) if self.seed % 3 else None,
-            web=FallbackWeb([web], outlet, meter) if web else None,
+            web=FallbackWeb([web], emitter, meter) if web else None,
             generator=ExtractiveGenerator(evaluator),
             verifier=CitationVerifier(evaluator),
             meter=meter,
-            outlet=outlet,
+            emitter=emitter,
         )
 
     def run(self, settings: Settings) -> list[ev.Event]:

@@ -363,9 +363,9 @@ class Session(Presence):
         """The program's configuration with what this session chose and may choose."""
         return permits.permitted(self.own, self.choices, shared=self.shared)
 
-    def wiring(self, config: AppConfig | None = None) -> ProviderPlan:
+    def resolve_providers(self, config: AppConfig | None = None) -> ProviderPlan:
         """What this session's configuration comes to, or another with this session's keys."""
-        return program().engine.wiring(config or self.config, self.keys)
+        return program().engine.resolve_providers(config or self.config, self.keys)
 
     @property
     def keys(self) -> Keys:

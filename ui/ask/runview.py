@@ -65,7 +65,7 @@ def show(session: Session, run: str, past: Any) -> None:
     pageview.prepare(session, trace, session.opened)
     problem = st.empty()
     labels = thumbs.labels_of(session, trace.meant) if session.may("ask") else None
-    slots = Slots(_cited(session.opened), web=bool(session.wiring().webs), announced=run == session.asked)
+    slots = Slots(_cited(session.opened), web=bool(session.resolve_providers().webs), announced=run == session.asked)
     with st.container(key="ask-columns"):
         left, right = st.columns([5, 7], gap="large")
     with left, st.container(key="answer-side"):

@@ -107,7 +107,7 @@ def _back() -> None:
 def _change(trace: Trace, what: WhatIf) -> Html:
     if what.decision is None:
         lead: object = "What the action would be can't be told without a new run."
-    elif what.flips:
+    elif what.changes_action:
         lead = (chip(what.before), " would become ", chip(what.action), f": {_reason(what)}")
     else:
         lead = ("Still ", chip(what.action), f": {_reason(what)}")

@@ -49,7 +49,7 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
         st.caption(markdown(f"With settings of yours. {'. '.join(mine)}."))
     config = _asking(session)
     said = sentence(
-        [plan.settings for plan in plans], stored.questions, session.wiring(config), config.limits.run_calls
+        [plan.settings for plan in plans], stored.questions, session.resolve_providers(config), config.limits.run_calls
     )
     st.caption(markdown(said))
     empty = session.library.documents.count() == 0
@@ -74,8 +74,8 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
 
 def _asking(session: Session) -> AppConfig:
     """The configuration to run with: where each query waits for a word, the person may do without the web instead."""
-    config, wiring = session.config, session.wiring()
-    if not wiring.asks:
+    config, providers = session.config, session.resolve_providers()
+    if not providers.asks:
         return config
     how = st.segmented_control(
         "Web queries",
@@ -88,7 +88,7 @@ def _asking(session: Session) -> AppConfig:
         help="Settings say that each web query waits for a yes. Turn that off there to send all without being asked.",
     )
     if how == "none":
-        return without_outside(config, wiring)
+        return without_outside(config, providers)
     st.caption(
         "The evaluation waits here at each query until you answer; without an answer in half an hour it is a no."
     )
@@ -128,8 +128,8 @@ def unfinished(session: Session, made: Sequence[Evaluation]) -> None:
 @requires("edit")
 def _resume(session: Session, each: Evaluation) -> None:
     plan = Plan(strategy=each.strategy, settings=each.settings, resumes=each.id)
-    config, wiring = session.config, session.wiring()
-    others = [without_outside(config, wiring)] if wiring.asks else []
+    config, providers = session.config, session.resolve_providers()
+    others = [without_outside(config, providers)] if providers.asks else []
     start(session, each.set_id, each.set_name, [plan], config, *others)
 
 

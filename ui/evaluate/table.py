@@ -18,7 +18,7 @@ MARKS = ("●", "◆", "■", "▲", "○", "◇", "□", "△")
 """A shape for each strategy, so that colour never speaks alone."""
 
 _NONE = Mean(value=None, known=0)
-_HELD = {"holds": "holds it", "lacks": "lacks it", "unknown": "unknown"}
+_HELD = {"holds": "holds it", "missing": "does not hold it", "unknown": "unknown"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,8 +182,8 @@ def _action(name: str) -> Html:
     return h.span(f"verdict {name.lower()}")[f"{words.ICONS[Action(name)]} {name}"]
 
 
-_FITS = {("CORRECT", "holds"), ("INCORRECT", "lacks")}
-_CLASHES = {("CORRECT", "lacks"), ("INCORRECT", "holds")}
+_FITS = {("CORRECT", "holds"), ("INCORRECT", "missing")}
+_CLASHES = {("CORRECT", "missing"), ("INCORRECT", "holds")}
 
 
 def _count(name: str, held: str, number: int, most: int) -> Html:

@@ -152,7 +152,8 @@ def start(session: Session, set_id: str, name: str, plans: Sequence[Plan], *conf
         set_id=set_id,
         strategies=tuple(plan.strategy for plan in plans),
         provider=next(
-            (each.provider.name for each in session.wiring(configs[0]).outside_webs), configs[0].providers.web
+            (each.provider.name for each in session.resolve_providers(configs[0]).outside_webs),
+            configs[0].providers.web,
         ),
         at=time.monotonic(),
     )

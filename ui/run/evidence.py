@@ -12,9 +12,9 @@ from crag.core.types import Grade, InjectionSpan, KeepReason, RetrievedChunk, St
 from crag.messages.answers import lacking_sentence
 from crag.messages.wording import (
     about,
-    addressed_reason,
-    addressed_text,
     format_score,
+    injection_reason,
+    injection_text,
     kept_reason,
     kept_word,
     searched_text,
@@ -148,7 +148,7 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
                 _local(grade),
             ],
             (mark := recognised(chunk.recognised)) and h.span("notes")[mark],
-            _addressing(found.addressed),
+            _addressing(found.injections),
             _noted(chunk.id, view),
             outdated.tag(chunk, view.stale),
             h.span("peek")[excerpt(chunk.text, 160)],
@@ -158,8 +158,8 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
     card = h.details(data_keep=chunk.id)[
         h.summary("" if own else "wide")[summary],
         h.div("body")[
-            passage(chunk.text, strips, view, spoken=found.addressed),
-            _spoken(found.addressed),
+            passage(chunk.text, strips, view, spoken=found.injections),
+            _spoken(found.injections),
             outdated.why(chunk, view.stale),
             _facts(grade, strips, view),
             h.div("facts")[
@@ -179,12 +179,12 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
 def _spoken(spans: Sequence[InjectionSpan]) -> Html:
     """That a text speaks to a language model, how often, and what the run did with it."""
     tag = "Left out" if any(each.erased for each in spans) else "Untrusted"
-    return h.p("small")[h.span("tag")[tag], f" It {addressed_text(spans)}."] if spans else Html()
+    return h.p("small")[h.span("tag")[tag], f" It {injection_text(spans)}."] if spans else Html()
 
 
 def _addressing(spans: Sequence[InjectionSpan]) -> Html:
     """The mark of such a text; what it is after on hover."""
-    reasons = " ".join(dict.fromkeys(addressed_reason(each) for each in spans))
+    reasons = " ".join(dict.fromkeys(injection_reason(each) for each in spans))
     return h.span("notes")[h.span("tag", title=reasons)["speaks to a model"]] if spans else Html()
 
 
@@ -323,13 +323,13 @@ def _page(page: WebPage, trace: Trace, view: View) -> Html:
         if link(page.url)
         else h.span("quiet")[page.url]
     )
-    shown = surroundings(page.text, strips, view, spoken=page.addressed)
+    shown = surroundings(page.text, strips, view, spoken=page.injections)
     return h.details(data_keep=page.id)[
         h.summary[
             h.span("rank num")[page.rank],
             h.span[
                 h.span("where")[h.span("tag web")["WEB"], h.span("name")[page.title or page.url]],
-                _addressing(page.addressed),
+                _addressing(page.injections),
                 _noted(page.id, view),
                 h.span("peek")[" · ".join(each for each in about if each)],
             ],
@@ -337,7 +337,7 @@ def _page(page: WebPage, trace: Trace, view: View) -> Html:
         ],
         h.div("body")[
             shown,
-            _spoken(page.addressed),
+            _spoken(page.injections),
             _facts(grade, strips, view),
             h.div("facts")[opener, shelf.keeper(page.id, view.shelf)],
         ],

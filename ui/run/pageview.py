@@ -183,7 +183,7 @@ def _web(trace: Trace, citation: Citation, page: WebPage) -> None:
     short = _short(trace, citation)
     told = (short.start, short.end) if short else None
     strips = trace.strips.get(page.id, ())
-    body = surroundings(page.text, strips, View.of(trace), citation.strip_id, told, page.addressed)
+    body = surroundings(page.text, strips, View.of(trace), citation.strip_id, told, page.injections)
     draw(
         h.div("cx")[
             h.b[f"Source {citation.number}: ", h.span("tag web")["WEB"], f" {page.title}"],

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import InjectionSpan, KeepReason, Strip
-from crag.messages.wording import addressed_reason, addressed_text, kept_reason, kept_word, recognised_text
+from crag.messages.wording import injection_reason, injection_text, kept_reason, kept_word, recognised_text
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
@@ -122,8 +122,8 @@ def apart(whole: str, start: int, end: int, spoken: Sequence[InjectionSpan]) -> 
 def _marked(said: object, heard: InjectionSpan, spoken: Sequence[InjectionSpan], whole: str, start: int) -> Html:
     """What speaks to a model, `start` of the text on, underlined; before the first of such neighbours a tag says so."""
     follows = any(each.end <= heard.start and not whole[each.end : heard.start].strip() for each in spoken)
-    tag = h.span("because")[addressed_text([heard])] if start == heard.start and not follows else ""
-    return h.fragment(tag, h.span("spoken", title=addressed_reason(heard))[said])
+    tag = h.span("because")[injection_text([heard])] if start == heard.start and not follows else ""
+    return h.fragment(tag, h.span("spoken", title=injection_reason(heard))[said])
 
 
 def _pieces(start: int, end: int, spoken: Sequence[InjectionSpan]) -> Iterator[tuple[int, int, InjectionSpan | None]]:

@@ -9,8 +9,8 @@ from typing import assert_never
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Chunk, Citation, RetrievedChunk, Strip, WebPage
 from crag.export.markdown import handed_over
-from crag.export.slides import Kind, Scene, scenes, shown_sources, sift_strips, thresholds, used_pages
-from crag.export.wording import outcomes, scene_sentence
+from crag.export.slides import Kind, Slide, build_slides, shown_sources, sift_strips, thresholds, used_pages
+from crag.export.wording import describe_slide, outcomes
 from crag.generation.citations import MARK, with_found
 from crag.messages.answers import check_sentence, disagreement_sentence
 from crag.messages.wording import cell_text, format_score, short_text
@@ -50,13 +50,13 @@ def deck(trace: Trace, pictures: Pictures, *, name: str, app: bool = False) -> H
     In the `app` it is open, and its way back is a click that the script hears; elsewhere a button with data-present
     opens it.
     """
-    told = scenes(trace)
+    told = build_slides(trace)
     drawn = [
         h.section(f"scene{' shown' if not place else ''}", aria_label=f"{place + 1} of {len(told)}")[
-            h.div("says")[h.span("step")[_STEP[scene.kind]], h.h2[scene_sentence(scene, trace)]],
-            h.div("picture")[_picture(scene, trace, pictures)],
+            h.div("says")[h.span("step")[_STEP[slide.kind]], h.h2[describe_slide(slide, trace)]],
+            h.div("picture")[_picture(slide, trace, pictures)],
         ]
-        for place, scene in enumerate(told)
+        for place, slide in enumerate(told)
     ]
     marks = [h.li("now" if not place else "") for place in range(len(told))]
     return h.div(
@@ -88,26 +88,26 @@ def opener(name: str) -> Html:
     return h.button(type="button", data_present=name, hidden="hidden")["Present"]
 
 
-def _picture(scene: Scene, trace: Trace, pictures: Pictures) -> Html:
-    match scene.kind:
+def _picture(slide: Slide, trace: Trace, pictures: Pictures) -> Html:
+    match slide.kind:
         case "question":
             return _question(trace)
         case "rephrased":
-            return _query(trace.meant, trace.rounds[scene.place].query)
+            return _query(trace.meant, trace.rounds[slide.place].query)
         case "found":
-            return _found(trace.rounds[scene.place].chunks)
+            return _found(trace.rounds[slide.place].chunks)
         case "graded":
-            return _graded(trace, trace.rounds[scene.place])
+            return _graded(trace, trace.rounds[slide.place])
         case "action":
-            return _action(trace, trace.rounds[scene.place])
+            return _action(trace, trace.rounds[slide.place])
         case "kept":
             return _kept(trace)
         case "web":
-            return _web(trace, scene.place)
+            return _web(trace, slide.place)
         case "answer":
             return _answer(trace)
         case "source":
-            return _source(trace, next(each for each in shown_sources(trace) if each.number == scene.place), pictures)
+            return _source(trace, next(each for each in shown_sources(trace) if each.number == slide.place), pictures)
         case "checked":
             return _checked(trace)
         case "handed":
@@ -115,7 +115,7 @@ def _picture(scene: Scene, trace: Trace, pictures: Pictures) -> Html:
         case "ended":
             return h.p("of")[trace.failure.remedy if trace.failure else "What was found until then was shown."]
         case _:
-            assert_never(scene.kind)
+            assert_never(slide.kind)
 
 
 def _question(trace: Trace) -> Html:

@@ -37,7 +37,7 @@ def choose(session: Session) -> None:
 
 def _state(session: Session) -> None:
     """What the file needs, if it can be used."""
-    model = session.wiring().model
+    model = session.resolve_providers().model
     if model is None or (file := model.endpoint.file) is None:
         return
     server, free = server_of(file, session.config.models.threads), free_memory()

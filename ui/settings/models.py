@@ -63,7 +63,7 @@ def _section(title: str, about: str) -> Iterator[None]:
 def _grading(session: Session) -> None:
     controls.segments(session, "evaluator")
     chosen = registry.evaluators().get(session.config.providers.evaluator)
-    missing_for = session.wiring().missing_for("evaluate")
+    missing_for = session.resolve_providers().missing_for("evaluate")
     st.caption(chosen.about if chosen else "")
     if missing_for is not None and missing_for.reason == "no-language-model":
         st.caption("**No language model is set: until one is, the local evaluator grades.**")

@@ -36,7 +36,7 @@ def language_model(session: Session) -> None:
         return
     if session.config.providers.llm == registry.GGUF.name:
         modelfile.choose(session)
-        _test(session, "llm", "answer", session.wiring().model, try_model)
+        _test(session, "llm", "answer", session.resolve_providers().model, try_model)
         return
     if session.config.providers.llm == registry.COMPATIBLE.name:
         controls.address(session, registry.COMPATIBLE)
@@ -47,7 +47,7 @@ def language_model(session: Session) -> None:
         controls.key(session, "llm", "Key", hint=_hint(session))
     with right:
         _model(session)
-    _test(session, "llm", "answer", session.wiring().model, try_model)
+    _test(session, "llm", "answer", session.resolve_providers().model, try_model)
 
 
 def reranker(session: Session) -> None:
@@ -58,7 +58,7 @@ def reranker(session: Session) -> None:
         controls.key(session, "rerank", "Key", hint="Not every server needs one.")
     with right:
         controls.text(session, "rerank_model")
-    _test(session, "rerank", "evaluate", session.wiring().grader, try_reranker)
+    _test(session, "rerank", "evaluate", session.resolve_providers().grader, try_reranker)
 
 
 def _hint(session: Session) -> str:
@@ -92,7 +92,7 @@ def _found(session: Session) -> None:
 
 def _model(session: Session) -> None:
     """The model: picked from the server's list, or typed where there is no list."""
-    served = session.wiring(session.config.changed(llm_model="?")).model
+    served = session.resolve_providers(session.config.changed(llm_model="?")).model
     if served is None:
         controls.text(session, "llm_model")
         return
@@ -150,7 +150,7 @@ def _test(
     session: Session, name: str, step: Step, service: Service[Any] | None, work: Callable[[Endpoint], Trial]
 ) -> None:
     """A button, and below it what came of pressing it, until something it depends on changes. Raises AccessError."""
-    missing_for = session.wiring().missing_for(step)
+    missing_for = session.resolve_providers().missing_for(step)
     if missing_for is not None or service is None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button("Test", key=f"models-test-{name}", disabled=True)

@@ -39,7 +39,7 @@ def _chip(becomes: Becomes) -> Html:
 
 def summary(outcome: Outcome, *, in_use: bool) -> Html:
     """How many flip, from what to what, and of how many it can't be known. `in_use`: Ask has the same settings."""
-    total, flips = len(outcome.rows), len(outcome.flips)
+    total, flips = len(outcome.rows), len(outcome.changed_runs)
     unknown = sum(row.becomes == "unknown" for row in outcome.rows)
     if all(row.becomes == "none" for row in outcome.rows):
         lead = h.fragment(h.b["Nothing would be graded"], f": {words.count(total, 'run')} would take no action.")

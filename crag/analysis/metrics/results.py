@@ -126,10 +126,10 @@ def confusion(rows: Sequence[ResultRow], *, first: bool = False) -> dict[str, di
 
     `first`: of the first retrieval; else of the one acted on.
     """
-    table = {name: dict.fromkeys(("holds", "lacks", "unknown"), 0) for name in (*map(str, Action), "none")}
+    table = {name: dict.fromkeys(("holds", "missing", "unknown"), 0) for name in (*map(str, Action), "none")}
     for row in rows:
         action, held = (row.first_action, row.first_holds) if first else (row.action, row.acted_holds)
-        table[str(action or "none")]["unknown" if held is None else "holds" if held else "lacks"] += 1
+        table[str(action or "none")]["unknown" if held is None else "holds" if held else "missing"] += 1
     return table
 
 

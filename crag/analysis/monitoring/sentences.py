@@ -36,9 +36,9 @@ class Said:
 def compose_sentences(found: Chosen, weeks: Sequence[Sequence[Drift]]) -> list[Said]:
     """Those that warn first; without runs, one that says so. `weeks`: the tests of this week and of the one before.
 
-    What moved last week is reported as long as this week's runs don't tell.
+    What moved last week is reported as long as this week's runs show nothing else.
     """
-    runs, drifts = found.runs, [_telling(each) for each in zip(*weeks[:2], strict=True)]
+    runs, drifts = found.runs, [_choose_drift(each) for each in zip(*weeks[:2], strict=True)]
     if not runs:
         return [Said("No run in this span. Choose a longer one, or fewer filters.")]
     made = [
@@ -58,7 +58,7 @@ def compose_sentences(found: Chosen, weeks: Sequence[Sequence[Drift]]) -> list[S
     return sorted(made, key=lambda each: not each.warns)
 
 
-def _telling(newest: Sequence[Drift]) -> Drift:
+def _choose_drift(newest: Sequence[Drift]) -> Drift:
     """This week's test of one thing, or last week's, where that one found something and this one has not."""
     return next((each for each in newest if each.verdict in ("drift", "slight")), newest[0])
 

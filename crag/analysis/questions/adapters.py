@@ -33,7 +33,7 @@ _WESTERN = {
     for byte in range(0x80, 0x100)
     if byte not in (0x81, 0x8D, 0x8F, 0x90, 0x9D)
 }
-"""Bytes that are no UTF-8, as Python keeps them in a text, and what they are in Windows-1252, which lacks five."""
+"""Bytes that are no UTF-8, as Python keeps them in a text, and their meaning in Windows-1252. Five have none."""
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 
 

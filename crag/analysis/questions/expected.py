@@ -43,7 +43,7 @@ def judge(expected: Question) -> Callable[[Chunk], bool | None]:
 
 
 def pages_of(expected: Question) -> frozenset[tuple[str, int]]:
-    """The expected pages with their sources; none where it isn't known whose they are."""
+    """The expected pages with their sources; none where their sources are unknown."""
     names = files_of(expected)
     return frozenset((name, page) for name in names for page in expected.pages) if len(names) == 1 else frozenset()
 

@@ -88,7 +88,7 @@ class Question:
     """A question and what is expected: any of `answers`, from any of `sources` on any of `pages`.
 
     Sources are names of files, or addresses on the web (see `expected.on_web`). Pages count from 1. With one source
-    all pages are its; as many sources as pages belong together in order; else nothing is said of whose page is whose.
+    all pages are its; as many sources as pages belong together in order; else the source of a page is unknown.
     `topics` are what a full answer speaks of. All but `id` and `question` may be empty, which means not known; a
     question known to have no answer carries the label "unanswerable".
     """

@@ -303,7 +303,7 @@ class KeptStrips:
 
 
 @dataclass(frozen=True, slots=True)
-class FlipRow:
+class OutcomeRow:
     """One stored run under other settings.
 
     `before`: None where the run decided nothing. `after` None: see `becomes`. `reason`: why the action
@@ -329,7 +329,7 @@ class FlipRow:
     refines: bool
 
     @property
-    def flips(self) -> bool:
+    def changes_action(self) -> bool:
         """Whether the action is known to differ from the stored run's."""
         return self.after is not None and self.after != self.before
 
@@ -345,7 +345,7 @@ class FlipRow:
 class Outcome:
     """All stored runs under other settings, in the ledger's order."""
 
-    rows: tuple[FlipRow, ...]
+    rows: tuple[OutcomeRow, ...]
 
     @cached_property
     def matrix(self) -> dict[tuple[Becomes, Becomes], tuple[str, ...]]:
@@ -356,9 +356,9 @@ class Outcome:
         return {cell: tuple(ids) for cell, ids in cells.items()}
 
     @cached_property
-    def flips(self) -> tuple[str, ...]:
+    def changed_runs(self) -> tuple[str, ...]:
         """The runs whose action is known to change."""
-        return tuple(row.run_id for row in self.rows if row.flips)
+        return tuple(row.run_id for row in self.rows if row.changes_action)
 
     @cached_property
     def reasons(self) -> dict[Unknown, int]:

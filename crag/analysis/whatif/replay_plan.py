@@ -10,9 +10,9 @@ import numpy as np
 from crag.analysis.whatif.entries import (
     Documents,
     Entry,
-    FlipRow,
     Missing,
     Outcome,
+    OutcomeRow,
     Retrieval,
     Saved,
     Stage,
@@ -72,7 +72,7 @@ class _Strips:
         return found
 
 
-_Rows = dict[tuple[Action | None, int, Unknown | None], FlipRow]
+_Rows = dict[tuple[Action | None, int, Unknown | None], OutcomeRow]
 """One run's rows, by what was decided: the action, its round, and why there is none."""
 _SETTINGS = 4
 """Settings under which rows are remembered, the latest used."""
@@ -122,7 +122,7 @@ class _Facts:
         self.meant_web = searches_web(before, was)
         self.meant_refine = refines(before, was) and uses_documents(before, was)
 
-    def row(self, settings: Settings, passing: list[int], known: _Rows) -> FlipRow:
+    def row(self, settings: Settings, passing: list[int], known: _Rows) -> OutcomeRow:
         """This run under `settings`. `passing` is of the strips of all runs, `known` of `StoredDecisions._known`."""
         decision, number, reason = self.planner.decision(settings)
         key = decision.action if decision else None, number, reason
@@ -130,9 +130,9 @@ class _Facts:
             known[key] = self._made(self.planner.after(decision, number, reason, settings), settings, passing)
         return known[key]
 
-    def _made(self, plan: Plan, settings: Settings, passing: list[int]) -> FlipRow:
+    def _made(self, plan: Plan, settings: Settings, passing: list[int]) -> OutcomeRow:
         after = plan.action
-        return FlipRow(
+        return OutcomeRow(
             run_id=self.entry.run_id,
             before=self.entry.before,
             after=after,

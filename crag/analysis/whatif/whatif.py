@@ -38,7 +38,7 @@ class WhatIf:
         return self.decision.action if self.decision else None
 
     @property
-    def flips(self) -> bool:
+    def changes_action(self) -> bool:
         """Whether the action is known to differ from the stored run's."""
         return self.decision is not None and self.action != self.before
 

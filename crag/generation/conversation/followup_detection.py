@@ -81,7 +81,7 @@ def lead(question: str) -> str:
 
 
 def asked_for(question: str) -> tuple[int, int] | None:
-    """Where what is asked for stands, without whose it is: "net income" in "What was Nike's net income in 2019?"."""
+    """The span of what is asked for, without its owner: "net income" in "What was Nike's net income in 2019?"."""
     begin = len(lead(question))
     if not begin:
         return None
@@ -227,7 +227,7 @@ FRAGMENT = re.compile(
     r"(?: (?!did|does|do|was|were|is|are|has|had)\w+){1,3})$",
     re.IGNORECASE,
 )
-"""A question that lacks its verb."""
+"""A question without its verb."""
 EVENT = re.compile(r"(when|where|why) (?:is|was|did) (?:that|this|it)(?: happen)?$", re.IGNORECASE)
 """A question after the circumstances of what was asked about before."""
 
@@ -339,7 +339,7 @@ def _refers(text: str) -> bool:
 
 
 def _acts(text: str, name: Name, pronoun: re.Match[str]) -> bool:
-    """Whether a name behind a possessive is whose it is: "What share of its revenue does Boeing earn abroad?"."""
+    """Whether a name behind a possessive is the owner: "What share of its revenue does Boeing earn abroad?"."""
     if pronoun.group().casefold() not in ("its", "their", "his", "her"):
         return False
     before = text[: name.start].casefold().split()

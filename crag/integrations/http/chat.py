@@ -105,7 +105,7 @@ class ChatRequest(Body):
         return next((each.text for each in reversed(self.messages) if each.role == "user"), "")
 
     def history(self) -> list[Exchange]:
-        """The exchanges before the question, oldest first, each question as it stands alone."""
+        """The exchanges before the question, oldest first, each question in its standalone form."""
         known: list[Exchange] = []
         rules = RuleContextualizer()
         for question, answer in list(_exchanges(self.messages))[-_LOOKED_AT:]:
@@ -304,7 +304,7 @@ async def completions(call: Call) -> Response:
     if body.stream:
         run = Run(call, asked)
         await call.attend(run.begin())
-        quotes = call.engine.wiring(settings=settings).writer is None
+        quotes = call.engine.resolve_providers(settings=settings).writer is None
         return EventStream(_chunks(run, body, quotes=quotes), call.cancel.set)
     trace = await call.work(lambda: run_to_end(call, asked))
     return JSONResponse(_whole(trace, body).model_dump(mode="json"))

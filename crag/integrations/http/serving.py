@@ -228,7 +228,7 @@ class Call:
 
     def sends_keys(self) -> None:
         """Called before the engine is asked for what may leave the machine with the owner's keys."""
-        self.serving.arrivals.sends(self.caller, lambda: self.engine.wiring().keys)
+        self.serving.arrivals.sends(self.caller, lambda: self.engine.resolve_providers().keys)
 
     async def body(self, model: type[B]) -> B:
         """The body, as `model` has it. Raises Problem, BodyError."""

@@ -209,12 +209,12 @@ def _whole(original: Document | None, source: Chunk | WebPage) -> str:
     """All of a source's text that the run read."""
     if original:
         return original.page_content
-    erased = isinstance(source, WebPage) and any(each.erased for each in source.addressed)
+    erased = isinstance(source, WebPage) and any(each.erased for each in source.injections)
     return mask_injection(source.text) if erased else source.text
 
 
 def _join_strips(text: str, strips: Sequence[Strip]) -> str:
-    """Strips in reading order: those that follow on one another as they stand, others on lines of their own."""
+    """Strips in reading order: adjacent ones joined unchanged, others on lines of their own."""
     pieces, end = [""], None
     for strip in strips:
         if end is not None:

@@ -39,7 +39,7 @@ def last_question(messages: Sequence[AnyMessage]) -> tuple[int, HumanMessage] | 
 
 
 def exchanges(messages: Sequence[AnyMessage]) -> list[Exchange]:
-    """What was asked and answered in these messages, oldest first: the latest, each question as it stands alone."""
+    """What was asked and answered in these messages, oldest first: the latest, each question in its standalone form."""
     asked: list[tuple[str, str]] = []
     answer = ""
     for message in reversed(messages):
@@ -79,8 +79,8 @@ class CragMiddleware(AgentMiddleware[CragState, Any, Any]):
     """Looks up the last human message of an agent, judges and corrects what is found, and tells the model.
 
     `strategy` and `settings` as in `Engine.ask`; `settings` may also be a mapping of those that differ from the
-    strategy's. `workspace` says whose documents: one for all, or a function of the agent's state and runtime, which
-    is asked again before each call. `retriever` is searched in place of the workspace's library: this project's
+    strategy's. `workspace` names the documents' owner: one for all, or a function of the agent's state and runtime,
+    which is asked again before each call. `retriever` is searched in place of the workspace's library: this project's
     `Retriever`, a LangChain store or retriever, or a function of state and runtime that gives one, which is then what
     keeps tenants apart. `client` names the agent in the history.
 

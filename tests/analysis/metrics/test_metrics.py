@@ -426,7 +426,7 @@ def real_run(strategy: str) -> Trace:
 
     evaluator = ScriptedEvaluator(score=score, joint=0.1)
     settings = STRATEGIES[strategy].settings
-    outlet, meter = EventEmitter(), UsageTracker()
+    emitter, meter = EventEmitter(), UsageTracker()
     web = FixedWeb(texts=["The long bridge was opened on 4 March 1890. It is red and it is very long indeed."])
     parts = RunContext(
         settings=settings,
@@ -434,11 +434,11 @@ def real_run(strategy: str) -> Trace:
         evaluator=evaluator,
         refiner=StripRefiner(),
         rewriter=KeywordRewriter(),
-        web=FallbackWeb([web], outlet, meter),
+        web=FallbackWeb([web], emitter, meter),
         generator=ExtractiveGenerator(evaluator),
         verifier=CitationVerifier(evaluator),
         meter=meter,
-        outlet=outlet,
+        emitter=emitter,
     )
     start = ev.RunStarted(
         run_id="r",

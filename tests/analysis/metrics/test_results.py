@@ -146,9 +146,9 @@ def test_actions_are_counted_by_what_was_retrieved() -> None:
         for number, (action, held) in enumerate(cases)
     ]
     table = confusion(made)
-    assert table["CORRECT"] == {"holds": 2, "lacks": 1, "unknown": 0}
-    assert table["INCORRECT"] == {"holds": 0, "lacks": 0, "unknown": 1}
-    assert table["none"] == {"holds": 0, "lacks": 1, "unknown": 0}
+    assert table["CORRECT"] == {"holds": 2, "missing": 1, "unknown": 0}
+    assert table["INCORRECT"] == {"holds": 0, "missing": 0, "unknown": 1}
+    assert table["none"] == {"holds": 0, "missing": 1, "unknown": 0}
     assert confusion(made, first=True)["AMBIGUOUS"]["unknown"] == 5
     assert summed_up(made).actions == table
 

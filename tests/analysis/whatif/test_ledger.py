@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from crag.analysis.whatif.entries import Entry, FlipRow, KeptStrips, Missing, Saved, Shared, Unknown
+from crag.analysis.whatif.entries import Entry, KeptStrips, Missing, OutcomeRow, Saved, Shared, Unknown
 from crag.analysis.whatif.replay_plan import StoredDecisions
 from crag.analysis.whatif.whatif import WhatIf, redecide
 from crag.core.settings import Settings
@@ -109,10 +109,10 @@ def kept(trace: Trace, found: WhatIf, *, pages: bool) -> int:
     return sum(s.kept for id, strips in found.strips.items() if (id in outside) == pages for s in strips)
 
 
-def said(row: FlipRow) -> dict[str, object]:
+def said(row: OutcomeRow) -> dict[str, object]:
     """What a row shares with what-if."""
     return {
-        "decided": (row.before, row.after, row.flips, row.round),
+        "decided": (row.before, row.after, row.changes_action, row.round),
         "documents": (row.documents, row.documents_kept or 0),
         "web": (row.web, row.pages_kept or 0),
         "unknown": (row.reason,) if row.reason else row.open,
@@ -122,7 +122,7 @@ def said(row: FlipRow) -> dict[str, object]:
 def expected(trace: Trace, settings: Settings) -> dict[str, object]:
     found = redecide(trace, settings)
     return {
-        "decided": (found.before, found.action, found.flips, found.round),
+        "decided": (found.before, found.action, found.changes_action, found.round),
         "documents": (found.documents, kept(trace, found, pages=False)),
         "web": (found.web, kept(trace, found, pages=True)),
         "unknown": found.unknown,
@@ -185,10 +185,10 @@ def test_the_matrix_holds_every_run_once_and_names_it() -> None:
     assert {cell[1] for cell in cells} == {C, A, I, "unknown"}
     assert sum(outcome.reasons.values()) == sum(len(ids) for cell, ids in cells.items() if cell[1] == "unknown")
     known = [(was, is_) for was, is_ in cells if isinstance(is_, Action) and was != is_]
-    assert sum(len(cells[cell]) for cell in known) == len(outcome.flips)
+    assert sum(len(cells[cell]) for cell in known) == len(outcome.changed_runs)
 
 
-def one(case: Case, **changes: Any) -> FlipRow:
+def one(case: Case, **changes: Any) -> OutcomeRow:
     (row,) = StoredDecisions([Entry.of(case.trace)]).redecide(case.settings.changed(**changes)).rows
     return row
 
@@ -307,4 +307,4 @@ def test_a_run_with_settings_of_another_version_is_decided_anew_with_their_defau
 
 def test_an_empty_ledger_has_an_outcome() -> None:
     outcome = StoredDecisions([]).redecide(Settings())
-    assert (outcome.matrix, outcome.flips, outcome.saved, outcome.kept.runs) == ({}, (), Saved(), 0)
+    assert (outcome.matrix, outcome.changed_runs, outcome.saved, outcome.kept.runs) == ({}, (), Saved(), 0)

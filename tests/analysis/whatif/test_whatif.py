@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from crag.analysis.whatif.entries import Entry, FlipRow, Missing, Unknown
+from crag.analysis.whatif.entries import Entry, Missing, OutcomeRow, Unknown
 from crag.analysis.whatif.replay_plan import StoredDecisions
 from crag.analysis.whatif.whatif import WhatIf, redecide
 from crag.core import events as ev
@@ -42,7 +42,7 @@ def alone(trace: Trace) -> StoredDecisions:
     return StoredDecisions([Entry.of(trace)])
 
 
-def row_of(run: StoredDecisions, settings: Settings) -> FlipRow:
+def row_of(run: StoredDecisions, settings: Settings) -> OutcomeRow:
     (row,) = run.redecide(settings).rows
     return row
 
@@ -64,7 +64,12 @@ def count(strips: dict[str, tuple[Strip, ...]]) -> int:
 def check(stored: Trace, ledger: StoredDecisions, settings: Settings, fresh: Trace) -> WhatIf:
     """Every claim of both what-ifs against a fresh run, and the two against each other."""
     found, row = redecide(stored, settings), row_of(ledger, settings)
-    assert (row.before, row.after, row.round, row.flips) == (found.before, found.action, found.round, found.flips)
+    assert (row.before, row.after, row.round, row.changes_action) == (
+        found.before,
+        found.action,
+        found.round,
+        found.changes_action,
+    )
     assert (row.documents, row.web) == (found.documents, found.web)
     assert found.unknown == ((row.reason,) if row.reason else row.open)
     if row.becomes == "unknown":
@@ -128,7 +133,7 @@ def test_what_if_knows_what_thresholds_aggregation_and_strip_filter_would_do() -
         found.append(row_of(alone(Trace.from_events(runs[0])), settings))
     assert sum(row.becomes != "unknown" for row in found) >= 0.95 * WORLDS
     assert sum(row.kept is not None for row in found) >= 0.5 * WORLDS
-    assert sum(row.flips for row in found) >= 0.15 * WORLDS
+    assert sum(row.changes_action for row in found) >= 0.15 * WORLDS
     assert {reason for row in found for reason in row.open} <= {NOT_SEARCHED, NOT_SCORED, PAGES_NOT_SCORED}
     assert {row.reason for row in found} <= {None, NO_LOOP}
 

@@ -8,7 +8,7 @@ import pytest
 from crag.core.types import Chunk
 from crag.generation.suggestions import MAX_QUESTION, proposals
 from crag.testing.fakes import chunk_of
-from crag.text.sentences import telling
+from crag.text.sentences import informative_heading
 
 
 def made(text: str, asked: str = "Who won?", *, titled: bool = False, **changes: Any) -> list[str]:
@@ -108,4 +108,4 @@ def test_a_long_text_makes_no_long_question() -> None:
     ],
 )
 def test_a_heading_tells_something_or_is_left_out(heading: str, told: str) -> None:
-    assert telling(heading) == told
+    assert informative_heading(heading) == told

@@ -1,4 +1,4 @@
-"""The scenes of a presentation: which there are of a run, in which order, each with one sentence."""
+"""The slides of a presentation: which there are of a run, in which order, each with one sentence."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from crag.core.trace import Round, Trace
 from crag.core.types import RetrievedChunk
 from crag.evaluation.refinement import make_strip
 from crag.export.markdown import handed_over
-from crag.export.slides import scenes, shown_sources
-from crag.export.wording import outcomes, scene_sentence
+from crag.export.slides import build_slides, shown_sources
+from crag.export.wording import describe_slide, outcomes
 from crag.testing.fakes import chunk_of
 from tests.support.whole_run import approved, events, refused
 
 
 def kinds(trace: Trace) -> list[str]:
-    return [scene.kind for scene in scenes(trace)]
+    return [slide.kind for slide in build_slides(trace)]
 
 
 def sentences(trace: Trace) -> dict[str, str]:
-    return {scene.kind: scene_sentence(scene, trace) for scene in scenes(trace)}
+    return {slide.kind: describe_slide(slide, trace) for slide in build_slides(trace)}
 
 
 def test_a_whole_run_is_told_from_its_question_to_its_check():
@@ -42,8 +42,8 @@ def test_every_moment_of_a_run_has_scenes_with_a_sentence_each(made):
     run = made()
     for length in range(len(run) + 1):
         trace = Trace.from_events(run[:length])
-        for scene in scenes(trace):
-            said = scene_sentence(scene, trace)
+        for slide in build_slides(trace):
+            said = describe_slide(slide, trace)
             assert said.endswith((".", "?")) and said[0].isupper()
 
 
