@@ -15,7 +15,7 @@ from crag.core.types import Grade, Passage
 from crag.runtime.provider import EvaluatorParts, EvaluatorProvider
 from crag.text.injection import UNTRUSTED, fence, fence_text
 
-PROMPT_VERSION = "3"
+PROMPT_VERSION = "4"
 """Part of the evaluator's id, by which grades are kept: change it with any word of the instructions."""
 MAX_TOKENS = 300
 PASSAGE_CHARS = 8_000

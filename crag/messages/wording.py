@@ -29,7 +29,7 @@ from crag.text.injection import InjectionKind, InjectionSpan
 from crag.text.words import count_words
 
 __all__ = [
-    *("about", "addressed_reason", "addressed_text", "cell_text", "context_text", "count", "decision_sentence"),
+    *("about", "injection_reason", "injection_text", "cell_text", "context_text", "count", "decision_sentence"),
     *("failure_sentence", "format_score", "instead_sentence", "kept_reason", "kept_word", "left_text", "lost_text"),
     *("outcome_sentence", "recognised_text", "remark_sentence", "scope_text", "searched_text", "short_text"),
     *("stored_sentence", "unnamed_sentence", "unread_sentence", "web_origin", "why_sentence", "words_text"),

@@ -93,7 +93,7 @@ class Request:
 
     def note_keys(self) -> None:
         """Write to the audit log that the owner's keys may now be used for this caller."""
-        self._state.arrivals.sends(self._caller, lambda: self.engine.wiring().keys)
+        self._state.arrivals.sends(self._caller, lambda: self.engine.resolve_providers().keys)
 
     def filter(self, where: str, documents: Sequence[str], tags: Sequence[str]) -> str:
         """`where`, narrowed to documents by their names or ids, and to tags. Raises NotFoundError, FilterError."""

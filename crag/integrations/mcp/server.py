@@ -64,7 +64,7 @@ class LibraryServer(MCPServer[ServerState]):
             middleware=[resources.list_library],
             subscriptions=False,
         )
-        leaves = bool(engine.wiring().leaving)
+        leaves = bool(engine.resolve_providers().leaving)
         self._offer(search, "Search the documents")
         self._offer(ask, "Ask the documents", reaches=leaves)
         self._offer(grade, "Grade texts", reaches=leaves)
