@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from crag.core.tables import Table
 from crag.text.numerals import amountless, without_amounts
 
 __all__ = [
@@ -111,8 +112,8 @@ class Chunk:
 
     `text` equals the page's text at [start, end). `page` counts from 1; `place` is what a citation says of it where it
     is no printed page, as "slide 3". `context` is what is indexed with the text though it stands elsewhere in the
-    document: title, section heading, table header.
-    `lines` hold offsets into `text`. `id` is stable for the same document and chunking.
+    document: title, section heading, table header. `lines` and `tables` hold offsets into `text`; `tables` have
+    the rows that lie whole in it, under their table's whole header. `id` is stable for the same document and chunking.
 
     `elsewhere`: it is of another store than the library, as a run says of what a given retriever found. Nobody here can
     open its document, and `document_id` only tells that from others there. Its `page` is 0 where that is not known.
@@ -133,6 +134,7 @@ class Chunk:
     context: str = ""
     kind: Literal["text", "table"] = "text"
     lines: tuple[LineBox, ...] = ()
+    tables: tuple[Table, ...] = ()
     place: str = ""
     url: str = ""
     from_web: FromWeb = ""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from crag.core.errors import Reason
+from crag.core.tables import Table
 from crag.core.types import Document, LineBox, Media
 
 __all__ = [
@@ -23,21 +24,11 @@ __all__ = [
     "ReadingPage",
     "ReadingQueued",
     "RecognisingPage",
-    "TableSpan",
 ]
 
 
 Found = Literal["unchanged", "replaced", "changed", "duplicate", "gone", "refused", "unreachable", "unreadable"]
 """What came of looking at a web document again."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableSpan:
-    """The characters [start, end) of a page's text that are one table, row by row; `header` names its columns."""
-
-    start: int
-    end: int
-    header: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +61,7 @@ class Page:
     width: float
     height: float
     lines: tuple[LineBox, ...] = ()
-    tables: tuple[TableSpan, ...] = ()
+    tables: tuple[Table, ...] = ()
     headings: tuple[tuple[int, str], ...] = ()
     scanned: bool = False
     unseen: int = 0

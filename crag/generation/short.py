@@ -15,15 +15,11 @@ READ = 3
 """Sources that are read for it, the best first."""
 AROUND = 450
 """Characters of a web page that are read before and after a strip."""
-LONGEST_VALUE = 40
-"""Characters of a table's value."""
 
 Place = tuple[Strip, int, int]
 """A part of a strip that may be quoted: [start, end) in the strip's text."""
 
-_VALUE = re.compile(
-    r"(?<![\w.,])(?:US|C|A|HK)?[(−–-]*[$€£¥]?[(−–-]*\d[\d,.]*\d?[)\]%x×*]*(?:\s(?:million|billion|thousand|percent|%))?$|(?<=\s)[-–—−]\*?$"
-)
+_VALUE = re.compile(r"\d|^[-–—−]\W*$")
 _SCALE = re.compile(r"(?:\bin|\$)\s?(?:US |U\.S\. )?(?:dollars? in )?(thousand|million|billion)s\b", re.IGNORECASE)
 _OWN_SCALE = re.compile(r"%|percent|per share|\b(?:ratio|margin|rate|days|employees|number)\b|illion|housand", re.I)
 
@@ -99,8 +95,8 @@ def _read(
             continue
         begin, stop = said.start - len(lead) + first, said.end - len(lead) + first
         row = column = ""
-        if isinstance(source, Chunk) and source.kind == "table":
-            cell = cell_of(source.text, begin, stop, years_of(question))
+        if isinstance(source, Chunk):
+            cell = cell_of(source, begin, stop, years_of(question))
             if cell is not None:
                 begin, stop, row, column = cell
         for unit, (other, low, high) in enumerate(places):
@@ -120,29 +116,27 @@ def _around(text: str, strip: Strip) -> tuple[int, int]:
     return first, last
 
 
-def cell_of(text: str, start: int, end: int, years: frozenset[str]) -> tuple[int, int, str, str] | None:
+def cell_of(chunk: Chunk, start: int, end: int, years: frozenset[str]) -> tuple[int, int, str, str] | None:
     """The value, as [start, end), with its row's and column's label, of the cell that [start, end) points at.
 
-    A row is written "label: header value; header value". Where just one cell of the row is of the years asked about,
-    it is that one. None where the row has no such cells, or what is pointed at is none of them.
+    Where just one cell of the row is of the years asked about, it is that one. None where the row has no such cells, or
+    what is pointed at is none of them.
     """
-    first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
-    line = text[first : last if last >= 0 else len(text)]
-    begin, _, values = line.partition(": ")
-    if not values:
+    rows = ((table, row) for table in chunk.tables for row in table.rows if row.cells)
+    table, row = next(((table, row) for table, row in rows if row.start <= start <= row.end), (None, None))
+    if table is None or row is None:
         return None
-    at, row = first + len(begin) + 2, begin
+    label = chunk.text[row.start : row.label]
     cells: list[tuple[int, int, str]] = []
-    for part in values.split("; "):
-        value = _VALUE.search(part, max(0, len(part) - LONGEST_VALUE))
-        if value is not None:
-            cells.append((at + value.start(), at + value.end(), part[: value.start()].strip()))
-        elif not cells and row == begin:
-            row = part.strip()  # the row's number came before its name
-        at += len(part) + 2
+    for cell in row.cells:
+        name, said = table.name(cell), chunk.text[cell.start : cell.end]
+        if _VALUE.search(said):
+            cells.append((cell.start, cell.end, name))
+        elif not cells and label == chunk.text[row.start : row.label]:
+            label = f"{name} {said}"  # the row's number came before its name
     here = [cell for cell in cells if cell[0] < end and start < cell[1]]
     asked = [cell for cell in cells if years and years <= years_of(cell[2])]
     chosen = asked if len(asked) == 1 else here or (cells if len(cells) == 1 else [])
-    if len(chosen) != 1 or (not chosen[0][2] and not row):
+    if len(chosen) != 1 or not (chosen[0][2] or label):
         return None
-    return (*chosen[0][:2], " ".join(row.split()), " ".join(chosen[0][2].split()))
+    return (*chosen[0][:2], " ".join(label.split()).strip(" :"), " ".join(chosen[0][2].split()))

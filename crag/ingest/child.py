@@ -17,7 +17,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
-from crag.core.ingesting import Page, TableSpan
+from crag.core.ingesting import Page
+from crag.core.tables import load_tables
 from crag.ingest.chunking import cut_page
 from crag.ingest.media import READERS, FileError
 
@@ -99,14 +100,13 @@ def _cut(message: dict[str, Any]) -> dict[str, Any]:
 
 def _page(raw: dict[str, Any]) -> Page:
     """What of a page says where its chunks are."""
-    tables = tuple(TableSpan(start=start, end=end, header=header) for start, end, header in raw["tables"])
     headings = tuple((at, heading) for at, heading in raw["headings"])
     return Page(
         number=raw["number"],
         text=raw["text"],
         width=0.0,
         height=0.0,
-        tables=tables,
+        tables=load_tables(raw["tables"], len(raw["text"])),
         headings=headings,
         by_heading=raw["by_heading"],
     )

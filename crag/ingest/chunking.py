@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from crag.core.ingesting import Cut, Page, ParsedDocument, TableSpan
+from crag.core.ingesting import Cut, Page, ParsedDocument
+from crag.core.tables import Table
 from crag.core.types import Chunk, LineBox
 from crag.text.sentences import sentences
 
@@ -50,7 +51,7 @@ class _Unit:
 
     start: int
     end: int
-    table: TableSpan | None
+    table: Table | None
     heading: bool
     opens: bool
 
@@ -64,7 +65,7 @@ def chunk_document(parsed: ParsedDocument, document_id: str, source: str, *, siz
     found: list[Chunk] = []
     heading = ""
     for page in parsed.pages:
-        headings, lines = _Headings(page), _Lines(page.lines)
+        headings, lines, tables = _Headings(page), _Lines(page.lines), _TableParts(page.tables)
         for each in page.cuts if page.cuts is not None and sizes == _SIZES else cut_page(page, sizes):
             heading = headings.before(each.start) or heading
             # A chunk that opens with its own heading needs no other's.
@@ -85,6 +86,7 @@ def chunk_document(parsed: ParsedDocument, document_id: str, source: str, *, siz
                     context=_SEPARATOR.join(part for part in parts if part),
                     kind="table" if each.table else "text",
                     lines=lines.within(each.start, each.end),
+                    tables=tables.within(each.start, each.end),
                     place=_place(page, headings.section(each.start, heading)),
                 )
             )
@@ -150,6 +152,21 @@ class _Lines:
         return _boxes(self._lines[first:last], start, end)
 
 
+class _TableParts:
+    """The tables of a page, found by their places."""
+
+    def __init__(self, tables: Sequence[Table]) -> None:
+        self._tables = sorted(tables, key=lambda table: table.start)
+        self._starts = [table.start for table in self._tables]
+        self._reach = [*accumulate((table.end for table in self._tables), max)]
+
+    def within(self, start: int, end: int) -> tuple[Table, ...]:
+        """Of each table the rows that lie in a span, counted from its start."""
+        first, last = bisect_right(self._reach, start), bisect_left(self._starts, end)
+        parts = (table.within(start, end) for table in self._tables[first:last])
+        return tuple(part for part in parts if part is not None)
+
+
 class _Tables:
     """What the tables of a page say of the rows that a chunk holds."""
 
@@ -174,10 +191,10 @@ class _Tables:
 class _Table:
     """A table's rows, each looked at once, whatever the number of chunks that they make."""
 
-    def __init__(self, text: str, table: TableSpan) -> None:
+    def __init__(self, text: str, table: Table) -> None:
         self.start, self.end = table.start, table.end
         self._text = text
-        self._parts = [(part, _words(part[:_MOST_COMPARED])) for part in table.header.split(_SEPARATOR)[:_MOST_PARTS]]
+        self._parts = [(part, _words(part[:_MOST_COMPARED])) for part in table.said.split(_SEPARATOR)[:_MOST_PARTS]]
         self._rows = text[table.start : table.end].split("\n")
         self._places = [*accumulate((len(row) + 1 for row in self._rows[:-1]), initial=table.start)]
         self._sections: list[str] | None = None
@@ -243,9 +260,9 @@ def _words(text: str) -> str:
     return " ".join(_WORD.findall(text.lower())).join("  ")
 
 
-def _spans(page: Page, sizes: Sizes) -> list[tuple[int, int, TableSpan | None]]:
+def _spans(page: Page, sizes: Sizes) -> list[tuple[int, int, Table | None]]:
     """The page's chunks as (start, end, the table that most of it is)."""
-    spans: list[tuple[int, int, TableSpan | None]] = []
+    spans: list[tuple[int, int, Table | None]] = []
     current: list[_Unit] = []
     for unit in _units(page, sizes):
         if current and _full(current, unit, sizes, page.by_heading):
@@ -264,7 +281,7 @@ def _spans(page: Page, sizes: Sizes) -> list[tuple[int, int, TableSpan | None]]:
     return spans
 
 
-def _close_chunk(units: Sequence[_Unit]) -> tuple[int, int, TableSpan | None]:
+def _close_chunk(units: Sequence[_Unit]) -> tuple[int, int, Table | None]:
     rows = sum(unit.end - unit.start for unit in units if unit.table is not None)
     tables = [unit.table for unit in units if unit.table is not None]
     mostly = tables[-1] if 2 * rows > units[-1].end - units[0].start else None
@@ -316,7 +333,7 @@ def _text_units(text: str, start: int, end: int, heads: Sequence[int], sizes: Si
     return found
 
 
-def _row_units(text: str, table: TableSpan, sizes: Sizes) -> list[_Unit]:
+def _row_units(text: str, table: Table, sizes: Sizes) -> list[_Unit]:
     found: list[_Unit] = []
     start = table.start
     for row in text[table.start : table.end].split("\n"):

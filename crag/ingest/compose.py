@@ -7,11 +7,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from crag.core.tables import Cell, Table, dump_tables, place_sections
+from crag.core.tables import Row as TableRow
 from crag.ingest.grids import PlacedTable, ruled_tables
 from crag.ingest.headers import Rules
 from crag.ingest.layout import Frame, Row, frames, read_order
 from crag.ingest.objects import Box, around
-from crag.ingest.tables import Table, find_tables
+from crag.ingest.tables import LaidTable, Piece, find_tables
 from crag.ingest.units import Carried
 from crag.ingest.words import PageWords
 
@@ -69,7 +71,7 @@ class ComposedPage:
     height: float
     text: str = ""
     lines: list[tuple[int, int, float, float, float, float, float]] = field(default_factory=list)
-    tables: list[tuple[int, int, str]] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
     headings: list[tuple[int, str]] = field(default_factory=list)
     scanned: bool = False
     pictured: bool = False
@@ -129,7 +131,7 @@ def compose(
             # A header that comes again on every page is its table's, if it has one, before it is the page's.
             kept = [row for row in block if id(row) not in edges or row.box.top < _TOP * frame.height]
             level = rules if frame.turn == 0 else Rules()
-            items: list[Row | Table] = []
+            items: list[Row | LaidTable] = []
             for placed in _before(pending, kept) if frame.turn == 0 else []:
                 above = [row for row in kept if row.box.top < placed.box.top]
                 items += [*find_tables(above, level, carried.columns), placed.table]
@@ -168,7 +170,7 @@ class _Writer:
         self.parts: list[str] = []
         self.length = 0
 
-    def block(self, frame: Frame, items: list[Row | Table], body: float) -> None:
+    def block(self, frame: Frame, items: list[Row | LaidTable], body: float) -> None:
         """One block: paragraphs are parted by a line break, lines within one by a space."""
         self._break()
         boxes = [item.box for item in items if isinstance(item, Row)]
@@ -176,7 +178,7 @@ class _Writer:
         heads = _headings(items, body, whole.width)
         previous: Row | None = None
         for item in items:
-            if isinstance(item, Table):
+            if isinstance(item, LaidTable):
                 self._table(frame, item)
                 previous = None
                 continue
@@ -189,20 +191,54 @@ class _Writer:
             previous = item
         self._break()
 
-    def _table(self, frame: Frame, table: Table) -> None:
+    def _table(self, frame: Frame, table: LaidTable) -> None:
         self._break()
         start = self.length
-        for line in table.lines:
-            for piece in line:
-                if piece.segment is None:
-                    self._soften()
-                    self._put(piece.text)
-                else:
-                    self._join_hyphen(piece.text)
-                    self._put(piece.text, frame.back(piece.segment.box), piece.segment.confidence)
+        rows: list[tuple[TableRow, str]] = []
+        left = min((line[0].segment.box.left for line in table.lines if line and line[0].segment), default=0.0)
+        for number, line in enumerate(table.lines):
+            row = self._table_row(frame, line, left)
             self._break()
+            if number >= table.heads and row.start < row.end:
+                rows.append((row, "".join(piece.text for piece in line if piece.segment and piece.column is None)))
         if self.length - 1 > start:
-            self.page.tables.append((start, self.length - 1, table.said))
+            self.page.tables.append(
+                Table(
+                    start=start,
+                    end=self.length - 1,
+                    header=tuple(table.names),
+                    rows=place_sections(rows),
+                    unit=table.unit,
+                    captions=tuple(table.captions),
+                    title=table.title,
+                    said=table.said,
+                )
+            )
+
+    def _table_row(self, frame: Frame, line: list[Piece], left: float) -> TableRow:
+        """Write one line of a table, and say where its label and its values stand."""
+        start = label = end = self.length
+        cells: list[Cell] = []
+        goes_on = False  # the cell before, on its next line
+        for piece in line:
+            if piece.segment is None:
+                self._soften()
+                self._put(piece.text)
+                goes_on = goes_on and piece.text == " "
+                continue
+            self._join_hyphen(piece.text)
+            first = self.length
+            self._put(piece.text, frame.back(piece.segment.box), piece.segment.confidence)
+            end = self.length
+            if piece.column is None:
+                label = end
+            elif goes_on:
+                cells[-1] = cells[-1]._replace(end=end)
+            else:
+                cells.append(Cell(piece.column, first, end))
+            goes_on = piece.column is not None
+        indent = line[0].segment.box.left - left if line and line[0].segment is not None else 0.0
+        return TableRow(start, end, label, tuple(cells), indent=indent)
 
     def _row(self, frame: Frame, row: Row) -> None:
         for segment in row.segments:
@@ -264,7 +300,7 @@ class _Writer:
         headings.append((at, text[:_MOST_HEADING]))
 
 
-def _headings(items: Sequence[Row | Table], body: float, width: float) -> set[int]:
+def _headings(items: Sequence[Row | LaidTable], body: float, width: float) -> set[int]:
     """The ids of the rows that are headings: more than three lines on end are emphasised text, no heading."""
     found: set[int] = set()
     run: list[int] = []
@@ -317,4 +353,4 @@ def _new_paragraph(previous: Row, row: Row, block: Box) -> bool:
 
 def as_message(page: ComposedPage) -> dict[str, Any]:
     """The page as plain values for the pipe."""
-    return {name: getattr(page, name) for name in page.__slots__}
+    return {name: getattr(page, name) for name in page.__slots__} | {"tables": dump_tables(page.tables)}

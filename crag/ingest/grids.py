@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from crag.core.tables import BESIDE
 from crag.ingest.cells import is_value
 from crag.ingest.layout import Segment, segment_of
 from crag.ingest.objects import Box, around, edge_of
-from crag.ingest.tables import Piece, Table
+from crag.ingest.tables import LaidTable, Piece
 from crag.ingest.words import PageWords, Word
 
 # Points.
@@ -41,7 +42,7 @@ class PlacedTable:
     """A ruled table and where it stands on the page."""
 
     box: Box
-    table: Table
+    table: LaidTable
 
 
 def ruled_tables(page: PageWords) -> list[PlacedTable]:
@@ -143,7 +144,7 @@ def _in(word: Word, box: Box) -> bool:
     return box.left <= (left + right) / 2 < box.right and box.top <= (top + bottom) / 2 < box.bottom
 
 
-def _as_table(rows: Sequence[Sequence[tuple[Box, list[Word]]]]) -> Table:
+def _as_table(rows: Sequence[Sequence[tuple[Box, list[Word]]]]) -> LaidTable:
     """Rows recognised by the header line, when the first lines hold no values."""
     heads: list[tuple[Box, str]] = []
     count = 0
@@ -157,20 +158,25 @@ def _as_table(rows: Sequence[Sequence[tuple[Box, list[Word]]]]) -> Table:
         count += 1
         if len(row) >= max(len(each) for each in rows):
             break
-    table = Table(" | ".join(text for _, text in heads)[:_MOST_HEADER], [])
+    table = LaidTable(" | ".join(text for _, text in heads)[:_MOST_HEADER], [], heads=count)
+    numbers: dict[str, int] = {}
     for number, row in enumerate(rows):
         line: list[Piece] = []
         for place, (box, own) in enumerate(row):
             if line:
                 line.append(Piece(": " if place == 1 and number >= count else "; "))
             name = _name(heads, box) if number >= count and place else ""
+            column = None
+            if number >= count and place:
+                column = numbers.setdefault(name, len(numbers)) if name else BESIDE
             if name:
                 line.append(Piece(name + " "))
             for part, segment in enumerate(_lines(own)):
                 if part and not line[-1].text.endswith("\u00ad"):
                     line.append(Piece(" "))
-                line.append(Piece(segment.text, segment))
+                line.append(Piece(segment.text, segment, column))
         table.lines.append(line)
+    table.names = [*numbers]
     return table
 
 

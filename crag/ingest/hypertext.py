@@ -261,7 +261,7 @@ def _main(blocks: Sequence[Block], main: str) -> list[Block]:
     first, last = titles[0], titles[-1]
     above = [at for at in range(max(0, first - _HEADED), first) if blocks[at].heading]
     first = above[0] if above else first
-    while last + 1 < len(blocks) and blocks[last + 1].header is not None:
+    while last + 1 < len(blocks) and blocks[last + 1].table is not None:
         last += 1
     if sum(map(len, said[first : last + 1])) < _MAIN_FOUND * len(text):
         return list(blocks)

@@ -51,8 +51,8 @@ def _write(page: ComposedPage, blocks: Iterable[Block]) -> None:
         page.text += ("\n\n" if page.text else "") + block.text
         if block.heading:
             page.headings.append((start, " ".join(block.text.split())))
-        if block.header is not None:
-            page.tables.append((start, len(page.text), block.header))
+        if block.table is not None:
+            page.tables.append(block.table.moved(start))
 
 
 def _shapes(shapes: Any, size: tuple[int, int], page: ComposedPage, title: Any) -> Iterator[Block]:

@@ -10,8 +10,9 @@ from typing import Any
 
 from crag.core.config import AppConfig
 from crag.core.errors import DamagedError, EmptyError, EncryptedError, LimitError, UnknownMediaError
-from crag.core.ingesting import Cut, Page, ParsedDocument, TableSpan
+from crag.core.ingesting import Cut, Page, ParsedDocument
 from crag.core.metadata import days_in
+from crag.core.tables import load_tables
 from crag.core.types import LineBox, Media, Rect
 from crag.ingest import scans
 from crag.ingest.headers import document_title
@@ -249,10 +250,6 @@ def _page(raw: Mapping[str, Any], expected: int) -> Page:
         _span(start, end, size)
         rect = Rect(page=expected, left=_number(left), top=_number(top), right=_number(right), bottom=_number(bottom))
         lines.append(LineBox(start=start, end=end, rect=rect, confidence=_share(confidence)))
-    tables = []
-    for start, end, header in raw["tables"]:
-        _span(start, end, size)
-        tables.append(TableSpan(start=start, end=end, header=str(header)))
     headings = []
     for start, heading in raw["headings"]:
         _span(start, size, size)
@@ -263,7 +260,7 @@ def _page(raw: Mapping[str, Any], expected: int) -> Page:
         width=_number(raw["width"]),
         height=_number(raw["height"]),
         lines=tuple(lines),
-        tables=tuple(tables),
+        tables=load_tables(raw["tables"], size),
         headings=tuple(headings),
         scanned=bool(raw["scanned"]),
         unseen=_count(raw["unseen"], 0),

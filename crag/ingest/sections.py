@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from crag.core.tables import BESIDE, Cell, Row, Table, place_sections
 from crag.ingest.compose import ComposedPage
 
 _VALUE = re.compile(r"[-+(]?\s*+[$€£¥]?\s*+[-+(]?\d[\d\s.,:/'%)-]*(?:[eE][-+]?\d+)?%?\)?")
@@ -24,29 +25,47 @@ def table(rows: Iterable[Sequence[str]], *, headed: bool | None = None) -> Itera
     if first is None:
         return
     header = [] if headed is False or not (headed or names_columns(first)) else first
-    name, top = header_line(header), [format_header(header)] if header else []
-    lines, size = list(top), 0
+    lines = TableText(header)
     for row in rest if header else chain([first], rest):
-        if size > PART:
-            yield Block(text="\n".join(lines), header=name)
-            lines, size = list(top), 0
-        lines.append(format_row(header, row))
-        size += len(lines[-1])
-    yield Block(text="\n".join(lines), header=name)
+        if lines.size > PART:
+            yield lines.block()
+            lines = TableText(header)
+        lines.add(row)
+    yield lines.block()
 
 
-def format_row(header: Sequence[str], row: Sequence[str]) -> str:
-    """One row: its label, which is its first cell, and each value behind the name of its column."""
-    cells = [(at, squeeze(cell)) for at, cell in enumerate(row)]
-    cells = [(at, cell) for at, cell in cells if cell]
-    if len(cells) < 2:
-        return cells[0][1] if cells else ""
-    labelled = cells[0][0] == 0
-    label, values = (cells[0][1], cells[1:]) if labelled else ("", cells)
-    names = [squeeze(header[at])[:_MOST_NAME].strip(" :") if at < len(header) else "" for at, _ in values]
-    parts = [f"{name} {cell}" if name else cell for name, (_, cell) in zip(names, values, strict=True)]
-    between = "" if not label else " " if label.endswith((":", "?")) else ": "
-    return label + between + "; ".join(parts)
+class TableText:
+    """A table that is written row by row, its header first where that is `shown`."""
+
+    def __init__(self, header: Sequence[str], *, shown: bool = True) -> None:
+        self._header, self._rows = header, list[tuple[Row, str]]()
+        self._lines = [format_header(header)] if header and shown else []
+        self.size = sum(len(line) + 1 for line in self._lines)
+
+    def add(self, row: Sequence[str]) -> None:
+        """Write one row: its label, which is its first cell, and each value behind the name of its column."""
+        cells = [(at, squeeze(cell)) for at, cell in enumerate(row)]
+        cells = [(at, cell) for at, cell in cells if cell]
+        labelled = bool(cells) and (cells[0][0] == 0 or len(cells) < 2)
+        label, values = (cells[0][1], cells[1:]) if labelled else ("", cells)
+        between = "" if not label else " " if label.endswith((":", "?")) else ": "
+        line, found = label, list[Cell]()
+        for number, (at, cell) in enumerate(values):
+            name = squeeze(self._header[at])[:_MOST_NAME].strip(" :") if at < len(self._header) else ""
+            line += ("; " if number else between) + (f"{name} " if name else "")
+            found.append(Cell(at if name else BESIDE, self.size + len(line), self.size + len(line) + len(cell)))
+            line += cell
+        written = Row(self.size, self.size + len(line), self.size + len(label), tuple(found))
+        self._rows.append((written, label))
+        self._lines.append(line)
+        self.size += len(line) + 1
+
+    def block(self) -> Block:
+        """What is written so far."""
+        text, names = "\n".join(self._lines), tuple(map(squeeze, self._header))
+        said = header_line(self._header)
+        rows = place_sections(self._rows)
+        return Block(text=text, table=Table(start=0, end=len(text), header=names, rows=rows, said=said))
 
 
 def names_columns(row: Sequence[str]) -> bool:
@@ -80,14 +99,11 @@ _MOST_HEADING = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A heading, a paragraph, or a table, a row a line. `header` names a table's columns; None: it is no table.
-
-    `unseen` words beside it were left out because nobody sees them.
-    """
+    """A heading, a paragraph, or a table, a row a line. `unseen` words beside it were left out: nobody sees them."""
 
     text: str
     heading: bool = False
-    header: str | None = None
+    table: Table | None = None
     unseen: int = 0
 
 
@@ -105,8 +121,8 @@ def parts(blocks: Iterable[Block]) -> Iterator[ComposedPage]:
         page.text += ("\n\n" if page.text else "") + block.text
         if block.heading:
             page.headings.append((start, " ".join(block.text.split())[:_MOST_HEADING]))
-        if block.header is not None:
-            page.tables.append((start, len(page.text), block.header))
+        if block.table is not None:
+            page.tables.append(block.table.moved(start))
     if page.text or page.unseen:
         yield page
 
@@ -115,7 +131,7 @@ def _short(blocks: Iterable[Block]) -> Iterator[Block]:
     """The blocks; a paragraph longer than a part in pieces, cut where there is white space."""
     for block in blocks:
         text = block.text
-        while len(text) > 2 * PART and block.header is None:
+        while len(text) > 2 * PART and block.table is None:
             cut = max(text.rfind("\n", PART, 2 * PART), text.rfind(" ", PART, 2 * PART))
             cut = cut if cut > 0 else 2 * PART
             yield Block(text=text[:cut])

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from crag.core.tables import BESIDE, SAID
 from crag.ingest.cells import amount_box, cells_of, is_data, is_value, is_years, part_of
 from crag.ingest.headers import OVER, Column, Header, Rules, column_of, column_places, join_header_lines, read_header
 from crag.ingest.layout import Row, Segment
@@ -50,23 +51,31 @@ _FILLED = 0.75  # of the way to the first column, that such a label reaches
 
 
 class Piece(NamedTuple):
-    """Some text of a table row; `segment` is where it stands, None for what was put in between."""
+    """Some text of a table row; `segment` is where it stands, None for what was put in between.
+
+    `column`: of a value, the number of its column, or `BESIDE`; None of a label or a header.
+    """
 
     text: str
     segment: Segment | None = None
+    column: int | None = None
 
 
 @dataclass(slots=True)
-class Table:
-    """Lines of pieces: header lines first, then one line a row. `header` names the columns in one line.
+class LaidTable:
+    """Lines of pieces: `heads` header lines first, then one line a row. `header` names the columns in one line.
 
-    `captions` speak for all columns, `unit` for all amounts; `columns` are where a borderless table's values stand.
+    `names` are those of the single columns. `captions` speak for all columns, `unit` for all amounts; `title` are the
+    lines above. `columns` are where a borderless table's values stand.
     """
 
     header: str
     lines: list[list[Piece]]
+    heads: int = 0
+    names: list[str] = field(default_factory=list)
     captions: list[str] = field(default_factory=list)
     unit: str = ""
+    title: str = ""
     columns: list[Column] = field(default_factory=list)
 
     @property
@@ -75,10 +84,6 @@ class Table:
         unit = self.unit.lower().strip("() ")
         other_captions = [caption for caption in self.captions if caption.lower().strip("() ") != unit]
         return SAID.join(part for part in (self.unit, *other_captions, self.header) if part)
-
-
-SAID = " › "
-"""Parts what is said of a table's rows, as it parts a chunk's context."""
 
 
 class _Line(NamedTuple):
@@ -95,13 +100,13 @@ def _line_of(row: Row) -> _Line:
     return _Line(row, cells, is_data(cells), is_years(cells))
 
 
-def find_tables(rows: Sequence[Row], rules: Rules, goes_on: Sequence[Column] = ()) -> list[Row | Table]:
+def find_tables(rows: Sequence[Row], rules: Rules, goes_on: Sequence[Column] = ()) -> list[Row | LaidTable]:
     """The rows of one block, in order, with each run that is a table replaced by it.
 
     `goes_on`: the columns of the table that ended the page before; a first table without a header has their names.
     """
     lines = list(map(_line_of, rows))
-    found: list[Row | Table] = []
+    found: list[Row | LaidTable] = []
     index = 0
     while index < len(lines):
         end = _run_end(lines, index) if lines[index].data else index
@@ -116,11 +121,11 @@ def find_tables(rows: Sequence[Row], rules: Rules, goes_on: Sequence[Column] = (
     return found
 
 
-def _columns_before(found: Sequence[Row | Table], goes_on: Sequence[Column]) -> Sequence[Column]:
+def _columns_before(found: Sequence[Row | LaidTable], goes_on: Sequence[Column]) -> Sequence[Column]:
     """Those of the table right above, or of the one on the page before if this is the first here."""
     between = 0
     for item in reversed(found):
-        if isinstance(item, Table):
+        if isinstance(item, LaidTable):
             return item.columns if between < _MOST_SECTION else ()
         between += len(item.text)
     return goes_on if between < _MOST_TITLES else ()
@@ -173,7 +178,7 @@ def _zone(lines: Sequence[_Line]) -> float:
 
 
 def _header_rows(
-    lines: Sequence[_Line], start: int, end: int, before: Sequence[Row | Table], rules: Rules
+    lines: Sequence[_Line], start: int, end: int, before: Sequence[Row | LaidTable], rules: Rules
 ) -> tuple[int, int]:
     """The first header row above `start`, and one past the last: names of sections may stand below it."""
     values = [line.cells[1:] for line in lines[start:end] if line.data]
@@ -221,7 +226,9 @@ def _is_section(line: _Line, zone: float) -> bool:
     return len(line.cells) == 1 and line.cells[0].box.right < zone + OVER and len(line.row.text) <= _MOST_SECTION
 
 
-def _table(lines: Sequence[_Line], first: int, start: int, end: int, rules: Rules, before: Sequence[Column]) -> Table:
+def _table(
+    lines: Sequence[_Line], first: int, start: int, end: int, rules: Rules, before: Sequence[Column]
+) -> LaidTable:
     data = [line.cells for line in lines[start:end] if _amounts(line)]
     columns = column_places([[amount_box(cell) for cell in row[1:] if is_value(cell.text)] for row in data])
     while start < end and _names_columns(lines[start], columns):
@@ -231,10 +238,13 @@ def _table(lines: Sequence[_Line], first: int, start: int, end: int, rules: Rule
     if not heads:
         _named_as(columns, before)
     _say_percent(columns, data)
-    table = Table(
+    lines_above = _header_lines(header, columns)
+    table = LaidTable(
         " | ".join(column.header for column in columns if column.header)[:_MOST_HEADER],
-        _header_lines(header, columns),
-        [join_header_lines([cell.text])[:_MOST_CAPTION] for cell in header.captions],
+        lines_above,
+        heads=len(lines_above),
+        names=[column.header for column in columns],
+        captions=[join_header_lines([cell.text])[:_MOST_CAPTION] for cell in header.captions],
         columns=columns,
     )
     index = start
@@ -364,7 +374,7 @@ def _format_row(columns: Sequence[Column], labels: Sequence[Segment], values: Se
         place = column_of(columns, amount_box(cell))
         if place is not None and columns[place].header:
             pieces.append(Piece(columns[place].header + " "))
-        pieces.append(Piece(_tight(cell.text), cell))
+        pieces.append(Piece(_tight(cell.text), cell, BESIDE if place is None else place))
     return pieces
 
 

@@ -6,9 +6,10 @@ import re
 from collections import deque
 from collections.abc import Sequence
 
+from crag.core.tables import SAID
 from crag.ingest.headers import Column
 from crag.ingest.layout import Row
-from crag.ingest.tables import Table
+from crag.ingest.tables import LaidTable
 
 _SCALE = r"(?:millions?|thousands?|billions?|000['’]?s|mm)\b"
 _IN_BRACKETS = re.compile(
@@ -23,6 +24,7 @@ _AFTER_NOTES = re.compile(
     r"^(?:item\s+\d|part\s+[iv]+\b|signatures?$|exhibits?\b|report\s+of\s+independent)", re.IGNORECASE
 )
 _FOOTNOTE = re.compile(r"^\s*(?:\((?:[a-z]|\d{1,2})\)|\*+)\s", re.IGNORECASE)  # it belongs to the table above
+_MOST_TITLE, _MOST_TITLES = 120, 400  # characters of a line above a table that may be its title, and of all
 _MOST_WHOLE = 60  # characters of a line that is a unit alone
 _ROWS_ABOVE = 8  # rows above a table in which its unit may stand
 _NOTES_WITHIN = 3  # rows below the notes' title
@@ -47,14 +49,13 @@ class Carried:
     """What is said of tables outside them, carried through a document in reading order, page by page.
 
     A table's unit is recognised by its own header, or by the lines above it, or by the table that it goes on with from
-    the
-    page before, or, in the notes to financial statements, by their title.
+    the page before, or, in the notes to financial statements, by their title.
     """
 
     def __init__(self) -> None:
         self._above: deque[str] = deque(maxlen=_ROWS_ABOVE)
         self._between, self._turned = 0, False  # characters, and whether a page's end, since the last table
-        self._last: Table | None = None
+        self._last: LaidTable | None = None
         self._notes = ""
         self._since_notes = _NOTES_WITHIN
 
@@ -68,8 +69,8 @@ class Carried:
         ended = self._last is not None and self._turned and self._between < _LITTLE
         return self._last.columns if self._last is not None and ended else ()
 
-    def tell(self, items: Sequence[Row | Table]) -> None:
-        """Give each of the tables its unit."""
+    def tell(self, items: Sequence[Row | LaidTable]) -> None:
+        """Give each of the tables its unit and its title."""
         for item in items:
             if isinstance(item, Row):
                 self._read(item.text)
@@ -77,6 +78,9 @@ class Carried:
             own = unit_in(item.captions) or unit_in(self._above)
             goes_on = self._last is not None and self._between < (_LITTLE if self._turned else _HEADING)
             item.unit = own or (self._last.unit if self._last is not None and goes_on else "") or self._notes
+            item.title = SAID.join(text for text in self._above if len(text) <= _MOST_TITLE)[-_MOST_TITLES:]
+            if goes_on and not item.title and self._last is not None:
+                item.title = self._last.title
             self._last, self._between, self._turned = item, 0, False
             self._above.clear()
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from crag.ingest.compose import ComposedPage
 from crag.ingest.office import faults, messages, opened
-from crag.ingest.sections import format_header, format_row, header_line, names_columns, squeeze
+from crag.ingest.sections import TableText, names_columns, squeeze
 
 ROWS, CHARACTERS = 200, 20_000
 """Of one page."""
@@ -42,7 +42,7 @@ class _Sheet:
         self.spans: list[tuple[int, int]] = []
         self._first = first
         self._page: ComposedPage | None = None
-        self._lines: list[str] = []
+        self._table = TableText(())
         self._header: Sequence[str] = ()
         self._open = False
         self._title: tuple[int, str] | None = None
@@ -56,9 +56,9 @@ class _Sheet:
         if self._page is None:
             self._begin(number)
         if not self._open and filled > 1:
-            self._table(cells)
+            self._open_table(cells)
         elif self._open:
-            self._lines.append(format_row(self._header, cells))
+            self._table.add(cells)
         else:
             self._line(next(squeeze(cell) for cell in cells if cell.strip()))
         self._end = number
@@ -81,20 +81,21 @@ class _Sheet:
         self._page = ComposedPage(self._first + len(self.pages), 0.0, 0.0)
         self._start = number
         self._taken = self._size = 0
-        if self._open and self._header:
-            self._lines.append(format_header(self._header))
+        if self._open:
+            self._table = TableText(self._header)
 
-    def _table(self, cells: Sequence[str]) -> None:
+    def _open_table(self, cells: Sequence[str]) -> None:
         """A table begins: with a header of its own, with the one before it where it is as wide, or with none."""
         self._open = True
         if self._title and self._page is not None:
             self._page.headings.append(self._title)
         if names_columns(cells):
             self._header = cells
-            self._lines.append(format_header(cells))
+            self._table = TableText(cells)
             return
         self._header = self._header if len(cells) <= len(self._header) else ()
-        self._lines.append(format_row(self._header, cells))
+        self._table = TableText(self._header, shown=False)
+        self._table.add(cells)
 
     def _line(self, text: str) -> None:
         """A line that is no table's: what the table below it is called, or a note."""
@@ -103,11 +104,13 @@ class _Sheet:
 
     def _close(self) -> None:
         """End the table."""
-        if self._lines and self._page is not None:
-            start = self._write("\n".join(self._lines))
-            self._page.tables.append((start, len(self._page.text), header_line(self._header)))
+        if self._table.size and self._page is not None:
+            block = self._table.block()
+            start = self._write(block.text)
+            if block.table is not None:
+                self._page.tables.append(block.table.moved(start))
             self._title = None
-        self._lines, self._open = [], False
+        self._table, self._open = TableText(()), False
 
     def _write(self, text: str) -> int:
         """Puts the text behind what is there; where it begins."""

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, and_, delete, func, insert, select, update
 from crag.core.errors import InputError, NotFoundError, StorageError
 from crag.core.metadata import Fields, Value, checked_fields, fields_of, stored_fields
 from crag.core.protocols import Embedder
+from crag.core.tables import dump_tables
 from crag.core.trace import Track
 from crag.core.types import Chunk, Document
 from crag.storage import labels, store
@@ -310,6 +311,7 @@ def _row(chunk: Chunk) -> dict[str, Any]:
         "kind": chunk.kind,
         "lines": store.pack(chunk.lines),
         "place": _clean(chunk.place),
+        "tables": _clean(json.dumps(dump_tables(chunk.tables), separators=(",", ":"), ensure_ascii=False)),
     }
 
 

@@ -197,13 +197,9 @@ def _rows(connection: Connection, table: Table, where: ColumnElement[bool]) -> l
 
 def _chunks(content: dict[str, Any]) -> Sequence[Chunk]:
     about = content["document"]
-    names = ("number", "id", "page", "ordinal", "start", "end", "text", "context", "kind", "lines")
+    names = ("number", "id", "page", "ordinal", "start", "end", "text", "context", "kind", "lines", "place", "tables")
     its_document = (about["id"], about["name"], about["title"])
-    return [
-        # What was purged before version 6 has no place.
-        store.chunk_of([*(row[name] for name in names), row.get("place", ""), *its_document])
-        for row in content["chunks"]
-    ]
+    return [store.chunk_of([*(row[name] for name in names), *its_document]) for row in content["chunks"]]
 
 
 def _least(now: datetime | None) -> str:

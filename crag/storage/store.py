@@ -28,6 +28,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from crag.core.errors import ModelMismatchError
 from crag.core.metadata import Value, stored_fields
 from crag.core.protocols import Embedder
+from crag.core.tables import load_tables
 from crag.core.types import INDEXED_AS, Chunk, Document, Grade, LineBox, Rect, WebPage
 from crag.storage.records import Records
 from crag.storage.tables import changes, chunks, documents, searches, vectors
@@ -38,13 +39,16 @@ Change = Literal["added", "deleted", "described", "embedded"]
 
 CHUNK = select(
     *(chunks.c[name] for name in ("number", "id", "page", "ordinal", "start", "end", "text", "context", "kind")),
-    *(chunks.c.lines, chunks.c.place, documents.c.id, documents.c.name, documents.c.title),
+    *(chunks.c.lines, chunks.c.place, chunks.c.tables, documents.c.id, documents.c.name, documents.c.title),
 ).join_from(chunks, documents, documents.c.number == chunks.c.document)
 """What `chunk_of` makes a chunk of."""
 CHUNK_WITHOUT_LINES = CHUNK.with_only_columns(
-    *(literal("[]").label("lines") if column is chunks.c.lines else column for column in CHUNK.selected_columns)
+    *(
+        literal("[]").label(column.name) if column in (chunks.c.lines, chunks.c.tables) else column
+        for column in CHUNK.selected_columns
+    )
 )
-"""The same of chunks whose lines nobody asks for."""
+"""The same of chunks whose lines and tables nobody asks for."""
 
 _BATCH = 500
 """Values that one statement is asked for."""
@@ -147,7 +151,7 @@ def chunks_numbered(connection: Connection, numbers: Sequence[int] | NDArray[np.
 
 def chunk_of(row: Sequence[Any]) -> Chunk:
     """The chunk of a row of `CHUNK`."""
-    _, id, page, ordinal, start, end, text, context, kind, lines, place, document_id, name, title = row
+    _, id, page, ordinal, start, end, text, context, kind, lines, place, tables, document_id, name, title = row
     return Chunk(
         id=id,
         document_id=document_id,
@@ -162,6 +166,7 @@ def chunk_of(row: Sequence[Any]) -> Chunk:
         kind=kind,
         lines=_unpack(lines),
         place=place,
+        tables=load_tables(json.loads(tables), len(text)),
     )
 
 

@@ -147,7 +147,8 @@ chunks = Table(
     _needed("context", _WORDS),
     _needed("kind", _WORDS),
     _needed("lines", _WORDS),
-    _needed("place", _WORDS, server_default=text("''")),
+    _needed("place", _WORDS),
+    _needed("tables", _WORDS),
     Index("chunks_by_document", "document", "ordinal"),
     sqlite_autoincrement=True,
 )
@@ -343,7 +344,7 @@ revision = Table(
 )
 
 
-VERSION = 8
+VERSION = 9
 """The number of the layout, in SQLite's `user_version` and in the table `alembic_version`."""
 
 

@@ -18,7 +18,6 @@ from crag.evaluation.strips import StripRefiner
 from crag.export.markdown import escape_markdown
 from crag.generation.citations import literal, quotable, split_cited_sentences, with_mark
 from crag.generation.conversation.followup_detection import follows_on, names
-from crag.generation.short import cell_of
 from crag.generation.subjects import names_of, subjects_of
 from crag.index.lexical import stems
 from crag.ingest.identity import safe_name
@@ -75,7 +74,6 @@ READERS: dict[str, Callable[[str], object]] = {
     "object": object_in,
     "names": names_of,
     "subjects": lambda text: subjects_of("Why at Wausau?", ["it"], {"it": chunk_of(text)}),
-    "cell": lambda text: cell_of(text, len(text) // 2, len(text) // 2 + 1, frozenset({"2018"})),
     "mended": lambda text: trim_answer(text, len(text) // 2, len(text) // 2 + 1),
     "pieces": spoken_in_pieces,
     "folded": fold_text,

@@ -5,7 +5,7 @@ CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, 
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 );
-INSERT INTO "alembic_version" VALUES('8');
+INSERT INTO "alembic_version" VALUES('9');
 CREATE TABLE calls (
     run TEXT NOT NULL,
     at TEXT NOT NULL,
@@ -46,10 +46,12 @@ CREATE TABLE chunks (
     text TEXT NOT NULL,
     context TEXT NOT NULL,
     kind TEXT NOT NULL,
-    lines TEXT NOT NULL
-, place TEXT DEFAULT '' NOT NULL);
-INSERT INTO "chunks" VALUES(1,'da13ecf2257bb95a464de33a',1,0,1,0,104,'The agency hired four hundred people in 2019. Hiring took eighty days on average, ten fewer than before.','report – The agency hired four hundred people in 2019. Hiring took eighty days on average, ten fewer than before.','text','[[0,45,1,60.0,60.66,309.48,74.69],[46,104,1,60.0,76.66,368.16,90.69]]','');
-INSERT INTO "chunks" VALUES(2,'917046dd5773e3788cdd3977',1,1,2,0,105,'Retirement claims are handled within sixty days. In 2019 the average was fifty-seven days for each claim.','report – The agency hired four hundred people in 2019. Hiring took eighty days on average, ten fewer than before.','text','[[0,48,2,60.0,60.66,316.08,74.69],[49,105,2,60.0,76.66,359.47,90.69]]','');
+    lines TEXT NOT NULL,
+    place TEXT NOT NULL,
+    tables TEXT NOT NULL
+);
+INSERT INTO "chunks" VALUES(1,'da13ecf2257bb95a464de33a',1,0,1,0,104,'The agency hired four hundred people in 2019. Hiring took eighty days on average, ten fewer than before.','report – The agency hired four hundred people in 2019. Hiring took eighty days on average, ten fewer than before.','text','[[0,45,1,60.0,60.66,309.48,74.69],[46,104,1,60.0,76.66,368.16,90.69]]','','[]');
+INSERT INTO "chunks" VALUES(2,'917046dd5773e3788cdd3977',1,1,2,0,105,'Retirement claims are handled within sixty days. In 2019 the average was fifty-seven days for each claim.','report – The agency hired four hundred people in 2019. Hiring took eighty days on average, ten fewer than before.','text','[[0,48,2,60.0,60.66,316.08,74.69],[49,105,2,60.0,76.66,359.47,90.69]]','','[]');
 CREATE TABLE documents (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
@@ -425,4 +427,4 @@ INSERT INTO "sqlite_sequence" VALUES('chunks',2);
 INSERT INTO "sqlite_sequence" VALUES('runs',10);
 INSERT INTO "sqlite_sequence" VALUES('evaluations',1);
 COMMIT;
-PRAGMA user_version = 8;
+PRAGMA user_version = 9;

@@ -39,7 +39,7 @@ def test_a_word_document_is_cited_by_its_sections() -> None:
 def test_a_table_of_a_word_document_is_told_with_its_header() -> None:
     [page] = read_document(small_docx(), "report.docx", CONFIG).pages
     [table] = page.tables
-    assert table.header == "Port | Boats | Tonnage"
+    assert table.said == "Port | Boats | Tonnage"
     assert page.text[table.start : table.end].splitlines() == [
         "Port; Boats; Tonnage",
         "Whitby: Boats 41; Tonnage 1,200",
@@ -106,7 +106,7 @@ def test_a_presentation_is_cited_by_its_slides() -> None:
     assert [page.place for page in parsed.pages] == ["slide 1", "slide 3", "notes of slide 3"]
     third = parsed.pages[1]
     assert third.headings[0] == (0, "Ferry 3") and "carried 103 passengers" in third.text
-    assert [table.header for table in third.tables] == ["Route | Fare", "Trips"]
+    assert [table.said for table in third.tables] == ["Route | Fare", "Trips"]
     assert "North: Fare 5 crowns" in third.text and "2020: Trips 13.5" in third.text
     assert parsed.pages[2].text == "Say that the fare rose twice."
 
@@ -132,7 +132,15 @@ def test_a_workbook_is_cited_by_its_sheets_with_values_as_they_are_shown() -> No
         "Harbour 0: 2019 $1,000.50; Margin 25.5%; Closed 2020-01-02",
         "Harbour 2: 2019 $1,002.50; Margin 25.5%; Closed 2020-01-02",
     ]
-    assert [table.header for table in page.tables] == ["Harbour | 2019 | Margin | Closed"]
+    [table] = page.tables
+    assert (table.said, table.header) == (
+        "Harbour | 2019 | Margin | Closed",
+        ("Harbour", "2019", "", "Margin", "Closed"),
+    )
+    [first, _] = table.rows
+    assert page.text[first.start : first.label] == "Harbour 0"
+    assert [page.text[cell.start : cell.end] for cell in first.cells] == ["$1,000.50", "25.5%", "2020-01-02"]
+    assert [table.name(cell) for cell in first.cells] == ["2019", "Margin", "Closed"]
     assert parsed.warnings == (
         "It holds 1 hidden sheet: it was left out.",
         "It holds 1 hidden row: it was left out.",

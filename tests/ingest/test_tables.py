@@ -11,6 +11,7 @@ import pytest
 
 from crag.core.config import AppConfig
 from crag.core.ingesting import Page
+from crag.core.tables import Table
 from crag.ingest.reader import read_document
 from tests.support.tiny_pdf import line, pdf
 
@@ -28,6 +29,16 @@ def _row(y: float, label: str, *values: str, size: float = 10, indent: float = 6
     for place, value in zip((380, 460, 540), values, strict=False):
         out += line(place - 5 * len(value), y, value, size) if value else b""
     return out
+
+
+def values_of(text: str, table: Table) -> dict[tuple[str, str], list[tuple[str, str]]]:
+    """What a table's rows hold, by section and label: each value with the name of its column."""
+    return {
+        (row.section, text[row.start : row.label]): [
+            (table.name(cell), text[cell.start : cell.end]) for cell in row.cells
+        ]
+        for row in table.rows
+    }
 
 
 def test_a_borderless_table_becomes_rows_with_headers() -> None:
@@ -50,7 +61,18 @@ def test_a_borderless_table_becomes_rows_with_headers() -> None:
     assert "Oars and sails, net of returns: 2019 (12); 2018 —; 2017 3.5%" in rows
     assert "Total: 2019 6,477; 2018 7,500; 2017 7,020" in rows
     assert "Revenues:" in rows
-    assert table.header == "in millions › Year ended May 31, › 2019 | 2018 | 2017"
+    assert table.said == "in millions › Year ended May 31, › 2019 | 2018 | 2017"
+    assert (table.unit, table.captions, table.header) == (
+        "in millions",
+        ("Year ended May 31,", "(in millions)"),
+        ("2019", "2018", "2017"),
+    )
+    assert values_of(page.text, table) == {
+        ("", "Revenues:"): [],
+        ("Revenues", "Boats"): [("2019", "$6,489"), ("2018", "7,500"), ("2017", "7,017")],
+        ("Revenues", "Oars and sails, net of returns"): [("2019", "(12)"), ("2018", "—"), ("2017", "3.5%")],
+        ("Revenues", "Total"): [("2019", "6,477"), ("2018", "7,500"), ("2017", "7,020")],
+    }
     assert "The year 2019 was wet" in page.text[table.end :]
     assert "We sell boats." in page.text[: table.start]
 
@@ -94,7 +116,11 @@ def test_a_ruled_table_is_read_by_its_cells() -> None:
         "Leith: Depth 7 m; Remark closed in hard winters",
         "Wick: Depth 4 m; Remark sandy",
     ]
-    assert table.header == "Harbour | Depth | Remark"
+    assert table.said == "Harbour | Depth | Remark"
+    assert values_of(page.text, table) == {
+        ("", "Leith"): [("Depth", "7 m"), ("Remark", "closed in hard winters")],
+        ("", "Wick"): [("Depth", "4 m"), ("Remark", "sandy")],
+    }
 
 
 def test_every_value_has_the_box_it_is_printed_in() -> None:

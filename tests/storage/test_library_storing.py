@@ -33,7 +33,9 @@ def test_a_document_comes_back_as_it_was_added(library: Library, embedder: HashE
     assert library.documents.file(document.id) == data
     assert library.documents.chunks(document.id) == chunks
     assert library.documents.chunks(document.id, page=2) == [chunk for chunk in chunks if chunk.page == 2]
-    assert library.documents.chunks(document.id, lines=False) == [replace(chunk, lines=()) for chunk in chunks]
+    assert library.documents.chunks(document.id, lines=False) == [
+        replace(chunk, lines=(), tables=()) for chunk in chunks
+    ]
     assert library.documents.chunk(chunks[3].id) == chunks[3]
     assert library.size == (1, 5)
     library.verify()

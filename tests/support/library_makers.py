@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Update
 
+from crag.core.tables import Cell, Row, Table
 from crag.core.types import Chunk, Document, LineBox, Rect
 from crag.storage.index_sync import OpenIndex
 from crag.storage.library import Library
@@ -36,6 +37,12 @@ class HashEmbedder:
             row[0] += 0.01
             row /= np.linalg.norm(row)
         return rows
+
+
+def _table(text: str) -> Table:
+    """The text as a table of one row, whose last character is its only value."""
+    row = Row(0, len(text), len(text) - 1, (Cell(0, len(text) - 1, len(text)),), section="Parts", indent=7.5)
+    return Table(start=0, end=len(text), header=("2018",), rows=(row,), unit="in millions", title="What parts tell")
 
 
 def make_document(
@@ -68,6 +75,7 @@ def make_document(
             text=text,
             context=title or label,
             kind="table" if at % 3 == 2 else "text",
+            tables=(_table(text),) if at % 3 == 2 else (),
             lines=(
                 LineBox(
                     start=0,

@@ -11,7 +11,7 @@ from crag.core.types import Answer, Chunk, LineBox, Rect, ShortAnswer, Strip, We
 from crag.generation.extractive import ExtractiveGenerator
 from crag.generation.short import cell_of
 from crag.messages.wording import short_text
-from crag.testing.fakes import ScriptedReader, chunk_of
+from crag.testing.fakes import ScriptedReader, chunk_of, table_chunk_of
 from crag.testing.generator_contract import BRIDGE, KNOWLEDGE, PAGE, strip_of, whole
 
 QUESTION = "When was the bridge opened?"
@@ -89,37 +89,34 @@ def test_the_words_lie_on_the_page() -> None:
     assert BRIDGE.text[round(rect.left) : round(rect.right)] == "1890"
 
 
-TABLE = (
-    "Net revenues: 2018 $1,577; 2017 $1,373\n"
-    "Gross margin: 2018 45.1%; 2017 44.0%\n"
-    "1.4: Performance Measure Percent of enrollees; FY 2015 Results -*; FY 2016 Results 74.3%\n"
-    "Total staff: 612"
+INCOME = table_chunk_of(
+    ["", "2018", "2017"], ["Net revenues", "$1,577", "$1,373"], ["Gross margin", "45.1%", "44.0%"], ["Staff:", "612"]
+)
+MEASURES = table_chunk_of(
+    ["", "Performance Measure", "FY 2015 Results", "FY 2016 Results"], ["1.4", "Percent of enrollees", "-*", "74.3%"]
 )
 
 
 @pytest.mark.parametrize(
-    ("pointed", "years", "said"),
+    ("chunk", "pointed", "years", "said"),
     [
-        ("$1,373", set(), ("$1,373", "Net revenues", "2017")),
-        ("$1,373", {"2018"}, ("$1,577", "Net revenues", "2018")),
-        ("Net revenues", {"2017"}, ("$1,373", "Net revenues", "2017")),
-        ("45.1", set(), ("45.1%", "Gross margin", "2018")),
-        ("74.3%", set(), ("74.3%", "Performance Measure Percent of enrollees", "FY 2016 Results")),
-        ("Total", set(), ("612", "Total staff", "")),
-        ("Net revenues", set(), None),
-        ("Net revenues", {"2012"}, None),
+        (INCOME, "$1,373", set(), ("$1,373", "Net revenues", "2017")),
+        (INCOME, "$1,373", {"2018"}, ("$1,577", "Net revenues", "2018")),
+        (INCOME, "Net revenues", {"2017"}, ("$1,373", "Net revenues", "2017")),
+        (INCOME, "45.1", set(), ("45.1%", "Gross margin", "2018")),
+        (MEASURES, "74.3%", set(), ("74.3%", "Performance Measure Percent of enrollees", "FY 2016 Results")),
+        (INCOME, "Staff", set(), ("612", "Staff", "2018")),
+        (INCOME, "Net revenues", set(), None),
+        (INCOME, "Net revenues", {"2012"}, None),
+        (replace(INCOME, tables=()), "$1,373", set(), None),
     ],
 )
-def test_a_cell_is_told_with_its_row_and_column(
-    pointed: str, years: set[str], said: tuple[str, str, str] | None
+def test_a_cell_has_its_row_and_column(
+    chunk: Chunk, pointed: str, years: set[str], said: tuple[str, str, str] | None
 ) -> None:
-    start = TABLE.index(pointed)
-    found = cell_of(TABLE, start, start + len(pointed), frozenset(years))
-    assert (found and (TABLE[found[0] : found[1]], *found[2:])) == said
-
-
-def table(context: str) -> Chunk:
-    return replace(chunk_of(TABLE), kind="table", context=context)
+    start = chunk.text.index(pointed)
+    found = cell_of(chunk, start, start + len(pointed), frozenset(years))
+    assert (found and (chunk.text[found[0] : found[1]], *found[2:])) == said
 
 
 @pytest.mark.parametrize(
@@ -132,8 +129,8 @@ def table(context: str) -> Chunk:
     ],
 )
 def test_a_cell_tells_what_its_table_counts_in(context: str, pointed: str, said: str) -> None:
-    chunk = table(context)
-    row = next(line for line in TABLE.split("\n") if pointed in line)
+    chunk = replace(INCOME, context=context)
+    row = next(line for line in chunk.text.split("\n") if pointed in line)
     generator = ExtractiveGenerator(reader=ScriptedReader(words={pointed: 0.9}))
     *_, answer = generator.answer("How much in 2018?", [strip_of(chunk, row, 0.9)], {chunk.id: chunk}, Settings())
     assert isinstance(answer, Answer)
