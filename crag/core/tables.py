@@ -1,6 +1,6 @@
 """Tables as values: the header, and rows of cells that say where in a text they stand. All frozen.
 
-A reader makes them once, from the page. The text of a table is for search and for the evaluators; whoever needs a row
+A reader makes them once, from the page. The text of a table is for search and for the evaluators; code that needs a row
 or a cell takes it from here.
 """
 
@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NamedTuple
 
-__all__ = ["BESIDE", "SAID", "Cell", "Row", "Table", "dump_tables", "load_tables", "place_sections"]
+__all__ = ["BESIDE", "SEPARATOR", "Cell", "Row", "Table", "dump_tables", "load_tables", "place_sections"]
 
-SAID = " › "
-"""Parts what is said of a table's rows, as it parts a chunk's context."""
+SEPARATOR = " › "
+"""Stands between the levels of a section or a context, the widest first."""
 BESIDE = -1
 """The column of a cell that stands under no name."""
 _MOST_OPEN = 4  # headings that stand open above a row
@@ -50,8 +50,8 @@ class Table:
     """The characters [start, end) of a text that are one table.
 
     `header` names the columns; `captions` speak for all of them, `unit` for all amounts ("in millions"). `title`: the
-    lines above it on the page. `said`: unit, captions and columns in one line, for the context of its chunks; empty in
-    a part of a table, whose context has it.
+    lines above it on the page. `heads`: unit, captions and all columns, each in one line, for the context of its
+    chunks; empty in a part of a table, whose context has them.
     """
 
     start: int
@@ -61,7 +61,7 @@ class Table:
     unit: str = ""
     captions: tuple[str, ...] = ()
     title: str = ""
-    said: str = ""
+    heads: tuple[str, ...] = ()
 
     def moved(self, by: int) -> Table:
         """The same table in a text in which it begins `by` characters later."""
@@ -73,7 +73,7 @@ class Table:
         rows = tuple(row for row in self.rows if start <= row.start and row.end <= end)
         if not rows:
             return None
-        return replace(self, start=max(start, self.start), end=min(end, self.end), rows=rows, said="").moved(-start)
+        return replace(self, start=max(start, self.start), end=min(end, self.end), rows=rows, heads=()).moved(-start)
 
     def name(self, cell: Cell) -> str:
         """The name of a cell's column; empty where it has none."""
@@ -102,7 +102,7 @@ def place_sections(rows: Iterable[tuple[Row, str]]) -> tuple[Row, ...]:
         closes = False
         while open_ and open_[-1].is_closed_by(row, total=total, follows=bool(found and not found[-1].cells)):
             open_.pop()
-        found.append(row._replace(section=SAID.join(each.name for each in open_)[-_MOST_SECTION:]))
+        found.append(row._replace(section=SEPARATOR.join(each.name for each in open_)[-_MOST_SECTION:]))
         if not row.cells:
             open_ = [*open_, _Heading(label, row.indent)][-_MOST_OPEN:]
             continue
@@ -134,7 +134,7 @@ def dump_tables(tables: Iterable[Table]) -> list[list[Any]]:
     """Tables as plain values, for a pipe or a record."""
     return [
         [
-            *(table.start, table.end, table.said, table.header, table.captions, table.unit, table.title),
+            *(table.start, table.end, table.heads, table.header, table.captions, table.unit, table.title),
             [[*row[:3], row.section, round(row.indent, 1), [*chain(*row.cells)]] for row in table.rows],
         ]
         for table in tables
@@ -144,7 +144,7 @@ def dump_tables(tables: Iterable[Table]) -> list[list[Any]]:
 def load_tables(values: Sequence[Any], size: int) -> tuple[Table, ...]:
     """The tables of a text of `size` characters. Raises ValueError, TypeError for what is none."""
     found = []
-    for start, end, said, header, captions, unit, title, raw in values:
+    for start, end, heads, header, captions, unit, title, raw in values:
         _check(start, end, 0, size)
         rows = []
         for first, last, label, section, indent, numbers in raw:
@@ -159,7 +159,7 @@ def load_tables(values: Sequence[Any], size: int) -> tuple[Table, ...]:
             Table(
                 start=start,
                 end=end,
-                said=str(said),
+                heads=tuple(map(str, heads)),
                 header=tuple(map(str, header)),
                 captions=tuple(map(str, captions)),
                 unit=str(unit),

@@ -194,7 +194,7 @@ class _Table:
     def __init__(self, text: str, table: Table) -> None:
         self.start, self.end = table.start, table.end
         self._text = text
-        self._parts = [(part, _words(part[:_MOST_COMPARED])) for part in table.said.split(_SEPARATOR)[:_MOST_PARTS]]
+        self._parts = [(part, _words(part[:_MOST_COMPARED])) for part in table.heads[:_MOST_PARTS]]
         self._rows = text[table.start : table.end].split("\n")
         self._places = [*accumulate((len(row) + 1 for row in self._rows[:-1]), initial=table.start)]
         self._sections: list[str] | None = None

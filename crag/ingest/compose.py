@@ -211,7 +211,7 @@ class _Writer:
                     unit=table.unit,
                     captions=tuple(table.captions),
                     title=table.title,
-                    said=table.said,
+                    heads=table.context,
                 )
             )
 

@@ -63,9 +63,9 @@ class TableText:
     def block(self) -> Block:
         """What is written so far."""
         text, names = "\n".join(self._lines), tuple(map(squeeze, self._header))
-        said = header_line(self._header)
+        heads = tuple(filter(None, [header_line(self._header)]))
         rows = place_sections(self._rows)
-        return Block(text=text, table=Table(start=0, end=len(text), header=names, rows=rows, said=said))
+        return Block(text=text, table=Table(start=0, end=len(text), header=names, rows=rows, heads=heads))
 
 
 def names_columns(row: Sequence[str]) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from crag.core.tables import BESIDE, SAID
+from crag.core.tables import BESIDE
 from crag.ingest.cells import amount_box, cells_of, is_data, is_value, is_years, part_of
 from crag.ingest.headers import OVER, Column, Header, Rules, column_of, column_places, join_header_lines, read_header
 from crag.ingest.layout import Row, Segment
@@ -79,11 +79,11 @@ class LaidTable:
     columns: list[Column] = field(default_factory=list)
 
     @property
-    def said(self) -> str:
+    def context(self) -> tuple[str, ...]:
         """What is said of every row, the widest first: unit, captions, columns."""
         unit = self.unit.lower().strip("() ")
         other_captions = [caption for caption in self.captions if caption.lower().strip("() ") != unit]
-        return SAID.join(part for part in (self.unit, *other_captions, self.header) if part)
+        return tuple(part for part in (self.unit, *other_captions, self.header) if part)
 
 
 class _Line(NamedTuple):

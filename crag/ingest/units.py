@@ -6,7 +6,7 @@ import re
 from collections import deque
 from collections.abc import Sequence
 
-from crag.core.tables import SAID
+from crag.core.tables import SEPARATOR
 from crag.ingest.headers import Column
 from crag.ingest.layout import Row
 from crag.ingest.tables import LaidTable
@@ -78,7 +78,7 @@ class Carried:
             own = unit_in(item.captions) or unit_in(self._above)
             goes_on = self._last is not None and self._between < (_LITTLE if self._turned else _HEADING)
             item.unit = own or (self._last.unit if self._last is not None and goes_on else "") or self._notes
-            item.title = SAID.join(text for text in self._above if len(text) <= _MOST_TITLE)[-_MOST_TITLES:]
+            item.title = SEPARATOR.join(text for text in self._above if len(text) <= _MOST_TITLE)[-_MOST_TITLES:]
             if goes_on and not item.title and self._last is not None:
                 item.title = self._last.title
             self._last, self._between, self._turned = item, 0, False

@@ -57,7 +57,7 @@ def test_a_table_is_cut_between_rows_and_keeps_its_header() -> None:
     table = "2019; 2018\n" + "\n".join(rows)
     text = "Boats sold.\n" + table + "\nThat is all there is to say."
     start = text.index("2019; 2018")
-    span = Table(start=start, end=start + len(table), said="Year ended May 31, 2019 | 2018")
+    span = Table(start=start, end=start + len(table), heads=("Year ended May 31, 2019 | 2018",))
     chunks = chunk_document(_document(_page(text, tables=(span,))), ID, "h.pdf", sizes=SIZES)
     tables = [chunk for chunk in chunks if chunk.kind == "table"]
     assert len(tables) > 3
@@ -112,7 +112,7 @@ def test_boxes_of_a_real_page_lie_on_the_chunks_words() -> None:
 @given(st.text(alphabet=st.sampled_from("ab. \nX:;1"), max_size=600), st.integers(0, 600), st.integers(0, 600))
 def test_nothing_but_white_space_is_left_out(text: str, one: int, two: int) -> None:
     start, end = sorted((min(one, len(text)), min(two, len(text))))
-    tables = (Table(start=start, end=end, said="h"),) if end > start else ()
+    tables = (Table(start=start, end=end, heads=("h",)),) if end > start else ()
     chunks = chunk_document(_document(_page(text, tables=tables)), ID, "h.pdf", sizes=SIZES)
     covered = [False] * len(text)
     for chunk in chunks:
@@ -129,7 +129,7 @@ def _wide(columns: int) -> Page:
     row = "Sales: " + "; ".join(f"Column {n} {n},000" for n in range(columns))
     header = " | ".join(f"Column {n}" for n in range(columns))
     text = f"{row[:200]}\n{row}"
-    return _page(text, tables=(Table(start=0, end=len(text), said=header),))
+    return _page(text, tables=(Table(start=0, end=len(text), heads=(header,)),))
 
 
 def _crowded(units: int) -> Page:
@@ -145,7 +145,7 @@ def _crowded(units: int) -> Page:
         height=792,
         by_heading=True,
         headings=tuple((start, "Harbour") for start in at),
-        tables=tuple(Table(start=start + end - 24, end=start + end - 1, said="Year") for start in at),
+        tables=tuple(Table(start=start + end - 24, end=start + end - 1, heads=("Year",)) for start in at),
         lines=tuple(LineBox(start=start, end=start + 7, rect=rect) for start in at),
     )
 
@@ -155,10 +155,10 @@ def _crowded(units: int) -> Page:
     [
         _wide,
         _crowded,
-        lambda n: _page("Total " + "value " * 4 * n, tables=(Table(start=0, end=24 * n, said="Value"),)),
-        lambda n: _page("x\n" + "word\n" * 4 * n, tables=(Table(start=0, end=20 * n, said="Value"),)),
-        lambda n: _page("x\n" + "Row: 1\n" * 4 * n, tables=(Table(start=0, end=28 * n, said="Value"),)),
-        lambda n: _page("x\n" + "word " * 8 * n, tables=(Table(start=0, end=40 * n, said="Value"),)),
+        lambda n: _page("Total " + "value " * 4 * n, tables=(Table(start=0, end=24 * n, heads=("Value",)),)),
+        lambda n: _page("x\n" + "word\n" * 4 * n, tables=(Table(start=0, end=20 * n, heads=("Value",)),)),
+        lambda n: _page("x\n" + "Row: 1\n" * 4 * n, tables=(Table(start=0, end=28 * n, heads=("Value",)),)),
+        lambda n: _page("x\n" + "word " * 8 * n, tables=(Table(start=0, end=40 * n, heads=("Value",)),)),
     ],
     ids=["one row", "headings, tables, lines", "one cell", "sections", "rows", "a long section"],
 )

@@ -11,6 +11,7 @@ import pytest
 from crag.core.config import AppConfig
 from crag.core.errors import EncryptedError, UnknownMediaError
 from crag.core.ingesting import ParsedDocument
+from crag.core.tables import SEPARATOR
 from crag.ingest.chunking import chunk_document
 from crag.ingest.media import media_of
 from crag.ingest.reader import read_document
@@ -39,7 +40,7 @@ def test_a_word_document_is_cited_by_its_sections() -> None:
 def test_a_table_of_a_word_document_is_told_with_its_header() -> None:
     [page] = read_document(small_docx(), "report.docx", CONFIG).pages
     [table] = page.tables
-    assert table.said == "Port | Boats | Tonnage"
+    assert SEPARATOR.join(table.heads) == "Port | Boats | Tonnage"
     assert page.text[table.start : table.end].splitlines() == [
         "Port; Boats; Tonnage",
         "Whitby: Boats 41; Tonnage 1,200",
@@ -106,7 +107,7 @@ def test_a_presentation_is_cited_by_its_slides() -> None:
     assert [page.place for page in parsed.pages] == ["slide 1", "slide 3", "notes of slide 3"]
     third = parsed.pages[1]
     assert third.headings[0] == (0, "Ferry 3") and "carried 103 passengers" in third.text
-    assert [table.said for table in third.tables] == ["Route | Fare", "Trips"]
+    assert [SEPARATOR.join(table.heads) for table in third.tables] == ["Route | Fare", "Trips"]
     assert "North: Fare 5 crowns" in third.text and "2020: Trips 13.5" in third.text
     assert parsed.pages[2].text == "Say that the fare rose twice."
 
@@ -133,7 +134,7 @@ def test_a_workbook_is_cited_by_its_sheets_with_values_as_they_are_shown() -> No
         "Harbour 2: 2019 $1,002.50; Margin 25.5%; Closed 2020-01-02",
     ]
     [table] = page.tables
-    assert (table.said, table.header) == (
+    assert (SEPARATOR.join(table.heads), table.header) == (
         "Harbour | 2019 | Margin | Closed",
         ("Harbour", "2019", "", "Margin", "Closed"),
     )

@@ -85,4 +85,4 @@ def test_a_table_among_blocks_keeps_its_header() -> None:
     [page] = parts([Block(text="Sums", heading=True), Block(text=" "), *table([["a", "b"], ["1", "2"], ["3", "4"]])])
     assert page.headings == [(0, "Sums")]
     [found] = page.tables
-    assert (page.text[found.start : found.end], found.said) == ("a; b\n1: b 2\n3: b 4", "a | b")
+    assert (page.text[found.start : found.end], found.heads) == ("a; b\n1: b 2\n3: b 4", ("a | b",))

@@ -6,7 +6,7 @@ import pytest
 
 from crag.core.config import AppConfig
 from crag.core.ingesting import Page
-from crag.core.tables import Table
+from crag.core.tables import SEPARATOR, Table
 from crag.ingest.chunking import _Table, chunk_document
 from crag.ingest.reader import read_document
 from crag.ingest.units import unit_in
@@ -43,7 +43,7 @@ def test_a_header_of_several_lines_is_read_column_by_column() -> None:
     )
     content += _row(696, "Revenues:") + _row(684, "Home", "1,200", "30", "4") + _row(672, "Abroad", "1,300", "31", "5")
     (page,) = _pages(content)
-    assert page.tables[0].said == "Oars and sails | Boats | Long and wet voyages"
+    assert SEPARATOR.join(page.tables[0].heads) == "Oars and sails | Boats | Long and wet voyages"
     assert _rows(page) == [
         "Oars and sails; Boats; Long and wet voyages",
         "Revenues:",
@@ -85,7 +85,7 @@ def test_names_of_columns_within_a_table_begin_another() -> None:
     content += _cells(680, "May 29, 2022", "May 30, 2021", at=(300, 380)) + _row(666, "Cash", "1", "2")
     content += _row(654, "Debt", "3", "4")
     (page,) = _pages(content)
-    assert [table.said for table in page.tables] == ["2021 | 2020", "May 29, 2022 | May 30, 2021"]
+    assert [SEPARATOR.join(table.heads) for table in page.tables] == ["2021 | 2020", "May 29, 2022 | May 30, 2021"]
     assert "Debt: May 29, 2022 3; May 30, 2021 4" in _rows(page, 1)
 
 
@@ -143,7 +143,7 @@ def _table(top: float) -> bytes:
 
 def test_the_unit_is_told_above_the_table() -> None:
     (page,) = _pages(line(60, 740, "Sales by coast were as follows (in thousands):", 10) + _table(722))
-    assert page.tables[0].said == "in thousands › 2021 | 2020"
+    assert SEPARATOR.join(page.tables[0].heads) == "in thousands › 2021 | 2020"
 
 
 def test_the_unit_of_the_notes_is_told_in_their_title() -> None:
@@ -153,8 +153,8 @@ def test_the_unit_of_the_notes_is_told_in_their_title() -> None:
     second = line(60, 740, "Note 9. Of boats.", 10) + _table(700)
     third = line(60, 740, "Item 9. Changes in and disagreements with accountants", 10) + _table(700)
     pages = _pages(first, second, third)
-    assert pages[1].tables[0].said == "dollars in millions › 2021 | 2020"
-    assert pages[2].tables[0].said == "2021 | 2020"
+    assert SEPARATOR.join(pages[1].tables[0].heads) == "dollars in millions › 2021 | 2020"
+    assert SEPARATOR.join(pages[2].tables[0].heads) == "2021 | 2020"
 
 
 def test_a_table_goes_on_on_the_next_page() -> None:
@@ -164,7 +164,7 @@ def test_a_table_goes_on_on_the_next_page() -> None:
         60, 726, "It is told at such length that no table of the page before can be meant to go on below.", 10
     )
     pages = _pages(first, second, third + _row(640, "Hills", "50", "51") + _row(628, "Dales", "60", "61"))
-    assert pages[1].tables[0].said == "in thousands › 2021 | 2020"
+    assert SEPARATOR.join(pages[1].tables[0].heads) == "in thousands › 2021 | 2020"
     assert "Lakes: 2021 40; 2020 41" in pages[1].text
     assert "Dales: 60; 61" in pages[2].text
 
@@ -201,7 +201,7 @@ def test_every_chunk_of_a_table_says_unit_columns_and_section() -> None:
 
 def section_below(rows: str) -> str:
     """What a chunk that begins below these rows of its table stands under."""
-    table = Table(start=0, end=len(rows) + 4, said="")
+    table = Table(start=0, end=len(rows) + 4)
     return _Table(f"{rows}more", table)._section(len(rows))
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from crag.core.config import AppConfig
 from crag.core.ingesting import Page
-from crag.core.tables import Table
+from crag.core.tables import SEPARATOR, Table
 from crag.ingest.reader import read_document
 from tests.support.tiny_pdf import line, pdf
 
@@ -61,7 +61,7 @@ def test_a_borderless_table_becomes_rows_with_headers() -> None:
     assert "Oars and sails, net of returns: 2019 (12); 2018 —; 2017 3.5%" in rows
     assert "Total: 2019 6,477; 2018 7,500; 2017 7,020" in rows
     assert "Revenues:" in rows
-    assert table.said == "in millions › Year ended May 31, › 2019 | 2018 | 2017"
+    assert SEPARATOR.join(table.heads) == "in millions › Year ended May 31, › 2019 | 2018 | 2017"
     assert (table.unit, table.captions, table.header) == (
         "in millions",
         ("Year ended May 31,", "(in millions)"),
@@ -116,7 +116,7 @@ def test_a_ruled_table_is_read_by_its_cells() -> None:
         "Leith: Depth 7 m; Remark closed in hard winters",
         "Wick: Depth 4 m; Remark sandy",
     ]
-    assert table.said == "Harbour | Depth | Remark"
+    assert SEPARATOR.join(table.heads) == "Harbour | Depth | Remark"
     assert values_of(page.text, table) == {
         ("", "Leith"): [("Depth", "7 m"), ("Remark", "closed in hard winters")],
         ("", "Wick"): [("Depth", "4 m"), ("Remark", "sandy")],

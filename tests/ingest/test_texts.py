@@ -6,6 +6,7 @@ import pytest
 
 from crag.core.config import AppConfig
 from crag.core.errors import EmptyError
+from crag.core.tables import SEPARATOR
 from crag.ingest.chunking import chunk_document
 from crag.ingest.delimited import delimiter
 from crag.ingest.reader import read_document
@@ -32,7 +33,7 @@ def test_a_web_page_is_cited_by_its_headings() -> None:
     ]
     [page] = parsed.pages
     assert page.text.split("\n\n")[-3:-1] == ["In crowns", "Route; Fare\nNorth: Fare 5"]
-    assert [table.said for table in page.tables] == ["Route | Fare"]
+    assert [SEPARATOR.join(table.heads) for table in page.tables] == ["Route | Fare"]
 
 
 def test_what_nobody_sees_of_a_web_page_is_left_out_and_said() -> None:
@@ -68,7 +69,7 @@ def test_markdown_has_tables_code_comments_and_a_title_of_its_own() -> None:
     [page] = parsed.pages
     assert parsed.title.endswith("The book") and [said for _, said in page.headings] == ["Under a line"]
     assert page.text.split("\n\n")[2] == "Port; Boats\nHull: Boats 77"
-    assert [table.said for table in page.tables] == ["Port | Boats"] and "# no heading" in page.text
+    assert [SEPARATOR.join(table.heads) for table in page.tables] == ["Port | Boats"] and "# no heading" in page.text
     assert parsed.warnings == ("It holds 1 comment in its source: it was left out.",)
 
 

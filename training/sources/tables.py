@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from crag.core.ingesting import Page, ParsedDocument, TableSpan
+from crag.core.ingesting import Page, ParsedDocument
 from crag.ingest.cells import is_value
 from crag.ingest.chunking import chunk_document
 from crag.ingest.compose import compose, lay_out
@@ -92,9 +92,13 @@ def chunked(blocks: Sequence[Block], title: str, *, ruled: bool = False) -> list
             _table(sheet, number, block, ruled)
     page = PageWords(sheet.right + MARGIN, sheet.top + MARGIN, sheet.words, 0.0, sheet.edges)
     made = compose(lay_out(1, page), (), HEIGHT)
-    tables = tuple(TableSpan(start=start, end=end, header=header) for start, end, header in made.tables)
     read = Page(
-        number=1, text=made.text, width=page.width, height=page.height, tables=tables, headings=tuple(made.headings)
+        number=1,
+        text=made.text,
+        width=page.width,
+        height=page.height,
+        tables=tuple(made.tables),
+        headings=tuple(made.headings),
     )
     found = []
     for chunk in chunk_document(ParsedDocument(title=title, pages=(read,)), "table", "table.pdf"):
