@@ -135,7 +135,7 @@ def test_langsmith_hears_of_a_run_only_where_its_variables_are_set(tmp_path: Pat
     with serving() as model, tracer() as listener:
         environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("LANG", "CRAG_"))},
-            "PYTHONPATH": str(ROOT.parents[1]),
+            "PYTHONPATH": str(ROOT),
             "CRAG_DATA": str(tmp_path),
             "CRAG_LLM": "openai-compatible",
             "CRAG_LLM_BASE_URL": model.address,

@@ -18,7 +18,7 @@ from tests.support.sizes import sized
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 QUESTIONS = sized(500, 60)
 
 
