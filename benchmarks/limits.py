@@ -28,6 +28,7 @@ from crag.core.config import AppConfig
 from crag.core.types import Call
 from crag.storage.postgres import Server
 from crag.storage.records import Records
+from crag.storage.storage_use import FolderRoot, StorageUse
 from tests.support.postgres_server import postgres_server
 
 RESULT = Path(__file__).resolve().parent / "results" / "limits.md"
@@ -37,7 +38,7 @@ _ASKED = 20
 _CALL = Call(step="evaluate", provider="openai", model="gpt-5-mini", seconds=1.0, input_tokens=900, output_tokens=60)
 WHAT = {
     "question": "a question admitted, one of twenty",
-    "reservation": "one reservation in the ledger",
+    "reservation": "one reservation",
     "run": f"a run's bookkeeping: admitted, {CALLS} calls taken and paid, settled",
 }
 Times = dict[str, list[float]]
@@ -45,7 +46,7 @@ Times = dict[str, list[float]]
 
 def measured(store: Records, runs: int) -> dict[str, float]:
     """Medians in milliseconds, of so many of each."""
-    quotas = Quotas(store, lambda: CONFIG)
+    quotas = Quotas(store, lambda: CONFIG, StorageUse(FolderRoot(Path(tempfile.gettempdir()) / "no libraries")))
     quotas.ask("warm")  # the tables are made, the limits read
     want = {"calls": Want(least=1, most=1, own=1e9, all=1e9)}
 
@@ -59,7 +60,7 @@ def measured(store: Records, runs: int) -> dict[str, float]:
 
     return {
         "question": median(lambda: [quotas.ask("one") for _ in range(_ASKED)], max(3, runs // 10)) / _ASKED,
-        "reservation": median(lambda: quotas.ledger.reserve("one", "day", want), runs),
+        "reservation": median(lambda: quotas.usage.reserve("one", "day", want), runs),
         "run": median(run, runs),
     }
 

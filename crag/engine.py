@@ -105,7 +105,6 @@ class Engine:
             self.config = config
 
     def _limit(self, config: AppConfig) -> None:
-        self.teams.room.libraries = config.limits.libraries
         self.runs.allow(config.limits.runs_at_once)
         self.readers.allow(config.limits.readers)
 
@@ -164,8 +163,11 @@ class Engine:
         self.private_libraries.remove(workspace)
 
     def _opened(self, folder: Path, named: bool) -> Library:
-        room, server = (self.teams.room, self._server) if named else (None, None)
-        return Library.open(folder, self.embedder, room, server, partial(opened, self.config, self.keys, folder))
+        open_index = partial(opened, self.config, self.keys, folder)
+        if not named:
+            return Library.open(folder, self.embedder, open_index=open_index)
+        may_grow = partial(self.teams.quotas.check_growth, folder.name)
+        return Library.open(folder, self.embedder, may_grow, self._server, open_index)
 
     def stale(self, workspace: Workspace = "default", ids: Sequence[str] | None = None) -> dict[str, tuple[str, ...]]:
         """What is stale of these documents, or of all: see `crag.pipeline.status.stale`."""
@@ -242,7 +244,6 @@ class Engine:
             run_id=asked.run_id or secrets.token_hex(16),
         )
         refuse_filter(asked.retriever, asked.effective_settings)
-        self.runs.allow(int(self.teams.quotas.most("runs_at_once")))
         executor = RunExecutor(
             queue=self.runs,
             admission=self.teams.quotas.run(asked.workspace),

@@ -13,6 +13,7 @@ from crag.core.errors import CragError, DayLimitError, QuotaError, RoomError
 from crag.messages.wording import count
 
 __all__ = [
+    "LEVELS",
     "PERIODS",
     "QUANTITIES",
     "Bound",
@@ -20,86 +21,69 @@ __all__ = [
     "Quantity",
     "amount",
     "amount_left",
-    "day_limit",
     "decide",
-    "full",
     "nearly",
     "number",
     "over_at",
     "period_of",
+    "refusal",
     "soon",
-    "too_many",
 ]
 
 Period = Literal["minute", "hour", "day", ""]
 """Within which an amount is counted; empty: it is what there is."""
 Level = Literal["workspace", "server"]
+LEVELS: tuple[Level, Level] = ("workspace", "server")
 
 PERIODS: tuple[Period, ...] = ("minute", "hour", "day")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """Something limited: `own` and `all` name the settings for one workspace and for the whole server.
+    """Something that a quota limits, counted in `unit`: within a `period`, or, without one, what is there.
 
-    `all` is empty where only a workspace has a limit. `noun` is what it is counted in, after a number.
+    `own` and `all` name the settings of its limit for one workspace and for all together.
     """
 
     name: str
     title: str
-    noun: str
+    unit: str
     own: str
-    all: str = ""
+    all: str
     period: Period = ""
 
 
 QUANTITIES: Mapping[str, Quantity] = {
     each.name: each
     for each in (
-        Quantity(name="documents", title="Documents", noun="documents", own="library_documents", all="all_documents"),
-        Quantity(name="chunks", title="Chunks", noun="chunks", own="library_chunks", all="all_chunks"),
-        Quantity(name="mb", title="On the disk", noun="MB", own="library_mb", all="all_mb"),
-        Quantity(
-            name="files",
-            title="Files added",
-            noun="files",
-            own="library_files_hour",
-            all="all_files_hour",
-            period="hour",
-        ),
-        Quantity(
-            name="upload_mb",
-            title="Upload",
-            noun="MB",
-            own="library_upload_mb_hour",
-            all="all_upload_mb_hour",
-            period="hour",
-        ),
-        Quantity(name="runs", title="Runs at once", noun="runs", own="library_runs_at_once", all="runs_at_once"),
-        Quantity(name="sessions", title="Tabs open", noun="tabs", own="library_sessions", all="all_sessions"),
+        Quantity(name="documents", title="Documents", unit="document", own="library_documents", all="all_documents"),
+        Quantity(name="mb", title="On the disk", unit="MB", own="library_mb", all="all_mb"),
         Quantity(
             name="questions",
             title="Questions",
-            noun="questions",
+            unit="question",
             own="library_questions_minute",
             all="all_questions_minute",
             period="minute",
         ),
         Quantity(
+            name="files",
+            title="Files added",
+            unit="file",
+            own="library_files_hour",
+            all="all_files_hour",
+            period="hour",
+        ),
+        Quantity(
             name="calls",
             title="Outside calls",
-            noun="outside calls",
+            unit="outside call",
             own="library_calls_day",
             all="all_calls_day",
             period="day",
         ),
         Quantity(
-            name="dollars",
-            title="Dollars",
-            noun="dollars",
-            own="library_dollars_day",
-            all="all_dollars_day",
-            period="day",
+            name="dollars", title="Dollars", unit="$", own="library_dollars_day", all="all_dollars_day", period="day"
         ),
     )
 }
@@ -154,17 +138,19 @@ _UNITS = (("hour", 3600), ("minute", 60))
 
 
 def number(quantity: Quantity, value: float) -> str:
-    """So much, before "of 1,200 files": "7", "$3.50"."""
-    return f"${value:,.2f}" if quantity.name == "dollars" else f"{value:,.0f}"
+    """An amount without its unit: "1,200", "$3.50"."""
+    return f"${value:,.2f}" if quantity.unit == "$" else f"{value:,.0f}"
 
 
 def amount(quantity: Quantity, value: float) -> str:
-    """So much of it: "1,200 files", "$3.50", "12 MB"."""
-    if quantity.name == "dollars":
-        return number(quantity, value)
-    if quantity.noun == "MB":
-        return f"{value:,.0f} MB"
-    return count(int(value), quantity.noun.removesuffix("s"))
+    """An amount with its unit: "1,200 files", "$3.50", "12 MB"."""
+    match quantity.unit:
+        case "$":
+            return number(quantity, value)
+        case "MB":
+            return f"{value:,.0f} MB"
+        case unit:
+            return count(int(value), unit)
 
 
 def soon(seconds: float) -> str:
@@ -175,59 +161,39 @@ def soon(seconds: float) -> str:
     return f"{max(1, ceil(seconds))} s"
 
 
-def too_many(what: str, bound: Bound, within: str, now: datetime, wanted: float = 1) -> CragError:
-    """What is said where more is asked or added in a minute or an hour than may be."""
-    quantity = QUANTITIES[what]
-    wait = max(1, ceil((over_at(quantity.period, within) - now).total_seconds()))
-    said = f"{amount(quantity, bound.most)} {'an' if quantity.period == 'hour' else 'a'} {quantity.period}"
-    where = "this workspace" if bound.level == "workspace" else "all workspaces here together"
-    if wanted > bound.most:
-        return RoomError(
-            f"This file has {amount(quantity, wanted)}; {said} may be added to {where}.",
-            f"Add a smaller one; {_RAISE}.",
-        )
-    if what == "questions":
-        text = f"{where.capitalize()} may be asked {said}, and {_verb(bound)} asked as many."
-        return QuotaError(text, f"Ask again in {soon(wait)}; {_RAISE}.", retry_after=wait)
-    text = f"{said} may be added to {where}, and no more {_fit(bound, what)}."
-    return QuotaError(text, f"Add the rest in {soon(wait)}; {_RAISE}.", retry_after=wait)
-
-
-def full(what: str, bound: Bound, more: float = 1) -> RoomError:
-    """What is said where a workspace, or all together, hold as much as they may."""
-    quantity = QUANTITIES[what]
+def refusal(quantity: Quantity, bound: Bound, within: str, now: datetime, more: float = 1) -> CragError:
+    """The error where a limit is reached, in the minute, hour or day of the name `within`; `more` was wanted."""
     own = bound.level == "workspace"
-    said = f"{'This workspace' if own else 'All workspaces here together'} may hold {amount(quantity, bound.most)}"
-    has = f"and {'has' if own else 'have'} {bound.used:,.0f}"
-    much = f"; {more:,.0f} more would be too many." if more > 1 else "."
-    helps = "Delete what is no longer needed" if own else "Delete what is no longer needed, where that is yours"
-    return RoomError(f"{said}, {has}{much}", f"{helps}; {_RAISE}.")
-
-
-def day_limit(what: str, bound: Bound, within: str, now: datetime) -> DayLimitError:
-    """What is said where a run may make no more outside calls today."""
-    quantity = QUANTITIES[what]
-    level = "This workspace's" if bound.level == "workspace" else "The whole server's"
-    wait = (over_at("day", within) - now).total_seconds()
-    return DayLimitError(
-        f"{level} limit of {amount(quantity, bound.most)} a day is reached.",
-        f"It is free again in {soon(wait)}, at midnight UTC; {_RAISE}.",
-    )
-
-
-def _verb(bound: Bound) -> str:
-    return "was" if bound.level == "workspace" else "were"
-
-
-def _fit(bound: Bound, what: str) -> str:
-    return "are left" if what == "files" else "is left"
+    most = amount(quantity, bound.most)
+    if not quantity.period:
+        said = f"{'This workspace' if own else 'All workspaces here together'} may hold {most}"
+        rest = f"; {amount(quantity, more)} more {'do' if more > 1 else 'does'} not fit." if more > 1 else "."
+        helps = "Delete what is no longer needed" if own else "Delete documents of yours that are no longer needed"
+        return RoomError(
+            f"{said}, and {'has' if own else 'have'} {number(quantity, bound.used)}{rest}", f"{helps}; {_RAISE}."
+        )
+    wait = max(1, ceil((over_at(quantity.period, within) - now).total_seconds()))
+    if quantity.period == "day":
+        level = "This workspace's" if own else "The whole server's"
+        return DayLimitError(
+            f"{level} limit of {most} a day is reached.",
+            f"It is free again in {soon(wait)}, at midnight UTC; {_RAISE}.",
+        )
+    where = "this workspace" if own else "all workspaces here together"
+    if quantity.name == "questions":
+        text, helps = (
+            f"{where.capitalize()} may be asked {most} a minute, and {'was' if own else 'were'} asked as many.",
+            "Ask again",
+        )
+    else:
+        text, helps = f"{most} an hour may be added to {where}, and no more are left.", "Add the rest"
+    return QuotaError(text, f"{helps} in {soon(wait)}; {_RAISE}.", retry_after=wait)
 
 
 def nearly(quantity: Quantity, bound: Bound) -> str:
-    """What is said where most of a limit is used."""
+    """The line where most of a limit is used."""
     level = "" if bound.level == "workspace" else " of all workspaces here"
     per = f" {_PER[quantity.period]}" if quantity.period else ""
-    used = number(quantity, bound.used)
     if bound.left <= 0:
         return f"The limit{level} is reached: {amount(quantity, bound.most)}{per}."
-    return f"{used} of {amount(quantity, bound.most)}{level} are used{per}."
+    return f"{number(quantity, bound.used)} of {amount(quantity, bound.most)}{level} are used{per}."

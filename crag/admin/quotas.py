@@ -13,15 +13,15 @@ from pathlib import Path
 
 from sqlalchemy import delete, exists, insert, select, update
 
-from crag.admin import quantities
-from crag.admin.quantities import QUANTITIES, Bound, Quantity, decide
+from crag.admin.quantities import LEVELS, QUANTITIES, Bound, Quantity, decide, refusal
 from crag.admin.store import limits, workspaces
 from crag.admin.usage_store import SERVER, DailyBudget, DailyLimits, Refused, UsageStore, Want
 from crag.core.config import SETTINGS, AppConfig
-from crag.core.errors import CragError, InputError, NotFoundError, StorageError
+from crag.core.errors import CragError, InputError, NotFoundError, RoomError, StorageError
 from crag.providers.prices import Price, usable
 from crag.storage.library import Library
 from crag.storage.records import Records
+from crag.storage.storage_use import StorageUse, Stored
 
 __all__ = ["Admission", "ChangedError", "Intake", "Override", "Overrides", "Quotas", "Standing", "check_value"]
 
@@ -97,12 +97,11 @@ class Overrides:
 
 def check_value(workspace: str, name: str, value: float) -> float:
     """A limit's value. Raises as `Overrides.put` does."""
-    own = {each.own for each in QUANTITIES.values()}
-    every = own | {each.all for each in QUANTITIES.values() if each.all}
-    if name not in (own if workspace else every):
-        said = ", ".join(sorted(own if workspace else every))
+    known = {each.own for each in QUANTITIES.values()} | {each.all for each in QUANTITIES.values() if not workspace}
+    if name not in known:
         raise InputError(
-            f"{name[:80]!r} is no limit {'of a workspace' if workspace else 'here'}.", f"There is: {said}."
+            f"{name[:80]!r} is no limit {'of a workspace' if workspace else 'here'}.",
+            f"There is: {', '.join(sorted(known))}.",
         )
     whole = SETTINGS[name].model_fields[name].annotation is int and math.isfinite(value) and value == int(value)
     given = AppConfig.of(**{name: int(value) if whole else value})
@@ -113,40 +112,38 @@ _log = logging.getLogger(__name__)
 
 _BELIEVED = 5.0
 """Seconds for which changed limits are believed to be as they were read; another process's change holds from then."""
+MB = 1024 * 1024
 _SHARE = 1 / 20
 """Of a minute's questions, one process takes no more than this ahead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """One quantity in a workspace: its own limit and the server's, None where there is none of that kind.
+    """One quantity in a workspace: its own limit and that of all together, each with what is used of it now.
 
-    Amounts as they are used now; `most` 0 stands for no limit. `counted`: whether it is known here what is used of it.
-    `own_change` and `all_change`: who changed it last.
+    `own_change` and `all_change` say who changed the limit last.
     """
 
     quantity: Quantity
     own: Bound
-    all: Bound | None
-    counted: bool = True
+    all: Bound
     own_change: Override | None = None
     all_change: Override | None = None
 
     @property
     def near(self) -> Bound | None:
         """The bound of which most is used, where that is 80 % or more."""
-        worst = max((each for each in (self.own, self.all) if each), key=lambda bound: bound.share)
+        worst = max(self.own, self.all, key=lambda bound: bound.share)
         return worst if worst.share >= 0.8 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """One run before the limits: `tenant` waits in the queue with `each` of it at once."""
+    """One run before the limits: `tenant` waits in the queue."""
 
     quotas: Quotas
     workspace: str
     tenant: str
-    each: int
     daily_budget: DailyBudget
 
     def admit(self) -> None:
@@ -156,17 +153,22 @@ class Admission:
 
 
 class Quotas:
-    """Thread-safe. A library in a folder of its own, outside the data folder, has the server's limits alone."""
+    """The six quotas of each workspace and of all together. Thread-safe.
+
+    A library in a folder of its own, outside the data folder, has the workspace "": it has the limits of all alone.
+    """
 
     def __init__(
         self,
         store: Records,
         config: Callable[[], AppConfig],
+        stored: StorageUse,
         known: Callable[[str], bool] = lambda workspace: True,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """`known` says whether a library of a name is stored."""
-        self.ledger, self._config, self._known = UsageStore(store, now), config, known
+        """`stored` counts what libraries hold; `known` says whether a library of a name is stored."""
+        self.usage, self.stored = UsageStore(store, now), stored
+        self._config, self._known = config, known
         self.overrides = Overrides(store)
         self._lock = threading.Lock()
         self._changed: Mapping[tuple[str, str], Override] = {}
@@ -174,10 +176,6 @@ class Quotas:
         self._near: dict[str, tuple[float, list[Standing]]] = {}
         self._priced: tuple[tuple[str, ...], Mapping[str, Price] | None] = (), None
         """The entries of the configuration, and the table that they make."""
-        self.taken: Callable[[Path | str], tuple[float, float]] = lambda library: (0.0, 0.0)
-        """Megabytes that a library takes on the disk, and all of them: see `crag.storage.storage_quota`."""
-        self.opened: Callable[[str], float] | None = None
-        """Browser tabs that are open on a workspace, and with "" in all, where this process serves any."""
         self.touched: Callable[[str], None] = lambda workspace: None
         """Called with each workspace that is used."""
         self._ahead: dict[str, tuple[str, int, int]] = {}
@@ -197,7 +195,7 @@ class Quotas:
     def change(self, workspace: str, name: str, value: float | None, *, seen: int, by: str) -> Override:
         """Changes a limit of a workspace, or with "" of the server; None: back to what is configured.
 
-        Raises as `Overrides.put`, and NotFoundError for a workspace that is none.
+        Raises as `Overrides.put`, and NotFoundError for a workspace that does not exist.
         """
         self.check(workspace)
         made = self.overrides.put(workspace, name, value, seen=seen, by=by)
@@ -206,47 +204,32 @@ class Quotas:
         return made
 
     def check(self, workspace: str) -> None:
-        """Raises NotFoundError for a workspace that is none; "" is the whole server."""
+        """Raises NotFoundError for a workspace that does not exist; "" is the whole server."""
         if workspace and not (workspace == "default" or self.overrides.named(workspace) or self._known(workspace)):
             raise NotFoundError(f"There is no workspace {workspace[:80]!r}.", "Check its name.")
 
-    def standing(self, workspace: str, library: Library | None = None) -> list[Standing]:
+    def standing(self, workspace: str) -> list[Standing]:
         """Every limit of a workspace and what is used of it. Raises StorageError."""
-        own, all = self._amounts(workspace), self._amounts(SERVER)
-        if library is not None and library.exists:
-            documents, chunks = library.size
-            own |= {"documents": documents, "chunks": chunks}
-            own["mb"], all["mb"] = self.taken(library.place)
-        for what in ("documents", "chunks"):
-            all[what] = self.ledger.held(what, besides=workspace) + own.get(what, 0.0)
-        uncounted = {"runs"}  # nobody needs it: who is one too many waits a moment
-        if self.opened is None:
-            uncounted.add("sessions")
-        else:
-            own["sessions"], all["sessions"] = self.opened(workspace), self.opened(SERVER)
+        here, everywhere, _ = self.stored.of(workspace, fresh=True)
+        own, all = ({"documents": it.documents, "mb": it.bytes / MB} for it in (here, everywhere))
+        own, all = ({**held, **self._amounts(who)} for held, who in ((own, workspace), (all, SERVER)))
         changed = self._changes()
         return [
             Standing(
                 quantity=each,
-                counted=name not in uncounted,
                 own=Bound(level="workspace", most=self.most(each.own, workspace), used=own.get(name, 0.0)),
-                all=Bound(level="server", most=self.most(each.all), used=all.get(name, 0.0)) if each.all else None,
+                all=Bound(level="server", most=self.most(each.all), used=all.get(name, 0.0)),
                 own_change=changed.get((workspace, each.own)),
                 all_change=changed.get((SERVER, each.all)),
             )
             for name, each in QUANTITIES.items()
         ]
 
-    def megabytes(self, library: Path | str) -> tuple[float, float]:
-        """How much one library, by its folder or schema, and all of them may take on the disk."""
-        name = library.name if isinstance(library, Path) else library.removeprefix("w_")
-        return self.most("library_mb", name), self.most("all_mb")
-
-    def near(self, workspace: str, library: Library | None = None) -> list[Standing]:
+    def near(self, workspace: str) -> list[Standing]:
         """The limits of which a workspace has used most, as they were some seconds ago. Raises StorageError."""
         at, found = self._near.get(workspace, (-_BELIEVED, []))
         if time.monotonic() >= at + _BELIEVED:
-            found = [each for each in self.standing(workspace, library) if each.near]
+            found = [each for each in self.standing(workspace) if each.near]
             with self._lock:
                 kept = {who: seen for who, seen in self._near.items() if time.monotonic() < seen[0] + _BELIEVED}
                 self._near = {**kept, workspace: (time.monotonic(), found)}
@@ -254,7 +237,7 @@ class Quotas:
 
     def _amounts(self, workspace: str) -> dict[str, float]:
         """What is used in the minute, the hour and the day that it is."""
-        return {what: amount for amounts in self.ledger.used(workspace).values() for what, amount in amounts.items()}
+        return {what: amount for amounts in self.usage.used(workspace).values() for what, amount in amounts.items()}
 
     def _changes(self) -> Mapping[tuple[str, str], Override]:
         with self._lock:
@@ -263,7 +246,7 @@ class Quotas:
         try:
             found = self.overrides.all()
         except StorageError as error:
-            _log.warning("limits are believed to be as they were: %s", error.message)
+            _log.warning("limits stay as they were: %s", error.message)
             found = self._changed
         with self._lock:
             self._changed, self._read_at = found, time.monotonic()
@@ -272,31 +255,23 @@ class Quotas:
     # What is admitted
 
     def run(self, workspace: str | Path) -> Admission:
-        """What one run is admitted by; its daily budget is settled at the end."""
+        """Admits one run; its daily budget is settled at the end."""
         name, tenant = (workspace, workspace) if isinstance(workspace, str) else (SERVER, str(workspace.absolute()))
-        return Admission(
-            quotas=self,
-            workspace=name,
-            tenant=tenant,
-            each=int(self.most("library_runs_at_once", name)),
-            daily_budget=self.daily_budget(name),
-        )
+        return Admission(quotas=self, workspace=name, tenant=tenant, daily_budget=self.daily_budget(name))
 
     def daily_budget(self, workspace: str = SERVER) -> DailyBudget:
         """What is spent of the day's calls and dollars."""
-        spendable = DailyLimits(
-            calls=self._limits("calls", workspace),
-            dollars=self._limits("dollars", workspace),
-            prices=self._prices(),
+        limits = DailyLimits(
+            calls=self._limits("calls", workspace), dollars=self._limits("dollars", workspace), prices=self._prices()
         )
-        return DailyBudget(self.ledger, workspace, spendable)
+        return DailyBudget(self.usage, workspace, limits)
 
     def ask(self, workspace: str) -> None:
         """Counts one question. Raises QuotaError, with when one may be asked again."""
         own, all = self._limits("questions", workspace)
         if not own and not all:
             return
-        minute = self.ledger.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M")
+        minute = self.usage.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M")
         with self._lock:
             self._ahead = {who: ahead for who, ahead in self._ahead.items() if ahead[0] == minute}
             _, left, taken = self._ahead.get(workspace, (minute, 0, 0))
@@ -305,20 +280,74 @@ class Quotas:
                 return
         # As many ahead as were asked so far: one who asks once takes one, one who asks often seldom goes to the disk.
         want = Want(least=1, most=max(1, taken), share=_SHARE, own=own, all=all)
-        outcome = self.ledger.reserve(workspace, "minute", {"questions": want})
-        if isinstance(outcome, Refused):
-            raise quantities.too_many(outcome.what, outcome.bound, outcome.within, self.ledger.now())
-        granted = int(outcome.granted["questions"])
+        granted = int(self._reserve(workspace, "questions", want))
         with self._lock:
             _, left, taken = self._ahead.get(workspace, (minute, 0, 0))
             self._ahead[workspace] = minute, left + granted - 1, taken + granted
 
+    def add_file(self, workspace: str) -> None:
+        """Counts one file. Raises QuotaError, with when one may be added again."""
+        own, all = self._limits("files", workspace)
+        if own or all:
+            self._reserve(workspace, "files", Want(least=1, most=1, own=own, all=all))
+
+    def check_documents(self, workspace: str, library: Library) -> None:
+        """Raises RoomError where the library, or all together, may take no document more."""
+        limits = self._limits("documents", workspace)
+        if not any(limits):
+            return
+
+        def used(fresh: bool) -> tuple[float, float]:
+            here = library.documents.count()
+            counted, total, _ = self.stored.of(workspace, fresh_total=fresh) if limits[1] else (Stored(), Stored(), 0)
+            return here, total.documents - counted.documents + here
+
+        self._check_stored("documents", limits, 1, used)
+
+    def check_growth(self, workspace: str, more: int = 0, *, makes: bool = False) -> None:
+        """Raises RoomError where a library may not take `more` bytes, or, where it `makes` one, no more may be made."""
+        count = 0
+
+        def used(fresh: bool) -> tuple[float, float]:
+            nonlocal count
+            here, total, count = self.stored.of(workspace, fresh=fresh or more > 0, fresh_total=fresh or makes)
+            return here.bytes / MB, total.bytes / MB
+
+        self._check_stored("mb", self._limits("mb", workspace), max(more, 1) / MB, used)
+        most = self._config().limits.libraries
+        if makes and 0 < most <= count:
+            raise RoomError(
+                f"There are {count:,} libraries here, and there may be no more than {most:,}.",
+                "Ask your administrator to remove old ones, or to raise CRAG_LIBRARIES.",
+            )
+
+    def _check_stored(
+        self, what: str, limits: tuple[float, float], more: float, used: Callable[[bool], tuple[float, float]]
+    ) -> None:
+        """Refuses `more` than two limits leave. `used(fresh)` counts what is stored under each."""
+        for fresh in (False, True):  # something may have been deleted since all were counted
+            bounds = [
+                Bound(level=level, most=most, used=amount)
+                for level, most, amount in zip(LEVELS, limits, used(fresh), strict=True)
+            ]
+            bound = decide(bounds, more)
+            if bound is None:
+                return
+            if fresh:
+                raise refusal(QUANTITIES[what], bound, "", self.usage.now(), more)
+
     def intake(self, workspace: str | Path, library: Library) -> Intake:
-        """What the files of one upload are admitted by."""
+        """Admits the files of one upload."""
         name = workspace if isinstance(workspace, str) else SERVER
         self.touched(name)
-        limits = {what: self._limits(what, name) for what in ("documents", "chunks", "files", "upload_mb")}
-        return Intake(self.ledger, name, library, limits)
+        return Intake(quotas=self, workspace=name, library=library)
+
+    def _reserve(self, workspace: str, what: str, want: Want) -> float:
+        quantity = QUANTITIES[what]
+        outcome = self.usage.reserve(workspace, quantity.period, {what: want})
+        if isinstance(outcome, Refused):
+            raise refusal(quantity, outcome.bound, outcome.within, self.usage.now())
+        return outcome.granted[what]
 
     def _prices(self) -> Mapping[str, Price]:
         """What calls cost, made once for as long as the configuration has the same."""
@@ -335,84 +364,19 @@ class Quotas:
         return self.most(quantity.own, workspace) if workspace else 0.0, self.most(quantity.all)
 
 
-_BELIEVED_INTAKE = 5.0
-"""Seconds for which it is believed what the workspace holds, beside what is added here."""
-_MB = 1_000_000
-
-
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Intake:
-    """For one thread. What others add to the same workspace within five seconds may come on top of its limit."""
+    """Admits the files of one upload to a library."""
 
-    def __init__(
-        self, ledger: UsageStore, workspace: str, library: Library, limits: Mapping[str, tuple[float, float]]
-    ) -> None:
-        """`limits` by quantity: the workspace's and the server's, 0 for none."""
-        self._ledger, self._workspace, self._library, self._limits = ledger, workspace, library, limits
-        self._held: dict[str, float] = {}
-        self._others: dict[str, float] = {}
-        self._looked = -_BELIEVED_INTAKE
-        self._added = False
+    quotas: Quotas
+    workspace: str
+    library: Library
 
-    def begin(self, size: int) -> None:
-        """A new file of so many bytes is about to be read. Raises QuotaError and RoomError."""
-        self._check("documents", 1)
-        self._check("chunks", 1)
-        wanted = {"files": 1.0, "upload_mb": size / _MB}
-        wants = {
-            what: Want(least=amount, most=amount, whole=False, own=self._limits[what][0], all=self._limits[what][1])
-            for what, amount in wanted.items()
-        }
-        if not any(want.own or want.all for want in wants.values()):
-            return
-        outcome = self._ledger.reserve(self._workspace, "hour", wants)
-        if isinstance(outcome, Refused):
-            now, amount = self._ledger.now(), wanted[outcome.what]
-            raise quantities.too_many(outcome.what, outcome.bound, outcome.within, now, amount)
+    def begin(self) -> None:
+        """A new file is about to be read. Raises QuotaError and RoomError."""
+        self.fits()
+        self.quotas.add_file(self.workspace)
 
-    def fits(self, documents: int, chunks: int) -> None:
-        """So much is about to be stored. Raises RoomError."""
-        self._check("documents", documents)
-        self._check("chunks", chunks)
-
-    def stored(self, documents: int, chunks: int) -> None:
-        """So much was stored."""
-        self._added = True
-        if self._held:
-            self._held["documents"] += documents
-            self._held["chunks"] += chunks
-
-    def end(self) -> None:
-        """Nothing more comes: what the workspace holds now is noted for the sums of all."""
-        if self._added and self._workspace != SERVER:
-            documents, chunks = self._library.size
-            self._ledger.hold(self._workspace, {"documents": documents, "chunks": chunks})
-
-    def _check(self, what: str, more: float) -> None:
-        own, all = self._limits[what]
-        if not more or not (own or all):
-            return
-        if (bound := decide(self._bounds(what), more)) is not None:
-            self._looked = -_BELIEVED_INTAKE  # something may have been deleted since
-            if (bound := decide(self._bounds(what), more)) is not None:
-                raise quantities.full(what, bound, more)
-
-    def _bounds(self, what: str) -> tuple[Bound, Bound]:
-        if time.monotonic() >= self._looked + _BELIEVED_INTAKE:
-            documents, chunks = self._library.size if self._library.exists else (0, 0)
-            self._held = {"documents": documents, "chunks": chunks}
-            self._others = {each: self._elsewhere(each) for each in self._held}
-            self._looked = time.monotonic()
-        own, all = self._limits[what]
-        held = self._held[what]
-        return (
-            Bound(level="workspace", most=own, used=held),
-            Bound(level="server", most=all, used=held + self._others[what]),
-        )
-
-    def _elsewhere(self, what: str) -> float:
-        if not self._limits[what][1]:
-            return 0.0
-        try:
-            return self._ledger.held(what, besides=self._workspace)
-        except StorageError:
-            return self._others.get(what, 0.0)
+    def fits(self) -> None:
+        """One more document is about to be stored. Raises RoomError."""
+        self.quotas.check_documents(self.workspace, self.library)

@@ -18,7 +18,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import StorageError
 from crag.core.purging import Due
 from crag.storage.private import PrivateLibraries
-from crag.storage.storage_quota import Census, Folders, StorageQuota
+from crag.storage.storage_use import FolderRoot, StorageUse
 
 if TYPE_CHECKING:
     from crag.storage.postgres import Server
@@ -45,13 +45,9 @@ class Teams:
         self.audit = AuditLog(self.store)
         self.people = People(self.store, self.audit, lambda: config().people)
         self.spaces, self.links = Workspaces(self.store, self.audit), Links(self.store, self.audit)
-        self.census = Census(libraries.root, server)
-        """How many libraries there are, and how large they are together."""
-        self.quotas = Quotas(self.store, config, libraries.holds)
-        self.room = StorageQuota(shelf=server or Folders(libraries.root), changed=self.quotas.megabytes)
-        """How much may be stored."""
+        self.quotas = Quotas(self.store, config, StorageUse(server or FolderRoot(libraries.root)), libraries.holds)
         self.idle = Idle(self.store, config, self.audit, remove)
-        self.quotas.taken, self.quotas.touched = self.room.taken, self.idle.touch
+        self.quotas.touched = self.idle.touch
 
     def purged(self, workspace: str, each: Due) -> None:
         """Notes that the program deleted a document whose time was over."""

@@ -1,4 +1,4 @@
-"""What is used, in the teams' store: by minute, hour and day, and how much each workspace holds. Several processes"""
+"""What is used of each quota by minute, hour and day, in the teams' store, which several processes share."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from itertools import product
 from math import floor
 from typing import TypeVar
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
-from crag.admin import quantities
-from crag.admin.quantities import PERIODS, Bound, Period, amount_left, decide, period_of
+from crag.admin.quantities import PERIODS, QUANTITIES, Bound, Period, amount_left, decide, period_of, refusal
 from crag.admin.store import usage
-from crag.core.errors import DayLimitError, StorageError
+from crag.core.errors import CragError, StorageError
 from crag.core.types import Call
 from crag.providers.prices import Price, sum_calls
 from crag.storage.records import Records
@@ -109,18 +108,6 @@ class UsageStore:
         """So much more was used in that minute, hour or day, or less, where amounts are below 0."""
         if any(more.values()):
             self._booked("", within, {workspace, SERVER}, set(more), lambda _, amounts: _add(amounts, more))
-
-    def hold(self, workspace: str, held: Mapping[str, float]) -> None:
-        """So much is in the workspace now."""
-        put = {(workspace, what): amount for what, amount in held.items()}
-        self._booked("", "", {workspace}, set(held), lambda _, amounts: amounts.update(put))
-
-    def held(self, what: str, *, besides: str = "") -> float:
-        """How much all workspaces hold together, without that one. Raises StorageError."""
-        c = usage.c
-        there = (c.day == "") & (c.what == what) & (c.workspace != SERVER) & (c.workspace != besides)
-        with self._store.read() as connection:
-            return float(connection.scalar(select(func.sum(c.amount)).where(there)) or 0.0)
 
     def used(self, workspace: str) -> dict[str, dict[str, float]]:
         """What is used of each, now: of this minute, hour and day by their names. Raises StorageError."""
@@ -248,14 +235,14 @@ class DailyBudget:
     much as the dearest so far: dollars go over it by the first calls of a run at most, which it makes side by side.
     """
 
-    def __init__(self, ledger: UsageStore, workspace: str, spendable: DailyLimits) -> None:
-        self._ledger, self._workspace, self._of = ledger, workspace, spendable
+    def __init__(self, usage: UsageStore, workspace: str, limits: DailyLimits) -> None:
+        self._usage, self._workspace, self._of = usage, workspace, limits
         self._lock = threading.Lock()
         self._within = ""
         self._granted = {"calls": 0.0, "dollars": 0.0}
         self._used = {"calls": 0.0, "dollars": 0.0}
         self._open, self._dearest = 0, 0.0
-        self._refused: DayLimitError | None = None
+        self._refused: CragError | None = None
 
     def __enter__(self) -> DailyBudget:
         return self
@@ -299,9 +286,9 @@ class DailyBudget:
             )
         if not wants:
             return
-        outcome = self._ledger.reserve(self._workspace, "day", wants)
+        outcome = self._usage.reserve(self._workspace, "day", wants)
         if isinstance(outcome, Refused):
-            self._refused = quantities.day_limit(outcome.what, outcome.bound, outcome.within, self._ledger.now())
+            self._refused = refusal(QUANTITIES[outcome.what], outcome.bound, outcome.within, self._usage.now())
             return
         if self._within not in ("", outcome.within):
             self._settle()  # the day before
@@ -313,7 +300,7 @@ class DailyBudget:
         more = {what: self._used[what] - self._granted[what] for what in self._used}
         if not self._within and any(more.values()):
             wants = {what: Want(least=amount, most=amount, whole=False) for what, amount in more.items()}
-            self._ledger.reserve(self._workspace, "day", wants)
+            self._usage.reserve(self._workspace, "day", wants)
         elif self._within:
-            self._ledger.add(self._workspace, self._within, more)
+            self._usage.add(self._workspace, self._within, more)
         self._used, self._granted = dict.fromkeys(self._used, 0.0), dict.fromkeys(self._granted, 0.0)

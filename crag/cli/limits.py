@@ -42,7 +42,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     with opened(options) as engine:
         quotas, audit = engine.teams.quotas, engine.teams.audit
         if options.begin_day:
-            quotas.ledger.begin_day()
+            quotas.usage.begin_day()
             audit.note("limit", _WHO, what="the day restarted")
         for name, value in wanted:
             seen = quotas.overrides.all().get((workspace, name))
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
             said = "as before" if value is None else f"{value:g}"
             audit.note("limit", _WHO, workspace=workspace, what=name, detail=said)
         quotas.check(workspace)
-        shown = quotas.standing(workspace, engine.library(workspace) if workspace else None)
+        shown = quotas.standing(workspace)
         for each in shown:
             _show(each, workspace, quotas, output)
     return 0
@@ -74,9 +74,9 @@ def _show(standing: Standing, workspace: str, quotas: Quotas, output: Output) ->
         (standing.quantity.own, standing.own, standing.own_change),
         (standing.quantity.all, standing.all, standing.all_change),
     ):
-        if bound is None or (workspace and name == standing.quantity.all):
+        if workspace and name == standing.quantity.all:
             continue
-        counted = standing.counted and (bool(workspace) or name == standing.quantity.all)
+        counted = bool(workspace) or name == standing.quantity.all
         by = change.by if change is not None and change.value is not None else ""
         if output.json:
             record: dict[str, Any] = {"limit": name, "workspace": workspace, "most": bound.most or None}

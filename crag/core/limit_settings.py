@@ -50,24 +50,6 @@ class LimitSettings(SettingsGroup, title="limits"):
         ge=1,
         le=32,
     )
-    library_mb: int = setting(
-        5_000,
-        "Largest library",
-        "A library that takes as much of the disk takes no more. 0: no limit.",
-        unit="MB",
-        step=500,
-        ge=0,
-        le=10_000_000,
-    )
-    all_mb: int = setting(
-        50_000,
-        "All libraries",
-        "What all libraries of the data folder together may take of the disk. 0: no limit.",
-        unit="MB",
-        step=5_000,
-        ge=0,
-        le=10_000_000,
-    )
     libraries: int = setting(
         1_000,
         "Most libraries",
@@ -75,6 +57,26 @@ class LimitSettings(SettingsGroup, title="limits"):
         step=100,
         ge=0,
         le=1_000_000,
+    )
+    library_sessions: int = setting(
+        200,
+        "Tabs open in a workspace",
+        "Browser tabs that may be open on one workspace at once, and from one browser. A tab too many says so, and "
+        "opens as soon as another is closed. 0: no limit.",
+        unit="tabs",
+        step=10,
+        ge=0,
+        le=100_000,
+    )
+    all_sessions: int = setting(
+        500,
+        "Tabs open in all",
+        "Browser tabs that one process of the app serves at once. A tab too many says so, and opens as "
+        "soon as another is closed. A tab that lost its connection always comes back. 0: no limit.",
+        unit="tabs",
+        step=50,
+        ge=0,
+        le=100_000,
     )
     session_mb: int = setting(
         500,
@@ -138,7 +140,10 @@ class LimitSettings(SettingsGroup, title="limits"):
 
 
 class QuotaSettings(SettingsGroup, title="quotas"):
-    """What one workspace and all of them together may take, and how long an unused one stays."""
+    """Six quotas, each for one workspace and for all of them together, and how long an unused workspace stays.
+
+    A quota of 0 is no limit.
+    """
 
     library_documents: int = setting(
         50_000,
@@ -158,23 +163,23 @@ class QuotaSettings(SettingsGroup, title="quotas"):
         ge=0,
         le=100_000_000,
     )
-    library_chunks: int = setting(
-        2_000_000,
-        "Chunks in a workspace",
-        "A workspace whose documents come to as many chunks takes no more.",
-        unit="chunks",
-        step=100_000,
+    library_mb: int = setting(
+        5_000,
+        "Disk of a workspace",
+        "A workspace that takes as much of the disk takes no more.",
+        unit="MB",
+        step=500,
         ge=0,
-        le=1_000_000_000,
+        le=10_000_000,
     )
-    all_chunks: int = setting(
-        0,
-        "Chunks in all",
-        "How many chunks all workspaces together may hold.",
-        unit="chunks",
-        step=100_000,
+    all_mb: int = setting(
+        50_000,
+        "Disk in all",
+        "What all workspaces together may take of the disk.",
+        unit="MB",
+        step=5_000,
         ge=0,
-        le=1_000_000_000,
+        le=10_000_000,
     )
     library_files_hour: int = setting(
         5_000,
@@ -194,33 +199,6 @@ class QuotaSettings(SettingsGroup, title="quotas"):
         ge=0,
         le=10_000_000,
     )
-    library_upload_mb_hour: int = setting(
-        5_000,
-        "Upload an hour in a workspace",
-        "How much may be added to one workspace within an hour.",
-        unit="MB",
-        step=100,
-        ge=0,
-        le=10_000_000,
-    )
-    all_upload_mb_hour: int = setting(
-        0,
-        "Upload an hour in all",
-        "How much may be added within an hour, to all workspaces together.",
-        unit="MB",
-        step=100,
-        ge=0,
-        le=10_000_000,
-    )
-    library_runs_at_once: int = setting(
-        6,
-        "Runs at once in a workspace",
-        "Questions of one workspace that are answered side by side. More of them wait, and others are let by.",
-        unit="runs",
-        step=1,
-        ge=0,
-        le=64,
-    )
     library_questions_minute: int = setting(
         600,
         "Questions a minute in a workspace",
@@ -238,26 +216,6 @@ class QuotaSettings(SettingsGroup, title="quotas"):
         step=10,
         ge=0,
         le=1_000_000,
-    )
-    library_sessions: int = setting(
-        200,
-        "Tabs open in a workspace",
-        "Browser tabs that may be open on one workspace at once, and from one browser. A tab too many says so, and "
-        "opens as soon as another is closed.",
-        unit="tabs",
-        step=10,
-        ge=0,
-        le=100_000,
-    )
-    all_sessions: int = setting(
-        500,
-        "Tabs open in all",
-        "Browser tabs that one process of the app serves at once. A tab too many says so, and opens as "
-        "soon as another is closed. A tab that lost its connection always comes back.",
-        unit="tabs",
-        step=50,
-        ge=0,
-        le=100_000,
     )
     library_calls_day: int = setting(
         50_000,

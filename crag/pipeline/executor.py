@@ -117,7 +117,7 @@ class RunExecutor:
         ticket = None
         try:
             self.admission.admit()
-            ticket = self.queue.join(self.admission.tenant, self.admission.each)
+            ticket = self.queue.join(self.admission.tenant)
             for before in ticket.wait(cancel):
                 yield seen(ev.Queued(before=before, waited=emitter.now()))
             if len(events) > 1:

@@ -158,9 +158,6 @@ class Indexer:
             except BaseException:
                 self.cancel.set()  # nobody follows any more (Ctrl-C, or the generator was closed)
                 raise
-            finally:
-                if self.intake is not None:
-                    self.intake.end()
 
     def _begin(self, name: str, load: Load, pool: ThreadPoolExecutor, started: set[str]) -> _Reading | _Again | Ended:
         """Starts reading a file, unless it is here already or can't be had at all."""
@@ -185,7 +182,7 @@ class Indexer:
             return _Again(name=label, id=identity)
         try:
             if self.intake is not None:
-                self.intake.begin(len(original.data))
+                self.intake.begin()
         except CragError as error:
             return original.failed(label, error)
         started.add(identity)
@@ -224,8 +221,8 @@ class Indexer:
                 reading.original.data = b""
                 yield settled
                 return
-            if self.intake is not None:
-                self.intake.fits(int(reading.original.new), len(chunks))
+            if self.intake is not None and reading.original.new:
+                self.intake.fits()
             vectors: list[np.ndarray] = []
             for first in range(0, len(chunks), EMBED_BATCH):
                 if self.cancel.is_set():
@@ -242,8 +239,6 @@ class Indexer:
             )
             matrix = np.concatenate(vectors) if vectors else np.zeros((0, self.embedder.dimension), np.float32)
             ended = reading.original.stored(self.library, document, parsed, chunks, matrix)
-            if self.intake is not None:
-                self.intake.stored(int(reading.original.new), len(chunks))
         except CragError as error:
             ended = reading.original.failed(reading.name, error)
         reading.original.data = b""

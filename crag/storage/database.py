@@ -33,7 +33,6 @@ from crag.storage.sqlite import (
     writable,
     write_ahead,
 )
-from crag.storage.storage_quota import unlimited
 from crag.storage.tables import LIBRARY
 
 _log = logging.getLogger(__name__)
@@ -59,7 +58,7 @@ class Database:
     that works with what is there then.
     """
 
-    def __init__(self, path: Path, may_grow: Callable[..., None] = unlimited, layout: Layout = LIBRARY) -> None:
+    def __init__(self, path: Path, may_grow: Callable[..., None] | None = None, layout: Layout = LIBRARY) -> None:
         """`may_grow(more, makes=…)` is asked before every write that may add, with the bytes that are to come where
         that is known, and whether the file would be made; it raises RoomError where that is too much.
         """
@@ -108,7 +107,7 @@ class Database:
         """
         with translate_errors(self.path), self._writing:
             makes = _identity(self.path) is None
-            if grows or makes:
+            if self._may_grow is not None and (grows or makes):
                 self._may_grow(more, makes=makes)
             self._make()
             self._check_disk(more)

@@ -32,7 +32,6 @@ from crag.storage.purges import Purges
 from crag.storage.records import Records
 from crag.storage.runs import Runs
 from crag.storage.search import Search
-from crag.storage.storage_quota import StorageQuota, unlimited
 from crag.storage.store import Cache
 from crag.storage.tables import chunks, documents
 
@@ -56,13 +55,13 @@ class Library:
         self,
         folder: Path,
         embedder: Embedder,
-        room: StorageQuota | None = None,
+        may_grow: Callable[..., None] | None = None,
         server: Server | None = None,
         open_index: OpenIndex | None = None,
     ) -> None:
         self.folder = folder
         self._embedder = embedder
-        self._database = _records(folder, room, server)
+        self._database = _records(folder, may_grow, server)
         self._upkeep = IndexSync(self._database, open_index or partial(EmbeddedIndex, folder / "index"))
         self._search = Search(self._upkeep)
         self.documents = Documents(self._database, embedder, self._upkeep.forget_deleted)
@@ -79,16 +78,16 @@ class Library:
         cls,
         folder: Path,
         embedder: Embedder,
-        room: StorageQuota | None = None,
+        may_grow: Callable[..., None] | None = None,
         server: Server | None = None,
         open_index: OpenIndex | None = None,
     ) -> Library:
-        """The library in `folder`, an empty one if there is none; `room` says how much may be stored, None: all.
+        """The library in `folder`, an empty one if there is none; `may_grow` is asked before it grows.
 
         With a `server` the records are those of that folder's name there, and not on the disk. `open_index` gives the
         chunk index; None: the embedded one, in the folder. Vectors of another model are noticed on use, not here.
         """
-        return cls(folder, embedder, room, server, open_index)
+        return cls(folder, embedder, may_grow, server, open_index)
 
     def close(self) -> None:
         self._search.forget()
@@ -98,11 +97,6 @@ class Library:
         """Keep no file open and nothing in memory until the next use, which is as good as before."""
         self._search.forget()
         self._database.rest()
-
-    @property
-    def place(self) -> Path | str:
-        """What tells it from other libraries where it lies: its folder, or its schema on a server."""
-        return getattr(self._database, "schema", self.folder)
 
     @property
     def exists(self) -> bool:
@@ -227,11 +221,11 @@ class Library:
         return self._upkeep.repair() if repair else self._upkeep.compare()
 
 
-def _records(folder: Path, room: StorageQuota | None, server: Server | None) -> Records:
+def _records(folder: Path, may_grow: Callable[..., None] | None, server: Server | None) -> Records:
     if server is None:
-        database = Database(folder / "library.db", partial(room.check, folder) if room else unlimited)
+        database = Database(folder / "library.db", may_grow)
         database.check()
         return database
-    from crag.storage.postgres import SchemaRecords, schema_of  # only who has a server needs it
+    from crag.storage.postgres import SchemaRecords  # only those with a server need it
 
-    return SchemaRecords(server, folder.name, partial(room.check, schema_of(folder.name)) if room else unlimited)
+    return SchemaRecords(server, folder.name, may_grow)

@@ -21,10 +21,13 @@ from sqlalchemy import (
     create_engine,
     exists,
     func,
+    literal,
     make_url,
     or_,
     select,
+    table,
     text,
+    union_all,
 )
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import ArgumentError, DBAPIError
@@ -33,7 +36,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from crag.core.errors import InputError, StorageError
 from crag.storage.layout import Layout
 from crag.storage.sqlite import Idle, connect, foreign_database_error, replaced_error
-from crag.storage.storage_quota import unlimited
+from crag.storage.storage_use import Stored
 from crag.storage.tables import LIBRARY, revision
 
 _log = logging.getLogger(__name__)
@@ -157,6 +160,10 @@ _SIZES = (
 )
 _ALL = text(_SIZES.format("n.nspname ~ '^[wh]_'"))
 _ONE = text(_SIZES.format("n.nspname = :schema"))
+_HOLDING = text(
+    "SELECT n.nspname FROM pg_namespace n JOIN pg_class c ON c.relnamespace = n.oid"
+    " WHERE n.nspname ~ '^[wh]_' AND c.relname = 'documents' AND c.relkind = 'r'"
+)
 _VACUUMED = "files", "chunks", "vectors", "runs", "purged"
 
 
@@ -244,9 +251,29 @@ class Server:
         with self.translated(), self.reading() as connection:
             return sum(size for _, size in connection.execute(_ONE, {"schema": library}))
 
-    def holds(self, library: str) -> bool:
-        """Whether it counts among all: every one here does."""
-        return bool(library)
+    def key(self, workspace: str) -> str:
+        """The schema of a workspace."""
+        return schema_of(workspace)
+
+    def stored(self) -> dict[str, Stored]:
+        """Documents and bytes of every library, by its schema."""
+        with self.translated(), self.reading() as connection:
+            sizes = {name: size for name, size in connection.execute(_ALL)}
+            asked = [
+                select(literal(name), func.count()).select_from(table("documents", schema=name))
+                for name in connection.scalars(_HOLDING)
+            ]
+            counts = {name: count for name, count in connection.execute(union_all(*asked))} if asked else {}
+            return {name: Stored(documents=counts.get(name, 0), bytes=size) for name, size in sizes.items()}
+
+    def stored_in(self, key: str) -> Stored:
+        """Documents and bytes of one library, by its schema; nothing where it is not there."""
+        with self.translated(), self.reading() as connection:
+            size = sum(size for _, size in connection.execute(_ONE, {"schema": key}))
+            if not size or connection.scalar(select(func.to_regclass(f'"{key}".documents'))) is None:
+                return Stored(bytes=size)
+            count = connection.scalar(select(func.count()).select_from(table("documents", schema=key)))
+            return Stored(documents=count or 0, bytes=size)
 
     def empty(self, library: str, tables: Mapping[str, Table], *, remove: bool = False) -> bool:
         """Whether all of a library's `tables` are empty; with `remove`, it is gone then."""
@@ -313,7 +340,7 @@ class SchemaRecords:
         self,
         server: Server,
         name: str,
-        may_grow: Callable[..., None] = unlimited,
+        may_grow: Callable[..., None] | None = None,
         *,
         schema: str = "",
         layout: Layout = LIBRARY,
@@ -352,7 +379,7 @@ class SchemaRecords:
         self._check_open()
         with self._writing, self._server.translated():
             makes = not self.exists
-            if grows or makes:
+            if self._may_grow is not None and (grows or makes):
                 self._may_grow(more, makes=makes)
             with self._server.writing() as connection:
                 with connection.begin():

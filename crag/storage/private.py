@@ -28,7 +28,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from crag.core.errors import StorageError
 from crag.storage.records import SIGNED_WITH, KeyValueStore
 from crag.storage.sqlite import connect, translate_errors
-from crag.storage.storage_quota import Folders
+from crag.storage.storage_use import bytes_of
 from crag.storage.tables import LIBRARY, documents, labels, purged, question_sets, runs
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class PrivateLibraries:
             prefix = "w_"
             sizes = self._server.sizes().items()
             return {name.removeprefix(prefix): size for name, size in sizes if name.startswith(prefix)}
-        return {folder.name: size for folder, size in Folders(self.root).sizes().items()}
+        return {each.name: bytes_of(each) for each in self.root.glob("*/") if not each.is_symlink()}
 
     def remove(self, name: str) -> None:
         """Removes a library, which must be closed here, with all that it holds. Raises StorageError."""

@@ -32,7 +32,7 @@ def saved(app):
 
 def test_every_limit_is_shown_with_what_is_used_of_it(settings):
     shown = text(settings)
-    for part in ("0 of 50,000 documents", "0 of 600 questions", "$0.00 of $50.00", "6 runs", "no limit"):
+    for part in ("0 of 50,000 documents", "0 of 600 questions", "$0.00 of $50.00", "of 5,000 MB", "no limit"):
         assert part in shown, part
 
 

@@ -162,7 +162,7 @@ def test_a_long_document_is_indexed_in_small_steps_that_each_are_told(engine: En
 def test_a_document_over_the_library_s_room_is_refused_in_words(tmp_path: Path) -> None:
     engine = Engine(AppConfig.of(data=tmp_path, library_mb=1), embedder=WordEmbedder())
     [*_, last] = engine.add("one.pdf", LARGE)
-    assert isinstance(last, DocumentFailed) and "may hold 1 MB" in last.message and "CRAG_LIBRARY_MB" in last.remedy
+    assert isinstance(last, DocumentFailed) and "may hold 1 MB" in last.message and "Settings, Limits" in last.remedy
     assert engine.library().documents.all() == []
     engine.close()
 

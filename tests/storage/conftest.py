@@ -54,11 +54,11 @@ def embedder() -> HashEmbedder:
 
 @pytest.fixture
 def open_library(tmp_path: Path, embedder: HashEmbedder, server: Server | None) -> Iterator[OpenLibrary]:
-    """open_library(name="library", embedder=…, room=…): the library of that name, closed at the end."""
+    """open_library(name="library", embedder=…, may_grow=…): the library of that name, closed at the end."""
     with ExitStack() as stack:
 
-        def open(name: str = "library", embedder: HashEmbedder = embedder, room: object = None) -> Library:
-            return stack.enter_context(Library.open(tmp_path / name, embedder, room, server))  # type: ignore[arg-type]
+        def open(name: str = "library", embedder: HashEmbedder = embedder, may_grow: object = None) -> Library:
+            return stack.enter_context(Library.open(tmp_path / name, embedder, may_grow, server))  # type: ignore[arg-type]
 
         yield open
 

@@ -9,10 +9,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from crag.admin.quotas import Quotas
+from crag.admin.store import open_store
 from crag.core.config import AppConfig
 from crag.core.errors import NotFoundError, RoomError, StorageError
 from crag.core.types import Document
@@ -20,7 +23,7 @@ from crag.engine import Engine
 from crag.pipeline import libraries
 from crag.pipeline.libraries import AWAKE, KNOWN
 from crag.storage.library import Library
-from crag.storage.storage_quota import Folders, StorageQuota, bytes_of
+from crag.storage.storage_use import FolderRoot, StorageUse, bytes_of
 from tests.support.library_makers import HashEmbedder, make_document, on_disk
 from tests.support.sizes import sized
 
@@ -140,9 +143,15 @@ def test_too_many_open_files_are_named_as_what_they_are(tmp_path: Path, fill: Fi
         assert len(library.documents.all()) == 1
 
 
+def quotas_of(root: Path, **limits: int) -> Quotas:
+    """Quotas of the libraries below a folder."""
+    config = AppConfig.of(data=root / "data", **limits)
+    return Quotas(open_store(root / "data"), lambda: config, StorageUse(FolderRoot(root)))
+
+
 def test_a_library_takes_no_more_than_it_may(tmp_path: Path, embedder: HashEmbedder) -> None:
-    room = StorageQuota(shelf=Folders(tmp_path), library_mb=5)
-    with Library.open(tmp_path / "library", embedder, room) as library:
+    room = quotas_of(tmp_path, library_mb=5)
+    with Library.open(tmp_path / "library", embedder, partial(room.check_growth, "library")) as library:
         stored = []
         with pytest.raises(RoomError, match="may hold 5 MB") as raised:
             for number in range(100):
@@ -150,7 +159,7 @@ def test_a_library_takes_no_more_than_it_may(tmp_path: Path, embedder: HashEmbed
                 vectors = embedder.embed([chunk.text for chunk in chunks])
                 library.documents.add(document, data + bytes(200_000), chunks, vectors)
                 stored.append(document)
-        assert "CRAG_LIBRARY_MB" in raised.value.remedy
+        assert "Settings, Limits" in raised.value.remedy
         assert 2 <= len(stored) <= 25 and library.documents.all() == stored
         assert bytes_of(library.folder) <= 6 * 1024**2
         with pytest.raises(RoomError):
@@ -162,58 +171,61 @@ def test_a_library_takes_no_more_than_it_may(tmp_path: Path, embedder: HashEmbed
 
 
 def test_all_libraries_together_take_no_more_than_they_may(tmp_path: Path, embedder: HashEmbedder) -> None:
-    room = StorageQuota(shelf=Folders(tmp_path), all_mb=12)
+    room = quotas_of(tmp_path, all_mb=12)
     added = 0
     with pytest.raises(RoomError, match="together may hold 12 MB") as raised:
         for number in range(50):
-            with Library.open(tmp_path / f"p-{number}", embedder, room) as library:
+            with Library.open(tmp_path / f"p-{number}", embedder, partial(room.check_growth, f"p-{number}")) as library:
                 document, data, chunks = make_document(f"doc{number}")
                 vectors = embedder.embed([chunk.text for chunk in chunks])
                 library.documents.add(document, data + bytes(300_000), chunks, vectors)
                 added += 1
-    assert "CRAG_ALL_MB" in raised.value.remedy and 2 <= added <= 6
+    assert "Settings, Limits" in raised.value.remedy and 2 <= added <= 6
 
 
 def test_there_are_no_more_libraries_than_there_may_be(tmp_path: Path, embedder: HashEmbedder) -> None:
-    room = StorageQuota(shelf=Folders(tmp_path), libraries=3)
+    room = quotas_of(tmp_path, libraries=3)
     for number in range(3):
-        on_disk(Library.open(tmp_path / f"p-{number}", embedder, room)).close()
-    with Library.open(tmp_path / "p-3", embedder, room) as fourth, pytest.raises(RoomError, match="no more than 3"):
+        on_disk(Library.open(tmp_path / f"p-{number}", embedder, partial(room.check_growth, f"p-{number}"))).close()
+    with (
+        Library.open(tmp_path / "p-3", embedder, partial(room.check_growth, "p-3")) as fourth,
+        pytest.raises(RoomError, match="no more than 3"),
+    ):
         on_disk(fourth)
     assert not (tmp_path / "p-3").exists()
-    on_disk(Library.open(tmp_path / "p-0", embedder, room)).close()
+    on_disk(Library.open(tmp_path / "p-0", embedder, partial(room.check_growth, "p-0"))).close()
 
 
 def test_a_librarys_size_is_remembered_between_small_writes_and_looked_at_before_one_is_refused(tmp_path: Path) -> None:
-    room, folder = StorageQuota(shelf=Folders(tmp_path), library_mb=1), tmp_path / "p-1"
-    room.check(folder, makes=True)
+    room, folder = quotas_of(tmp_path, library_mb=1), tmp_path / "p-1"
+    room.check_growth(folder.name, makes=True)
     folder.mkdir()
     (folder / "library.db").write_bytes(b"a library")
-    room.check(folder, 10)
+    room.check_growth(folder.name, 10)
     (folder / "library.db").write_bytes(bytes(2 * 1024**2))
-    room.check(folder)
+    room.check_growth(folder.name)
     with pytest.raises(RoomError, match="may hold 1 MB, and has 2"):
-        room.check(folder, 10)
+        room.check_growth(folder.name, 10)
     with pytest.raises(RoomError, match="may hold 1 MB, and has 2"):
-        room.check(folder)
+        room.check_growth(folder.name)
     (folder / "library.db").write_bytes(b"emptied")
-    room.check(folder)
+    room.check_growth(folder.name)
 
 
 def test_what_one_library_gains_is_missing_to_all_others_at_once(tmp_path: Path) -> None:
-    room, one, other = StorageQuota(shelf=Folders(tmp_path), all_mb=1), tmp_path / "p-1", tmp_path / "p-2"
+    room, one, other = quotas_of(tmp_path, all_mb=1), tmp_path / "p-1", tmp_path / "p-2"
     for folder in (one, other):
-        room.check(folder, makes=True)
+        room.check_growth(folder.name, makes=True)
         folder.mkdir()
         (folder / "library.db").write_bytes(b"a library")
-    room.check(one, 10)
-    room.check(other, 10)
+    room.check_growth(one.name, 10)
+    room.check_growth(other.name, 10)
     (one / "library.db").write_bytes(bytes(2 * 1024**2))
     for folder in (one, other):
         with pytest.raises(RoomError, match="together may hold 1 MB"):
-            room.check(folder, 10)
+            room.check_growth(folder.name, 10)
     (one / "library.db").unlink()
-    room.check(other, 10)
+    room.check_growth(other.name, 10)
 
 
 @pytest.mark.slow

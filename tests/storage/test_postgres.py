@@ -7,12 +7,15 @@ import random
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine, select
 
+from crag.admin.quotas import Quotas
+from crag.admin.store import open_store
 from crag.core.config import AppConfig
 from crag.core.errors import CragError, InputError, NotFoundError, RoomError, SettingsError, StorageError
 from crag.core.types import Document
@@ -21,7 +24,7 @@ from crag.storage.library import Library
 from crag.storage.postgres import Server, schema_of
 from crag.storage.private import PrivateLibraries, name_of
 from crag.storage.records import KeyValueStore
-from crag.storage.storage_quota import StorageQuota
+from crag.storage.storage_use import StorageUse
 from crag.storage.tables import VERSION, chunks
 from tests.support.library_makers import HashEmbedder, make_document, on_disk
 from tests.support.postgres_server import PASSWORD, PostgresServer
@@ -277,10 +280,16 @@ def test_workspaces_share_connections_and_nothing_else(open_library: OpenLibrary
 # Room
 
 
+def quotas_of(server: Server, data: Path, **limits: int) -> Quotas:
+    """Quotas of the libraries on a server."""
+    config = AppConfig.of(data=data, **limits)
+    return Quotas(open_store(data, server), lambda: config, StorageUse(server))
+
+
 def test_a_library_takes_no_more_than_it_may_and_deleting_makes_room(
-    open_library: OpenLibrary, server: Server, embedder: HashEmbedder
+    open_library: OpenLibrary, server: Server, embedder: HashEmbedder, tmp_path: Path
 ) -> None:
-    library = open_library(room=StorageQuota(shelf=server, library_mb=3))
+    library = open_library(may_grow=partial(quotas_of(server, tmp_path, library_mb=3).check_growth, "library"))
 
     def add(label: str) -> Document:
         document, data, made = make_document(label)
@@ -303,12 +312,18 @@ def test_a_library_takes_no_more_than_it_may_and_deleting_makes_room(
     add("after")
 
 
-def test_there_are_no_more_libraries_than_there_may_be(open_library: OpenLibrary, server: Server) -> None:
-    room = StorageQuota(shelf=server, libraries=2)
+def test_there_are_no_more_libraries_than_there_may_be(
+    open_library: OpenLibrary, server: Server, tmp_path: Path
+) -> None:
+    quotas = quotas_of(server, tmp_path, libraries=2)
+
+    def add(name: str) -> None:
+        on_disk(open_library(name, may_grow=partial(quotas.check_growth, name)))
+
     for name in ("one", "two", "two"):
-        on_disk(open_library(name, room=room))
+        add(name)
     with pytest.raises(RoomError, match="no more than 2"):
-        on_disk(open_library("three", room=room))
+        add("three")
 
 
 def test_a_user_who_may_make_no_schema_is_told_what_to_ask_for(

@@ -16,13 +16,13 @@ from ui.kit.drawing import keep_places
 from ui.kit.safe import markdown
 
 ASKING = ("questions", "calls", "dollars")
-ADDING = ("documents", "chunks", "mb", "files", "upload_mb")
+ADDING = ("documents", "mb", "files")
 
 
 def near(session: Session, of: Collection[str]) -> None:
     """One quiet line for each of these limits of which four fifths are used; nothing of others. Takes one place."""
     try:
-        found = program().engine.teams.quotas.near(session.workspace, session.library)
+        found = program().engine.teams.quotas.near(session.workspace)
     except CragError:
         found = []  # what can't be read is said where it matters
     lines = [quantities.nearly(each.quantity, each.near) for each in found if each.quantity.name in of and each.near]

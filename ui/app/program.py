@@ -43,8 +43,6 @@ class Program:
         self.make, self.warm = make, warm
         self.who: Callable[[], Person | None] | None = None
         """Says who is there, for a program that embeds the app and signs people in itself; None: Streamlit's way."""
-        self.opened: Callable[[str], float] | None = None
-        """Says how many tabs are open on a workspace, and with "" in all; None where this process serves none."""
         self.jobs = Jobs()
         self.notice = ""
         self._engine: Engine | None = None
@@ -62,7 +60,6 @@ class Program:
                 self._engine = self.make(self._configured())
                 _note_settings(self._engine.config)
                 self._engine.watchers.extend(self._watchers)
-                self._engine.teams.quotas.opened = self.opened
                 self._engine.private_libraries.settle(self._engine.config.quotas.empty_days)
                 self._warming = self.warm(self._engine)
                 self._ends = [tidying.begin(self._engine)]

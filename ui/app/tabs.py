@@ -59,22 +59,12 @@ class Tabs:
             self._workspaces[session] = workspace
             return 0
 
-    def count(self, workspace: str) -> int:
-        """How many tabs show this workspace."""
-        with self._lock:
-            return sum(name == workspace and self._connected(id) for id, name in self._workspaces.items())
-
-
-def opened(workspace: str) -> float:
-    """Tabs that are open on a workspace, and with "" in all: what `Quotas.opened` asks."""
-    return float(_tabs().count(workspace)) if workspace else open_tabs() or 0.0
-
 
 def crowded(workspace: str) -> int:
     """0 where this tab has a place in the workspace, else how many others take all there are. Raises CragError."""
     context = get_script_run_ctx()
     had = st.session_state.get(_IN) == workspace
-    most = 0 if had else int(program().engine.teams.quotas.most("library_sessions", workspace))
+    most = 0 if had else program().engine.config.limits.library_sessions
     others = _tabs().enter(context.session_id if context is not None else "", workspace, most)
     if not others:
         st.session_state[_IN] = workspace
@@ -90,12 +80,10 @@ def wait(workspace: str, others: int) -> None:
         found = crowded(workspace)
         if not found:
             st.rerun()
-        there = count(found or others, "other tab")
         draw(
             h.div("cx hero")[
-                h.p[h.b["Every place in this workspace is taken just now."]],
-                h.p[f"It is open in {there}, which is as many as it may be. Close one that is not needed."],
-                h.p("quiet")["This page looks again every few seconds, and opens as soon as there is a place."],
+                h.p[h.b[f"This workspace is open in too many tabs ({count(found or others, 'other tab')})."]],
+                h.p["Close one that you don't need, and this page opens by itself."],
             ]
         )
 

@@ -32,7 +32,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import CragError
 from crag.runtime.processes import room_for_files, share_heaps
 from crag.storage.records import server_at
-from ui.app import media, notices, signin, tabs, weighing, workspaces
+from ui.app import media, notices, signin, weighing, workspaces
 from ui.app.program import at_start, program
 from ui.edge import processes
 from ui.edge.batches import hand_over_together
@@ -157,13 +157,9 @@ def _now(config: AppConfig) -> AppConfig:
 
 
 def _most_tabs(config: AppConfig) -> Most:
-    """How many tabs may be open, as an admin may have changed it."""
-    engine = program().made
-    if engine is None:
-        return Most(all=config.quotas.all_sessions, own=config.quotas.library_sessions)
-    return Most(
-        all=int(engine.teams.quotas.most("all_sessions")), own=int(engine.teams.quotas.most("library_sessions"))
-    )
+    """How many tabs may be open."""
+    limits = _now(config).limits
+    return Most(all=limits.all_sessions, own=limits.library_sessions)
 
 
 def _nowhere() -> None:
@@ -183,7 +179,6 @@ async def _opened(watch: Watch, part: processes.Part | None, _: st.App) -> Async
     """Says where the app is, and opens a browser where there is a screen: `streamlit run` leaves that to the app."""
     answer_at_once()
     watch.begin()
-    program().opened = tabs.opened
     taking = asyncio.create_task(processes.take_part(part)) if part is not None else None
     if part is None or part.speaks:
         _tell()

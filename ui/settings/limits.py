@@ -29,12 +29,12 @@ _EVERYONE = ""
 
 def show(session: Session) -> None:
     """What applies to this workspace, and how much of it is used. Raises CragError."""
-    found = program().engine.teams.quotas.standing(session.workspace, session.library)
+    found = program().engine.teams.quotas.standing(session.workspace)
     st.subheader("This workspace", anchor=False)
     draw(_bars([(each, each.own) for each in found]))
     st.subheader("All workspaces together", anchor=False)
     if session.visitor.administers:
-        draw(_bars([(each, each.all) for each in found if each.all is not None]))
+        draw(_bars([(each, each.all) for each in found]))
         _clock(session)
         st.subheader("Change limits", anchor=False)
         whose = st.segmented_control(
@@ -47,8 +47,8 @@ def show(session: Session) -> None:
         )
         edit(session, session.workspace if whose == "This workspace" else _EVERYONE)
     else:
-        draw(_bars([(each, each.all) for each in found if each.all is not None and each.all.most], used=False))
-        st.caption("Who runs this program sets these limits. Ask them if one is too low for what you do.")
+        draw(_bars([(each, each.all) for each in found if each.all.most], used=False))
+        st.caption("Your administrator sets these limits. Ask them if one is too low for what you do.")
 
 
 def edit(session: Session, workspace: str) -> None:
@@ -61,7 +61,7 @@ def edit(session: Session, workspace: str) -> None:
     quotas = program().engine.teams.quotas
     names = [each.own for each in QUANTITIES.values()]
     if workspace == _EVERYONE:
-        names += [each.all for each in QUANTITIES.values() if each.all]
+        names += [each.all for each in QUANTITIES.values()]
     changed = quotas.overrides.all()
     turn = st.session_state.setdefault(f"limits-turn-{workspace}", 0)
     seen: dict[str, int] = st.session_state.setdefault(
@@ -75,7 +75,7 @@ def edit(session: Session, workspace: str) -> None:
     )
     st.caption(f"{said} 0 stands for no limit.")
     if st.session_state.pop(f"limits-saved-{workspace}", False):
-        st.success("Saved. What begins from now on is held to these.")
+        st.success("Saved. Applies to new runs and uploads.")
     if (problem := st.session_state.pop(f"limits-problem-{workspace}", None)) is not None:
         problems.show(problem)
     keys = {name: f"limit-{workspace}-{turn}-{name}" for name in names}
@@ -148,13 +148,13 @@ def _change(session: Session, workspace: str, wanted: Any, seen: dict[str, int])
         state[f"limits-saved-{workspace}"] = bool(wanted)
     except CragError as error:
         state[f"limits-problem-{workspace}"] = error
-    state[f"limits-turn-{workspace}"] += 1  # the form begins anew with what holds now
+    state[f"limits-turn-{workspace}"] += 1  # the form starts again with what holds now
 
 
 def _clock(session: Session) -> None:
     """Says where use is counted to a day that is not today, and offers to end that."""
-    ledger = program().engine.teams.quotas.ledger
-    day, today = ledger.today(), ledger.now().date()
+    usage = program().engine.teams.quotas.usage
+    day, today = usage.today(), usage.now().date()
     if day == today:
         return
     st.warning(
@@ -163,25 +163,24 @@ def _clock(session: Session) -> None:
     )
     if st.button("The clock is right now: begin today", key="limits-day"):
         session.require("administer", "begin a day")
-        ledger.begin_day()
+        usage.begin_day()
         st.rerun()
 
 
-def _bars(rows: Sequence[tuple[Standing, Bound | None]], *, used: bool = True) -> Html:
+def _bars(rows: Sequence[tuple[Standing, Bound]], *, used: bool = True) -> Html:
     """A line for each limit: its name, a bar, and the numbers."""
-    return h.div("cx limits")[(_bar(each, bound, used) for each, bound in rows if bound is not None)]
+    return h.div("cx limits")[(_bar(each, bound, used) for each, bound in rows)]
 
 
 def _bar(standing: Standing, bound: Bound, used: bool) -> Html:
     quantity = standing.quantity
     most = quantities.amount(quantity, bound.most) if bound.most else "no limit"
-    counted = used and standing.counted
     numbers = (
         f"{quantities.number(quantity, bound.used)} of {most}"
-        if counted and bound.most
-        else (f"{quantities.amount(quantity, bound.used)}, no limit" if counted else most)
+        if used and bound.most
+        else (f"{quantities.amount(quantity, bound.used)}, no limit" if used else most)
     )
-    share = min(1.0, bound.share) if counted else 0.0
+    share = min(1.0, bound.share) if used else 0.0
     full = "full" if share >= 1 else ("near" if share >= 0.8 else "")
     return h.div("limit")[
         h.span("what")[quantity.title],

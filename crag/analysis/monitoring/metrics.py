@@ -21,7 +21,7 @@ from crag.core.trace import Trace
 from crag.providers.prices import Price
 from crag.runtime.circuit import OpenCircuit
 from crag.runtime.fair_queue import FairQueue
-from crag.storage.storage_quota import Census
+from crag.storage.storage_use import StorageUse
 
 _log = logging.getLogger(__name__)
 
@@ -40,11 +40,18 @@ Sources = Mapping[str, tuple[str, Callable[[], float | None]]]
 """Gauges by name, without "crag_": what each says, and where its value comes from; None: there is none just now."""
 
 
-class Counting(Protocol):
-    """What counts libraries."""
+class Counted(Protocol):
+    """Quotas, with what libraries hold."""
 
     @property
-    def census(self) -> Census: ...
+    def stored(self) -> StorageUse: ...
+
+
+class Shared(Protocol):
+    """What all workspaces of an engine share."""
+
+    @property
+    def quotas(self) -> Counted: ...
 
 
 class Watched(Protocol):
@@ -55,7 +62,7 @@ class Watched(Protocol):
     @property
     def readers(self) -> FairQueue: ...
     @property
-    def teams(self) -> Counting: ...
+    def teams(self) -> Shared: ...
 
 
 def standing(engine: Callable[[], Watched | None], health: Health, warm: Callable[[], bool]) -> Sources:
@@ -74,14 +81,14 @@ def standing(engine: Callable[[], Watched | None], health: Health, warm: Callabl
         "runs_waiting": ("Runs that wait for their turn.", of(lambda it: it.runs.counts[1])),
         "files_reading": ("Files that are being read.", of(lambda it: it.readers.counts[0])),
         "files_waiting": ("Files that wait for a reader.", of(lambda it: it.readers.counts[1])),
-        "libraries": ("Libraries, as counted at times.", of(lambda it: it.teams.census.counted().libraries)),
+        "libraries": ("Libraries, as counted at times.", of(lambda it: it.teams.quotas.stored.total()[1])),
         "documents": (
             "Documents in all libraries, as counted at times.",
-            of(lambda it: it.teams.census.counted().documents),
+            of(lambda it: it.teams.quotas.stored.total()[0].documents),
         ),
         "library_bytes": (
             "Bytes of all libraries, as counted at times.",
-            of(lambda it: it.teams.census.counted().bytes),
+            of(lambda it: it.teams.quotas.stored.total()[0].bytes),
         ),
         "disk_free_bytes": ("Bytes free on the disk of the data folder.", health.free_bytes),
     }

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from crag.admin.quotas import Quotas
 from crag.core.config import AppConfig
 from crag.engine import Engine
 from crag.testing.fakes import ScriptedEvaluator
@@ -43,7 +42,7 @@ def engine_with(tmp_path: Path, clock: StillClock) -> Iterator[Callable[..., Eng
     def make(database_url: str = "", **settings: object) -> Engine:
         config = AppConfig.of(data=tmp_path, database_url=database_url, **settings)
         engine = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
-        engine.teams.quotas = Quotas(engine.teams.store, lambda: engine.config, engine.private_libraries.holds, clock)
+        engine.teams.quotas.usage.now = clock
         fill(engine)
         made.append(engine)
         return engine

@@ -7,11 +7,10 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from crag.admin import quantities
-from crag.admin.quantities import QUANTITIES, Bound, amount_left, decide, over_at, period_of
+from crag.admin.quantities import QUANTITIES, Bound, amount_left, decide, over_at, period_of, refusal
 from crag.admin.quotas import check_value
 from crag.core.config import AppConfig
-from crag.core.errors import CragError, InputError, QuotaError, RoomError, SettingsError
+from crag.core.errors import InputError, QuotaError, RoomError, SettingsError
 
 NOW = datetime(2026, 11, 23, 18, 30, 15, tzinfo=UTC)
 
@@ -42,10 +41,8 @@ def test_the_first_limit_that_is_reached_refuses(own, all, wanted, refused) -> N
 def test_every_limit_is_a_setting_of_which_none_lets_all_in() -> None:
     config = AppConfig()
     for each in QUANTITIES.values():
-        for name in filter(None, (each.own, each.all)):
-            assert config.get(name) >= 0
-            if name != "runs_at_once":
-                assert AppConfig.of(**{name: 0}).get(name) == 0
+        for name in (each.own, each.all):
+            assert config.get(name) >= 0 and AppConfig.of(**{name: 0}).get(name) == 0
 
 
 @pytest.mark.parametrize("value", [-1, math.nan, math.inf, -math.inf, 1e30, 2.5])
@@ -76,17 +73,18 @@ def test_minutes_hours_and_days_are_over_when_they_are() -> None:
 
 def test_what_is_said_names_the_limit_and_when_it_is_free_again() -> None:
     own = Bound(level="workspace", most=20, used=20)
-    asked = quantities.too_many("questions", own, "2026-11-23T18:30", NOW)
+    asked = refusal(QUANTITIES["questions"], own, "2026-11-23T18:30", NOW)
     assert isinstance(asked, QuotaError) and asked.retry_after == 45
     assert asked.message == "This workspace may be asked 20 questions a minute, and was asked as many."
     assert asked.remedy.startswith("Ask again in 45 s;") and "Settings, Limits" in asked.remedy
     server = Bound(level="server", most=1, used=1)
-    said = quantities.too_many("files", server, "2026-11-23T18", NOW)
+    said = refusal(QUANTITIES["files"], server, "2026-11-23T18", NOW)
     assert said.message == "1 file an hour may be added to all workspaces here together, and no more are left."
     assert "in 30 minutes" in said.remedy
-    large: CragError = quantities.too_many("upload_mb", own, "2026-11-23T18", NOW, wanted=30)
-    assert isinstance(large, RoomError) and "This file has 30 MB; 20 MB an hour" in large.message
-    day = quantities.day_limit("dollars", Bound(level="workspace", most=2.5, used=2.5), "2026-11-23", NOW)
+    large = refusal(QUANTITIES["mb"], own, "", NOW, 30)
+    assert isinstance(large, RoomError)
+    assert large.message == "This workspace may hold 20 MB, and has 20; 30 MB more do not fit."
+    day = refusal(QUANTITIES["dollars"], Bound(level="workspace", most=2.5, used=2.5), "2026-11-23", NOW)
     assert day.message == "This workspace's limit of $2.50 a day is reached." and "in 6 hours" in day.remedy
-    full = quantities.full("documents", Bound(level="server", most=10, used=10))
+    full = refusal(QUANTITIES["documents"], Bound(level="server", most=10, used=10), "", NOW)
     assert full.message == "All workspaces here together may hold 10 documents, and have 10."

@@ -24,7 +24,7 @@ from crag.core.runfacts import DaySpending
 from crag.engine import Engine
 from crag.runtime.circuit import OpenCircuit
 from crag.storage.postgres import Server
-from crag.storage.storage_quota import Census
+from crag.storage.storage_use import FolderRoot, StorageUse
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.small_library import WordEmbedder, fill, spread
 
@@ -87,6 +87,7 @@ def test_a_run_adds_what_it_came_to_and_no_word_of_it(engine: Engine) -> None:
     made = Metrics(dict, standing(lambda: engine, Health(engine.config.storage.data), lambda: True))
     engine.watchers.append(made.watch)
     trace = engine.trace("How long does hiring take?")
+    engine.teams.quotas.stored.of("default", fresh_total=True)
     found = read(made)
     action = (trace.action.value if trace.action else "none").lower()
     outcome = "no answer" if trace.answer is None or trace.answer.abstained else "answered"
@@ -152,22 +153,23 @@ def test_a_service_that_is_left_alone_is_told_until_it_is_back() -> None:
     assert not [name for name in read(made) if name[0] == "crag_circuit_open"]
 
 
-def test_a_census_counts_again_after_a_minute_at_the_earliest(engine: Engine) -> None:
-    first = engine.teams.census.counted()
+def test_what_libraries_hold_is_counted_at_intervals(engine: Engine) -> None:
+    use = StorageUse(FolderRoot(engine.private_libraries.root))
+    first, _ = use.total()
     fill(engine, workspace="second")
-    assert engine.teams.census.counted() == first and first.documents == 1
-    anew = Census(engine.private_libraries.root).counted()
-    assert (anew.libraries, anew.documents) == (2, 2) and anew.bytes > first.bytes
+    assert use.total() == (first, 1) and first.documents == 1
+    _, total, count = use.of("second", fresh=True)
+    assert (count, total.documents) == (2, 2) and total.bytes > first.bytes
 
 
-def test_a_census_of_a_database(database: str, tmp_path: Path) -> None:
+def test_what_the_libraries_of_a_database_hold(database: str, tmp_path: Path) -> None:
     server = Server(database)
-    assert Census(tmp_path, server).counted().libraries == 0
+    assert StorageUse(server).total()[1] == 0
     config = AppConfig.of(data=tmp_path, database_url=database)
     made = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
     fill(made)
-    found = made.teams.census.counted()
-    assert (found.libraries, found.documents) == (1, 1) and found.bytes > 10_000
+    own, total, count = StorageUse(server).of("default", fresh=True)
+    assert count == 1 and own == total and total.documents == 1 and total.bytes > 10_000
     made.close()
     server.close()
 

@@ -11,7 +11,6 @@ import pytest
 from starlette.testclient import TestClient
 
 from crag.admin.access import Access
-from crag.admin.quotas import Quotas
 from crag.core.config import AppConfig
 from crag.engine import Engine
 from crag.integrations.http.app import app
@@ -27,7 +26,7 @@ def client(tmp_path: Path) -> Iterator[TestClient]:
     config = AppConfig.of(data=tmp_path, library_questions_minute=1, library_files_hour=1, library_documents=2)
     engine = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
     now = datetime(2026, 11, 23, 18, 30, 15, tzinfo=UTC)
-    engine.teams.quotas = Quotas(engine.teams.store, lambda: engine.config, engine.private_libraries.holds, lambda: now)
+    engine.teams.quotas.usage.now = lambda: now
     for workspace in ("alpha", "beta"):
         fill(engine, workspace=workspace)
     with TestClient(app(engine, Access([(TOKEN, "alpha"), (OTHER, "beta")]))) as opened:
