@@ -28,7 +28,7 @@ from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Citation, InjectionSpan, SentenceCheck
 from crag.export import markdown
-from crag.export.records import event_record, trace_record
+from crag.export.records import EventRecord, RunRecord
 from crag.generation.conversation.rules import leading_to
 from crag.messages.answers import (
     FOUND,
@@ -94,7 +94,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         for event in asked:
             trace = trace.apply(event)
             if output.json:
-                output.record(event_record(event))
+                output.record(EventRecord.of(event).model_dump())
             elif options.markdown and isinstance(event, ev.Token | ev.Answered):
                 continue
             elif isinstance(event, ev.Token):
@@ -113,7 +113,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         stale = engine.stale(place, trace.documents) if trace.documents else {}
         prices = table(engine.config.providers.prices)
     if output.json:
-        output.record({**trace_record(trace), "stale": {id: list(said) for id, said in stale.items()}})
+        output.record({**RunRecord.of(trace).json_values(), "stale": {id: list(said) for id, said in stale.items()}})
     elif trace.answer:
         if options.markdown:
             output.write(markdown.turn(trace))

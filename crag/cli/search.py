@@ -8,7 +8,7 @@ from crag.cli.options import add_library, add_scope, add_settings, add_strategy,
 from crag.cli.output import Output, plain
 from crag.core.errors import PROGRAM, EmptyLibraryError, QuestionError
 from crag.core.request import SearchQuery
-from crag.export.records import hit_record
+from crag.export.records import HitRecord
 from crag.messages.wording import recognised_text
 
 EXCERPT = 240
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         )
     for hit in found:
         if output.json:
-            output.record(hit_record(hit))
+            output.record(HitRecord.of(hit).json_values())
             continue
         place_line = f"{plain(hit.chunk.source)}, {plain(hit.chunk.where)}"
         how = f"  {said}" if (said := recognised_text(hit.chunk.recognised)) else ""

@@ -12,7 +12,7 @@ from crag.core.config import AppConfig
 from crag.core.ingesting import DocumentAdded, RecognisingPage
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.export.records import hit_record, trace_record
+from crag.export.records import HitRecord, RunRecord
 from crag.ingest.render import render_page
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.scanned_page import drawn, needs_recognition
@@ -59,6 +59,6 @@ def test_a_citation_on_a_scanned_page_is_marked_and_says_how_it_was_read(tmp_pat
     said = "read by text recognition"
     assert said in answer.sources(trace) and said in evidence.chunks(trace, View.of(trace))
     assert sum(said in section for section in export.sections(trace)) == 2
-    record = trace_record(trace)
-    assert record["citations"][0]["recognised"] == citation.recognised
-    assert hit_record(trace.rounds[0].chunks[0])["recognised"] == trace.rounds[0].chunks[0].chunk.recognised
+    record = RunRecord.of(trace)
+    assert record.citations[0].recognised == citation.recognised
+    assert HitRecord.of(trace.rounds[0].chunks[0]).recognised == trace.rounds[0].chunks[0].chunk.recognised

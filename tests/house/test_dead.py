@@ -42,10 +42,29 @@ def trees() -> dict[Path, ast.Module]:
 
 @cache
 def listed_whole() -> frozenset[str]:
-    """Classes whose fields are read in one go: by `fields(Class)` or `get_type_hints(Class)`."""
+    """Classes whose fields are read whole: by `fields(Class)` or `get_type_hints(Class)`, or written out as JSON."""
     calls = [node for tree in trees().values() for node in nodes_of(tree) if isinstance(node, ast.Call) and node.args]
     readers = {"fields", "get_type_hints"}
-    return frozenset(getattr(call.args[0], "id", "") for call in calls if getattr(call.func, "id", "") in readers)
+    return (
+        frozenset(getattr(call.args[0], "id", "") for call in calls if getattr(call.func, "id", "") in readers)
+        | written_out()
+    )
+
+
+def written_out() -> frozenset[str]:
+    """The pydantic models of exports and integrations: records, requests and replies."""
+    places = (ROOT / "crag" / "export", ROOT / "crag" / "integrations")
+    bases = {
+        node.name: {getattr(base, "id", "") for base in node.bases}
+        for path, tree in trees().items()
+        if any(path.is_relative_to(place) for place in places)
+        for node in nodes_of(tree)
+        if isinstance(node, ast.ClassDef)
+    }
+    found = {"BaseModel"}
+    while more := {name for name, of in bases.items() if of & found} - found:
+        found |= more
+    return frozenset(found)
 
 
 def validates(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:

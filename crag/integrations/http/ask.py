@@ -22,7 +22,7 @@ from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Exchange, OutputMode
-from crag.export.records import event_record, trace_record
+from crag.export.records import EventRecord, RunRecord
 from crag.generation.conversation.rules import leading_to
 from crag.integrations.http.models import DEFAULT_STRATEGY
 from crag.integrations.http.problems import Problem, problem_of
@@ -210,7 +210,7 @@ async def ask(call: Call) -> Response:
         run = Run(call, asked)
         await call.attend(run.begin())
         return EventStream(_events(run), call.cancel.set)
-    return JSONResponse(await call.work(lambda: trace_record(run_to_end(call, asked))))
+    return JSONResponse(await call.work(lambda: RunRecord.of(run_to_end(call, asked)).json_values()))
 
 
 async def _events(run: Run) -> AsyncIterator[str]:
@@ -223,14 +223,14 @@ async def _events(run: Run) -> AsyncIterator[str]:
                 continue
             number += 1
             yield format_event(number, event)
-        yield format_sse(trace_record(run.trace), "trace", number + 1)
+        yield format_sse(RunRecord.of(run.trace).json_values(), "trace", number + 1)
     except Exception as error:  # noqa: BLE001 (the reply has started: the error goes into the stream)
         yield format_sse(problem_of(error).body, "error")
 
 
 def format_event(number: int, event: Event) -> str:
     """An event of a run as one of a stream."""
-    return format_sse(event_record(event), event.kind, number)
+    return format_sse(EventRecord.of(event).model_dump(), event.kind, number)
 
 
 def _led(call: Call, body: AskRequest, settings: Settings) -> tuple[Settings, list[Exchange]]:
@@ -258,7 +258,8 @@ def _led(call: Call, body: AskRequest, settings: Settings) -> tuple[Settings, li
 async def run(call: Call) -> Response:
     """The whole run."""
     id = call.request.path_params["id"]
-    return JSONResponse(await call.work(lambda: trace_record(call.engine.library(call.workspace).runs.trace(id))))
+    runs = call.engine.library(call.workspace).runs
+    return JSONResponse(await call.work(lambda: RunRecord.of(runs.trace(id)).json_values()))
 
 
 async def events(call: Call) -> Response:
@@ -274,4 +275,4 @@ async def _stream_events(found: Sequence[Event], seen: int) -> AsyncIterator[str
     for number, event in enumerate(found, 1):
         if number > seen:
             yield format_event(number, event)
-    yield format_sse(trace_record(Trace.from_events(found)), "trace", len(found) + 1)
+    yield format_sse(RunRecord.of(Trace.from_events(found)).json_values(), "trace", len(found) + 1)

@@ -12,8 +12,9 @@ from starlette.responses import JSONResponse, Response
 from crag.core import events as ev
 from crag.core.makers import name_in_sentence
 from crag.core.trace import Trace
-from crag.core.types import Action, Answer, Citation, Exchange
+from crag.core.types import Answer, Citation, Exchange
 from crag.export.markdown import Harmless, closing, extract_answer, opening
+from crag.export.records import Outcome, describe_outcome
 from crag.generation.conversation.rules import EXCHANGES, QUESTION_CHARS, RuleContextualizer
 from crag.integrations.http.ask import (
     HEARTBEAT,
@@ -156,27 +157,18 @@ def _exchanges(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
 FinishReason = Literal["stop", "length"]
 
 
-class CragRecord(BaseModel):
+class CragRecord(Outcome):
     """What is known of an answer beside its words.
 
-    `score` is what the action was taken by, 0..1; None where nothing was graded. `faithfulness` is the share of
-    sentences that what they cite supports; None where none was checked. `unsupported` are the others. `asked_as`: the
-    question that was asked in place of one that follows on a conversation. `warnings`: what failed and was worked
-    around, and what is to be known of the answer.
+    `score` is what the action was taken by, 0..1; None where nothing was graded. `unsupported` are the sentences that
+    what they cite does not support. `warnings`: what failed and was worked around, and what is to be known of the
+    answer.
     """
 
-    run_id: str
-    strategy: str
-    action: Action | None
     score: float | None
-    answered_by: str | None
     short_answer: str | None
-    abstained: bool
-    low_confidence: bool
-    faithfulness: float | None
     unsupported: list[str]
-    asked_as: str | None
-    citations: list[Citation]
+    citations: tuple[Citation, ...]
     warnings: list[str]
 
 
@@ -251,18 +243,11 @@ def crag_record(trace: Trace) -> CragRecord:
     answer, decision = trace.answer, trace.decision
     known = {each.number for each in answer.citations} if answer else set()
     return CragRecord(
-        run_id=trace.run_id,
-        strategy=trace.strategy,
-        action=trace.action,
+        **describe_outcome(trace),
         score=decision.score if decision else None,
-        answered_by=answer.by if answer else None,
         short_answer=short_text(answer.short) if answer and answer.short else None,
-        abstained=answer.abstained if answer else False,
-        low_confidence=answer.low_confidence if answer else False,
-        faithfulness=trace.faithfulness,
         unsupported=[each.sentence for each in trace.checks if fault_of(each, known)],
-        asked_as=trace.standalone or None,
-        citations=list(answer.citations) if answer else [],
+        citations=answer.citations if answer else (),
         warnings=_warnings(trace),
     )
 

@@ -8,7 +8,7 @@ from pydantic import Field
 from starlette.responses import JSONResponse, Response
 
 from crag.core.request import SearchQuery
-from crag.export.records import hit_record
+from crag.export.records import HitRecord
 from crag.integrations.http.serving import Body, Call
 from crag.pipeline.admission import QUESTION_CHARS
 
@@ -25,7 +25,7 @@ class Search(Body):
 
 
 async def search(call: Call) -> Response:
-    """At most `k` chunks, best first, each as `hit_record` tells it; `similarity` is the ranking's, no relevance."""
+    """At most `k` chunks, best first, each as `HitRecord` has it; `similarity` is the ranking's, no relevance."""
     asked = await call.body(Search)
 
     def found() -> list[dict[str, Any]]:
@@ -39,6 +39,6 @@ async def search(call: Call) -> Response:
                 half_life_days=asked.half_life_days,
             )
         )
-        return [hit_record(hit) for hit in hits]
+        return [HitRecord.of(hit).json_values() for hit in hits]
 
     return JSONResponse({"object": "list", "data": await call.work(found)})

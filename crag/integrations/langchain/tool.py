@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,7 +15,7 @@ from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Citation, OutputMode
 from crag.engine import QUESTION_CHARS, Engine
-from crag.export.records import Record, trace_record
+from crag.export.records import RunRecord
 from crag.integrations.langchain.context import context
 from crag.integrations.langchain.retrieval import Ended, Retrieval, Searched, Workspace
 from crag.messages.wording import outcome_sentence
@@ -55,22 +54,22 @@ def crag_tool(
     """A tool for an agent that decides itself when to ask. Other parameters are those of `CragMiddleware`.
 
     What the model reads is the answer with its numbered sources, or with `wanted="evidence"` the passages. The artifact
-    is the run's record (`crag.export.records.trace_record`), with `citations`. A question is refused where the model
-    has asked `max_calls` in answer to one human message. Every failure and every bad argument is an error message to
-    the model: the tool raises nothing of this project's.
+    is the run's record as JSON has it (`crag.export.records.RunRecord`), with `citations`. A question is refused where
+    the model has asked `max_calls` in answer to one human message. Every failure and every bad argument is an error
+    message to the model: the tool raises nothing of this project's.
 
     Raises SettingsError for a strategy or a setting that does not exist.
     """
     retrieval = Retrieval(engine, strategy, workspace, settings, retriever, wanted, client)
 
     # LangChain gives `runtime` where the tool works in an agent.
-    def ask(question: str, runtime: ToolRuntime = None) -> tuple[str, Record]:  # type: ignore[assignment]
+    def ask(question: str, runtime: ToolRuntime = None) -> tuple[str, dict[str, Any]]:  # type: ignore[assignment]
         try:
             return _result(retrieval.run(question, (), retrieval.place(_state(runtime, name, max_calls), runtime)))
         except CragError as error:
             raise _refusal(error) from error
 
-    async def aask(question: str, runtime: ToolRuntime = None) -> tuple[str, Record]:  # type: ignore[assignment]
+    async def aask(question: str, runtime: ToolRuntime = None) -> tuple[str, dict[str, Any]]:  # type: ignore[assignment]
         try:
             place = retrieval.place(_state(runtime, name, max_calls), runtime)
             return _result(await retrieval.arun(question, (), place))
@@ -103,12 +102,11 @@ def _state(runtime: Any, name: str, max_calls: int) -> Any:
     return state
 
 
-def _result(ended: Ended) -> tuple[str, Record]:
+def _result(ended: Ended) -> tuple[str, dict[str, Any]]:
     if ended.error:
         raise ended.error
     # As JSON has it: a checkpointer keeps it, and reads no types of this project.
-    record: Record = json.loads(json.dumps(trace_record(ended.trace)))
-    return _format_run(ended.trace), record
+    return _format_run(ended.trace), RunRecord.of(ended.trace).json_values()
 
 
 def _format_run(trace: Trace) -> str:

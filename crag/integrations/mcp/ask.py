@@ -16,14 +16,14 @@ from crag.core import strategies
 from crag.core.errors import CancelledError, CragError
 from crag.core.request import RunRequest
 from crag.core.trace import Trace
-from crag.core.types import Chunk, Citation, Step, Strip
+from crag.core.types import Chunk, Citation, Grade, RetrievedChunk, Step, Strip
 from crag.export.markdown import escape_markdown, turn
-from crag.export.records import trace_record
+from crag.export.records import describe_grade, describe_hit, describe_outcome
 from crag.generation.conversation.rules import leading_to
 from crag.integrations.mcp.request import DATA, Request, document_uri, line, reply, run_uri
-from crag.integrations.mcp.results import AskResult, Evidence
+from crag.integrations.mcp.results import AskResult, Cited, Evidence, Graded
 from crag.integrations.mcp.search import Call, Names, Tags, Where
-from crag.messages.answers import disagreement_sentence, figures_sentences
+from crag.messages.answers import disagreement_sentence
 from crag.messages.wording import decision_sentence, failure_sentence, instead_sentence, outcome_sentence, short_text
 from crag.pipeline.admission import QUESTION_CHARS
 from crag.text.injection import fence, fence_text, quote_for_model
@@ -128,44 +128,41 @@ def _progress(event: ev.Event, trace: Trace) -> str:
 
 
 def _result(trace: Trace) -> AskResult:
-    """The fields of `trace_record` by the same names, safe for a model to read, and sentences about the run."""
-    answer, guidance = trace.answer, trace.guidance
-    record = trace_record(trace)
-    return AskResult.model_validate(
-        {
-            **record,
-            "uri": run_uri(trace.run_id),
-            "answer": quote_for_model(answer.text) if answer else None,
-            "short_answer": short_text(answer.short) if answer and answer.short else None,
-            "citations": [_cited(each, trace) for each in answer.citations] if answer else [],
-            "evidence": [_evidence(each, trace) for each in trace.kept()] if trace.wanted == "evidence" else [],
-            "chunks": [{**each, "uri": document_uri(each["document_id"], each["page"])} for each in record["chunks"]],
-            "disagreements": [disagreement_sentence(each) for each in answer.disagreements] if answer else [],
-            "unsupported": [quote_for_model(check.sentence) for check in trace.checks if check.supported is False],
-            "figure_remarks": figures_sentences(trace.checks),
-            "suggestions": [each.question for each in guidance.suggestions] if guidance else [],
-            "failures": [line(f"{failure_sentence(each)} {instead_sentence(each)}") for each in trace.failures],
-        }
+    """The outcome of a run, safe for a model to read, with its sources and sentences about it."""
+    answer, guidance, last = trace.answer, trace.guidance, trace.round
+    return AskResult(
+        **describe_outcome(trace),
+        uri=run_uri(trace.run_id),
+        answer=quote_for_model(answer.text) if answer else None,
+        short_answer=short_text(answer.short) if answer and answer.short else None,
+        citations=[_cited(each, trace) for each in answer.citations] if answer else [],
+        evidence=[_evidence(each, trace) for each in trace.kept()] if trace.wanted == "evidence" else [],
+        chunks=[_graded(each, last.grades.get(each.chunk.id)) for each in last.chunks] if last else [],
+        disagreements=[disagreement_sentence(each) for each in answer.disagreements] if answer else [],
+        unsupported=[quote_for_model(check.sentence) for check in trace.checks if check.supported is False],
+        suggestions=[each.question for each in guidance.suggestions] if guidance else [],
+        failures=[line(f"{failure_sentence(each)} {instead_sentence(each)}") for each in trace.failures],
     )
 
 
-def _cited(citation: Citation, trace: Trace) -> dict[str, object]:
-    return {
-        **asdict(citation),
-        "quote": quote_for_model(citation.quote),
-        "source": line(citation.source),
-        "uri": _page_uri(citation.source_id, trace),
-    }
+def _cited(citation: Citation, trace: Trace) -> Cited:
+    safe = {"quote": quote_for_model(citation.quote), "source": line(citation.source)}
+    return Cited.model_validate({**asdict(citation), **safe, "uri": _page_uri(citation.source_id, trace)})
 
 
-def _evidence(strip: Strip, trace: Trace) -> dict[str, object]:
+def _graded(hit: RetrievedChunk, grade: Grade | None) -> Graded:
+    where = {"source": line(hit.chunk.source), "uri": document_uri(hit.chunk.document_id, hit.chunk.page)}
+    return Graded.model_validate({**describe_hit(hit), **describe_grade(grade), **where})
+
+
+def _evidence(strip: Strip, trace: Trace) -> Evidence:
     found = trace.sources[strip.source_id]
     if isinstance(found, Chunk):
         where = {"source": line(found.source), "page": found.page, "place": found.place, "url": found.url or None}
     else:
         where = {"source": line(found.title or found.url), "url": found.url}
     text, uri = quote_for_model(strip.text), _page_uri(strip.source_id, trace)
-    return {**where, "origin": strip.origin, "text": text, "score": strip.score, "uri": uri}
+    return Evidence.model_validate({**where, "origin": strip.origin, "text": text, "score": strip.score, "uri": uri})
 
 
 def _page_uri(source_id: str, trace: Trace) -> str | None:

@@ -12,7 +12,7 @@ from mcp.types import INVALID_PARAMS, Resource
 
 from crag.core.documents import Chunk, Document
 from crag.core.errors import NotFoundError
-from crag.export.records import trace_record
+from crag.export.records import RunRecord
 from crag.integrations.mcp.request import DATA, SCHEME, Request, ServerState, document_uri, line
 from crag.integrations.mcp.search import PAGE, Call
 from crag.integrations.mcp.search import documents as list_documents
@@ -130,7 +130,7 @@ def _join_chunks(chunks: Sequence[Chunk]) -> str:
 
 def _run(request: Request, id: str) -> str:
     """The record of a run as JSON. Raises NotFoundError, StorageError."""
-    record = trace_record(request.library.runs.trace(id))
+    record = RunRecord.of(request.library.runs.trace(id)).json_values()
     text = json.dumps(_change_texts(record, quote_for_model), ensure_ascii=False)
     return text if len(text) <= CHARS else json.dumps(_change_texts(record, _cut), ensure_ascii=False)
 

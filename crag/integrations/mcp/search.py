@@ -15,7 +15,7 @@ from crag.core.metadata import Fields, fields_of, tags_of
 from crag.core.request import SearchQuery
 from crag.core.strategies import strategy
 from crag.core.types import Grade, RetrievedChunk
-from crag.export.records import hit_record
+from crag.export.records import describe_hit
 from crag.integrations.mcp.request import DATA, Request, ServerState, document_uri, line, reply
 from crag.integrations.mcp.results import DocumentList, GradeResult, Listed, Passage, Score, SearchResult
 from crag.messages.wording import about, count, recognised_text, web_origin
@@ -88,7 +88,7 @@ def _passage(hit: RetrievedChunk) -> Passage:
     chunk, spans = hit.chunk, detect_injection(hit.chunk.text)
     return Passage.model_validate(
         {
-            **hit_record(hit),
+            **describe_hit(hit),
             "source": line(chunk.source),
             "title": line(mask_injection(chunk.title)),
             "text": quote_for_model(chunk.text),
