@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -15,6 +15,7 @@ from sqlalchemy import delete, func, insert, select
 
 from crag.admin.store import audit
 from crag.core.errors import StorageError
+from crag.runtime.limits import Buckets
 from crag.storage.records import Records
 
 __all__ = ["AuditLog", "AuditRateLimiter", "AuditedAct", "Entry", "format_setting"]
@@ -40,60 +41,42 @@ AuditedAct = Literal[
 """setting: of the program. key: one was entered, forgotten or used for a server; never its value."""
 
 
-_SAME_SECONDS = 60.0
-"""A refusal like the one before it is stored again after so long."""
-_MINUTE, _REFUSALS, _STRANGERS = 60.0, 60, 240
+_REFUSALS, _STRANGERS = 60, 240
 """Of all refusals, and of all that strangers do, so many a minute at most are stored."""
 _KINDS = 5000
 STRANGER = "visitor"
-"""How the log names who has no name: anyone who holds the key of a library, or nothing."""
-
-
-@dataclass(slots=True)
-class _Kind:
-    at: float
-    left_out: int = 0
+"""How the log names a person without a name: anyone who holds the key of a library, or nothing."""
 
 
 class AuditRateLimiter:
-    """What was stored lately, of this process. Thread-safe."""
+    """Bounds how many entries of refusals and strangers this process stores a minute. Thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float]) -> None:
         self._lock = threading.Lock()
-        self._kinds: OrderedDict[tuple[str, str, str, bool], _Kind] = OrderedDict()
-        self._refusals: deque[float] = deque(maxlen=_REFUSALS)
-        self._strangers: deque[float] = deque(maxlen=_STRANGERS)
+        self._refusals, self._strangers = Buckets(_REFUSALS, now), Buckets(_STRANGERS, now)
+        self._refusals_of_a_kind = Buckets(1, now)
+        self._left_out: OrderedDict[tuple[str, str, str, bool], int] = OrderedDict()
 
     def passed(self, who: str, act: str, workspace: str, refused: bool) -> int | None:
         """How many like this were left out before it, which is stored; None where it is left out itself.
 
-        What people with a name do, and are not refused, is always stored.
+        What people with a name do, and are not refused, is always stored. A refusal of one kind is stored once a
+        minute.
         """
         stranger = who == STRANGER or who.startswith("link ")
         if not refused and not stranger:
             return 0
-        now, key = time.monotonic(), (who, act, "" if stranger else workspace, refused)
+        key = (who, act, "" if stranger else workspace, refused)
+        again = refused and self._refusals_of_a_kind.take(key) > 0
+        left_out = again or (self._refusals if refused else self._strangers).take("") > 0
         with self._lock:
-            kind = self._kinds.get(key)
-            all_of_them = self._refusals if refused else self._strangers
-            full = len(all_of_them) == all_of_them.maxlen and now - all_of_them[0] < _MINUTE
-            again = refused and kind is not None and now - kind.at < _SAME_SECONDS
-            if kind is not None and (full or again):
-                kind.left_out += 1
-                return None
-            if full:
-                self._remember(key, _Kind(now, 1))
-                return None
-            all_of_them.append(now)
-            left_out = kind.left_out if kind is not None else 0
-            self._remember(key, _Kind(now))
-            return left_out
-
-    def _remember(self, key: tuple[str, str, str, bool], kind: _Kind) -> None:
-        self._kinds[key] = kind
-        self._kinds.move_to_end(key)
-        while len(self._kinds) > _KINDS:
-            self._kinds.popitem(last=False)
+            count = self._left_out.pop(key, 0)
+            if not left_out:
+                return count
+            self._left_out[key] = count + 1
+            if len(self._left_out) > _KINDS:
+                self._left_out.popitem(last=False)
+            return None
 
 
 _log = logging.getLogger("crag.audit")
@@ -119,8 +102,9 @@ class Entry:
 class AuditLog:
     """Entries are added and, after the time that the operator sets, removed; never changed. Thread-safe."""
 
-    def __init__(self, store: Records) -> None:
-        self._store, self._floods = store, AuditRateLimiter()
+    def __init__(self, store: Records, now: Callable[[], float] = time.monotonic) -> None:
+        """`now` counts seconds, for the bound on entries."""
+        self._store, self._limiter = store, AuditRateLimiter(now)
 
     def note(
         self,
@@ -145,7 +129,7 @@ class AuditLog:
             detail=_line(detail),
             refused=refused,
         )
-        left_out = self._floods.passed(_line(who), act, workspace, refused)
+        left_out = self._limiter.passed(_line(who), act, workspace, refused)
         if left_out is None:
             return
         if left_out:

@@ -7,12 +7,12 @@ import pytest
 
 from crag.core import events as ev
 from crag.core.trace import Trace
+from crag.runtime.jobs import Job
 from crag.testing.fakes import FixedWeb
 from tests.support import local_models
 from tests.support.app_text import said
 from tests.support.inspector import Inspector
 from tests.support.whole_run import NASTY, approved, asked_outside, refused
-from ui.app.jobs import Job
 from ui.app.program import program
 from ui.run import approval
 

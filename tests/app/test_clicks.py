@@ -21,10 +21,10 @@ from crag.admin.roles import Actor
 from crag.admin.workspaces import own_name
 from crag.core.errors import AccessError
 from crag.core.trace import Trace
+from crag.runtime.jobs import Job
 from tests.support.product import ROOT, modules, tree_of
 from tests.support.whole_run import asked_outside
 from ui.app.clicks import CLICKS
-from ui.app.jobs import Job
 from ui.app.presence import Presence
 from ui.app.program import program
 
@@ -102,7 +102,6 @@ ELSEWHERE = {
     "ui/evaluate/work.py: _stepped": "within the job that start began, which asks",
     "ui/settings/limits.py: _change": "called by _save and _back, which ask",
     "ui/settings/costs.py: _keep": "called by _prices, which asks",
-    "ui/app/jobs.py: _stop_all": "the end of the process",
 }
 
 

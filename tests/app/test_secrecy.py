@@ -15,9 +15,9 @@ from crag.core.request import RunRequest
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.providers.prices import table
+from crag.runtime.jobs import Jobs
 from tests.support import local_models
 from tests.support.model_server import KEY as ECHOED
-from ui.app.jobs import Jobs
 from ui.app.program import program
 from ui.run import export
 

@@ -14,7 +14,7 @@ from crag.core.request import RunRequest
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.pipeline.work import follow_run
+from crag.runtime.jobs import follow_run
 from crag.testing.fakes import FixedRetriever, chunk_of
 from tests.support.small_library import fill
 

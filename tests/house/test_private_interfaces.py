@@ -106,7 +106,9 @@ def test_python_runs_what_is_registered_before_it_waits_for_pool_threads() -> No
         ended = subprocess.run([sys.executable, "-c", program], timeout=15, capture_output=True, check=False).returncode
     except subprocess.TimeoutExpired:
         ended = None
-    relied_on(ended == 0, "Python", "`threading._register_atexit` runs before threads are joined", "ui/app/jobs.py")
+    relied_on(
+        ended == 0, "Python", "`threading._register_atexit` runs before threads are joined", "crag/runtime/jobs.py"
+    )
 
 
 # ---- LangChain: the shape of a message -----------------------------------------------------------------------------

@@ -13,10 +13,10 @@ from streamlit.testing.v1 import AppTest
 
 from crag.admin.people import Identity
 from crag.core.errors import AccessError
+from crag.runtime.jobs import Jobs
 from tests.support import local_models
 from tests.support.signing_in import SECRET, claims_of
 from ui.app import collector, drafts, removals, signin
-from ui.app.jobs import Jobs
 from ui.app.program import program
 from ui.app.signin import Provider, SignIn
 

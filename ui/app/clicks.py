@@ -10,7 +10,7 @@ from functools import wraps
 from typing import Any, ParamSpec
 
 from crag.admin.roles import Permission
-from ui.app.jobs import Job
+from crag.runtime.jobs import Job
 from ui.app.presence import Presence
 from ui.kit import problems
 

@@ -12,9 +12,9 @@ from crag.admin.audit import AuditedAct
 from crag.admin.people import Person
 from crag.admin.roles import Permission
 from crag.core.errors import AccessError, CragError
+from crag.runtime.jobs import Job
 from ui.app import entering, gate
 from ui.app.entering import Entered
-from ui.app.jobs import Job
 from ui.app.program import program
 from ui.app.visitor import Visitor
 

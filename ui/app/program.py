@@ -20,9 +20,9 @@ from crag.core.errors import SettingsError, StorageError
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.providers.registry import FOLDER
+from crag.runtime.jobs import Jobs
 from crag.storage.records import CHOSEN, IN_USE, KeyValueStore, server_at
 from ui.app import removals, signin, tidying, warmup, workspaces
-from ui.app.jobs import Jobs
 
 _log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ import threading
 from crag.admin.roles import may
 from crag.core.errors import StorageError
 from crag.engine import Engine
-from ui.app.jobs import Jobs
+from crag.runtime.jobs import Jobs
 
 _EVERY = 3.0
 """Seconds between two looks; one without anything under way costs nothing."""

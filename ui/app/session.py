@@ -22,9 +22,9 @@ from crag.core.types import Exchange
 from crag.generation.conversation.rules import EXCHANGES, leading_to
 from crag.pipeline.libraries import settle_runs
 from crag.pipeline.resolve import ProviderPlan
+from crag.runtime.jobs import Job
 from crag.storage.library import Library
 from ui.app import keys, navigation, permits, weighing, workspaces
-from ui.app.jobs import Job
 from ui.app.presence import REFUSALS as REFUSALS
 from ui.app.presence import Presence
 from ui.app.program import overridden, program

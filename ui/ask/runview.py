@@ -15,8 +15,8 @@ from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.messages.wording import stored_sentence
+from crag.runtime.jobs import Job
 from ui.app import clicks, moving
-from ui.app.jobs import Job
 from ui.app.session import Session
 from ui.ask import conversation, files, followups, sliders, stage, turns
 from ui.compare import state

@@ -14,7 +14,7 @@ from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.messages.answers import origin_text, origin_word
 from crag.messages.wording import stored_sentence
-from ui.app.jobs import Job
+from crag.runtime.jobs import Job
 from ui.app.session import Session
 from ui.kit import html as h
 from ui.kit import problems, words

@@ -24,7 +24,7 @@ from crag.core.ingesting import (
     RecognisingPage,
 )
 from crag.messages.wording import left_text, lost_text
-from ui.app.jobs import Job
+from crag.runtime.jobs import Job
 from ui.kit import html as h
 from ui.kit import problems, words
 from ui.kit.drawing import draw

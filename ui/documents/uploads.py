@@ -14,9 +14,9 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from crag.ingest.identity import safe_name
+from crag.runtime.jobs import Job, JobFunction
 from crag.storage.in_flight import InFlightJob
 from ui.app import clicks
-from ui.app.jobs import Job, Work
 from ui.app.program import program
 from ui.app.session import Session
 from ui.documents.progress import FilesChosen, UploadEvent
@@ -56,7 +56,7 @@ def index(
     begin(session, label, work, names)
 
 
-def begin(session: Session, label: str, work: Work[UploadEvent], names: Sequence[str] = ()) -> None:
+def begin(session: Session, label: str, work: JobFunction[UploadEvent], names: Sequence[str] = ()) -> None:
     """Begin any work on the library, in place of what this session followed before. Raises CragError.
 
     `names`: the files it is of. A note of it stays in the library until it is over: see `ui.documents.cutoff`.

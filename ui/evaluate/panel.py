@@ -9,8 +9,8 @@ import streamlit as st
 from crag.core.errors import CragError
 from crag.core.trace import Approval, Trace
 from crag.core.types import Action
+from crag.runtime.jobs import Job
 from ui.app import clicks
-from ui.app.jobs import Job
 from ui.app.session import Session
 from ui.evaluate.measures import as_text
 from ui.evaluate.sets import loaded

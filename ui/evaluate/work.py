@@ -15,8 +15,8 @@ from crag.core.config import AppConfig
 from crag.core.errors import InputError
 from crag.core.request import RunRequest
 from crag.core.settings import Settings
+from crag.runtime.jobs import Job
 from crag.storage.library import Library
-from ui.app.jobs import Job
 from ui.app.program import program
 from ui.app.session import Session
 

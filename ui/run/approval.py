@@ -6,8 +6,8 @@ import streamlit as st
 
 from crag.core.events import Event
 from crag.core.trace import Approval, Trace
+from crag.runtime.jobs import Job
 from ui.app import clicks
-from ui.app.jobs import Job
 from ui.app.session import Session
 from ui.kit import html as h
 from ui.kit import words

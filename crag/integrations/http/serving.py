@@ -24,8 +24,8 @@ from crag.analysis.monitoring.scraping import Scraping, metrics_token
 from crag.core.config import AppConfig
 from crag.engine import Engine
 from crag.integrations.http.problems import Problem, problem_of_body
-from crag.pipeline.work import Work
 from crag.providers.prices import usable
+from crag.runtime.jobs import WorkQueue
 from crag.runtime.limits import Buckets, Shares
 from crag.runtime.transfer import Pace, bound_body, too_large
 from crag.storage.records import server_at
@@ -161,7 +161,7 @@ class ServerState:
     """Bytes of forms that are here, on the disk."""
     rates: Rates
     arrivals: Arrivals
-    work: Work
+    work: WorkQueue
     ready: threading.Event
     """The models are loaded."""
     health: Health
@@ -189,7 +189,7 @@ class ServerState:
             uploads=Shares(limits.at_once * limits.upload_bytes, access.callers, least=limits.upload_bytes),
             rates=Rates(limits.rate),
             arrivals=Arrivals(engine.teams.audit.note),
-            work=Work(limits.at_once, limits.at_once + limits.waiting, access.callers),
+            work=WorkQueue(limits.at_once, limits.at_once + limits.waiting, access.callers),
             ready=ready,
             health=health,
             scraping=scraping,

@@ -24,7 +24,7 @@ from crag.core.trace import Trace
 from crag.core.types import Chunk, Grade, Strip, WebPage
 from crag.engine import Engine
 from crag.pipeline.admission import storable
-from crag.pipeline.work import follow_run
+from crag.runtime.jobs import follow_run
 from crag.text.injection import detect_injection, mask_injection
 
 __all__ = ["TEXT_CHARS", "as_chunk", "as_chunks", "confidence_of", "documents_of", "question_of", "trace_async"]

@@ -27,7 +27,7 @@ from crag.core.types import Exchange, OutputMode
 from crag.engine import Engine
 from crag.integrations.langchain.documents import documents_of
 from crag.integrations.langchain.stores import retriever_of
-from crag.pipeline.work import follow_run
+from crag.runtime.jobs import follow_run
 
 Workspace = str | Path | Callable[[Any, Any], str | Path]
 """A workspace, or what tells it of an agent's state and runtime."""

@@ -17,7 +17,7 @@ from crag.admin.access import WANTED, Arrivals, Caller
 from crag.core.errors import NotFoundError
 from crag.core.filters.where import Scope, narrow_filter
 from crag.engine import Engine, Workspace
-from crag.pipeline.work import Work
+from crag.runtime.jobs import WorkQueue
 from crag.storage.library import Library
 from crag.text.injection import UNTRUSTED, sendable
 
@@ -48,7 +48,7 @@ class ServerState:
     """What all requests to a server share: the lifespan context of the SDK."""
 
     config: ServerConfig
-    work: Work
+    work: WorkQueue
     arrivals: Arrivals
 
 
@@ -83,12 +83,12 @@ class Request:
         await self._session.report_progress(self._reports, None, line(sentence))
 
     def follow(self, begin: Callable[[threading.Event], Iterator[T]]) -> AsyncGenerator[T, None]:
-        """The items of `begin`, which gets the event that stops it. Raises as `Work.follow` does."""
+        """The items of `begin`, which gets the event that stops it. Raises as `WorkQueue.follow` does."""
         cancel = threading.Event()
         return self._state.work.follow(begin(cancel), cancel, caller=self._caller.number, report=self.report)
 
     async def call(self, function: Callable[[], T]) -> T:
-        """What `function` returns, which runs in a thread. Raises as `Work.done` does."""
+        """What `function` returns, which runs in a thread. Raises as `WorkQueue.done` does."""
         return await self._state.work.done(function, threading.Event(), caller=self._caller.number, report=self.report)
 
     def note_keys(self) -> None:

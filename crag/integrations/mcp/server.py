@@ -26,7 +26,7 @@ from crag.integrations.mcp.add import add_document, add_file
 from crag.integrations.mcp.ask import ask
 from crag.integrations.mcp.request import ServerConfig, ServerState, line
 from crag.integrations.mcp.search import Call, documents, grade, search
-from crag.pipeline.work import Work
+from crag.runtime.jobs import WorkQueue
 from crag.text.injection import sendable
 
 WAITING = 256
@@ -49,7 +49,7 @@ class LibraryServer(MCPServer[ServerState]):
         engine = config.engine
         self.state = ServerState(
             config=config,
-            work=Work(engine.config.limits.runs_at_once, WAITING, config.tokens),
+            work=WorkQueue(engine.config.limits.runs_at_once, WAITING, config.tokens),
             arrivals=Arrivals(engine.teams.audit.note),
         )
         self._parameters: dict[str, Set[str]] = {}

@@ -110,7 +110,7 @@ def test_who_stops_an_agent_stops_its_run_which_is_stored(engine: Engine, way: s
             await task
 
     asyncio.run(stopped())
-    working = [thread for thread in threading.enumerate() if thread.name == "crag-run"]
+    working = [thread for thread in threading.enumerate() if thread.name == "run-job"]
     waiting.go.set()
     for thread in working:
         thread.join(30)

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from crag.core.errors import BusyError, CancelledError
-from crag.pipeline.work import Work
+from crag.runtime.jobs import WorkQueue
 
 
 async def settle() -> None:
@@ -19,7 +19,7 @@ async def settle() -> None:
 
 def test_one_caller_s_work_never_holds_all_turns_and_the_rest_waits_in_order() -> None:
     async def scenario() -> None:
-        work, release, order = Work(2, 8, callers=2), threading.Event(), list[str]()
+        work, release, order = WorkQueue(2, 8, callers=2), threading.Event(), list[str]()
 
         def job(name: str) -> str:
             order.append(name)
@@ -42,7 +42,7 @@ def test_one_caller_s_work_never_holds_all_turns_and_the_rest_waits_in_order() -
 
 def test_one_caller_s_requests_never_take_all_places_to_wait() -> None:
     async def scenario() -> None:
-        work, release = Work(1, 4, callers=2), threading.Event()
+        work, release = WorkQueue(1, 4, callers=2), threading.Event()
 
         def begun(caller: int) -> asyncio.Task[bool]:
             return asyncio.create_task(work.done(lambda: release.wait(30), threading.Event(), caller=caller))
@@ -65,7 +65,7 @@ def test_work_that_nobody_listens_to_leaves_its_turn_to_others() -> None:
     """A reader of a stream that stops in the middle: the thread goes on to the end by itself."""
 
     async def scenario() -> None:
-        work, cancel = Work(1, 4), threading.Event()
+        work, cancel = WorkQueue(1, 4), threading.Event()
         stream = work.follow(iter(range(1000)), cancel)
         assert await anext(stream) == 0
         assert await asyncio.wait_for(work.done(lambda: "next", threading.Event()), 30) == "next"
@@ -77,7 +77,7 @@ def test_work_that_nobody_listens_to_leaves_its_turn_to_others() -> None:
 
 def test_what_waits_when_the_server_ends_is_refused_and_what_works_is_stopped() -> None:
     async def scenario() -> None:
-        work, cancel = Work(1, 4), threading.Event()
+        work, cancel = WorkQueue(1, 4), threading.Event()
         first = asyncio.create_task(work.done(lambda: cancel.wait(30), cancel))
         waiting = asyncio.create_task(work.done(lambda: pytest.fail("the server ends"), threading.Event()))
         await settle()

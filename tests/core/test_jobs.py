@@ -8,7 +8,7 @@ import weakref
 from pathlib import Path
 
 from crag.core.errors import StorageError
-from ui.app.jobs import Job, Jobs
+from crag.runtime.jobs import Job, Jobs
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -188,7 +188,7 @@ def test_silence_is_a_no_in_the_end():
 
 WAITS_FOREVER = """
 from concurrent.futures import ThreadPoolExecutor
-from ui.app.jobs import Job, Jobs
+from crag.runtime.jobs import Job, Jobs
 
 def work(cancel, emit):
     emit("asks")
