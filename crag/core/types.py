@@ -30,6 +30,7 @@ __all__ = [
     "Judgement",
     "KeepReason",
     "LineBox",
+    "LookupOutcome",
     "Media",
     "Origin",
     "OutputMode",
@@ -318,6 +319,10 @@ class Disagreement:
     values: tuple[Reported, ...]
 
 
+LookupOutcome = Literal["found", "several", "no item", "no period"]
+"""How a look-up in the retrieved tables ended: with one cell; with several that do not agree; without a row that means
+what is asked for; with such rows, of which none has the period."""
+
 Remark = Literal["cut", "overlong", "looped", "other language"]
 """What is to be said of a model's reply: it ended at its length, went on beyond it, repeated itself without end (of
 which one copy is kept), or is in another language than the question."""
@@ -330,7 +335,7 @@ class Answer:
     An abstaining answer says so in `text` and cites nothing. `instead_of`: the model that was to write it. `short`:
     the words of a quoted sentence that answer, where that is sure enough. `unnamed`: what the question names and
     nothing that was found does. `disagreements`: where what it rests on does not agree. `remarks`: what is to be
-    said of the reply of the model that wrote it.
+    said of the reply of the model that wrote it. `lookup`: how the look-up in tables ended; empty where none was made.
     """
 
     text: str
@@ -343,6 +348,7 @@ class Answer:
     unnamed: tuple[str, ...] = ()
     disagreements: tuple[Disagreement, ...] = ()
     remarks: tuple[Remark, ...] = ()
+    lookup: LookupOutcome | Literal[""] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

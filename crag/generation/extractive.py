@@ -12,6 +12,7 @@ from crag.core.protocols import AnswerReader, RetrievalEvaluator
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Citation, Passage, Strip, WebPage
 from crag.generation.citations import abstention, build_citation, pieces_of, quotable, usable_of, with_mark
+from crag.generation.lookup import FoundCell, Lookup, look_up
 from crag.generation.short import Found, find_words, short_answer
 from crag.generation.subjects import Subjects, subjects_of, years_of
 from crag.text.sentences import ends_as_sentence, sentences
@@ -34,6 +35,8 @@ TIE = 0.1
 """The most that words shared with the question add to a score."""
 LABEL = 0.1
 """What each word adds to the score of a table's row whose label the question says whole; at most for four words."""
+LOOKED_UP = 0.9
+"""How sure it is that a cell which was looked up is the right one: see benchmarks/results/answers.md."""
 BESIDE_BEST = 0.7
 """Further sentences must score at least this share of the best one."""
 
@@ -84,6 +87,10 @@ class ExtractiveGenerator:
 
         A kept source is not quoted where another one names something of the question that it does not. Where nothing
         found names it, the answer says so; it abstains unless a strip reaches the upper threshold.
+
+        Where the question asks for a cell of a table and the knowledge has it, its row is the answer. Where it asks
+        for a figure and no cell is the one, no other cell stands for it; where no row has the period, the answer is of
+        low confidence.
         """
         usable, best = usable_of(knowledge)
         if not usable or (best is not None and best < settings.min_answer_score):
@@ -119,15 +126,24 @@ class ExtractiveGenerator:
         if subjects.unnamed:  # whatever it is about, it is one subject
             best = min(units, key=_best_first)
             units = [unit for unit in units if unit.strip.source_id == best.strip.source_id]
-        found, first = None, None
-        if self._reader is not None and settings.short_answer < 1 and not subjects.unnamed:
+        lookup = None if subjects.unnamed else look_up(question, sources)
+        row = _row_unit(lookup, units) if lookup else None
+        found, first = row if row else (None, None)
+        if row is None and self._reader is not None and settings.short_answer < 1 and not subjects.unnamed:
             ranked = sorted(units, key=_best_first)
             places = [(unit.strip, unit.start, unit.end) for unit in ranked]
             found = find_words(question, places, sources, self._reader, settings.short_answer)
+            if found and lookup and lookup.wanted.firm and found.row:
+                found = None  # a cell that the look-up did not take is of something else
             first = ranked[found.unit] if found else None
-        chosen = _order_units(_choose_units(units, settings.answer_sentences, first), first)
-        whole = _compose_answer(chosen, sources, found, low=low or bool(subjects.unnamed), by=self.by)
-        return replace(whole, unnamed=subjects.unnamed)
+        if found and found.confidence < settings.short_answer:
+            found = None
+        # Beside the row that was looked up, other rows would say something else.
+        most = 1 if row else settings.answer_sentences
+        chosen = _order_units(_choose_units(units, most, first), first)
+        low = low or bool(subjects.unnamed) or (lookup is not None and lookup.outcome == "no period")
+        whole = _compose_answer(chosen, sources, found, low=low, by=self.by)
+        return replace(whole, unnamed=subjects.unnamed, lookup=lookup.outcome if lookup else "")
 
     def _units(self, question: str, strips: Sequence[Strip], floor: float) -> tuple[list[_Unit], float | None]:
         """All that may be quoted, short strips whole, long ones by sentence; and the best score a sentence was given.
@@ -167,6 +183,22 @@ class ExtractiveGenerator:
                 unit = replace(unit, rank=rank, tie=unit.tie / 10)
             found.append(unit)
         return found, max((grade.score for grade in grades.values() if grade.score is not None), default=None)
+
+
+def _row_unit(lookup: Lookup, units: Sequence[_Unit]) -> tuple[Found, _Unit] | None:
+    """The row of the cell that was found, or of one that agrees with it, as a unit of a strip that holds it whole."""
+    for cell in lookup.cells if lookup.outcome == "found" else ():
+        for number, unit in enumerate(units):
+            strip = unit.strip
+            start, end = cell.row_start - strip.start, cell.row_end - strip.start
+            if strip.source_id == cell.chunk.id and start >= 0 and end <= len(strip.text):
+                found = _found_cell(number, strip, cell)
+                return found, replace(unit, start=start, end=end, words=frozenset(words(strip.text[start:end])))
+    return None
+
+
+def _found_cell(number: int, strip: Strip, cell: FoundCell) -> Found:
+    return Found(number, strip, cell.start, cell.end, LOOKED_UP, cell.row, cell.column, cell.scale)
 
 
 def _label_bonus(question: str, text: str) -> float:

@@ -35,6 +35,8 @@ class Found:
     confidence: float
     row: str = ""
     column: str = ""
+    scale: str = ""
+    """What the cell's table says that it counts in."""
 
 
 def find_words(
@@ -61,7 +63,8 @@ def short_answer(found: Found, citation: int, sources: Mapping[str, Chunk | WebP
     text = source.text if source else ""
     said = quotable(text[found.start : found.end])
     chunk = source if isinstance(source, Chunk) else None
-    scale = _SCALE.search(f"{chunk.context}\n{chunk.text}") if chunk and found.column else None
+    match = _SCALE.search(f"{chunk.context}\n{chunk.text}") if chunk and found.column else None
+    scale = found.scale or (match[1].lower() if match else "")
     alone = _OWN_SCALE.search(f"{found.row} {found.column} {said}")
     return ShortAnswer(
         text=said,
@@ -73,7 +76,7 @@ def short_answer(found: Found, citation: int, sources: Mapping[str, Chunk | WebP
         confidence=found.confidence,
         row=found.row,
         column=found.column,
-        scale=scale[1].lower() if scale and not alone else "",
+        scale="" if alone else scale,
         rects=chunk.rects(found.start, found.end) if chunk else (),
     )
 

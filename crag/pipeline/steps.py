@@ -300,10 +300,11 @@ def _unsure(state: State, answer: Answer) -> bool:
     """Whether an answer stands on weak ground: after INCORRECT with nothing from the web, never after CORRECT.
 
     Between the two, and where nothing was graded, it is what the generator says of the strips it used. One to a
-    question that names what nothing found names stands on weak ground whatever the grades say.
+    question that names what nothing found names, or a period that no row has, stands on weak ground whatever the
+    grades say.
     """
     decision = state.get("decision")
-    if decision is None or answer.unnamed:
+    if decision is None or answer.unnamed or answer.lookup == "no period":
         return answer.low_confidence
     if _without_support(state):
         return True

@@ -1,0 +1,313 @@
+"""The cell of a table that a question asks for: its line item, period and segment, or the reason that there is none.
+
+A cell counts only where every word of the question is met by its row, section, column, caption or document, and where
+the row and column name nothing that the question does not. So a total is no sub-item, a segment is not the company,
+and an amount is no percentage. Pure, in time that grows with the tables.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from crag.core.tables import SEPARATOR, Cell, Row, Table
+from crag.core.types import Chunk, LookupOutcome, WebPage
+from crag.generation.line_items import GENERIC, item_tokens, plain_stems
+from crag.generation.periods import Period, Span, fiscal_offset, is_same_period, periods_in, span_in
+from crag.generation.wanted import Measure, Wanted, is_opening, measure_of, wanted_of, without_periods
+from crag.text.numerals import SCALES, numbers_in
+from crag.text.words import stem, words
+
+__all__ = ["FoundCell", "Lookup", "look_up"]
+
+
+NEAR = 0.005
+"""Values whose difference is a smaller share of them are one value, rounded."""
+
+_HARMLESS = frozenset(
+    stem(word)
+    for word in """assets asset liabilities liability equity current noncurrent non long term operating investing
+    financing activities activity cash flows flow expenses expense costs and revenues data statement statements balance
+    sheet sheets results selected financial information other summary operations income earnings key by components
+    supplemental amounts amount shareholders stockholders consolidated fiscal""".split()
+)
+_CHANGES = frozenset(stem(word) for word in "change changes increase decrease reconciliation adjustments".split())
+_PRIMARY = re.compile(
+    r"consolidated (?:statements?|balance sheets?|results|operating results)|statements? of (?:consolidated |net )?"
+    r"(?:income|earnings|operations|cash flows|financial position|financial condition)|balance sheets?"
+    r"|selected (?:consolidated )?financial data|income statements?",
+    re.IGNORECASE,
+)
+_REGION = re.compile(
+    r"\b(?:united states|u\.s\.|domestic|canad\w+|international|foreign|americas?|europe\w*|emea|asia\w*|apac|pacific"
+    r"|china|japan|latin|africa|india|mexico|germany|united kingdom|u\.k\.)\b",
+    re.IGNORECASE,
+)
+_VALUE = re.compile(r"\d|^\W*[-–—−]\W*$")
+_SCALE = re.compile(r"\b(thousand|million|billion)s?\b|\b000['’]?s\b|\$\s?000\b", re.IGNORECASE)
+_SCOPE_WORDS = 9
+_BALANCES = frozenset({"#inventories", "#receivables", "#payables", "#deferredrevenue"})
+"""Items of a balance sheet: in a statement of cash flows, their rows say how they changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundCell:
+    """A cell that is asked for: the characters [start, end) of the chunk's text, and those of its row.
+
+    `unit` is what its table counts in, as it says. `steps`: how far it is from the question's own words, 0 the nearest.
+    """
+
+    chunk: Chunk
+    start: int
+    end: int
+    row_start: int
+    row_end: int
+    row: str
+    column: str
+    unit: str
+    steps: int
+    table: Table = field(repr=False)
+
+    @property
+    def text(self) -> str:
+        return self.chunk.text[self.start : self.end]
+
+    @property
+    def scale(self) -> str:
+        """What the table counts in, as one word; "" where it does not say."""
+        match = _SCALE.search(self.unit)
+        return (match[1] or "thousand").lower() if match else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """How a look-up ended. `cells`: the one that was found first, then those that agree; or all that do not agree.
+
+    no item: no row means what is asked for. no period: a row does, and none of its columns is of the period.
+    """
+
+    outcome: LookupOutcome
+    wanted: Wanted
+    cells: tuple[FoundCell, ...] = ()
+    against: int = 0
+
+    @property
+    def cell(self) -> FoundCell | None:
+        return self.cells[0] if self.outcome == "found" else None
+
+
+def look_up(question: str, sources: Mapping[str, Chunk | WebPage]) -> Lookup | None:
+    """What the tables of the retrieved chunks say; None where the question is no look-up."""
+    wanted = wanted_of(question)
+    if wanted is None:
+        return None
+    chunks = [source for source in sources.values() if isinstance(source, Chunk)]
+    documents = {
+        id: _Document.of([chunk for chunk in chunks if chunk.document_id == id])
+        for id in dict.fromkeys(chunk.document_id for chunk in chunks)
+    }
+    met = [each for chunk in chunks for each in _candidates(chunk, wanted, documents[chunk.document_id])]
+    cells = [cell for cell, fits in met if fits]
+    if not cells:
+        return Lookup("no period" if met else "no item", wanted)
+    best = min(cell.steps for cell in cells)
+    nearest = [cell for cell in cells if cell.steps == best]
+    against = sum(not _agree(cell, nearest[0]) for cell in cells)
+    if not all(_agree(cell, nearest[0]) for cell in nearest):
+        return Lookup("several", wanted, tuple(nearest), against)
+    # Of those that agree, one whose table says what it counts in.
+    first = next((cell for cell in nearest if cell.unit), nearest[0])
+    others = tuple(cell for cell in cells if cell is not first and _agree(cell, first))
+    return Lookup("found", wanted, (first, *others), against)
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """What is known of a document: the stems that name it, its own period, and the parts that its tables list.
+
+    `ends`: the date that a quarterly report is of. `offset`: see `is_same_period`.
+    """
+
+    names: frozenset[str]
+    squeezed: str
+    period: Period | None
+    ends: Period | None
+    offset: int | None
+    parts: frozenset[str]
+
+    @classmethod
+    def of(cls, chunks: Sequence[Chunk]) -> _Document:
+        first = chunks[0]
+        named = f"{first.title} {first.source.rpartition('.')[0].replace('_', ' ')}"
+        said = words(named)
+        periods = periods_in(first.title) or periods_in(first.source.replace("_", " "))
+        quarterly = bool(periods) and (span_in(named) == "quarter" or "10-q" in named.lower())
+        initials = "".join(word[0] for word in re.findall(r"\b[A-Z][\w.]+", first.title.partition(",")[0])).lower()
+        parts = {
+            _key(text)
+            for chunk in chunks
+            for table in chunk.tables
+            for text in (*table.header, *(chunk.text[row.start : row.label] for row in table.rows if row.cells))
+        }
+        return cls(
+            names=frozenset(map(stem, said)) | {initials},
+            squeezed="".join(said),
+            period=periods[0] if periods else None,
+            ends=periods[0] if quarterly else None,
+            offset=fiscal_offset(chunk.text for chunk in chunks),
+            parts=frozenset(parts),
+        )
+
+    def names_token(self, token: str) -> bool:
+        return token in self.names or (len(token) > 3 and token in self.squeezed)
+
+
+def _candidates(chunk: Chunk, wanted: Wanted, document: _Document) -> Iterator[tuple[FoundCell, bool]]:
+    """The cells whose row and column mean what is asked for, each with whether it is of the period."""
+    open_ = frozenset(token for token in wanted.tokens if not document.names_token(token))
+    if open_ and all(token in document.names for token in open_):
+        return
+    for table in chunk.tables:
+        scopes = _scopes(chunk, table)
+        around = frozenset(token for scope in scopes for token in item_tokens(scope))
+        for row in table.rows:
+            if not row.cells:
+                continue
+            label = _label(chunk, row)
+            said = _meant(label, document)
+            section = frozenset(token for part in row.section.split(SEPARATOR) for token in _meant(part, document))
+            # A label that has a word which is not asked for is another item, and so is what the period began with.
+            if not said <= wanted.tokens or (is_opening(label) and not wanted.opening):
+                continue
+            values = [cell for cell in row.cells if _VALUE.search(chunk.text[cell.start : cell.end])]
+            for cell in values:
+                column = _meant(table.name(cell), document)
+                if not column <= wanted.tokens or not (said or column or _is_total(label)):
+                    continue
+                missing = open_ - said - column
+                if missing - section - around:
+                    continue
+                measure = _cell_measure(chunk, table, row, cell)
+                if measure != wanted.measure:
+                    continue
+                steps = _steps(label, wanted, said | column, section, missing, scopes, chunk, table, document)
+                if steps is None:
+                    continue
+                found = FoundCell(
+                    chunk, cell.start, cell.end, row.start, row.end, label, table.name(cell), table.unit, steps, table
+                )
+                yield found, _fits_period(found, row, scopes, wanted.period, document, alone=len(values) == 1)
+
+
+def _steps(
+    label: str,
+    wanted: Wanted,
+    said: frozenset[str],
+    section: frozenset[str],
+    missing: frozenset[str],
+    scopes: Sequence[str],
+    chunk: Chunk,
+    table: Table,
+    document: _Document,
+) -> int | None:
+    """How far a cell is from what is asked for: the larger the less likely; None where it is of something else."""
+    strange = section - wanted.tokens - _HARMLESS - GENERIC
+    if strange & _CHANGES and wanted.measure != "change":
+        return None
+    steps = 2 * len(strange) + len(missing)
+    steps += 0 if plain_stems(label) - document.names <= wanted.plain else 2
+    for scope in scopes:
+        if not _REGION.search(scope) and _key(scope) not in document.parts:
+            continue
+        if not frozenset(_meant(scope, document)) <= wanted.tokens | _HARMLESS:
+            return None
+    heading = SEPARATOR.join((*scopes, chunk.context, table.title))
+    if wanted.tokens & _BALANCES and "cash flow" in heading.casefold():
+        return None
+    return steps + (0 if _PRIMARY.search(heading) else 1)
+
+
+def _meant(text: str, document: _Document) -> frozenset[str]:
+    """The tokens of a label, section or column that name something: no period, no word that all have."""
+    bare = without_periods(text)
+    return frozenset(
+        token for token in item_tokens(bare) if token not in GENERIC | {"%"} and token not in document.names
+    )
+
+
+def _scopes(chunk: Chunk, table: Table) -> tuple[str, ...]:
+    """What speaks for the whole table: its captions, the heading above it and the last line before it."""
+    lines = [*table.captions, *(table.title.split(SEPARATOR)[-2:]), *chunk.context.split(SEPARATOR)[1:2]]
+    short = (line for line in lines if 0 < len(line.split()) <= _SCOPE_WORDS and not _SCALE.search(line))
+    return tuple(dict.fromkeys(short))
+
+
+def _label(chunk: Chunk, row: Row) -> str:
+    return " ".join(chunk.text[row.start : row.label].split()).strip(" :")
+
+
+def _is_total(label: str) -> bool:
+    return label.casefold().strip(" :") in {"total", "totals", "consolidated total", "consolidated"}
+
+
+def _key(text: str) -> str:
+    return " ".join(words(text))
+
+
+def _cell_measure(chunk: Chunk, table: Table, row: Row, cell: Cell) -> Measure:
+    """What a cell's value is: what its column or its own row names, or a percentage by its sign."""
+    name, label = table.name(cell), _label(chunk, row)
+    named = measure_of(f"{name} | {label}")
+    value = chunk.text[cell.start : cell.end]
+    if named in ("change", "per share"):
+        return named
+    if "%" in value:
+        return "percent"
+    if re.search(r"per (?:common )?share", row.section, re.IGNORECASE):
+        return "per share"
+    return "percent" if "%" in name or re.search(r"%|per ?cent", label, re.IGNORECASE) else "amount"
+
+
+def _fits_period(
+    found: FoundCell, row: Row, scopes: Sequence[str], asked: Period | None, document: _Document, *, alone: bool
+) -> bool:
+    """Whether a cell is of the period: by its column, its label, its section, or what stands above the table."""
+    texts = [found.column, found.row, *reversed(row.section.split(SEPARATOR)), *scopes]
+    shown: tuple[Period, ...] = ()
+    for text in texts:
+        shown = periods_in(text)
+        if shown:
+            break
+    span: Span = next(filter(None, map(span_in, texts)), "")
+    if not shown:
+        # A table that names no period is of its document's.
+        if asked is None:
+            return alone
+        return alone and document.period is not None and is_same_period(asked, document.period, offset=document.offset)
+    if len(shown) > 1:
+        return False
+    one = Period(shown[0].year, shown[0].month, shown[0].day, shown[0].span or span, shown[0].quarter)
+    if asked is None:
+        own = document.period
+        return own is None or is_same_period(Period(own.year), one, offset=document.offset)
+    return is_same_period(asked, one, ends=document.ends, offset=document.offset)
+
+
+def _agree(one: FoundCell, other: FoundCell) -> bool:
+    """Whether two cells give one value, counted in what their tables say, or in any where one does not say."""
+    left, right = _amount(one), _amount(other)
+    if left is None or right is None:
+        return one.text.strip() == other.text.strip()
+    if one.scale and other.scale:
+        return _near(left * SCALES[one.scale], right * SCALES[other.scale])
+    return any(_near(left, right * scale) for scale in (1.0, 1e3, 1e6, 1e-3, 1e-6))
+
+
+def _amount(cell: FoundCell) -> float | None:
+    number = next((each for each in numbers_in(cell.text) if each.values), None)
+    return None if number is None else number.values[0]
+
+
+def _near(one: float, other: float) -> bool:
+    return abs(one - other) <= NEAR * max(abs(one), abs(other))

@@ -1,0 +1,131 @@
+"""The fiscal year, quarter or date that a question or a column names, and whether the two are the same. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from crag.text.dates import dates_in
+
+__all__ = ["Period", "Span", "fiscal_offset", "is_same_period", "periods_in", "span_in"]
+
+Span = Literal["", "quarter", "half", "nine months", "year"]
+
+_SPANS: tuple[tuple[Span, re.Pattern[str]], ...] = (
+    ("nine months", re.compile(r"\b(?:nine|9)[\s-]months?\b|\b(?:36|39|40)[\s-]weeks?\b|thirty[\s-]nine weeks", re.I)),
+    (
+        "half",
+        re.compile(r"\b(?:six|6)[\s-]months?\b|\b2[4-8][\s-]weeks?\b|twenty[\s-]six weeks|\bhalf\b|\bH[12]\b", re.I),
+    ),
+    (
+        "quarter",
+        re.compile(r"\b(?:three|3)[\s-]months?\b|\b1[2-7][\s-]weeks?\b|thirteen weeks|quarter|\bQ[1-4]|\b[1-4]Q", re.I),
+    ),
+    (
+        "year",
+        re.compile(r"\b(?:twelve|12)[\s-]months?\b|\b5[23][\s-]weeks?\b|\byears?[\s-]ended\b|\bfull[\s-]year\b", re.I),
+    ),
+)
+_QUARTER = re.compile(r"\bQ([1-4])(?!\d)|\b([1-4])Q|\b(first|second|third|fourth)[\s-](?:fiscal\s)?quarter", re.I)
+_NTH = {"first": 1, "second": 2, "third": 3, "fourth": 4}
+_SHORT = re.compile(r"(?:\bQ[1-4]|\b[1-4]Q)[\s'’]{0,2}(?:FY\s?)?(\d\d)(?!\d)", re.I)
+_NAMED_END = re.compile(
+    r"\b(?i:fiscal) (?:year )?((?:19|20)\d\d)\b[^.;]{0,60}?\b(?:ended|ending|ends|end)\s(?:on\s)?"
+    r"([A-Z][a-z]+ \d{1,2},? (?:19|20)\d\d)"
+)
+_END_NAMED = re.compile(
+    r"\bended ([A-Z][a-z]+ \d{1,2},? (?:19|20)\d\d)[^.;]{0,20}?\(?[\"“(]fiscal (?:year )?((?:19|20)\d\d)\b"
+)
+_YEARS = range(1950, 2101)
+_DRIFT = 8
+"""A fiscal month of weeks ends up to so many days after the calendar's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """`month` and `day` are 0 where only a year is named. `quarter` is 0 where its number is not named."""
+
+    year: int
+    month: int = 0
+    day: int = 0
+    span: Span = ""
+    quarter: int = 0
+
+    @property
+    def calendar_quarter(self) -> int:
+        """The quarter that its date ends, 1..4; 0 without a date. July 2 ends the second one."""
+        if not self.month:
+            return 0
+        month = self.month - 1 if 0 < self.day <= _DRIFT else self.month
+        return (month - 1) // 3 + 1 if month else 4
+
+
+def periods_in(text: str) -> tuple[Period, ...]:
+    """The periods that a text names, each once, with the span and quarter that it names for all of them."""
+    span, quarter = span_in(text), _quarter_in(text)
+    found: dict[Period, None] = {}
+    for day in dates_in(text):
+        year, month, nth = day.readings[0]
+        if year in _YEARS and not day.decade and not day.century:
+            found[Period(year, month, nth, span, quarter)] = None
+    for match in _SHORT.finditer(text):
+        found[Period(2000 + int(match[1]), 0, 0, span, quarter)] = None
+    dated = {period.year for period in found if period.month}
+    return tuple(period for period in found if period.month or period.year not in dated)
+
+
+def span_in(text: str) -> Span:
+    """How long the periods are that a text names; "" where it does not say."""
+    return next((span for span, form in _SPANS if form.search(text)), "")
+
+
+def _quarter_in(text: str) -> int:
+    match = _QUARTER.search(text)
+    if match is None:
+        return 0
+    return _NTH[match[3].lower()] if match[3] else int(match[1] or match[2])
+
+
+def is_same_period(asked: Period, shown: Period, *, ends: Period | None = None, offset: int | None = None) -> bool:
+    """Whether a column that shows one period has the values of the one that is asked for.
+
+    `ends`: the date that a quarterly report is of; its balances are not those of a year's end. `offset`: what to add to
+    the year in which the document's fiscal years end to have their names; None where that is not known, and then a
+    year that ends in January is no year's.
+    """
+    if asked.day:
+        if (shown.year, shown.month, shown.day) == (asked.year, asked.month, asked.day):
+            return _fits_span(asked, shown)
+        return not shown.month and shown.year == asked.year and not shown.span and not asked.span and not shown.quarter
+    if asked.quarter:
+        nth = shown.quarter or shown.calendar_quarter
+        return shown.span in ("", "quarter") and nth == asked.quarter and shown.year == asked.year
+    if asked.month:
+        return (shown.year, shown.month) == (asked.year, asked.month) and _fits_span(asked, shown)
+    if asked.span not in ("", "year"):
+        return shown.span == asked.span and shown.year == asked.year
+    if shown.span not in ("", "year") or shown.quarter:
+        return False
+    if ends is not None and (shown.year, shown.month, shown.day) == (ends.year, ends.month, ends.day):
+        return False
+    if shown.month == 1 or (shown.month == 2 and shown.day <= _DRIFT):
+        return offset is not None and shown.year + offset == asked.year
+    return shown.year == asked.year
+
+
+def _fits_span(asked: Period, shown: Period) -> bool:
+    return not asked.span or not shown.span or asked.span == shown.span
+
+
+def fiscal_offset(texts: Iterable[str]) -> int | None:
+    """What the first text that says so adds to the year in which a fiscal year ends to have its name: 0 or -1."""
+    for text in texts:
+        for form, year, date in ((_NAMED_END, 1, 2), (_END_NAMED, 2, 1)):
+            if match := form.search(text):
+                ended = periods_in(match[date])
+                offset = int(match[year]) - ended[0].year if ended else 0
+                if ended and offset in (0, -1):
+                    return offset
+    return None

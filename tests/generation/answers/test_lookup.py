@@ -1,0 +1,226 @@
+"""Which cell of the retrieved tables a question asks for, and when there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from crag.core.settings import Settings
+from crag.core.types import Answer, Chunk
+from crag.generation.extractive import ExtractiveGenerator
+from crag.generation.lookup import Lookup, look_up
+from crag.generation.periods import Period, fiscal_offset, is_same_period, periods_in
+from crag.generation.wanted import wanted_of
+from crag.messages.wording import short_text
+from crag.testing.fakes import ScriptedReader, table_chunk_of
+from crag.testing.generator_contract import strip_of
+
+TITLE = "Acme Corporation, Form 10-K, fiscal year ended August 29, 2021"
+
+
+def chunk_of_rows(
+    *rows: Sequence[str], name: str = "a", heading: str = "", section: str = "", title: str = TITLE, unit: str = ""
+) -> Chunk:
+    """A table of a filing under a heading; all its rows stand in one section."""
+    chunk = table_chunk_of(*rows)
+    [table] = chunk.tables
+    placed = tuple(row._replace(section=section) for row in table.rows)
+    context = " › ".join(part for part in (title, heading) if part)
+    return replace(
+        chunk, id=name, title=title, context=context, tables=(replace(table, rows=placed, unit=unit, title=heading),)
+    )
+
+
+INCOME = chunk_of_rows(
+    ["", "52 Weeks Ended August 29, 2021", "52 Weeks Ended August 30, 2020"],
+    ["Net sales", "$192,052", "$163,220"],
+    ["Membership fees", "3,877", "3,541"],
+    ["Total revenue", "195,929", "166,761"],
+    ["Merchandise costs", "170,684", "144,939"],
+    ["Net income including noncontrolling interests", "5,079", "4,059"],
+    ["Net income attributable to noncontrolling interests", "(72)", "(57)"],
+    ["NET INCOME ATTRIBUTABLE TO ACME", "$5,007", "$4,002"],
+    name="income",
+    heading="CONSOLIDATED STATEMENTS OF INCOME",
+    unit="amounts in millions, except per share data",
+)
+BALANCE = chunk_of_rows(
+    ["", "August 29, 2021", "August 30, 2020"],
+    ["Merchandise inventories", "14,215", "12,242"],
+    ["Total current assets", "29,505", "28,120"],
+    ["TOTAL ASSETS", "$59,268", "$55,556"],
+    name="balance",
+    heading="CONSOLIDATED BALANCE SHEETS",
+    unit="amounts in millions",
+)
+CASH = chunk_of_rows(
+    ["", "52 Weeks Ended August 29, 2021", "52 Weeks Ended August 30, 2020"],
+    ["Additions to property and equipment", "(3,588)", "(2,810)"],
+    ["Merchandise inventories", "(1,892)", "(791)"],
+    name="cash",
+    heading="CONSOLIDATED STATEMENTS OF CASH FLOWS",
+    section="Changes in operating assets and liabilities",
+    unit="amounts in millions",
+)
+INVESTING = replace(
+    CASH,
+    id="investing",
+    tables=(replace(CASH.tables[0], rows=tuple(row._replace(section="") for row in CASH.tables[0].rows)),),
+)
+STAFF = chunk_of_rows(
+    ["", "2021", "2020", "2019"],
+    ["United States", "192,000", "181,000", "167,000"],
+    ["Total employees", "288,000", "273,000", "254,000"],
+    name="staff",
+    heading="Human Capital",
+)
+SEGMENTS = chunk_of_rows(
+    ["", "United States Operations", "Canadian Operations", "Total"],
+    ["Total assets", "38,366", "5,270", "55,556"],
+    name="segments",
+    heading="Note 12—Segment Reporting",
+    section="2020",
+    unit="amounts in millions",
+)
+BRANDS = chunk_of_rows(
+    ["", "FISCAL 2021", "FISCAL 2020", "% CHANGE"],
+    ["Footwear", "$28,021", "$23,305", "20%"],
+    ["Apparel", "12,865", "10,953", "17%"],
+    name="brands",
+    heading="REVENUES",
+    section="Acme Brand Revenues by",
+)
+ALL = (INCOME, BALANCE, CASH, INVESTING, STAFF, SEGMENTS, BRANDS)
+
+
+def looked_up(question: str, *chunks: Chunk) -> Lookup:
+    found = look_up(question, {chunk.id: chunk for chunk in chunks or ALL})
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("question", "value", "scale"),
+    [
+        ("How many employees did Acme have at the end of fiscal 2021?", "288,000", ""),
+        ("What was Acme's headcount in 2019?", "254,000", ""),
+        ("What were Acme's net sales in fiscal 2020?", "$163,220", "million"),
+        ("What was Acme's total revenue in FY20?", "166,761", "million"),
+        ("What was Acme's net income in fiscal 2021?", "$5,007", "million"),
+        ("What were Acme's total assets as of August 30, 2020?", "$55,556", "million"),
+        ("What were total assets of Acme's Canadian operations at the end of fiscal 2020?", "5,270", "million"),
+        ("What was Acme's capital expenditure in 2020?", "(2,810)", "million"),
+        ("What was Acme's cost of sales in 2021?", "170,684", "million"),
+        ("What was Acme Brand footwear revenue in fiscal 2021?", "$28,021", ""),
+        ("How much inventory did Acme have at the end of 2020?", "12,242", "million"),
+    ],
+)
+def test_the_cell_of_the_item_and_the_period(question: str, value: str, scale: str) -> None:
+    found = looked_up(question)
+    assert found.cell is not None
+    assert (found.cell.text, found.cell.scale) == (value, scale)
+
+
+@pytest.mark.parametrize(
+    ("question", "outcome"),
+    [
+        ("What was Acme's merchandise inventory at the end of fiscal 2015?", "no period"),
+        ("How much did Acme spend on solar panels in 2021?", "no item"),
+        ("What were Zenith's net sales in fiscal 2020?", "no item"),
+        ("What were Acme's net sales in Portugal in 2020?", "no item"),
+        ("What was the increase in Acme's net sales in 2021?", "no item"),
+        ("What were Acme's current assets in the first quarter of 2021?", "no period"),
+    ],
+)
+def test_no_cell_stands_for_another_item_company_segment_or_period(question: str, outcome: str) -> None:
+    assert looked_up(question).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Why did Acme's net sales grow in 2021?",
+        "Which segment of Acme had the highest revenue in 2021?",
+        "What is Acme's ratio of net income to total assets in 2021?",
+        "What were Acme's net sales in 2021 and 2020?",
+        "Who signed the report?",
+    ],
+)
+def test_a_question_that_asks_for_more_than_a_cell_is_no_look_up(question: str) -> None:
+    assert wanted_of(question) is None
+
+
+def test_tables_that_do_not_agree_give_no_cell() -> None:
+    other = chunk_of_rows(["", "2021", "2020"], ["Total employees", "280,000", "270,000"], name="other")
+    found = looked_up("How many employees did Acme have in 2021?", STAFF, other)
+    assert (found.outcome, found.cell, {cell.text for cell in found.cells}) == ("several", None, {"288,000", "280,000"})
+
+
+def test_a_change_is_found_only_where_a_change_is_asked() -> None:
+    question = "What was the percentage change in Acme Brand apparel revenue in fiscal 2021?"
+    assert wanted_of(question) is not None
+    assert looked_up("What was Acme Brand apparel revenue in fiscal 2021?", BRANDS).cells[0].text == "12,865"
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown", "offset", "same"),
+    [
+        ("fiscal 2021", "52 Weeks Ended August 29, 2021", None, True),
+        ("fiscal 2021", "Three months ended August 29, 2021", None, False),
+        ("Q2 2023", "Three Months Ended July 2, 2023", None, True),
+        ("Q2 2023", "Six Months Ended July 2, 2023", None, False),
+        ("second quarter of 2023", "Q2 2023", None, True),
+        ("June 30, 2023", "June 30, 2023", None, True),
+        ("June 30, 2023", "June 30, 2022", None, False),
+        ("fiscal 2022", "January 28, 2023", None, False),
+        ("fiscal 2022", "January 28, 2023", -1, True),
+        ("fiscal 2023", "January 28, 2023", -1, False),
+        ("fiscal 2023", "January 28, 2023", 0, True),
+    ],
+)
+def test_a_column_is_of_the_period_or_not(asked: str, shown: str, offset: int | None, same: bool) -> None:
+    [one], [other] = periods_in(asked), periods_in(shown)
+    assert is_same_period(one, other, offset=offset) is same
+
+
+def test_balances_of_a_quarterly_report_are_not_those_of_the_year() -> None:
+    [ends] = periods_in("July 2, 2023")
+    assert not is_same_period(Period(2023), ends, ends=ends)
+    assert is_same_period(Period(2023), ends)
+
+
+def test_a_document_says_how_its_fiscal_years_are_named() -> None:
+    assert fiscal_offset(["Fiscal 2022 was the 52-week year ended January 28, 2023."]) == -1
+    assert fiscal_offset(["The fiscal year 2023 ended on January 31, 2023."]) == 0
+    assert fiscal_offset(["The year was good."]) is None
+
+
+def answered(question: str, chunk: Chunk, rows: Sequence[int], pointed: str = "") -> Answer:
+    """The answer from some rows of the chunk, of which the first is scored best."""
+    lines = [chunk.text[row.start : row.end] for row in chunk.tables[0].rows]
+    strips = [strip_of(chunk, lines[row], 0.9 - place / 10) for place, row in enumerate(rows)]
+    generator = ExtractiveGenerator(reader=ScriptedReader(words={pointed: 0.95} if pointed else {}))
+    *_, answer = generator.answer(question, strips, {chunk.id: chunk}, Settings())
+    assert isinstance(answer, Answer)
+    return answer
+
+
+def test_the_looked_up_row_is_the_answer_and_its_cell_the_short_one() -> None:
+    answer = answered("What were Acme's net sales in fiscal 2020?", INCOME, [3, 0], pointed="144,939")
+    assert answer.short is not None
+    assert short_text(answer.short) == "Net sales, 52 Weeks Ended August 30, 2020: $163,220 million"
+    assert answer.text.startswith("Net sales: ") and answer.lookup == "found"
+    [cited] = answer.citations
+    assert cited.quote.startswith("Net sales") and "Merchandise" not in cited.quote
+
+
+def test_no_other_cell_stands_for_a_figure_that_was_not_found() -> None:
+    answer = answered("What was Acme's equipment revenue in fiscal 2021?", BRANDS, [0, 1], pointed="20%")
+    assert (answer.short, answer.lookup) == (None, "no item")
+
+
+def test_an_answer_about_a_period_that_no_row_has_is_of_low_confidence() -> None:
+    answer = answered("What were Acme's net sales in fiscal 2012?", INCOME, [0], pointed="$192,052")
+    assert (answer.short, answer.lookup, answer.low_confidence) == (None, "no period", True)
