@@ -67,15 +67,16 @@ def written_out() -> frozenset[str]:
     return frozenset(found)
 
 
-def validates(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
-    """Whether pydantic calls it."""
-    return any("_validator" in ast.unparse(each) for each in node.decorator_list)
+def called_by_decorator(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+    """Whether pydantic calls it as a validator, or FastAPI as an endpoint."""
+    said = [ast.unparse(each) for each in node.decorator_list]
+    return any("_validator" in each or re.match(r"\w+\.(get|post|delete)\(", each) for each in said)
 
 
 def defined(tree: ast.Module) -> Iterator[str]:
     """Functions, classes, methods, fields and constants."""
     for node in nodes_of(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not validates(node):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not called_by_decorator(node):
             yield node.name
         if isinstance(node, ast.ClassDef | ast.Module) and getattr(node, "name", "") not in listed_whole():
             for line in node.body:

@@ -106,7 +106,8 @@ def installed(tmp_path: Path) -> Callable[..., str]:
 
     offline = ["--no-index", "--no-deps", "--no-build-isolation", "--ignore-installed", "--quiet"]
     run("python", "-m", "pip", "install", *offline, source)
-    hidden = "import sys; sys.modules.update(dict.fromkeys(['streamlit', 'plotly', 'starlette', 'pytest']))\n"
+    apart = ["streamlit", "plotly", "fastapi", "starlette", "uvicorn", "mcp", "pytest"]
+    hidden = f"import sys; sys.modules.update(dict.fromkeys({apart}))\n"
     (site / "hidden.pth").write_text(hidden)
     return run
 

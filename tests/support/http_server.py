@@ -15,6 +15,26 @@ from tests.support.app_server import ROOT
 
 TOKEN, OTHER = "alpha-token-0123456789", "beta-token-0123456789"
 HELD = "hold this text"
+FREE = {("GET", path) for path in ("/", "/healthz", "/readyz", "/metrics", "/openapi.json")}
+"""The addresses that ask for no token."""
+GUARDED = {
+    ("GET", "/v1/models"),
+    ("GET", "/v1/models/{id}"),
+    ("POST", "/v1/chat/completions"),
+    ("POST", "/v1/ask"),
+    ("GET", "/v1/runs/{id}"),
+    ("GET", "/v1/runs/{id}/events"),
+    ("POST", "/v1/rerank"),
+    ("POST", "/v2/rerank"),
+    ("POST", "/rerank"),
+    ("POST", "/v1/embeddings"),
+    ("POST", "/v1/search"),
+    ("GET", "/v1/documents"),
+    ("POST", "/v1/documents"),
+    ("GET", "/v1/documents/{id}"),
+    ("DELETE", "/v1/documents/{id}"),
+}
+"""All the others."""
 
 
 @dataclass(frozen=True)

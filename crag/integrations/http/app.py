@@ -1,111 +1,118 @@
-"""The HTTP server as one application: a table of routes, and what every request passes before its endpoint."""
+"""The HTTP server as one application of FastAPI, and the process that serves it."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
 import logging
 import socket
-import time
 from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager
+from html import escape
+from typing import Any
 
-import python_multipart  # noqa: F401 - starlette reads forms with it; a missing package is reported at the start
 import uvicorn
-from fastapi import FastAPI
-from starlette.datastructures import MutableHeaders
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.requests import ClientDisconnect, Request
-from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.requests import ClientDisconnect
+from starlette.responses import HTMLResponse, JSONResponse
 
-from crag.admin.access import WANTED, Access, Caller, foreign
+import crag
+from crag.admin.access import Access
+from crag.analysis.monitoring.scraping import Scrape
 from crag.core.errors import CragError
 from crag.engine import Engine
-from crag.integrations.http import ask, chat, description, documents, embeddings, models, rerank, search
-from crag.integrations.http.problems import Problem, problem_response
-from crag.integrations.http.serving import Call, Endpoint, Limits, ServerState
+from crag.integrations.http import ask, chat, documents, models
+from crag.integrations.http.guard import Guard
+from crag.integrations.http.problems import ProblemReply, problem_response
+from crag.integrations.http.serving import Limits, ServerState
 from crag.runtime.processes import IDLE_SECONDS
-from crag.runtime.transfer import drop_when_unread
 
-_log = logging.getLogger("crag.integrations.http.access")
+_log = logging.getLogger(__name__)
 
-HEADERS = {
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-}
-
-
-class Edge:
-    """Adds the headers and writes the line: method, route, status, milliseconds, and the number of the token.
-
-    A route as the table has it, not the path that was sent: in that, a caller may write anything.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        began, status = time.perf_counter(), 0
-        state = scope.setdefault("state", {})
-
-        async def sent(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
-        try:
-            await self._app(scope, receive, sent)
-        finally:
-            method = scope["method"] if scope["method"].isalpha() else "-"
-            _log.info(
-                "%s %s %s %.0f ms token %s",
-                *(method[:10], state.get("route", "-"), status or "-"),
-                *((time.perf_counter() - began) * 1000, state.get("caller", "-")),
-            )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
-    """A path, a method, and what answers there. `free`: anybody may ask at any time, without a token."""
-
-    method: str
-    path: str
-    endpoint: Endpoint
-    free: bool = False
-
-
-ROUTES: tuple[Served, ...] = (
-    Served(method="GET", path="/healthz", endpoint=description.alive, free=True),
-    Served(method="GET", path="/readyz", endpoint=description.ready, free=True),
-    Served(method="GET", path="/metrics", endpoint=description.metrics, free=True),
-    Served(method="GET", path="/v1/models", endpoint=models.list_models),
-    Served(method="GET", path="/v1/models/{id}", endpoint=models.one),
-    Served(method="POST", path="/v1/chat/completions", endpoint=chat.completions),
-    Served(method="POST", path="/v1/ask", endpoint=ask.ask),
-    Served(method="GET", path="/v1/runs/{id}", endpoint=ask.run),
-    Served(method="GET", path="/v1/runs/{id}/events", endpoint=ask.events),
-    Served(method="GET", path="/openapi.json", endpoint=description.describe_api, free=True),
-    Served(method="GET", path="/", endpoint=description.front, free=True),
-    *(Served(method="POST", path=path, endpoint=rerank.rerank) for path in ("/v1/rerank", "/v2/rerank", "/rerank")),
-    Served(method="POST", path="/v1/embeddings", endpoint=embeddings.embeddings),
-    Served(method="POST", path="/v1/search", endpoint=search.search),
-    Served(method="GET", path="/v1/documents", endpoint=documents.list_documents),
-    Served(method="POST", path="/v1/documents", endpoint=documents.add_documents),
-    Served(method="GET", path="/v1/documents/{id}", endpoint=documents.one),
-    Served(method="DELETE", path="/v1/documents/{id}", endpoint=documents.delete_document),
+_ABOUT = (
+    "Corrective RAG over one's own documents: retrieval is graded, corrected and cited. A token is for one library, "
+    "which is all that its requests see. Errors have the form of OpenAI's."
 )
+_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:56rem;margin:2rem auto;padding:0 1rem;"
+    "color-scheme:light dark}code,pre{font:14px/1.5 ui-monospace,monospace}pre{overflow-x:auto}"
+    "td{padding:.2rem 1rem .2rem 0;vertical-align:top}"
+)
+_DIGEST = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+_POLICY = (
+    f"default-src 'none'; style-src 'sha256-{_DIGEST}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_CHAT = """curl ADDRESS/v1/chat/completions \\
+  -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\
+  -d '{"model": "crag", "messages": [{"role": "user", "content": "What does the report say of hiring?"}]}'"""
+
+free = APIRouter()
+"""What anybody may ask at any time, without a token."""
+
+
+@free.get("/", include_in_schema=False)
+async def front(request: Request) -> Response:
+    """The page: what there is, and a first request. It says nothing of any library."""
+    rows = [
+        f"<tr><td><code>{method.upper()} {path}</code></td><td>{escape(operation['summary'])}</td></tr>"
+        for path, operations in request.app.openapi()["paths"].items()
+        for method, operation in operations.items()
+    ]
+    return HTMLResponse(
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>CRAG Explorer for programs</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body><main>'
+        f"<h1>CRAG Explorer for programs</h1><p>Version {escape(crag.__version__)}. This server answers questions from "
+        "documents, with every retrieval graded, corrected and cited. It speaks the protocol of OpenAI's clients: give "
+        "them this address with <code>/v1</code> behind it, a token as the key, and <code>crag</code> as the model.</p>"
+        f"<table>{''.join(rows)}</table><h2>A first question</h2><pre><code>{escape(_CHAT)}</code></pre>"
+        '<p>All of it for programs: <a href="openapi.json">openapi.json</a></p></main></body></html>',
+        headers={"content-security-policy": _POLICY},
+    )
+
+
+@free.get("/healthz", summary="Whether the server is there")
+async def alive(request: Request) -> Response:
+    """The process answers, and could open a file; 503 where not."""
+    if problem := request.app.state.serving.health.failing():
+        return JSONResponse({"status": "failing", "problem": problem}, 503)
+    return JSONResponse({"status": "ok"})
+
+
+@free.get("/readyz", summary="Whether it can answer at once")
+async def ready(request: Request) -> Response:
+    """The models are loaded, records and index can be reached, and the server is not about to end; 503 where not."""
+    serving: ServerState = request.app.state.serving
+    lacking = await asyncio.to_thread(
+        serving.health.lacking, models=serving.ready.is_set(), closing=serving.work.closing
+    )
+    if lacking:
+        said = {"closing": "ending", "models": "loading"}.get(lacking[0], "not ready")
+        return JSONResponse({"status": said, "lacking": lacking}, 503, {"Retry-After": "2"})
+    return JSONResponse({"status": "ready"})
+
+
+@free.get("/metrics", summary="Metrics for Prometheus")
+async def metrics(request: Request) -> Response:
+    """Its text form, for who may have it; 401 or 404 for others."""
+    serving: ServerState = request.app.state.serving
+    headers = {name: request.headers.getlist(name) for name in request.headers}
+    asked = Scrape(headers=headers, peer=request.client.host if request.client else "")
+    reply = await asyncio.to_thread(serving.scraping.reply, asked, serving.metrics)
+    return Response(reply.body, reply.status, dict(reply.headers))
+
+
+class Application(FastAPI):
+    """The application, whose description has the form of a streamed chunk, too."""
+
+    def openapi(self) -> dict[str, Any]:
+        if self.openapi_schema is None:
+            schemas = super().openapi()["components"]["schemas"]
+            chunk = chat.ChatChunk.model_json_schema(mode="serialization", ref_template="#/components/schemas/{model}")
+            schemas |= {**chunk.pop("$defs"), "ChatChunk": chunk}
+        return super().openapi()
 
 
 def app(engine: Engine, access: Access, limits: Limits | None = None) -> FastAPI:
@@ -118,63 +125,41 @@ def app(engine: Engine, access: Access, limits: Limits | None = None) -> FastAPI
 
     @asynccontextmanager
     async def alive(_: FastAPI) -> AsyncIterator[None]:
-        warming = asyncio.create_task(asyncio.to_thread(description.warm, serving))
+        warming = asyncio.create_task(asyncio.to_thread(_warm, serving))
         yield
         serving.work.close()
         await asyncio.wait({warming})
         await serving.work.ended()
 
-    made = FastAPI(
-        openapi_url=None,
+    made = Application(
+        title="CRAG Explorer",
+        version=crag.__version__,
+        description=_ABOUT,
         docs_url=None,
         redoc_url=None,
-        redirect_slashes=False,  # it would answer before any token is looked at, under any Host
-        routes=[Route(each.path, AuthenticatedRoute(serving, each), methods=[each.method]) for each in ROUTES],
-        middleware=[Middleware(Edge)],
-        exception_handlers={
-            kind: problem_response for kind in (Problem, CragError, HTTPException, ClientDisconnect, Exception)
-        },
+        redirect_slashes=False,
+        responses={"default": {"model": ProblemReply, "description": "A refusal or a failure."}},
+        exception_handlers=dict.fromkeys(
+            (HTTPException, CragError, RequestValidationError, ClientDisconnect), problem_response
+        ),
         lifespan=alive,
     )
-    made.state.serving, made.state.served = serving, ROUTES
+    made.add_middleware(Guard, serving=serving)
+    for router in (chat.router, ask.router, models.router, documents.router, documents.uploads, free):
+        made.include_router(router)
+    made.state.serving = serving
     return made
 
 
-_ANYBODY = Caller(number=0, workspace="")
-
-
-class AuthenticatedRoute:
-    """What stands before an endpoint: who asks, and whether it is one request too many."""
-
-    def __init__(self, serving: ServerState, served: Served) -> None:
-        self._serving, self._served = serving, served
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        receive, send = drop_when_unread(receive, send, self._serving.limits.pace.unread)
-        request = Request(scope, receive, send)
-        request.state.route = self._served.path
-        serving, headers = self._serving, request.headers
-        if not serving.access.asks and (why := foreign(headers.getlist("host"), headers.getlist("origin"))):
-            await asyncio.to_thread(serving.arrivals.turned_away, why)
-            raise Problem(403, "foreign", why)
-        if self._served.free:
-            await self._reply(Call(serving=serving, request=request, caller=_ANYBODY), send)
-            return
-        caller = serving.access.caller(headers.getlist("authorization"))
-        if serving.arrivals.news(caller):
-            await asyncio.to_thread(serving.arrivals.came, caller)
-        if caller is None:
-            raise Problem(401, "invalid_token", WANTED, headers={"WWW-Authenticate": "Bearer"})
-        request.state.caller = caller.number
-        serving.rates.take(caller)
-        if serving.work.closing:
-            raise Problem(503, "ending", "The server is about to end.", headers={"Retry-After": "5"})
-        with serving.requests.hold(caller), ExitStack() as held:
-            await self._reply(Call(serving=serving, request=request, caller=caller, held=held), send)
-
-    async def _reply(self, call: Call, send: Send) -> None:
-        response = await self._served.endpoint(call)
-        await response(call.request.scope, call.request.receive, send)
+def _warm(serving: ServerState) -> None:
+    """Load the models. What fails is logged, and the server does not become ready."""
+    try:
+        serving.engine.embedder.embed(["ready"])
+        list(serving.engine.grade("ready?", ["ready"]))
+    except CragError as error:
+        _log.error("the models can't be loaded: %s", error)
+        return
+    serving.ready.set()
 
 
 _MORE = 30

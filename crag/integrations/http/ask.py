@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, TypeVar
 
+from fastapi import APIRouter, Header, Request, Response
 from pydantic import ConfigDict, Field
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.types import Receive, Send
-from starlette.types import Scope as Connection
+from starlette.responses import StreamingResponse
 
 from crag.core import events as ev
 from crag.core.errors import CragError, InputError, NotFoundError
@@ -24,13 +22,18 @@ from crag.core.trace import Trace
 from crag.core.types import Exchange, OutputMode
 from crag.export.records import EventRecord, RunRecord
 from crag.generation.conversation.rules import leading_to
+from crag.integrations.http.guard import GuardedRoute
 from crag.integrations.http.models import DEFAULT_STRATEGY
 from crag.integrations.http.problems import Problem, problem_of
-from crag.integrations.http.serving import Body, Call
+from crag.integrations.http.serving import Call, CurrentCall, Id, RequestModel
 from crag.pipeline.admission import check_question
 
 T = TypeVar("T")
 
+router = APIRouter(route_class=GuardedRoute)
+
+EVENTS = "text/event-stream"
+STREAMED: dict[int | str, dict[str, Any]] = {200: {"content": {EVENTS: {"schema": {"type": "string"}}}}}
 HEARTBEAT = ": still working\n\n"
 HEARTBEAT_SECONDS = 15.0
 
@@ -60,20 +63,9 @@ async def with_heartbeat(items: AsyncIterator[T], seconds: float = HEARTBEAT_SEC
             following.cancel()
 
 
-class EventStream(StreamingResponse):
-    """A stream of events; `ended` is called once it is over, also where its reader went away in the middle."""
-
-    def __init__(self, events: AsyncIterator[str], ended: Callable[[], None] = lambda: None) -> None:
-        # X-Accel-Buffering: a proxy in front is not to hold events back.
-        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-        super().__init__(events, media_type="text/event-stream", headers=headers)
-        self._ended = ended
-
-    async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._ended()
+def event_stream(events: AsyncIterator[str]) -> StreamingResponse:
+    """The reply that streams these events. X-Accel-Buffering: a proxy in front is not to hold them back."""
+    return StreamingResponse(events, media_type=EVENTS, headers={"x-accel-buffering": "no"})
 
 
 _OPENING = (
@@ -180,7 +172,7 @@ def client_of(request: Request) -> str:
     return named or request.headers.get("user-agent", "").partition("/")[0].strip()
 
 
-class AskRequest(Body):
+class AskRequest(RequestModel):
     """A question, and how it is asked."""
 
     model_config = ConfigDict(extra="forbid")
@@ -198,9 +190,13 @@ class AskRequest(Body):
     stream: bool = Field(False, description="Server-sent events: the run's own as they happen, the whole run last.")
 
 
-async def ask(call: Call) -> Response:
-    """The run, stored like any other; streamed, one that fails before it has retrieved anything is no stream."""
-    body = await call.body(AskRequest)
+@router.post("/v1/ask", summary="Answer a question, and show how", response_model=RunRecord, responses=STREAMED)
+async def ask(body: AskRequest, call: CurrentCall) -> Response | RunRecord:
+    """The whole run, stored like any other: chunks, grades, decision, strips, answer, citations, checks, calls, times.
+
+    With `stream`, the run's own events as they happen, each under its number; the last, `trace`, is the whole run. One
+    that fails before it has retrieved anything is no stream.
+    """
     question = question_of(body.question, "question")
     changes = {**body.settings, **({"where": body.where} if body.where else {})}
     settings = choose_settings(body.strategy, changes, "")
@@ -209,8 +205,8 @@ async def ask(call: Call) -> Response:
     if body.stream:
         run = Run(call, asked)
         await call.attend(run.begin())
-        return EventStream(_events(run), call.cancel.set)
-    return JSONResponse(await call.work(lambda: RunRecord.of(run_to_end(call, asked)).json_values()))
+        return event_stream(_events(run))
+    return await call.work(lambda: RunRecord.of(run_to_end(call, asked)))
 
 
 async def _events(run: Run) -> AsyncIterator[str]:
@@ -237,7 +233,7 @@ def _led(call: Call, body: AskRequest, settings: Settings) -> tuple[Settings, li
     """The settings for the documents that are asked, and the conversation before. Raises NotFoundError, Problem."""
     if not (body.documents or body.tags or body.after):
         return settings, []
-    library = call.engine.library(call.workspace)
+    library = call.library
     if body.documents:
         known = library.documents.names()
         for place, id in enumerate(body.documents):
@@ -255,20 +251,18 @@ def _led(call: Call, body: AskRequest, settings: Settings) -> tuple[Settings, li
     return settings.changed(where=where), history
 
 
-async def run(call: Call) -> Response:
+@router.get("/v1/runs/{id}", summary="A stored run")
+async def run(id: Id, call: CurrentCall) -> RunRecord:
     """The whole run."""
-    id = call.request.path_params["id"]
-    runs = call.engine.library(call.workspace).runs
-    return JSONResponse(await call.work(lambda: RunRecord.of(runs.trace(id)).json_values()))
+    return await call.work(lambda: RunRecord.of(call.library.runs.trace(id)))
 
 
-async def events(call: Call) -> Response:
-    """Its events as they happened, each under its number; from the one after `Last-Event-ID`, where that is given."""
-    id = call.request.path_params["id"]
-    runs = call.engine.library(call.workspace).runs
-    found = await call.work(lambda: runs.events(id))
-    seen = call.request.headers.get("last-event-id", "")
-    return EventStream(_stream_events(found, int(seen) if seen.isdecimal() and len(seen) < 10 else 0))
+@router.get("/v1/runs/{id}/events", summary="A stored run, replayed", response_model=None, responses=STREAMED)
+async def events(id: Id, call: CurrentCall, last_event_id: Annotated[str, Header()] = "") -> Response:
+    """Its events as they happened, each under its number, then the whole run; from the one after `Last-Event-ID`."""
+    found = await call.work(lambda: call.library.runs.events(id))
+    seen = int(last_event_id) if last_event_id.isdecimal() and len(last_event_id) < 10 else 0
+    return event_stream(_stream_events(found, seen))
 
 
 async def _stream_events(found: Sequence[Event], seen: int) -> AsyncIterator[str]:

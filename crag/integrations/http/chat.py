@@ -6,8 +6,8 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any, Literal
 
+from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.responses import JSONResponse, Response
 
 from crag.core import events as ev
 from crag.core.makers import name_in_sentence
@@ -17,19 +17,21 @@ from crag.export.markdown import Harmless, closing, extract_answer, opening
 from crag.export.records import Outcome, describe_outcome
 from crag.generation.conversation.rules import EXCHANGES, QUESTION_CHARS, RuleContextualizer
 from crag.integrations.http.ask import (
+    EVENTS,
     HEARTBEAT,
-    EventStream,
     Run,
     choose_settings,
+    event_stream,
     format_sse,
     question_of,
     request_of,
     run_to_end,
     with_heartbeat,
 )
+from crag.integrations.http.guard import GuardedRoute
 from crag.integrations.http.models import strategies, unknown
 from crag.integrations.http.problems import Problem, problem_of
-from crag.integrations.http.serving import Body, Call
+from crag.integrations.http.serving import CurrentCall, RequestModel
 from crag.messages.answers import disagreement_sentence, fault_of
 from crag.messages.wording import failure_sentence, remark_sentence, short_text, unnamed_sentence
 
@@ -39,14 +41,14 @@ _MOST_READ = 20_000
 """Characters of an earlier answer that are looked at."""
 
 
-class Part(Body):
+class Part(RequestModel):
     """One part of a message. Only text is read: pictures, sounds and files are refused."""
 
     type: str
     text: str = ""
 
 
-class Message(Body):
+class Message(RequestModel):
     """One message of a chat.
 
     The last one of a user is the question; those of users and assistants before it are the conversation that it
@@ -64,15 +66,15 @@ class Message(Body):
         return self.content or ""
 
 
-class StreamOptions(Body):
+class StreamOptions(RequestModel):
     include_usage: bool = Field(False, description="Send the counts of tokens in a chunk of their own at the end.")
 
 
-class ResponseFormat(Body):
+class ResponseFormat(RequestModel):
     type: str = "text"
 
 
-class ChatExtension(Body):
+class ChatExtension(RequestModel):
     """What else can be asked of this server in a chat completion."""
 
     model_config = ConfigDict(extra="forbid")
@@ -84,7 +86,7 @@ class ChatExtension(Body):
     )
 
 
-class ChatRequest(Body):
+class ChatRequest(RequestModel):
     """A question in OpenAI's form."""
 
     model: str = Field(description="crag: the default strategy. crag-NAME: another one; GET /v1/models lists them.")
@@ -273,12 +275,21 @@ def _warnings(trace: Trace) -> list[str]:
     return said
 
 
+router = APIRouter(route_class=GuardedRoute)
+
 _DONE = "data: [DONE]\n\n"
 
 
-async def completions(call: Call) -> Response:
-    """One question asked; the run is stored like any other, also where it is stopped."""
-    body = await call.body(ChatRequest)
+@router.post(
+    "/v1/chat/completions",
+    summary="Answer the last question of a chat",
+    response_model=ChatCompletion,
+    responses={200: {"content": {EVENTS: {"schema": {"$ref": "#/components/schemas/ChatChunk"}}}}},
+)
+async def completions(body: ChatRequest, call: CurrentCall) -> Response | ChatCompletion:
+    """The answer with [n] marks and, under it, its sources; in `crag` what is known of it. The run is stored like any
+    other, also where it is stopped. With `stream`, chunks of the answer as it is written, then [DONE].
+    """
     if body.model not in (known := strategies()):
         raise unknown(body.model, "chat")
     body.check()
@@ -290,9 +301,8 @@ async def completions(call: Call) -> Response:
         run = Run(call, asked)
         await call.attend(run.begin())
         quotes = call.engine.resolve_providers(settings=settings).writer is None
-        return EventStream(_chunks(run, body, quotes=quotes), call.cancel.set)
-    trace = await call.work(lambda: run_to_end(call, asked))
-    return JSONResponse(_whole(trace, body).model_dump(mode="json"))
+        return event_stream(_chunks(run, body, quotes=quotes))
+    return _whole(await call.work(lambda: run_to_end(call, asked)), body)
 
 
 def _whole(trace: Trace, body: ChatRequest) -> ChatCompletion:

@@ -1,31 +1,62 @@
-"""/v1/documents: the documents of a workspace listed, added, described and deleted."""
+"""/v1/documents and /v1/search: the documents of a workspace listed, added, described, deleted and searched."""
 
 from __future__ import annotations
 
 import base64
 import binascii
-import re
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+import python_multipart  # noqa: F401 - starlette reads forms with it; a missing package is reported at the start
+from fastapi import APIRouter, Query, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 from starlette.datastructures import UploadFile
-from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-from crag.core.errors import NotFoundError
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound
+from crag.core.request import SearchQuery
 from crag.core.types import Document
+from crag.export.records import HitRecord
+from crag.integrations.http.guard import FORM, JSON, GuardedRoute, UploadRoute
 from crag.integrations.http.problems import Problem
-from crag.integrations.http.serving import Body, Call, pieces
+from crag.integrations.http.serving import Call, CurrentCall, Id, RequestModel
+from crag.pipeline.admission import QUESTION_CHARS
 
 PAGE, MOST_A_PAGE, MOST_FILES = 100, 1_000, 100
-_ID = re.compile(r"[!-~]{1,128}")
 _STATUSES = {"limit_reached": 429, "no_room": 507, "unreadable_document": 422}
 File = tuple[str, Callable[[], bytes]]
 
+router = APIRouter(route_class=GuardedRoute)
+uploads = APIRouter(route_class=UploadRoute)
 
-def _decode_fields(given: Any) -> Any:
+
+class Search(RequestModel):
+    """What is searched for. `where` is a filter over documents' fields, as of `crag search --where`."""
+
+    query: str = Field(min_length=1, max_length=QUESTION_CHARS)
+    k: int = Field(5, ge=1, le=100)
+    where: str = Field("", max_length=2_000)
+    mode: Literal["hybrid", "dense", "bm25"] = "hybrid"
+    min_confidence: float = Field(0.0, ge=0, le=1)
+    half_life_days: float = Field(0.0, ge=0)
+
+
+class Hits(BaseModel):
+    object: Literal["list"] = "list"
+    data: list[HitRecord]
+
+
+@router.post("/v1/search", summary="Find chunks, ungraded")
+async def search(asked: Search, call: CurrentCall) -> Hits:
+    """At most `k` chunks, best first, with text, document, page and similarity."""
+    query = SearchQuery(text=asked.query, **asked.model_dump(exclude={"query"}))
+    hits = await call.work(lambda: call.library.find(query))
+    return Hits(data=[HitRecord.of(hit) for hit in hits])
+
+
+def _decode_base64(given: Any) -> Any:
     if not isinstance(given, str):
         return given
     try:
@@ -34,16 +65,16 @@ def _decode_fields(given: Any) -> Any:
         raise ValueError("it is no base64") from error
 
 
-class Adding(Body):
+class NewDocument(RequestModel):
     """One document in JSON: its `text`, or the bytes of its file in `base64`. Larger files are sent as a form."""
 
     name: str = Field("document.txt", min_length=1, max_length=500)
     text: str | None = None
-    base64: Annotated[bytes | None, BeforeValidator(_decode_fields)] = None
+    base64: Annotated[bytes | None, BeforeValidator(_decode_base64)] = None
     confidence: float = Field(1.0, ge=0, le=1)
 
     @model_validator(mode="after")
-    def _one(self) -> Adding:
+    def _one(self) -> NewDocument:
         if (self.text is None) == (self.base64 is None):
             raise ValueError("give either text or base64")
         return self
@@ -53,138 +84,195 @@ class Adding(Body):
         return self.base64 if self.base64 is not None else (self.text or "").encode()
 
 
-def record(document: Document) -> dict[str, Any]:
-    """The fields of a document that a program sees. The place of its file is not among them."""
-    return {
-        "id": document.id,
-        "object": "document",
-        "name": document.name,
-        "title": document.title,
-        "kind": document.kind,
-        "bytes": document.size,
-        "pages": document.pages,
-        "chunks": document.chunks,
-        "added_at": document.added_at,
-        "url": document.url,
-        "published": document.published or None,
-        "confidence": document.confidence,
-        "warnings": list(document.warnings),
-    }
+class DocumentRecord(BaseModel):
+    """What a program sees of a document. The place of its file is not among it."""
+
+    id: str
+    object: Literal["document"] = "document"
+    name: str
+    title: str
+    kind: str
+    bytes: int
+    pages: int
+    chunks: int
+    added_at: str
+    url: str | None
+    published: str | None
+    confidence: float
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, document: Document) -> DocumentRecord:
+        return cls(
+            id=document.id,
+            name=document.name,
+            title=document.title,
+            kind=document.kind,
+            bytes=document.size,
+            pages=document.pages,
+            chunks=document.chunks,
+            added_at=document.added_at,
+            url=document.url,
+            published=document.published or None,
+            confidence=document.confidence,
+            warnings=document.warnings,
+        )
 
 
-async def list_documents(call: Call) -> Response:
-    """A page of documents, oldest first: `limit` of them `after` an id."""
-    limit, after = _number(call, "limit", PAGE, MOST_A_PAGE), call.request.query_params.get("after")
+class DocumentPage(BaseModel):
+    """Documents, oldest first, of `total`."""
 
-    def page() -> dict[str, Any]:
-        documents = call.engine.library(call.workspace).documents
+    object: Literal["list"] = "list"
+    data: list[DocumentRecord]
+    total: int
+    has_more: bool
+
+
+class FileError(BaseModel):
+    """Why a file was not added: `unreadable_document`, `limit_reached` (again free in `retry_after` s) or `no_room`."""
+
+    message: str
+    code: Literal["unreadable_document", "limit_reached", "no_room"]
+    retry_after: int | None
+
+
+class FileOutcome(BaseModel):
+    """What came of one file; a duplicate is the document that is there."""
+
+    name: str
+    outcome: Literal["added", "duplicate", "failed"]
+    document: DocumentRecord | None = None
+    error: FileError | None = None
+
+
+class FileOutcomes(BaseModel):
+    object: Literal["list"] = "list"
+    data: list[FileOutcome]
+
+
+class Deletion(BaseModel):
+    id: str
+    object: Literal["document.deleted"] = "document.deleted"
+    deleted: Literal[True] = True
+
+
+@router.get("/v1/documents", summary="List the documents")
+async def list_documents(
+    call: CurrentCall,
+    limit: Annotated[int, Query(ge=1, le=MOST_A_PAGE, description="How many.")] = PAGE,
+    after: Annotated[str | None, Query(description="The id of the last one seen.")] = None,
+) -> DocumentPage:
+    """A page of documents, oldest first."""
+
+    def page() -> DocumentPage:
+        documents = call.library.documents
         ids = list(documents.names())
         if after is not None and after not in ids:
             raise Problem(400, "invalid_field", "after: there is no such document.", param="after")
         rest = ids[ids.index(after) + 1 :] if after is not None else ids
         found = {each.id: each for each in documents.all(rest[:limit])}
-        data = [record(found[id]) for id in rest[:limit] if id in found]
-        return {"object": "list", "data": data, "total": len(ids), "has_more": len(rest) > limit}
+        data = [DocumentRecord.of(found[id]) for id in rest[:limit] if id in found]
+        return DocumentPage(data=data, total=len(ids), has_more=len(rest) > limit)
 
-    return JSONResponse(await call.work(page))
-
-
-async def one(call: Call) -> Response:
-    """What is known of a document."""
-    id = _id(call)
-    return JSONResponse(await call.work(lambda: record(call.engine.library(call.workspace).documents.get(id))))
+    return await call.work(page)
 
 
-async def delete_document(call: Call) -> Response:
+@router.get("/v1/documents/{id}", summary="A document")
+async def one(id: Id, call: CurrentCall) -> DocumentRecord:
+    """What is known of it."""
+    return DocumentRecord.of(await call.work(lambda: call.library.documents.get(id)))
+
+
+@router.delete("/v1/documents/{id}", summary="Delete a document")
+async def delete_document(id: Id, call: CurrentCall) -> Deletion:
     """The document with all that hangs on it is deleted; runs that quoted it stay."""
-    id = _id(call)
 
     def delete() -> None:
-        documents = call.engine.library(call.workspace).documents
+        documents = call.library.documents
         name = documents.get(id).name
         documents.delete(id)
         call.engine.teams.audit.note("delete", call.caller.name, workspace=call.workspace, what="document", detail=name)
 
     await call.work(delete)
-    return JSONResponse({"id": id, "object": "document.deleted", "deleted": True})
+    return Deletion(id=id)
 
 
-async def add_documents(call: Call) -> Response:
+_UPLOAD = {
+    "type": "object",
+    "properties": {
+        "file": {"type": "array", "items": {"type": "string", "contentMediaType": "application/octet-stream"}},
+        "confidence": {"type": "number", "minimum": 0, "maximum": 1},
+    },
+    "required": ["file"],
+}
+_BODIES = {
+    "required": True,
+    "content": {JSON: {"schema": NewDocument.model_json_schema()}, FORM: {"schema": _UPLOAD}},
+}
+
+
+@uploads.post(
+    "/v1/documents", summary="Add documents", response_model=FileOutcomes, openapi_extra={"requestBody": _BODIES}
+)
+async def add_documents(request: Request, call: CurrentCall) -> Response:
     """What came of each file: added, a duplicate of one that is there, or failed and why; 422 where all failed.
 
-    Files come in a form (multipart), each in a field of any name, and lie on the disk until they are read; a single
-    one also in JSON.
+    Files come in a form, each in a field of any name, and lie on the disk until they are read; a single one also in
+    JSON.
     """
-    kind = call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind not in ("multipart/form-data", "application/json"):
-        raise Problem(415, "no_form", "Send a form (multipart/form-data) with the file, or JSON with text or base64.")
-    if kind == "application/json":
-        asked = await call.body(Adding)
-        return await call.work(lambda: _outcomes(call, [(asked.name, lambda: asked.data)], asked.confidence))
-    limits = call.serving.limits
-    stream = pieces(call.request, limits.upload_bytes, limits.pace, call.hold(call.serving.uploads))
+    if not request.headers["content-type"].lower().startswith(FORM):
+        try:
+            asked = NewDocument.model_validate(await request.json())
+        except ValidationError as error:
+            raise RequestValidationError(error.errors()) from error
+        return await call.work(lambda: _add(call, [(asked.name, lambda: asked.data)], asked.confidence))
     try:
-        form = await MultiPartParser(call.request.headers, stream, max_files=MOST_FILES, max_fields=20).parse()
-    except MultiPartException as error:
-        raise Problem(400, "invalid_form", f"The form can't be read: {error.message}") from error
-    try:
-        uploads = [each for _, each in form.multi_items() if isinstance(each, UploadFile)]
-        if not uploads:
-            raise Problem(422, "invalid_field", "file: the form brings no file.", param="file")
-        confidence = _confidence(form.get("confidence"))
-        files: list[File] = [(each.filename or "document", each.file.read) for each in uploads]
-        return await call.work(lambda: _outcomes(call, files, confidence))
-    finally:
-        await form.close()
+        async with request.form(max_files=MOST_FILES, max_fields=20) as form:
+            found = [each for _, each in form.multi_items() if isinstance(each, UploadFile)]
+            if not found:
+                raise Problem(422, "invalid_field", "file: the form brings no file.", param="file")
+            confidence = _confidence(form.get("confidence"))
+            files: list[File] = [(each.filename or "document", each.file.read) for each in found]
+            return await call.work(lambda: _add(call, files, confidence))
+    except Problem:
+        raise
+    except HTTPException as error:
+        raise Problem(400, "invalid_form", f"The form can't be read: {error.detail}") from error
 
 
-def _outcomes(call: Call, files: list[File], confidence: float) -> Response:
-    data = list(_describe_results(call, files, confidence))
-    errors = [each["error"] for each in data if each["error"]]
-    if len(errors) < len(data):
-        return JSONResponse({"object": "list", "data": data})
-    code = errors[0]["code"]
-    problem = Problem(_STATUSES[code], code, errors[0]["message"])
-    headers = {"Retry-After": str(errors[0]["retry_after"])} if errors[0]["retry_after"] else {}
-    return JSONResponse({**problem.body, "object": "list", "data": data}, problem.status, headers)
+def _add(call: Call, files: list[File], confidence: float) -> Response:
+    events = call.engine.add_files(files, call.workspace, confidence=confidence, cancel=call.cancel)
+    outcomes = FileOutcomes(data=list(_outcomes(events)))
+    errors = [each.error for each in outcomes.data if each.error]
+    if len(errors) < len(outcomes.data):
+        return JSONResponse(outcomes.model_dump())
+    first = errors[0]
+    problem = Problem(_STATUSES[first.code], first.code, first.message)
+    headers = {"Retry-After": str(first.retry_after)} if first.retry_after else {}
+    return JSONResponse({**problem.body, **outcomes.model_dump()}, problem.status_code, headers)
 
 
-def _describe_results(call: Call, files: list[File], confidence: float) -> Iterator[dict[str, Any]]:
+def _outcomes(events: Iterator[Any]) -> Iterator[FileOutcome]:
     """What came of each file, in order."""
-    for event in call.engine.add_files(files, call.workspace, confidence=confidence, cancel=call.cancel):
+    for event in events:
         match event:
             case DocumentAdded():
-                yield {"name": event.name, "outcome": "added", "document": record(event.document), "error": None}
+                yield FileOutcome(name=event.name, outcome="added", document=DocumentRecord.of(event.document))
             case DuplicateFound():
-                yield {"name": event.name, "outcome": "duplicate", "document": record(event.document), "error": None}
+                yield FileOutcome(name=event.name, outcome="duplicate", document=DocumentRecord.of(event.document))
             case DocumentFailed():
-                error = {
-                    "message": f"{event.message} {event.remedy}".strip(),
-                    "code": _code(event),
-                    "retry_after": event.retry_after or None,
-                }
-                yield {"name": event.name, "outcome": "failed", "document": None, "error": error}
-
-
-def _code(failed: DocumentFailed) -> str:
-    """Whether it is the file's fault, or a limit that is free again, or one that is full."""
-    if failed.reason != "limit":
-        return "unreadable_document"
-    return "limit_reached" if failed.retry_after else "no_room"
-
-
-def _id(call: Call) -> str:
-    id: str = call.request.path_params["id"]
-    if not _ID.fullmatch(id):
-        raise NotFoundError("There is no such document in this library.")
-    return id
-
-
-def _number(call: Call, name: str, default: int, most: int) -> int:
-    given = call.request.query_params.get(name, str(default))
-    if not (given.isascii() and given.isdigit() and len(given) < 10 and 1 <= int(given) <= most):
-        raise Problem(400, "invalid_field", f"{name}: give a whole number from 1 to {most:,}.", param=name)
-    return int(given)
+                # Whether it is the file's fault, or a limit that is free again, or one that is full.
+                code = "unreadable_document"
+                if event.reason == "limit":
+                    code = "limit_reached" if event.retry_after else "no_room"
+                error = FileError.model_validate(
+                    {
+                        "message": f"{event.message} {event.remedy}".strip(),
+                        "code": code,
+                        "retry_after": event.retry_after or None,
+                    }
+                )
+                yield FileOutcome(name=event.name, outcome="failed", error=error)
 
 
 def _confidence(given: object) -> float:

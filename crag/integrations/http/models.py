@@ -1,17 +1,48 @@
-"""GET /v1/models: the names that a request may give as its model, in OpenAI's form."""
+"""The models that a request may name, in OpenAI's form, and what the local ones do: order texts, and embed them."""
 
 from __future__ import annotations
 
-from typing import Any
+import base64
+import secrets
+from typing import Any, Literal
 
-from starlette.responses import JSONResponse, Response
+import numpy as np
+from fastapi import APIRouter, Response
+from numpy.typing import NDArray
+from pydantic import BaseModel, Field, field_validator
 
+from crag.core.errors import CancelledError
+from crag.core.protocols import QuestionEmbedder
 from crag.core.strategies import STRATEGIES
+from crag.core.types import Grade
+from crag.integrations.http.guard import JSON, GuardedRoute
 from crag.integrations.http.problems import Problem
-from crag.integrations.http.serving import Call
+from crag.integrations.http.serving import Call, CurrentCall, RequestModel
+from crag.messages.wording import about
+from crag.pipeline.admission import QUESTION_CHARS
 
 CHAT, RERANK, EMBED = "crag", "crag-rerank", "crag-embed"
 DEFAULT_STRATEGY = "balanced"
+_MOST_RANKED, _MOST_EMBEDDED = 1_000, 2_048
+_TOGETHER = 64
+"""Texts that are graded or embedded between two looks at whether the client is still there."""
+
+router = APIRouter(route_class=GuardedRoute)
+
+
+class Model(BaseModel):
+    """A name that a request may give as its model. `kind` is what it is for; one that chats means a strategy."""
+
+    id: str
+    object: Literal["model"] = "model"
+    created: Literal[0] = 0
+    owned_by: Literal["crag"] = "crag"
+    kind: Literal["chat", "rerank", "embedding"]
+
+
+class ModelList(BaseModel):
+    object: Literal["list"] = "list"
+    data: list[Model]
 
 
 def strategies() -> dict[str, str]:
@@ -19,10 +50,9 @@ def strategies() -> dict[str, str]:
     return {CHAT: DEFAULT_STRATEGY, **{f"{CHAT}-{name}": name for name in STRATEGIES}}
 
 
-def records() -> list[dict[str, Any]]:
-    """All models, as OpenAI's list has them; `kind` says what each is for."""
-    kinds = {**dict.fromkeys(strategies(), "chat"), RERANK: "rerank", EMBED: "embedding"}
-    return [{"id": id, "object": "model", "created": 0, "owned_by": "crag", "kind": kind} for id, kind in kinds.items()]
+def _models() -> list[Model]:
+    chats = [Model(id=id, kind="chat") for id in strategies()]
+    return [*chats, Model(id=RERANK, kind="rerank"), Model(id=EMBED, kind="embedding")]
 
 
 def unknown(model: str, kind: str) -> Problem:
@@ -30,18 +60,169 @@ def unknown(model: str, kind: str) -> Problem:
 
     A name of somebody else's model is refused, too: the reply would pass for that model's.
     """
-    known = ", ".join(each["id"] for each in records() if each["kind"] == kind)
+    known = ", ".join(each.id for each in _models() if each.kind == kind)
     said = f"There is no {kind} model {model[:100]!r} here. There is: {known}."
     return Problem(404, "model_not_found", said, param="model")
 
 
-async def list_models(call: Call) -> Response:
-    return JSONResponse({"object": "list", "data": records()})
+@router.get("/v1/models", summary="List the models")
+async def list_models(call: CurrentCall) -> ModelList:
+    return ModelList(data=_models())
 
 
-async def one(call: Call) -> Response:
-    id = call.request.path_params["id"]
-    for record in records():
-        if record["id"] == id:
-            return JSONResponse(record)
+@router.get("/v1/models/{id}", summary="A model")
+async def one(id: str, call: CurrentCall) -> Model:
+    for model in _models():
+        if model.id == id:
+            return model
     raise Problem(404, "model_not_found", f"There is no model {id[:100]!r} here; GET /v1/models lists them.")
+
+
+class Reranking(RequestModel):
+    """What is asked. `max_chunks_per_doc`, `priority` and the like of other makers are passed over."""
+
+    model: str = RERANK
+    query: str = Field(min_length=1, max_length=QUESTION_CHARS)
+    documents: list[str] = Field(min_length=1, max_length=_MOST_RANKED)
+    top_n: int | None = Field(None, ge=1)
+    return_documents: bool = False
+
+    @field_validator("documents", mode="before")
+    @classmethod
+    def _texts(cls, given: Any) -> Any:
+        texts = [
+            each.get("text") if isinstance(each, dict) else each for each in (given if isinstance(given, list) else ())
+        ]
+        if not isinstance(given, list) or any(not isinstance(each, str) for each in texts):
+            raise ValueError('a list is needed, each of it a text or {"text": …}')
+        return texts
+
+
+class RankedText(BaseModel):
+    """A text by its place among those sent, and its calibrated relevance, 0..1."""
+
+    index: int
+    relevance_score: float
+    document: dict[str, str] | None = Field(
+        None, exclude_if=lambda value: value is None, description="With `return_documents`: the text."
+    )
+
+
+class Ranking(BaseModel):
+    """Texts, best first. Those of one score stand in the order in which they were sent."""
+
+    id: str = Field(default_factory=lambda: secrets.token_hex(16))
+    object: Literal["list"] = "list"
+    model: str
+    results: list[RankedText]
+    meta: dict[str, Any] = {"api_version": {"version": "2"}, "billed_units": {"search_units": 0}}
+    usage: dict[str, int] = {"total_tokens": 0}
+
+
+@router.post("/v1/rerank", summary="Order texts by their relevance")
+@router.post("/v2/rerank", summary="Order texts by their relevance")
+@router.post("/rerank", summary="Order texts by their relevance")
+async def rerank(asked: Reranking, call: CurrentCall) -> Ranking:
+    """The best `top_n` texts, or all. Where one could not be graded, the request fails: left out or at 0, it would
+    pass for irrelevant.
+    """
+    if asked.model not in (RERANK, call.engine.evaluator.id):
+        raise unknown(asked.model, "rerank")
+    grades = await call.work(lambda: _grade_texts(call, asked.query, asked.documents))
+    scored = sorted(((grade.score or 0.0, -place) for place, grade in enumerate(grades)), reverse=True)
+    results = [
+        RankedText(
+            index=-place,
+            relevance_score=score,
+            document={"text": asked.documents[-place]} if asked.return_documents else None,
+        )
+        for score, place in scored[: asked.top_n]
+    ]
+    return Ranking(model=asked.model, results=results)
+
+
+def _grade_texts(call: Call, query: str, texts: list[str]) -> list[Grade]:
+    """A grade with a score for each text. Raises Problem 502 where one has none."""
+    grades: list[Grade] = []
+    call.sends_keys()
+    for first in range(0, len(texts), _TOGETHER):
+        if call.cancel.is_set():
+            raise CancelledError("It was stopped before all texts were graded.")
+        grades += call.engine.grade(query, texts[first : first + _TOGETHER])
+    failed = [(place, grade) for place, grade in enumerate(grades) if grade.score is None]
+    if failed:
+        place, grade = failed[0]
+        said = f"{len(failed)} of {len(texts)} texts could not be graded, the first of them at index {place}: "
+        raise Problem(502, "grade_failed", said + about(grade.error, grade.who))
+    return grades
+
+
+class EmbeddingRequest(RequestModel):
+    """What is asked. `input_type`, which OpenAI's form does not have: whether the texts are to be found, or to find."""
+
+    model: str = EMBED
+    input: list[str] = Field(min_length=1, max_length=_MOST_EMBEDDED)
+    encoding_format: Literal["float", "base64"] = "float"
+    dimensions: int | None = None
+    input_type: Literal["document", "query", "search_document", "search_query", "passage"] = "document"
+
+    @field_validator("input", mode="before")
+    @classmethod
+    def _texts(cls, given: Any) -> Any:
+        items = [given] if isinstance(given, str) else given
+        if not isinstance(items, list) or any(not isinstance(each, str | int | list) for each in items):
+            raise ValueError("a text or a list of texts is needed")
+        if any(not isinstance(each, str) for each in items):
+            raise ValueError(
+                "send text: numbers of tokens mean nothing to this model (check_embedding_ctx_length=False)"
+            )
+        return items
+
+
+class Embedding(BaseModel):
+    object: Literal["embedding"] = "embedding"
+    index: int
+    embedding: list[float] | str = Field(description="Of length 1; or its numbers, float32, in Base64.")
+
+
+class EmbeddingList(BaseModel):
+    """One vector a text, in order. Nothing is billed, so `usage` counts nothing."""
+
+    object: Literal["list"] = "list"
+    data: list[Embedding]
+    model: str
+    usage: dict[str, int] = {"prompt_tokens": 0, "total_tokens": 0}
+
+
+@router.post("/v1/embeddings", summary="Turn texts into vectors", response_model=EmbeddingList)
+async def embed(asked: EmbeddingRequest, call: CurrentCall) -> Response:
+    """Vectors of the local embedding model."""
+    embedder = call.engine.embedder
+    if asked.model not in (EMBED, embedder.id):
+        raise unknown(asked.model, "embedding")
+    if asked.dimensions not in (None, embedder.dimension):
+        said = f"dimensions: the vectors of this model have {embedder.dimension} numbers, no other count."
+        raise Problem(422, "invalid_field", said, param="dimensions")
+    return await call.work(lambda: _embeddings(call, asked))
+
+
+def _embeddings(call: Call, asked: EmbeddingRequest) -> Response:
+    """The whole reply: to write out a million numbers takes a while, too."""
+    vectors: list[Any] = []
+    for first in range(0, len(asked.input), _TOGETHER):
+        if call.cancel.is_set():
+            raise CancelledError("It was stopped before all texts were embedded.")
+        found = _embed(call, asked, asked.input[first : first + _TOGETHER])
+        if asked.encoding_format == "base64":
+            vectors += [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in found]
+        else:
+            vectors += found.tolist()
+    data = [Embedding(index=place, embedding=vector) for place, vector in enumerate(vectors)]
+    return Response(EmbeddingList(data=data, model=asked.model).model_dump_json(), media_type=JSON)
+
+
+def _embed(call: Call, asked: EmbeddingRequest, texts: list[str]) -> NDArray[np.float32]:
+    embedder = call.engine.embedder
+    if asked.input_type in ("query", "search_query") and isinstance(embedder, QuestionEmbedder):
+        return np.stack([embedder.embed_question(text) for text in texts])
+    return embedder.embed(texts)

@@ -6,7 +6,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import ValidationError
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -48,14 +49,33 @@ _STATUSES: tuple[tuple[type[CragError], int, str, str | None], ...] = (
 )
 """Of an error its status, its code and what the caller can do: None is the error's own remedy. The first that fits."""
 
+_STATUS_OF = {"body": 422, "query": 400, "header": 400, "path": 404}
+"""Of a field that can't be used, by where it stands in the request."""
+
 _OF_ROUTES = {
+    400: ("invalid_body", "The body can't be read."),
     404: ("no_such_path", "There is nothing at this path."),
     405: ("other_method", "This path is asked with another method."),
 }
 
 
-class Problem(Exception):
-    """A request that is refused. `code` is for programs, `param` the field of the body that is meant."""
+class Fault(BaseModel):
+    """`code` is for programs; `param` the field of the request that is meant."""
+
+    message: str
+    type: str
+    code: str
+    param: str | None
+
+
+class ProblemReply(BaseModel):
+    """How every refusal and failure is reported, also as an event of a stream that fails in the middle."""
+
+    error: Fault
+
+
+class Problem(HTTPException):
+    """A request that is refused. `code` is for programs, `param` the field of the request that is meant."""
 
     def __init__(
         self,
@@ -66,21 +86,16 @@ class Problem(Exception):
         param: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(message)
-        self.status, self.code, self.message, self.param = status, code, message, param
-        self.headers = dict(headers or {})
+        super().__init__(status, message, dict(headers or {}))
+        self.code, self.param = code, param
 
     @property
     def body(self) -> dict[str, Any]:
         """As clients read it; also an event of a stream that fails in the middle."""
-        kind = _KINDS.get(self.status, "server_error" if self.status >= 500 else "invalid_request_error")
-        said = self.message.encode("utf-8", "replace").decode()
-        return {"error": {"message": said, "type": kind, "code": self.code, "param": self.param}}
-
-    @property
-    def response(self) -> Response:
-        """The whole reply."""
-        return JSONResponse(self.body, self.status, self.headers)
+        status = self.status_code
+        kind = _KINDS.get(status, "server_error" if status >= 500 else "invalid_request_error")
+        said = self.detail.encode("utf-8", "replace").decode()
+        return ProblemReply(error=Fault(message=said, type=kind, code=self.code, param=self.param)).model_dump()
 
 
 def problem_of(error: Exception) -> Problem:
@@ -92,6 +107,8 @@ def problem_of(error: Exception) -> Problem:
     match error:
         case Problem():
             return error
+        case RequestValidationError():
+            return _problem_of_fields(error)
         case BodyError():
             headers = {"Connection": "close"}  # some of the body is unread
             again = {"Retry-After": "2"} if error.status == 429 else {}
@@ -111,19 +128,24 @@ def problem_of(error: Exception) -> Problem:
     return Problem(500, "failed", "The server failed at this request. Its log says more.")
 
 
-def problem_of_body(error: ValidationError) -> Problem:
-    """What is wrong with a body: its first fault, with the name of the field; never what was sent there."""
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    if first["type"] == "json_invalid":
-        return Problem(400, "invalid_json", f"The body is no JSON that can be read: {first['msg']}.")
-    param = ".".join(str(part) for part in first["loc"] if not str(part).startswith("function-")) or None
+def _problem_of_fields(error: RequestValidationError) -> Problem:
+    """What is wrong with a request: its first fault, with the name of the field; never what was sent there."""
+    first = error.errors()[0]
+    where, *names = first["loc"] if first["loc"] and first["loc"][0] in _STATUS_OF else ("body", *first["loc"])
+    if where == "path":
+        return Problem(404, "not_found", "There is nothing of this id in this library.")
+    if not names and first["type"] == "missing":
+        return Problem(400, "invalid_json", "The body is empty.")
+    param = ".".join(str(part) for part in names if not str(part).startswith("function-"))[:100]
     said = first["msg"].removeprefix("Value error, ").rstrip(".")
-    where = f"{param[:100]}: " if param else ""
-    return Problem(422, "invalid_field", f"{where}{said}.", param=param and param[:100])
+    return Problem(
+        _STATUS_OF[where], "invalid_field", f"{param}: {said}." if param else f"{said}.", param=param or None
+    )
 
 
 async def problem_response(request: Request, error: Exception) -> Response:
     """The reply to a request that raised."""
     if isinstance(error, ClientDisconnect):
         return Response(status_code=400)  # nobody reads it
-    return problem_of(error).response
+    problem = problem_of(error)
+    return JSONResponse(problem.body, problem.status_code, problem.headers)

@@ -1,4 +1,4 @@
-"""What an endpoint is given: the engine, whose request it is, its body, and threads for what blocks."""
+"""What an endpoint is given: the engine, the caller of the request, and threads for what blocks."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
-from contextlib import ExitStack, aclosing, contextmanager
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from math import ceil
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from fastapi import Depends, Path, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import BaseModel, ConfigDict
+from starlette.requests import ClientDisconnect
 
 from crag.admin.access import Access, Arrivals, Caller
 from crag.analysis.monitoring.health import Health
@@ -23,11 +24,12 @@ from crag.analysis.monitoring.metrics import Metrics, standing
 from crag.analysis.monitoring.scraping import Scraping, metrics_token
 from crag.core.config import AppConfig
 from crag.engine import Engine
-from crag.integrations.http.problems import Problem, problem_of_body
+from crag.integrations.http.problems import Problem
 from crag.providers.prices import usable
 from crag.runtime.jobs import WorkQueue
 from crag.runtime.limits import Buckets, Shares
-from crag.runtime.transfer import Pace, bound_body, too_large
+from crag.runtime.transfer import Pace
+from crag.storage.library import Library
 from crag.storage.records import server_at
 
 _MB = 1_000_000
@@ -101,46 +103,10 @@ class RequestLimit:
             self._here.give_back(number)
 
 
-B = TypeVar("B", bound="Body")
-_AT_ONCE = 200_000
-"""Bytes of JSON that are parsed at once; more are parsed in a thread, so that others need not wait."""
-
-
-class Body(BaseModel):
-    """What the body of a request may say. Fields of other makers' forms that mean nothing here are passed over."""
+class RequestModel(BaseModel):
+    """Base of the bodies of requests. Fields of other makers' forms that mean nothing here are passed over."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True, allow_inf_nan=False)
-
-
-async def json_body(request: Request, limits: Limits, model: type[B], hold: Callable[[int], bool]) -> B:
-    """The body as the model has it. Raises Problem: 415 for what is not said to be JSON, 400 for what can't be parsed
-    (nested too deeply, too), 422 for a field that is missing or of another type. Raises BodyError as `pieces` does.
-    """
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise Problem(415, "not_json", "Send JSON, with the header Content-Type: application/json.")
-    data = bytearray()
-    async for piece in pieces(request, limits.json_bytes, limits.pace, hold):
-        data += piece
-    try:
-        if len(data) > _AT_ONCE:
-            return await asyncio.to_thread(model.model_validate_json, data)
-        return model.model_validate_json(data)
-    except ValidationError as error:
-        raise problem_of_body(error) from error
-
-
-async def pieces(request: Request, most: int, pace: Pace, hold: Callable[[int], bool]) -> AsyncGenerator[bytes, None]:
-    """The body piece by piece, each counted by `hold`. Raises BodyError where it has, or says that it has, more bytes
-    than `most`, where it comes too slowly, and where the caller may not have so many bytes here.
-    """
-    if request.headers.get("content-encoding", "identity").lower() != "identity":
-        raise Problem(415, "encoded", "Send the body as it is, without Content-Encoding.")
-    length = request.headers.get("content-length", "")
-    if length.isdigit() and int(length) > most:
-        raise too_large(most)
-    async for piece in Request(request.scope, bound_body(request.receive, most, pace, hold)).stream():
-        yield piece
 
 
 T = TypeVar("T")
@@ -213,8 +179,6 @@ class Call:
     serving: ServerState
     request: Request
     caller: Caller
-    held: ExitStack = field(default_factory=ExitStack)
-    """Frees, once the reply is sent, what the request holds."""
     cancel: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -226,21 +190,17 @@ class Call:
         """The only one that this request may see."""
         return self.caller.workspace
 
+    @property
+    def library(self) -> Library:
+        return self.engine.library(self.workspace)
+
     def sends_keys(self) -> None:
         """Called before the engine is asked for what may leave the machine with the owner's keys."""
         self.serving.arrivals.sends(self.caller, lambda: self.engine.resolve_providers().keys)
 
-    async def body(self, model: type[B]) -> B:
-        """The body, as `model` has it. Raises Problem, BodyError."""
-        return await json_body(self.request, self.serving.limits, model, self.hold(self.serving.bodies))
-
-    def hold(self, bytes: Shares) -> Callable[[int], bool]:
-        """What counts the bytes of the body that are here until the reply is sent."""
-        return self.held.enter_context(bytes.borrow(self.caller.number))
-
     async def work(self, job: Callable[[], T]) -> T:
         """What `job` returns or raises, done in a thread in the caller's turn: for all that takes the engine longer
-        than a moment. The body must be read by then. Raises as `attend` does.
+        than a moment. Raises as `attend` does.
         """
         return await self.attend(self.serving.work.done(job, self.cancel, caller=self.caller.number))
 
@@ -282,4 +242,21 @@ class Call:
             pass
 
 
-Endpoint = Callable[[Call], Awaitable[Response]]
+_BEARER = HTTPBearer(auto_error=False, scheme_name="token", description="A token is for one library.")
+
+
+async def _call(
+    request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
+) -> AsyncGenerator[Call, None]:
+    """The request of a caller that the guard let in. Whatever still works for it is stopped once its reply is sent."""
+    call = Call(serving=request.app.state.serving, request=request, caller=request.state.caller)
+    try:
+        yield call
+    finally:
+        call.cancel.set()
+
+
+CurrentCall = Annotated[Call, Depends(_call)]
+"""What an endpoint takes to get the call."""
+Id = Annotated[str, Path(pattern=r"^[!-~]{1,128}$")]
+"""Of a document or a run."""

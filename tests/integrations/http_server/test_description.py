@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from starlette.testclient import TestClient
 
-from crag.integrations.http.app import ROUTES
+from tests.support.http_server import FREE, GUARDED
 
 
 def described(client: TestClient) -> dict[str, Any]:
@@ -23,9 +23,15 @@ def test_the_description_is_valid_and_complete(client: TestClient) -> None:
     found = described(client)
     OpenAPIV31SpecValidator(found).validate()
     told = {(method.upper(), path) for path, each in found["paths"].items() for method in each}
-    assert told == {(each.method, each.path) for each in ROUTES} - {("GET", "/")}
-    free = {path for path, each in found["paths"].items() if all(made.get("security") == [] for made in each.values())}
-    assert free == {each.path for each in ROUTES if each.free} - {"/"}
+    unlisted = {("GET", "/"), ("GET", "/openapi.json")}
+    assert told == (FREE | GUARDED) - unlisted
+    guarded = {
+        (method.upper(), path)
+        for path, each in found["paths"].items()
+        for method, made in each.items()
+        if made.get("security") == [{"token": []}]
+    }
+    assert guarded == GUARDED
     names = re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(found))
     assert {*names} <= {*found["components"]["schemas"]}
 

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 from starlette.requests import ClientDisconnect, Request
@@ -13,9 +14,9 @@ from starlette.types import Message
 
 from crag.admin.access import Access, Caller
 from crag.engine import Engine
-from crag.integrations.http.problems import Problem, problem_of
-from crag.integrations.http.serving import Call, Limits, Rates, RequestLimit, ServerState, pieces
-from crag.runtime.transfer import BodyError, Pace
+from crag.integrations.http.app import app
+from crag.integrations.http.problems import Problem
+from crag.integrations.http.serving import Call, Limits, Rates, RequestLimit, ServerState
 
 ONE, TWO = Caller(number=1, workspace="alpha"), Caller(number=2, workspace="beta")
 
@@ -47,7 +48,7 @@ def test_requests_are_counted_by_token_and_nobody_takes_the_part_of_another() ->
         with pytest.raises(Problem) as caught, limit.hold(caller):
             pass
         assert int(caught.value.headers["Retry-After"]) >= 1
-        return caught.value.status
+        return caught.value.status_code
 
     with ExitStack() as here:
         for _ in range(4):
@@ -113,26 +114,35 @@ def test_work_under_way_is_stopped_and_waited_for(engine: Engine) -> None:
     asyncio.run(scenario())
 
 
-def test_a_body_is_read_no_further_than_it_may_be() -> None:
+def test_a_body_is_read_no_further_than_it_may_be(engine: Engine) -> None:
     async def scenario() -> None:
-        sent = 0
+        application = app(engine, Access(), Limits(json_bytes=100))
 
-        async def messages() -> AsyncIterator[Message]:
-            nonlocal sent
-            while True:
-                sent += 1
-                yield {"type": "http.request", "body": b"x" * 40, "more_body": True}
+        async def post(**more: str) -> tuple[int, dict[bytes, bytes], int]:
+            """The status, the headers, and how many parts of an endless body were taken."""
+            headers, taken, start = (
+                {"host": "localhost", "content-type": "application/json", **more},
+                0,
+                dict[str, Any](),
+            )
+            raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+            scope = {"type": "http", "method": "POST", "path": "/v1/rerank", "query_string": b"", "headers": raw}
 
-        async def read(headers: dict[str, str] | None = None) -> Problem:
-            with pytest.raises(BodyError) as caught:
-                async for _ in pieces(_request(messages(), headers), 100, Pace(), lambda size: True):
-                    pass
-            problem = problem_of(caught.value)
-            assert problem.headers == {"Connection": "close"}
-            return problem
+            async def receive() -> Message:
+                nonlocal taken
+                taken += 1
+                return {"type": "http.request", "body": b" " * 40, "more_body": True}
 
-        assert (await read({"Content-Length": "101"})).status == 413 and sent == 0
-        assert (await read()).status == 413 and sent == 3
+            async def send(message: Message) -> None:
+                nonlocal start
+                start = message if message["type"] == "http.response.start" else start
+
+            await application(scope, receive, send)
+            return start["status"], dict(start["headers"]), taken
+
+        for more, parts in (({"content_length": "101"}, 0), ({}, 3)):
+            status, headers, taken = await post(**more)
+            assert (status, headers[b"connection"], taken) == (413, b"close", parts)
 
     asyncio.run(scenario())
 

@@ -11,9 +11,9 @@ from starlette.testclient import TestClient
 from crag.admin.access import Access
 from crag.core.errors import StorageError, UnreachableError
 from crag.engine import Engine
-from crag.integrations.http.app import ROUTES, app
+from crag.integrations.http.app import app
 from crag.integrations.http.serving import Limits
-from tests.support.http_server import OTHER, TOKEN
+from tests.support.http_server import GUARDED, OTHER, TOKEN
 
 JSON = {"Content-Type": "application/json"}
 RERANK: dict[str, Any] = {"query": "q", "documents": ["a"]}
@@ -119,11 +119,10 @@ def test_words_that_are_no_text_are_graded_and_stored_all_the_same(client: TestC
 
 def test_without_a_valid_token_nothing_is_answered(client: TestClient) -> None:
     for given in ("", "Bearer", "Bearer wrong", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x", f"Bearer {TOKEN},{OTHER}"):
-        for each in ROUTES:
-            if not each.free:
-                reply = client.request(each.method, each.path, headers={"Authorization": given})
-                assert reply.status_code == 401 and reply.headers["WWW-Authenticate"] == "Bearer"
-                assert error_of(reply)["type"] == "authentication_error"
+        for method, path in GUARDED:
+            reply = client.request(method, path, headers={"Authorization": given})
+            assert reply.status_code == 401 and reply.headers["WWW-Authenticate"] == "Bearer"
+            assert error_of(reply)["type"] == "authentication_error"
     assert client.get(f"/v1/models?token={TOKEN}", headers={"Authorization": ""}).status_code == 401
 
 
@@ -172,6 +171,24 @@ def test_every_reply_tells_browsers_to_keep_off(client: TestClient) -> None:
         assert reply.headers["X-Content-Type-Options"] == "nosniff" and reply.headers["Cache-Control"] == "no-store"
         assert "frame-ancestors 'none'" in reply.headers["Content-Security-Policy"]
         assert not [name for name in reply.headers if name.startswith("access-control")]
+
+
+def test_a_failure_of_the_server_has_the_same_headers_and_the_error_form(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with TestClient(app(engine, Access()), base_url="http://localhost") as alone:
+        alone.app.state.serving.ready.wait(30)  # type: ignore[attr-defined]
+        monkeypatch.setattr(engine, "grade", lambda *_: 1 / 0)
+        reply = alone.post("/v1/rerank", json=RERANK)
+    assert reply.status_code == 500 and error_of(reply)["code"] == "failed"
+    assert reply.headers["X-Content-Type-Options"] == "nosniff" and reply.headers["Cache-Control"] == "no-store"
+
+
+def test_what_can_be_read_can_be_asked_for_its_head(client: TestClient) -> None:
+    for path in ("/healthz", "/", "/v1/models", "/v1/documents"):
+        assert client.head(path).status_code == 200, path
+    assert client.head("/v1/models", headers={"Authorization": ""}).status_code == 401
+    assert client.head("/v1/rerank").status_code == 405
 
 
 def test_one_request_too_many_is_told_when_to_come_again(engine: Engine) -> None:

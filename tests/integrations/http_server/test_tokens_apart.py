@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from crag.integrations.http.app import ROUTES
-from tests.support.http_server import OTHER, TOKEN, http_server
+from tests.support.http_server import FREE, GUARDED, OTHER, TOKEN, http_server
 
 WORD = "zanzibarine"
 QUESTION = "How long did the agency take for hiring?"
@@ -84,7 +83,9 @@ def test_with_the_token_of_another_nothing_of_a_workspace_is_read_or_changed(
             for path in ("/v1/rerank", "/v2/rerank", "/rerank")
         },
     }
-    assert set(tried) == {f"{each.method} {each.path}" for each in ROUTES}, "whoever adds an address tries it here"
+    assert set(tried) == {f"{method} {path}" for method, path in FREE | GUARDED}, (
+        "whoever adds an address tries it here"
+    )
     for what, replies in tried.items():
         for reply in replies:
             assert WORD not in reply.text.lower() and WORD not in str(reply.headers), what
