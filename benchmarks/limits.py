@@ -39,7 +39,7 @@ _CALL = Call(step="evaluate", provider="openai", model="gpt-5-mini", seconds=1.0
 WHAT = {
     "question": "a question admitted, one of twenty",
     "reservation": "one reservation",
-    "run": f"a run's bookkeeping: admitted, {CALLS} calls taken and paid, settled",
+    "run": f"a run's bookkeeping: admitted, {CALLS} calls taken and paid, released",
 }
 Times = dict[str, list[float]]
 
@@ -52,11 +52,11 @@ def measured(store: Records, runs: int) -> dict[str, float]:
 
     def run() -> None:
         admission = quotas.run("one")
-        with admission.daily_budget as purse:
+        with admission.daily_budget as budget:
             admission.admit()
             for _ in range(CALLS):
-                purse.take()
-                purse.paid(_CALL)
+                budget.take()
+                budget.paid(_CALL)
 
     return {
         "question": median(lambda: [quotas.ask("one") for _ in range(_ASKED)], max(3, runs // 10)) / _ASKED,

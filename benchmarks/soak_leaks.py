@@ -167,7 +167,7 @@ def plant(data: Path, count: int) -> list[Planted]:
         library.labels.save(trace.question, first.id, "relevant")
         question = Question(id="1", question=f"What of {word}?", sources=(document.name,), pages=(1,))
         add_set(library, QuestionSet(name=f"set {word}", questions=(question,)))
-        library.in_flight.note(
+        library.in_flight.start(
             InFlightJob(id=f"up{number}", kind="upload", label="1 file", names=(f"{word}-lost.txt",))
         )
         found.append(Planted(number=number, key=key, run=trace.run_id, document=document.id))

@@ -255,7 +255,7 @@ class Quotas:
     # What is admitted
 
     def run(self, workspace: str | Path) -> Admission:
-        """Admits one run; its daily budget is settled at the end."""
+        """Admits one run; its daily budget is released at the end."""
         name, tenant = (workspace, workspace) if isinstance(workspace, str) else (SERVER, str(workspace.absolute()))
         return Admission(quotas=self, workspace=name, tenant=tenant, daily_budget=self.daily_budget(name))
 

@@ -229,7 +229,7 @@ class DailyLimits:
 
 
 class DailyBudget:
-    """One run's. Thread-safe; to be settled when the run is over.
+    """One run's. Thread-safe. It is released when the run is over.
 
     Calls can't go over the limit. What a call costs is known when it has ended, so each that is under way counts as
     much as the dearest so far: dollars go over it by the first calls of a run at most, which it makes side by side.
@@ -248,7 +248,7 @@ class DailyBudget:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.settle()
+        self.release()
 
     def take(self) -> None:
         """One call more. Raises DayLimitError; once it did, it does so to the end of the run."""
@@ -267,10 +267,10 @@ class DailyBudget:
             self._used["dollars"] += cost
             self._dearest = max(self._dearest, cost)
 
-    def settle(self) -> None:
+    def release(self) -> None:
         """What was reserved and not used is given back, what was used beyond it is counted."""
         with self._lock:
-            self._settle()
+            self._release()
 
     def _reserve(self) -> None:
         wants: dict[str, Want] = {}
@@ -291,12 +291,12 @@ class DailyBudget:
             self._refused = refusal(QUANTITIES[outcome.what], outcome.bound, outcome.within, self._usage.now())
             return
         if self._within not in ("", outcome.within):
-            self._settle()  # the day before
+            self._release()  # the day before
         self._within = outcome.within
         for what, amount in outcome.granted.items():
             self._granted[what] += amount
 
-    def _settle(self) -> None:
+    def _release(self) -> None:
         more = {what: self._used[what] - self._granted[what] for what in self._used}
         if not self._within and any(more.values()):
             wants = {what: Want(least=amount, most=amount, whole=False) for what, amount in more.items()}

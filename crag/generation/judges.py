@@ -70,11 +70,11 @@ def said_in(sentence: str, texts: Sequence[str]) -> Judgement:
     """What the words alone say: supported where a text has the sentence, as it is or but for order and small words.
 
     Elsewhere they can't tell: other words may say the same, and the same words another thing. The score is the share
-    of the sentence's telling words that stand in the texts, 0..1, where they can't tell.
+    of the sentence's content words that stand in the texts, 0..1, where they can't tell.
     """
     if any(literal(sentence, text) for text in texts):
         return Judgement(judge="words", supported=True, score=QUOTED)
-    if not _telling(sentence):
+    if not _content_words(sentence):
         return Judgement(judge="words", supported=None)
     share = share_of_words(sentence, "\n".join(texts))
     if share == 1.0 and any(_rearranged(sentence, span) for text in texts for span in _sentences(text)):
@@ -83,20 +83,20 @@ def said_in(sentence: str, texts: Sequence[str]) -> Judgement:
 
 
 def share_of_words(sentence: str, text: str) -> float:
-    """The share of the sentence's telling words, by their stems, that stand in the text, 0..1."""
-    wanted, there = _telling(sentence), {stem(word) for word in _tokens(text)}
+    """The share of the sentence's content words, by their stems, that stand in the text, 0..1."""
+    wanted, there = _content_words(sentence), {stem(word) for word in _tokens(text)}
     return sum(stem(word) in there for word in wanted) / len(wanted) if wanted else 0.0
 
 
 def has_subject(sentence: str) -> bool:
     """Whether a sentence says what it speaks of: "The answer is: 6.60" does not, and any text with 6.60 would fit."""
-    return any(not word[0].isdigit() and word not in _ITSELF for word in _telling(sentence))
+    return any(not word[0].isdigit() and word not in _ITSELF for word in _content_words(sentence))
 
 
 def _rearranged(sentence: str, other: str) -> bool:
     """Whether `other` is a sentence with the same words, small ones and their order aside, and says it no other way."""
     ours, theirs = _tokens(sentence), _tokens(other)
-    if any(number > Counter(theirs)[word] for word, number in Counter(_telling(sentence)).items()):
+    if any(number > Counter(theirs)[word] for word, number in Counter(_content_words(sentence)).items()):
         return False
     if _turned(ours) != _turned(theirs):
         return False
@@ -110,7 +110,7 @@ def _turned(tokens: Sequence[str]) -> Counter[str]:
     return Counter(token for token in short if token in _TURNS)
 
 
-def _telling(text: str) -> list[str]:
+def _content_words(text: str) -> list[str]:
     return [word for word in _tokens(text) if word not in _SMALL]
 
 
@@ -126,14 +126,14 @@ def _sentences(text: str) -> list[str]:
 NEAREST = 8
 """So many strips, those that share most words with a sentence, are read for it."""
 LEAST_SHARED = 0.25
-"""A strip that holds fewer of a sentence's telling words is no source of it, whatever is read there."""
+"""A strip that holds fewer of a sentence's content words is no source of it, whatever is read there."""
 
 
 ATTRIBUTED_FROM = 0.6
 """The mean score from which a strip becomes a sentence's source: higher than for one that it cites itself, since the
 best of several is taken."""
 TOGETHER = 0.9
-"""Two strips are a source together only where they hold so much of a sentence's telling words, each some of its own."""
+"""Two strips are a source together only where they hold so much of a sentence's content words, each some of its own."""
 
 
 class Attribution:

@@ -19,9 +19,9 @@ from crag.index import folder, ivf, manifest
 from crag.index.chunk_index import Batch, Candidates, ChunkIndex, Contents, Numbers, Vectors
 from crag.index.dense import EXACT
 from crag.index.flat import FlatSegment
-from crag.index.folder import LOCK, MAKING, STAMP, Held
+from crag.index.folder import LOCK, MAKING, MANIFEST, IndexState
 from crag.index.ivf import IvfSegment
-from crag.index.manifest import IndexCorruptError, believing
+from crag.index.manifest import IndexCorruptError, translate_corruption
 from crag.index.view import View
 
 _log = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ class EmbeddedIndex:
         self._contents = contents
         # Anyone who needs both takes the folder's lock first.
         self._lock = threading.RLock()
-        self._held: Held | None = None
+        self._state: IndexState | None = None
         self._view: View | None = None
         self._noting = threading.Lock()
         self._batches: list[Batch] = []
@@ -80,18 +80,22 @@ class EmbeddedIndex:
             batches, documents = self._batches, self._documents
             self._batches, self._documents = [], set()
         with self._writing() as turn, self._lock:
-            held = self._sure()
-            self._held = None  # What is half written is read again from the disk.
+            state = self._load_or_reset()
+            self._state = None  # What is half written is read again from the disk.
             try:
-                held, writer = folder.commit_changes(self._place, held, self._contents, batches, documents, generation)
+                state, writer = folder.commit_changes(
+                    self._place, state, self._contents, batches, documents, generation
+                )
             except BaseException:
-                folder.sweep(self._place, held.stamp.names if held.stamp else set())  # a full disk needs the room
+                folder.sweep(
+                    self._place, state.manifest.names if state.manifest else set()
+                )  # a full disk needs the room
                 raise
-            self._hold(held)
+            self._set_state(state)
             if writer:
                 self._start(writer, turn)
-        if len(held.dense.tail.rows.numbers) > _TOO_LONG * held.dense.limit:
-            self.settle()
+        if len(state.dense.tail.rows.numbers) > _TOO_LONG * state.dense.limit:
+            self.wait_for_writers()
 
     def clear(self) -> None:
         with self._noting:
@@ -100,7 +104,7 @@ class EmbeddedIndex:
             return
         with self._writing(), self._lock:
             folder.clear(self._place)
-            self._hold(Held.nothing(manifest.mark(self._place / STAMP), self._contents))
+            self._set_state(IndexState.nothing(manifest.mark(self._place / MANIFEST), self._contents))
 
     def top(
         self, vector: Vectors, words: Sequence[Sequence[str]], k: int, documents: Numbers | None = None
@@ -115,38 +119,38 @@ class EmbeddedIndex:
     def numbers(self) -> Numbers:
         return self._current().numbers()
 
-    def settle(self) -> None:
+    def wait_for_writers(self) -> None:
         """Wait until the files are in order: words merged, and the main file rebuilt where that was due."""
         for thread in list(self._threads):
             thread.join()
 
     def close(self) -> None:
         self._closing.set()
-        self.settle()
+        self.wait_for_writers()
         with self._lock, self._noting:
             self._batches, self._documents = [], set()
-            self._held = self._view = None
+            self._state = self._view = None
 
     # ---- reading --------------------------------------------------------------------------------------------------
 
     def _current(self) -> View:
         """What the last commit of any process left, or the one before while this process is writing."""
-        view, held = self._view, self._held
-        if view and held and held.mark == manifest.mark(self._place / STAMP):
+        view, state = self._view, self._state
+        if view and state and state.mark == manifest.mark(self._place / MANIFEST):
             return view
         if self._lock.acquire(blocking=view is None):
             try:
                 self._load()
-                return self._viewed()
+                return self._require_view()
             except IndexCorruptError as error:
                 _log.info("the chunk index is looked at again: %s", error)
             finally:
                 self._lock.release()
         elif view:
             return view
-        return self._looked_again()
+        return self._reload_locked()
 
-    def _looked_again(self) -> View:
+    def _reload_locked(self) -> View:
         """What stands there when nobody writes: files that change while they are read look damaged."""
         lock = self._folder_lock(LOCK, _SOON_SECONDS)
         try:
@@ -155,53 +159,53 @@ class EmbeddedIndex:
             _log.info("the chunk index's folder can't be locked: %s", type(error).__name__)
         try:
             with self._lock:
-                self._sure()
-                return self._viewed()
+                self._load_or_reset()
+                return self._require_view()
         finally:
             lock.release()
 
-    def _viewed(self) -> View:
+    def _require_view(self) -> View:
         assert self._view is not None
         return self._view
 
-    def _sure(self) -> Held:
+    def _load_or_reset(self) -> IndexState:
         """What stands on the disk if it can be believed; to be called with both locks."""
         try:
             return self._load()
         except IndexCorruptError as error:
             return self._forget(error)
 
-    def _load(self) -> Held:
+    def _load(self) -> IndexState:
         """What stands on the disk; to be called with the lock. Raises IndexCorruptError."""
-        mark = manifest.mark(self._place / STAMP)
-        if self._held and self._held.mark == mark:
-            return self._held
-        found = manifest.read(self._place / STAMP, self._contents)
-        held, self._held = self._held, None
+        mark = manifest.mark(self._place / MANIFEST)
+        if self._state and self._state.mark == mark:
+            return self._state
+        found = manifest.read(self._place / MANIFEST, self._contents)
+        state, self._state = self._state, None
         if found is None:
-            return self._hold(Held.nothing(mark, self._contents))
-        if held and held.follow(self._place, mark, found):
-            return self._hold(held)
-        return self._hold(folder.opened(self._place, mark, found))
+            return self._set_state(IndexState.nothing(mark, self._contents))
+        if state and state.follow(self._place, mark, found):
+            return self._set_state(state)
+        return self._set_state(folder.open_state(self._place, mark, found))
 
-    def _hold(self, held: Held) -> Held:
-        self._view, self._held = held.view(), held
-        return held
+    def _set_state(self, state: IndexState) -> IndexState:
+        self._view, self._state = state.view(), state
+        return state
 
     def _distrust(self, view: View, error: IndexCorruptError) -> None:
         with self._lock:
             if self._view is view:
                 self._forget(error)
 
-    def _forget(self, error: IndexCorruptError) -> Held:
+    def _forget(self, error: IndexCorruptError) -> IndexState:
         """Go on as if nothing stood there, until somebody commits."""
         _log.warning("the chunk index is not believed and must be filled again: %s", error)
-        return self._hold(Held.nothing(manifest.mark(self._place / STAMP), self._contents))
+        return self._set_state(IndexState.nothing(manifest.mark(self._place / MANIFEST), self._contents))
 
     # ---- writing --------------------------------------------------------------------------------------------------
 
     def _folder_lock(self, name: str, seconds: float) -> BaseFileLock:
-        # One object each time: a lock that is held already would be given again.
+        # One object each time: a lock that is state already would be given again.
         return FileLock(self._place / name, seconds, thread_local=False, poll_interval=_POLL_SECONDS)
 
     @contextmanager
@@ -225,26 +229,28 @@ class EmbeddedIndex:
                 turn.lock.release()
 
     def _start(self, writer: tantivy.IndexWriter, turn: _Turn) -> None:
-        thread = threading.Thread(target=self._keep_up, args=(writer, turn.lock), name="chunk index")
+        thread = threading.Thread(target=self._maintain, args=(writer, turn.lock), name="chunk index")
         thread.start()
         turn.kept = True
         self._threads = [each for each in self._threads if each.is_alive()] + [thread]
 
-    def _keep_up(self, writer: tantivy.IndexWriter, lock: BaseFileLock) -> None:
+    def _maintain(self, writer: tantivy.IndexWriter, lock: BaseFileLock) -> None:
         """After a commit, beside all searches: let words be merged, then rebuild the main file where that is due."""
         try:
-            with believing("the words can't be merged"):
+            with translate_corruption("the words can't be merged"):
                 writer.wait_merging_threads()
             with self._lock:
-                if self._held:
-                    self._hold(self._held)  # What was merged is searched faster, and its old files leave the disk.
+                if self._state:
+                    self._set_state(
+                        self._state
+                    )  # What was merged is searched faster, and its old files leave the disk.
         except IndexCorruptError as error:
             _log.warning("the chunk index: %s", error)
         finally:
             lock.release()
-        while self._is_mine_to_make():
+        while self._claim_rebuild():
             try:
-                self._make()
+                self._rebuild_main()
             except _Stopped:
                 return
             except (OSError, IndexCorruptError, IndexUnavailableError) as error:
@@ -253,9 +259,9 @@ class EmbeddedIndex:
                 self._making = False
                 ivf.give_back_memory()
 
-    def _is_mine_to_make(self) -> bool:
+    def _claim_rebuild(self) -> bool:
         with self._lock:
-            dense = self._held.dense if self._held else None
+            dense = self._state.dense if self._state else None
             if dense is None or self._making or not dense.is_due or len(dense.tail.rows.numbers) < self._next:
                 return False
             # Where this one fails, the next is tried when there is more to gain by it.
@@ -263,38 +269,38 @@ class EmbeddedIndex:
             self._making = True
             return True
 
-    def _make(self) -> None:
+    def _rebuild_main(self) -> None:
         """Make the main file of all that is there, and put it in place with what has changed meanwhile."""
         with self._lock:
-            if self._held is None or self._held.stamp is None:
+            if self._state is None or self._state.manifest is None:
                 return
-            names, main, tail = self._held.stamp.names, self._held.dense.main, self._held.dense.tail.exact()
+            names, main, tail = self._state.manifest.names, self._state.dense.main, self._state.dense.tail.exact()
         making = self._folder_lock(MAKING, 0)
         try:
             making.acquire()
         except Timeout:
             return  # Another process makes it.
         try:
-            made = self._made(main, tail)
+            made = self._build_main(main, tail)
             with self._writing(), self._lock:
-                held = self._sure()
+                state = self._load_or_reset()
                 self._next = 0
-                if held.stamp and held.stamp.names == names:
-                    self._hold(folder.remade(self._place, held, len(tail.rows.numbers), made))
+                if state.manifest and state.manifest.names == names:
+                    self._set_state(folder.replace_main(self._place, state, len(tail.rows.numbers), made))
         finally:
             making.release()
 
-    def _made(self, main: IvfSegment | None, tail: FlatSegment) -> IvfSegment | None:
+    def _build_main(self, main: IvfSegment | None, tail: FlatSegment) -> IvfSegment | None:
         """The main file of what is alive in both; None where that is so little that it is better searched exactly."""
         count = tail.rows.size + (main.rows.size if main else 0)
         if not count or (main is None and count <= EXACT):
             return None
         faiss.omp_set_num_threads(1)  # Of this thread alone: searches need the other cores.
         name = folder.fresh_name()
-        sums = ivf.make(self._place, name, main, tail, self._go_on)
+        sums = ivf.make(self._place, name, main, tail, self._check_stop)
         return IvfSegment.open(self._place, name, sums, self._contents.dimension)
 
-    def _go_on(self) -> None:
+    def _check_stop(self) -> None:
         if self._closing.is_set() or not threading.main_thread().is_alive():
             raise _Stopped
 

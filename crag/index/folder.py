@@ -19,10 +19,10 @@ from crag.index.dense import Dense
 from crag.index.ivf import IvfSegment
 from crag.index.journal import Added, Dropped, Record
 from crag.index.lexical import Lexical
-from crag.index.manifest import IndexCorruptError, Manifest, Mark, believing
+from crag.index.manifest import IndexCorruptError, Manifest, Mark, translate_corruption
 from crag.index.view import View
 
-STAMP, LOCK, MAKING = "stamp.json", "lock", "making"
+MANIFEST, LOCK, MAKING = "manifest.json", "lock", "making"
 
 
 class _Chunk(NamedTuple):
@@ -34,60 +34,60 @@ class _Chunk(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Held:
-    """The last commit that was read or written. `stamp` is None where there is none that can be believed."""
+class IndexState:
+    """The last commit that was read or written. `manifest` is None where there is none that can be believed."""
 
     mark: Mark
-    stamp: Manifest | None
+    manifest: Manifest | None
     dense: Dense
     words: Lexical | None
 
     @classmethod
-    def nothing(cls, mark: Mark, contents: Contents) -> Held:
+    def nothing(cls, mark: Mark, contents: Contents) -> IndexState:
         return cls(mark, None, Dense(None, contents.dimension), None)
 
     def view(self) -> View:
         """What searches look at."""
-        generation = self.stamp.generation if self.stamp else -1
-        with believing("the words can't be opened"):
+        generation = self.manifest.generation if self.manifest else -1
+        with translate_corruption("the words can't be opened"):
             words = self.words.searcher() if self.words else None
         return View(generation, self.dense.main, self.dense.tail.exact(), words)
 
     def follow(self, folder: Path, mark: Mark, found: Manifest) -> bool:
         """Take in what another process has committed; False where its files are others. Raises IndexCorruptError."""
-        known = self.stamp
+        known = self.manifest
         if known is None or known.names != found.names or known.length > found.length:
             return False
         self.dense.apply(journal.read(folder / found.journal, known.length, found.length, found.contents.dimension))
-        self.mark, self.stamp = mark, found
+        self.mark, self.manifest = mark, found
         return True
 
 
-def opened(folder: Path, mark: Mark, found: Manifest) -> Held:
-    """All that a stamp names, verified. Raises IndexCorruptError."""
+def open_state(folder: Path, mark: Mark, found: Manifest) -> IndexState:
+    """All that a manifest names, verified. Raises IndexCorruptError."""
     dimension = found.contents.dimension
-    with believing("the index can't be read"):
+    with translate_corruption("the index can't be read"):
         words = Lexical.open(folder / found.words, found.opstamp, found.size)
         main = IvfSegment.open(folder, found.cells, found.sums, dimension) if found.cells else None
     dense = Dense(main, dimension)
     dense.apply(journal.read(folder / found.journal, 0, found.length, dimension))
     if dense.size != found.size:
         raise IndexCorruptError("the journal is another")
-    return Held(mark, found, dense, words)
+    return IndexState(mark, found, dense, words)
 
 
 def commit_changes(
-    folder: Path, held: Held, contents: Contents, batches: Sequence[Batch], documents: set[int], generation: int
-) -> tuple[Held, tantivy.IndexWriter | None]:
-    """What is held after one commit that forgets the documents and then takes the batches in.
+    folder: Path, state: IndexState, contents: Contents, batches: Sequence[Batch], documents: set[int], generation: int
+) -> tuple[IndexState, tantivy.IndexWriter | None]:
+    """What is state after one commit that forgets the documents and then takes the batches in.
 
     With it the writer of the words, if there was something to write: it may still be merging. Raises OSError and
-    IndexCorruptError; `held` is then of no more use.
+    IndexCorruptError; `state` is then of no more use.
     """
-    known = held.stamp or _first(folder, contents)
-    words = held.words or Lexical.make(folder / known.words)
+    known = state.manifest or _first(folder, contents)
+    words = state.words or Lexical.make(folder / known.words)
     forgotten = np.array(sorted(documents), np.int64)
-    gone = held.dense.numbers(forgotten)
+    gone = state.dense.numbers(forgotten)
     chunks = list(_chunks(batches))
     records: list[Record] = [Dropped(gone)] if len(gone) else []
     if chunks:
@@ -95,20 +95,20 @@ def commit_changes(
     writer, opstamp = None, known.opstamp
     if documents or chunks:
         numbers = np.array([chunk.number for chunk in chunks], np.int64)
-        again = held.dense.holds(numbers)
+        again = state.dense.holds(numbers)
         if lexical.committed(folder / known.words) != opstamp:
             # A commit was cut off: what the words alone know of it must go, whichever chunks come now.
             there = words.searcher().numbers()
-            again = np.union1d(np.setdiff1d(there, held.dense.holds(there)), again)
-        writer, opstamp = _words_written(words, forgotten, again, chunks)
+            again = np.union1d(np.setdiff1d(there, state.dense.holds(there)), again)
+        writer, opstamp = _write_words(words, forgotten, again, chunks)
     length = (
-        journal.append(folder / known.journal, known.length, records) if records or not held.stamp else known.length
+        journal.append(folder / known.journal, known.length, records) if records or not state.manifest else known.length
     )
-    held.dense.apply(records)
+    state.dense.apply(records)
     made = Manifest(
         contents=contents,
         generation=generation,
-        size=held.dense.size,
+        size=state.dense.size,
         cells=known.cells,
         sums=known.sums,
         journal=known.journal,
@@ -116,26 +116,26 @@ def commit_changes(
         words=known.words,
         opstamp=opstamp,
     )
-    return Held(stamped(folder, made), made, held.dense, words), writer
+    return IndexState(publish(folder, made), made, state.dense, words), writer
 
 
-def remade(folder: Path, held: Held, start: int, main: IvfSegment | None) -> Held:
-    """What is held once `main` stands in place of the file and of the first `start` rows that it was made from.
+def replace_main(folder: Path, state: IndexState, start: int, main: IvfSegment | None) -> IndexState:
+    """What is state once `main` stands in place of the file and of the first `start` rows that it was made from.
 
-    All else that is held has come meanwhile and stays. None as `main`: what was dead is gone, and all is exact. Raises
+    All else that is state has come meanwhile and stays. None as `main`: what was dead is gone, and all is exact. Raises
     OSError.
     """
-    known = held.stamp
+    known = state.manifest
     assert known is not None
-    tail = held.dense.tail.exact()
+    tail = state.dense.tail.exact()
     alive = np.flatnonzero(tail.rows.alive)
     records: list[Record] = []
     if main:
         # What has died since, or came again behind the rows that the file was made from.
         rows = tail.rows.at(main.rows.numbers)
         lives = (rows >= 0) & (rows < start)
-        if held.dense.main:
-            lives |= held.dense.main.rows.at(main.rows.numbers) >= 0
+        if state.dense.main:
+            lives |= state.dense.main.rows.at(main.rows.numbers) >= 0
         if not lives.all():
             records.append(Dropped(main.rows.numbers[~lives]))
         alive = alive[alive >= start]
@@ -152,27 +152,27 @@ def remade(folder: Path, held: Held, start: int, main: IvfSegment | None) -> Hel
         cells=main.name if main else "",
         sums=main.sums if main else (),
     )
-    mark = stamped(folder, made)
+    mark = publish(folder, made)
     sweep(folder, made.names)
-    return Held(mark, made, dense, held.words)
+    return IndexState(mark, made, dense, state.words)
 
 
 def clear(folder: Path) -> None:
     """Forget everything. Raises OSError."""
-    (folder / STAMP).unlink(missing_ok=True)
+    (folder / MANIFEST).unlink(missing_ok=True)
     sweep(folder, set())
 
 
-def stamped(folder: Path, made: Manifest) -> Mark:
+def publish(folder: Path, made: Manifest) -> Mark:
     """Make a commit count. Raises OSError."""
-    manifest.write(folder / STAMP, made)
-    return manifest.mark(folder / STAMP)
+    manifest.write(folder / MANIFEST, made)
+    return manifest.mark(folder / MANIFEST)
 
 
 def sweep(folder: Path, kept: set[str]) -> None:
     """Remove what no commit needs; what can't be removed stays until the next time."""
     for path in folder.iterdir():
-        if path.name in kept or path.name in (STAMP, LOCK, MAKING):
+        if path.name in kept or path.name in (MANIFEST, LOCK, MAKING):
             continue
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
@@ -219,11 +219,11 @@ def _add_rows(chunks: Sequence[_Chunk], dimension: int) -> Added:
     return Added(numbers, documents, vectors)
 
 
-def _words_written(
+def _write_words(
     words: Lexical, documents: Numbers, again: Numbers, chunks: Sequence[_Chunk]
 ) -> tuple[tantivy.IndexWriter, int]:
     """The words of one commit, and its number. Raises IndexCorruptError where tantivy fails: the disk may be full."""
-    with believing("the words can't be written"):
+    with translate_corruption("the words can't be written"):
         writer = words.writer()
         try:
             lexical.forget(writer, documents=documents, numbers=again)

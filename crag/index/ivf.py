@@ -89,11 +89,11 @@ class IvfSegment:
 
 
 def make(
-    folder: Path, name: str, main: IvfSegment | None, tail: FlatSegment, go_on: Callable[[], None]
+    folder: Path, name: str, main: IvfSegment | None, tail: FlatSegment, check_stop: Callable[[], None]
 ) -> tuple[str, ...]:
     """Write the main file of all that is alive, at least one vector, and give its sums. Raises OSError.
 
-    `go_on` is called again and again, and may raise to end it.
+    `check_stop` is called again and again, and may raise to end it.
 
     The 8 bits of a number mean the same in every main file of an index, so that vectors do not blur as files are made
     from files. Cells stay too, until there should be twice as many.
@@ -107,15 +107,15 @@ def make(
     wanted = max(1, round(_CELLS_PER_ROOT * len(order) ** 0.5))
     if main and wanted < 2 * main.index.nlist:
         index = _empty(main.index.quantizer, main.index)
-        _copy(main, rows, index, tail.vectors, go_on)
+        _copy(main, rows, index, tail.vectors, check_stop)
     else:
         index = _trained(main, tail, wanted)
         for block, alive in _decode_vectors(main) if main else ():
-            go_on()
+            check_stop()
             index.add_with_ids(block, rows.at(alive))
     living = np.flatnonzero(tail.rows.alive)
     for start in range(0, len(living), _BLOCK):
-        go_on()
+        check_stop()
         some = living[start : start + _BLOCK]
         index.add_with_ids(tail.vectors[some], rows.at(tail.rows.numbers[some]))
     vectors_path, rows_path = _paths(folder, name)
@@ -187,12 +187,12 @@ def _decode_vectors(main: IvfSegment) -> Iterator[tuple[Vectors, Numbers]]:
         yield main.index.sq.decode(np.ascontiguousarray(codes)), main.rows.numbers[rows]
 
 
-def _copy(main: IvfSegment, rows: Rows, index: Any, after: Vectors, go_on: Callable[[], None]) -> None:
+def _copy(main: IvfSegment, rows: Rows, index: Any, after: Vectors, check_stop: Callable[[], None]) -> None:
     """What is alive in one index into another of the same cells, with room in them for the vectors that come after."""
     near = index.quantizer.search(after, 1)[1].ravel() if len(after) else np.zeros(0, np.int64)
     more = np.bincount(near, minlength=index.nlist).tolist()
     for cell, old, codes in _lists(main):
-        go_on()
+        check_stop()
         ids, codes = rows.at(main.rows.numbers[old]), np.ascontiguousarray(codes)
         # A cell that grew later would take twice its memory.
         index.invlists.resize(cell, len(ids) + more[cell])

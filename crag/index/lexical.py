@@ -115,7 +115,7 @@ class Lexical:
         ahead = committed(folder) - opstamp
         found = cls(tantivy.Index(_schema(), str(folder), reuse=True))
         if ahead < 0 or (not ahead and found.searcher().size != size):
-            raise IndexCorruptError("the words are not those of the stamp")
+            raise IndexCorruptError("the words are not those of the manifest")
         return found
 
     def searcher(self) -> Searcher:

@@ -17,11 +17,11 @@ _log = logging.getLogger(__name__)
 
 
 class IndexCorruptError(Exception):
-    """A file is missing, damaged, or not what the stamp says. Nothing of the index is believed then."""
+    """A file is missing, damaged, or not what the manifest says. Nothing of the index is believed then."""
 
 
 @contextmanager
-def believing(what: str) -> Iterator[None]:
+def translate_corruption(what: str) -> Iterator[None]:
     """What FAISS or tantivy raise inside becomes a IndexCorruptError: a damaged file, or no room for one."""
     try:
         yield
@@ -33,7 +33,7 @@ def believing(what: str) -> Iterator[None]:
 
 
 Mark = tuple[int, int, int]
-"""Which version of the stamp's file was looked at: its number, time and size; zeros where there is none."""
+"""Which version of the manifest's file was looked at: its number, time and size; zeros where there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,17 +70,17 @@ def mark(path: Path) -> Mark:
 
 
 def read(path: Path, contents: Contents) -> Manifest | None:
-    """The stamp, or None where there is none, or it is damaged, or it is of another library or model."""
+    """The manifest, or None where there is none, or it is damaged, or it is of another library or model."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         return None
     except OSError as error:
-        _log.warning("the chunk index's stamp can't be read: %s", error.strerror)
+        _log.warning("the chunk index's manifest can't be read: %s", error.strerror)
         return None
     sum_, _, body = data.partition(b"\n")
     if sum_ != _sum(body):
-        _log.warning("the chunk index's stamp is damaged: the index is filled again")
+        _log.warning("the chunk index's manifest is damaged: the index is filled again")
         return None
     values = json.loads(body)
     if values["contents"] != asdict(contents):
@@ -89,9 +89,9 @@ def read(path: Path, contents: Contents) -> Manifest | None:
     return Manifest(**{**values, "contents": contents, "sums": tuple(values["sums"])})
 
 
-def write(path: Path, stamp: Manifest) -> None:
-    """Replace the stamp in one step that lasts. Raises OSError."""
-    body = json.dumps(asdict(stamp), sort_keys=True).encode()
+def write(path: Path, made: Manifest) -> None:
+    """Replace the manifest in one step that lasts. Raises OSError."""
+    body = json.dumps(asdict(made), sort_keys=True).encode()
     part = path.with_suffix(".part")
     try:
         with part.open("wb") as file:

@@ -14,7 +14,7 @@ from crag.index.chunk_index import Candidates, Numbers, Scores, Vectors
 from crag.index.flat import FlatSegment
 from crag.index.ivf import IvfSegment
 from crag.index.lexical import Searcher
-from crag.index.manifest import believing
+from crag.index.manifest import translate_corruption
 from crag.index.rows import Mask
 
 _FEW = 4096
@@ -64,7 +64,7 @@ class View:
         if not chosen.count and not chosen.tail.any():
             return Candidates.none()
         near, cosines = self._nearest(vector, k, chosen)
-        with believing("the words can't be searched"):
+        with translate_corruption("the words can't be searched"):
             hits = [self._words.best(group, k, chosen.only) for group in words] if self._words else []
         numbers, where = np.unique(np.concatenate([near, *(found for found, _ in hits)]), return_inverse=True)
         dense = np.full(len(numbers), np.nan, np.float32)
@@ -82,7 +82,7 @@ class View:
             numbers = np.concatenate([numbers, self._main.rows.numbers[chosen.few]])
             return numbers, np.concatenate([near, np.full(len(chosen.few), np.nan, np.float32)])
         if self._main:
-            with believing("the main file can't be searched"):
+            with translate_corruption("the main file can't be searched"):
                 rows, about = self._main.best(vector, k, chosen.count, chosen.selector)
             numbers = np.concatenate([numbers, self._main.rows.numbers[rows]])
             cosines = np.concatenate([near, np.full(len(rows), np.nan, np.float32)])

@@ -22,7 +22,7 @@ _MAIN_FOUND = 0.7
 """Share of the main text that has to be found again in what is taken."""
 _HEADED = 4
 """Blocks above the main text among which its headings are looked for."""
-_TELLING = 15  # letters of a paragraph by which it is found in the main text
+_LEAST_LETTERS = 15  # letters of a paragraph by which it is found in the main text
 _SIGNS = re.compile(r"[\W_]+")
 _SILENT = frozenset(
     "head script style noscript template svg math iframe object embed applet canvas audio video select textarea "
@@ -255,7 +255,7 @@ def _main(blocks: Sequence[Block], main: str) -> list[Block]:
     """
     text = _letters(main)
     said = [_letters(block.text) for block in blocks]
-    titles = [at for at, each in enumerate(said) if len(each) >= _TELLING and each in text]
+    titles = [at for at, each in enumerate(said) if len(each) >= _LEAST_LETTERS and each in text]
     if not titles or len(text) < max(_LEAST_MAIN, _MAIN_SHARE * sum(map(len, said))):
         return list(blocks)
     first, last = titles[0], titles[-1]

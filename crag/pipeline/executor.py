@@ -79,7 +79,7 @@ class RunExecutor:
             return (yield from self._execute(started, request))
         finally:
             if registered is not None:
-                registered.in_flight.over(started.run_id)
+                registered.in_flight.finish(started.run_id)
 
     def _register_in_flight(self, started: ev.RunStarted) -> Library | None:
         """The library that now lists the run as in flight. A row of an evaluation needs no entry: it is asked again."""
@@ -94,7 +94,7 @@ class RunExecutor:
         )
         with suppress(CragError):  # the run itself reports what is wrong, where it matters
             library = self.library()
-            if library.exists and library.in_flight.note(work):
+            if library.exists and library.in_flight.start(work):
                 return library
         return None
 
@@ -161,7 +161,7 @@ class RunExecutor:
         finally:
             if ticket is not None:
                 ticket.leave()
-            self.admission.daily_budget.settle()
+            self.admission.daily_budget.release()
         finished = ev.RunFinished(at=emitter.now())
         trace = Trace.from_events([*events, finished])
         if library is not None:

@@ -120,7 +120,7 @@ class OpenLibraries:
 def _tidy_library(library: Library, purge: str) -> list[Due]:
     """What was purged."""
     if not purge:
-        library.purges.settle()
+        library.purges.expire()
         return []
     found = list(library.purges.purge(conditions_of(purge)))
     for each in found:
@@ -131,14 +131,14 @@ def _tidy_library(library: Library, purge: str) -> list[Due]:
 _CUT_OFF = CutOffError("The program ended in the middle of this run.")
 
 
-def settle_runs(library: Library) -> int:
+def close_interrupted_runs(library: Library) -> int:
     """Store every run of the library that no program is making any more; how many there were. Raises StorageError."""
     found = [work for work in library.in_flight.cut_off() if work.kind == "run"]
     for work in found:
         try:
             first = event_from_json(work.first)
         except ValidationError:  # of another version of this program
-            library.in_flight.over(work.id)
+            library.in_flight.finish(work.id)
             continue
         events = [first, ev.Failed.of(_CUT_OFF, "retrieve", 0.0, fatal=True), ev.RunFinished(at=0.0)]
         library.runs.save(Trace.from_events(events), events)

@@ -22,16 +22,16 @@ from crag.index.chunk_index import Numbers, Scores
 from crag.storage.title_index import TitleIndex
 
 Id = TypeVar("Id", bound=Hashable)
-Held = TypeVar("Held")
+Cached = TypeVar("Cached")
 
 
-class LruCache(Generic[Id, Held]):
+class LruCache(Generic[Id, Cached]):
     """Thread-safe. A value larger than all the bytes is not kept."""
 
     def __init__(self, entries: int, size: int) -> None:
         """At most so many entries, and `size` bytes in all."""
         self._entries, self._size = entries, size
-        self._held: OrderedDict[Id, tuple[Held, int]] = OrderedDict()
+        self._held: OrderedDict[Id, tuple[Cached, int]] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
 
@@ -43,7 +43,7 @@ class LruCache(Generic[Id, Held]):
         """Bytes of all values that are kept."""
         return self._bytes
 
-    def get(self, key: Id) -> Held | None:
+    def get(self, key: Id) -> Cached | None:
         """The value of a key, which counts as used; None where it is not kept."""
         with self._lock:
             if key not in self._held:
@@ -51,7 +51,7 @@ class LruCache(Generic[Id, Held]):
             self._held.move_to_end(key)
             return self._held[key][0]
 
-    def put(self, key: Id, value: Held, size: int) -> None:
+    def put(self, key: Id, value: Cached, size: int) -> None:
         """Keep a value of so many bytes, in place of the key's earlier one."""
         with self._lock:
             self._bytes -= self._held.pop(key, (None, 0))[1]
@@ -80,7 +80,7 @@ class Catalog:
 
     library: str
     generation: int
-    cards: TitleIndex
+    titles: TitleIndex
     documents: Sequence[tuple[Document, Fields]]
     _passing: LruCache[str, Numbers] = field(default_factory=lambda: LruCache(_ENTRIES, _BYTES), repr=False)
     abouts: LruCache[tuple[str, float], About] = field(default_factory=lambda: LruCache(_ENTRIES, _BYTES), repr=False)
@@ -102,7 +102,7 @@ class Catalog:
 
     @property
     def numbers(self) -> Numbers:
-        return self.cards.numbers
+        return self.titles.numbers
 
     def allowed(self, where: str, least: float) -> Numbers | None:
         """The documents that a search may use, ascending; None for all.
@@ -150,7 +150,7 @@ class Catalog:
     def outstanding(self, named: Scores, among: Numbers | None = None) -> Numbers:
         """The documents that a question names before others, ascending: their chunks deserve a search of their own.
 
-        `named` (n,) is what `cards.scores` says of the question.
+        `named` (n,) is what `titles.scores` says of the question.
         """
         if among is not None:
             named = np.where(np.isin(self.numbers, among, assume_unique=True), named, np.float32(0))

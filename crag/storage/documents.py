@@ -166,7 +166,7 @@ class Documents:
             store.bump(connection, "described", number)
         return self.fields(id)
 
-    def stamp(self) -> tuple[str, str, int]:
+    def version(self) -> tuple[str, str, int]:
         """Another one as soon as `all`, `given` or `tracks` would say something else; for what is made of them."""
         with self._database.read() as connection:
             retrieved = connection.scalar(select(func.sum(stored_tracks.c.retrieved)))

@@ -53,14 +53,14 @@ def catalog(connection: Connection, earlier: Catalog | None = None) -> Catalog:
     """All documents, as this transaction sees them; what an `earlier` one of this library knew is not read again."""
     library, now = store.meta(connection, "library"), generation(connection)
     known = earlier if earlier is not None and earlier.library == library else None
-    cards = TitleIndex.read(connection, known.cards if known is not None else None)
+    titles = TitleIndex.read(connection, known.titles if known is not None else None)
     touched = _touched(connection, known.generation, now) if known is not None else None
     documents: dict[int, tuple[Document, Fields]] = {}
     if known is not None and touched is not None:
         documents.update(zip(known.numbers.tolist(), known.documents, strict=True))
     documents.update(store.read_documents(connection, touched))
-    numbers = cards.numbers.tolist()
-    return Catalog(library=library, generation=now, cards=cards, documents=[documents[number] for number in numbers])
+    numbers = titles.numbers.tolist()
+    return Catalog(library=library, generation=now, titles=titles, documents=[documents[number] for number in numbers])
 
 
 def _touched(connection: Connection, since: int, now: int) -> list[int] | None:

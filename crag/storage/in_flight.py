@@ -55,7 +55,7 @@ class InFlightJobs:
     def __init__(self, database: Records) -> None:
         self._database = database
 
-    def note(self, work: InFlightJob) -> bool:
+    def start(self, work: InFlightJob) -> bool:
         """Write down that this begins; False where it can't be: the work goes on without."""
         value = json.dumps({**asdict(work), "at": work.at or _now().isoformat(), "by": _process(os.getpid())})
         with _lock:
@@ -67,7 +67,7 @@ class InFlightJobs:
             return False
         return True
 
-    def over(self, id: str) -> None:
+    def finish(self, id: str) -> None:
         """It is over, and the program that started it knows.
 
         Where that can't be stored, this process knows it all the same.

@@ -67,7 +67,7 @@ class Purges:
         """
         now = now or datetime.now(UTC)
         found = self.due(conditions, now)
-        self.settle(now)
+        self.expire(now)
         gone = [each for each in found if self._take_out(each, now)]
         if gone:
             self._forget()
@@ -117,7 +117,7 @@ class Purges:
             asked = select(documents.c.record, documents.c.model).where(documents.c.id == id)
             return store.document_of(*connection.execute(asked).one())
 
-    def settle(self, now: datetime | None = None) -> int:
+    def expire(self, now: datetime | None = None) -> int:
         """Delete for good what can't be brought back any more; how many documents that were."""
         over = purged.c.at <= _least(now)
         with self._database.read() as connection:

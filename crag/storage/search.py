@@ -85,7 +85,7 @@ class Search:
         catalog = self._catalog_of(connection)
         groups = [] if query.mode == "dense" else _groups(query)
         allowed = catalog.allowed(query.where, query.min_confidence)
-        named = catalog.cards.scores(query.text) if query.mode == "hybrid" else None
+        named = catalog.titles.scores(query.text) if query.mode == "hybrid" else None
         outstanding = catalog.outstanding(named, allowed) if named is not None else np.zeros(0, np.int64)
 
         def found(index: ChunkIndex) -> Candidates:
@@ -105,7 +105,7 @@ class Search:
         allowed = catalog.allowed(query.where, query.min_confidence)
         numbers, lexical = feed.with_words(connection, words, max(CANDIDATES, query.k), allowed)
         candidates = Candidates(numbers, np.full(len(numbers), np.nan, np.float32), lexical)
-        return _rank(connection, query, vector, catalog, candidates, catalog.cards.scores(query.text))
+        return _rank(connection, query, vector, catalog, candidates, catalog.titles.scores(query.text))
 
     def about(self, connection: Connection, where: str, min_confidence: float) -> About:
         """What the documents are about that a search with these filters would use. Raises FilterError."""

@@ -20,7 +20,7 @@ from crag.storage.tables import documents
 Places = NDArray[np.int32]
 
 FULL = 1000
-"""Documents of a deck that is joined no more."""
+"""Documents of a segment that is not joined with others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def _sort_postings(terms: dict[str, int], rows: NDArray[np.int64], places: NDArr
 
 @dataclass(frozen=True, slots=True)
 class IndexSegment:
-    """Some documents' cards: `numbers` (n,) int64 ascending, and which of them have which word where."""
+    """Some documents: `numbers` (n,) int64 ascending, and which of them have which word in title or first page."""
 
     numbers: Numbers
     titled: Postings
@@ -107,12 +107,15 @@ class IndexSegment:
         )
 
 
-def stacked(decks: tuple[IndexSegment, ...], deck: IndexSegment) -> tuple[IndexSegment, ...]:
-    """With one deck more; but for full ones, each is twice as large as the next: few decks, and seldom joined."""
-    while decks and len(decks[-1].numbers) < min(FULL, 2 * len(deck.numbers)):
-        *rest, last = decks
-        decks, deck = tuple(rest), last.joined(deck)
-    return (*decks, deck)
+def add_segment(segments: tuple[IndexSegment, ...], new: IndexSegment) -> tuple[IndexSegment, ...]:
+    """The segments with one more.
+
+    But for full ones, each is at least twice as large as the next: there are few, and they are seldom joined.
+    """
+    while segments and len(segments[-1].numbers) < min(FULL, 2 * len(new.numbers)):
+        *rest, last = segments
+        segments, new = tuple(rest), last.joined(new)
+    return (*segments, new)
 
 
 _PAGE_CHARS = 2_000
@@ -128,39 +131,39 @@ def first_page(chunks: Sequence[Chunk]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TitleIndex:
-    """All documents' cards at one moment: `numbers` (n,) int64 ascending, and who has which word where.
+    """Inverted index over documents' titles and first pages at one moment: `numbers` (n,) int64 ascending.
 
-    The words stand in decks: telling those of 8,000 documents takes seconds, so a change tells those of the documents
-    that it brought, and decks keep documents that are deleted since, which count for nothing.
+    It is kept as mergeable segments: parting 8,000 documents into words takes seconds, so a change parts only those
+    that it added. Segments keep documents that were deleted since, which count for nothing.
     """
 
     numbers: Numbers
-    _decks: tuple[IndexSegment, ...]
+    _segments: tuple[IndexSegment, ...]
 
     @classmethod
     def read(cls, connection: Connection, known: TitleIndex | None = None) -> TitleIndex:
-        """The cards as this transaction sees them; the words of documents in `known`, of the same library, are kept."""
+        """The index as this transaction sees it; the words of documents in `known`, of the same library, are kept."""
         numbers = np.array(connection.execute(select(documents.c.number)).scalars().all(), np.int64)
         numbers.sort()
-        decks = known._decks if known is not None else ()
-        held = sum(len(deck.numbers) for deck in decks)
-        last = decks[-1].numbers[-1] if held else 0
+        segments = known._segments if known is not None else ()
+        held = sum(len(segment.numbers) for segment in segments)
+        last = segments[-1].numbers[-1] if held else 0
         added = int(np.sum(numbers > last))
         if len(numbers) - added < held / 2:
-            decks, last, added = (), 0, len(numbers)
+            segments, last, added = (), 0, len(numbers)
         if added:
             said = select(documents.c.number, documents.c.name, documents.c.title, documents.c.card)
             said = said.where(documents.c.number > int(last)).order_by(documents.c.number)
             for rows in connection.execute(said, execution_options={"yield_per": FULL}).partitions():
-                decks = stacked(
-                    decks, IndexSegment.of([(number, name, title, page) for number, name, title, page in rows])
+                segments = add_segment(
+                    segments, IndexSegment.of([(number, name, title, page) for number, name, title, page in rows])
                 )
-        return cls(numbers, decks)
+        return cls(numbers, segments)
 
     def scores(self, question: str) -> NDArray[np.float32]:
-        """How far the question names each document, shape (n,): its rare words on the card, each by its rarity.
+        """How far the question names each document, shape (n,): its rare words there, each by its rarity.
 
-        0 for a document none of whose card the question mentions. Words on every card count for next to nothing,
+        0 for a document that the question shares no word with. Words that all documents have count for next to nothing,
         so a library of one document, or a question that names none, is left to the chunks.
         """
         total = len(self.numbers)
@@ -172,8 +175,8 @@ class TitleIndex:
         for term in terms:
             if term in earlier:
                 continue
-            titled = self._present([deck.numbers[deck.titled[term]] for deck in self._decks])
-            paged = self._present([deck.numbers[deck.paged[term]] for deck in self._decks])
+            titled = self._present([segment.numbers[segment.titled[term]] for segment in self._segments])
+            paged = self._present([segment.numbers[segment.paged[term]] for segment in self._segments])
             page = np.zeros(total, dtype=np.float32)
             page[paged] = _PAGE_WEIGHT * rarity(len(paged), total)
             page[titled] = rarity(len(titled), total)

@@ -11,7 +11,7 @@ from crag.core.config import AppConfig
 from crag.core.request import RunRequest
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.pipeline.libraries import settle_runs
+from crag.pipeline.libraries import close_interrupted_runs
 from crag.storage import in_flight
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.small_library import WordEmbedder, fill
@@ -43,11 +43,11 @@ def test_a_run_that_was_cut_off_is_in_the_history_with_its_question_and_settings
     first = next(run)
     assert first.kind == "run_started"
     library = engine.library()
-    assert settle_runs(library) == 0, "it goes on"
+    assert close_interrupted_runs(library) == 0, "it goes on"
     with monkeypatch.context() as patched:
         killed(patched)
-        assert settle_runs(library) == 1
-        assert settle_runs(library) == 0
+        assert close_interrupted_runs(library) == 1
+        assert close_interrupted_runs(library) == 0
     trace = library.runs.trace(first.run_id)
     assert (trace.question, trace.strategy) == (QUESTION, "paper")
     assert trace.finished

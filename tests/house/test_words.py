@@ -59,13 +59,7 @@ NAME = re.compile(rf"(?:^|_)(?:{'|'.join(NAMES)})(?=_|$)", re.IGNORECASE)
 QUOTED = {"crag/text/forms.py", "crag/text/injection.py"}
 """The forms of words that hostile texts use."""
 
-OWED = {
-    "crag/storage/title_index.py",
-    *("crag/generation/judges.py", "crag/ingest/hypertext.py"),
-}
-"""Modules that still have a listed name."""
-
-LEFT_IN_APP = 366
+LEFT_IN_APP = 358
 """So many are left in the app. To be lowered, never raised."""
 
 
@@ -74,7 +68,7 @@ def find_words(paths: Iterable[Path]) -> list[str]:
     found = []
     for path in paths:
         name = str(path.relative_to(ROOT))
-        if name not in QUOTED | OWED:
+        if name not in QUOTED:
             read = read_module if path.suffix == ".py" else read_page
             found += [f"{name}:{line}: {word}" for line, word in read(path.read_text(encoding="utf-8"))]
     return found

@@ -92,7 +92,7 @@ def big_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("big") / "index"
     made = EmbeddedIndex(place, CONTENTS)
     filled(made, MANY)
-    made.settle()
+    made.wait_for_writers()
     made.close()
     assert list(place.glob("*.faiss"))
     return place
@@ -150,7 +150,7 @@ def test_what_comes_after_is_found_with_what_was_there(big: EmbeddedIndex, place
 def test_adding_does_not_write_the_main_file_anew(big: EmbeddedIndex, place: Path) -> None:
     before = {path.name: path.stat().st_mtime_ns for path in place.glob("*.faiss")}
     filled(big, 50, first=MANY + 1, generation=2)
-    big.settle()
+    big.wait_for_writers()
     assert {path.name: path.stat().st_mtime_ns for path in place.glob("*.faiss")} == before
 
 
@@ -158,7 +158,7 @@ def test_the_main_file_is_made_anew_when_much_has_changed(big: EmbeddedIndex, pl
     (before,) = place.glob("*.faiss")
     big.delete(range(1, 301))
     big.commit(2)
-    big.settle()
+    big.wait_for_writers()
     (after,) = place.glob("*.faiss")
     assert after.name != before.name
     numbers = np.arange(3001, MANY + 1)
@@ -174,7 +174,7 @@ def test_what_changes_while_the_main_file_is_made_is_kept(place: Path, index: Em
     index.delete([5])
     index.add([batch(9000, 90_000, ["a permit"]), batch(1, 1, ["replaced"])])
     index.commit(2)
-    index.settle()
+    index.wait_for_writers()
     assert list(place.glob("*.faiss"))
     for each in (index, again(place)):
         numbers = each.numbers()
@@ -189,7 +189,7 @@ def test_what_changes_while_the_main_file_is_made_is_kept(place: Path, index: Em
 def test_everything_can_be_deleted(big: EmbeddedIndex, place: Path) -> None:
     big.delete(range(1, MANY))
     big.commit(2)
-    big.settle()
+    big.wait_for_writers()
     for index in (big, again(place)):
         assert (index.size, index.generation) == (0, 2)
         assert not len(index.top(unit(), [["glacier"]], 5).numbers)
@@ -201,7 +201,7 @@ def test_dead_rows_of_a_small_one_leave_the_disk(index: EmbeddedIndex, place: Pa
         filled(index, 9000, first=1, generation=2 * turn)
         index.delete(range(1, 1000))
         index.commit(2 * turn + 1)
-    index.settle()
+    index.wait_for_writers()
     assert sum(path.stat().st_size for path in place.glob("*.journal")) < 2 * 9000 * (DIMENSION * 4 + 16)
     assert again(place).size == 0
 
@@ -276,7 +276,7 @@ def test_a_damaged_one_is_filled_again_and_leaves_nothing_behind(index: Embedded
 
 def test_an_older_copy_of_the_words_is_not_believed(index: EmbeddedIndex, place: Path) -> None:
     filled(index)
-    index.settle()
+    index.wait_for_writers()
     (words,) = place.glob("*.words")
     old = {path.name: path.read_bytes() for path in words.iterdir()}
     filled(index, 10, first=20, generation=2)
@@ -291,11 +291,11 @@ def test_an_older_copy_of_the_words_is_not_believed(index: EmbeddedIndex, place:
 def test_the_words_may_be_ahead_of_the_stamp(index: EmbeddedIndex, place: Path) -> None:
     """As after a kill between the two."""
     filled(index)
-    before = (place / "stamp.json").read_bytes()
+    before = (place / "manifest.json").read_bytes()
     index.delete([1])
     filled(index, 10, first=20, generation=2)
     index.close()
-    (place / "stamp.json").write_bytes(before)
+    (place / "manifest.json").write_bytes(before)
     other = again(place)
     assert (other.generation, other.size) == (1, 12)
     assert not set(lexical(other.top(unit(), [["glacier"]], 50))) - set(range(1, 13))
@@ -309,10 +309,10 @@ def test_the_words_may_be_ahead_of_the_stamp(index: EmbeddedIndex, place: Path) 
 def test_what_a_cut_off_commit_left_goes_with_the_next_whatever_comes_then(index: EmbeddedIndex, place: Path) -> None:
     """An index that is filled again from the beginning adds other chunks first."""
     filled(index)
-    before = (place / "stamp.json").read_bytes()
+    before = (place / "manifest.json").read_bytes()
     filled(index, 10, first=20, generation=1)
     index.close()
-    (place / "stamp.json").write_bytes(before)
+    (place / "manifest.json").write_bytes(before)
     other = again(place)
     filled(other, generation=1)
     filled(other, 10, first=20, generation=2)
@@ -347,7 +347,7 @@ def test_another_goes_on_when_the_main_file_is_made(place: Path, index: Embedded
     other = again(place)
     assert other.size == 12
     filled(index, MANY, first=101, generation=2)
-    index.settle()
+    index.wait_for_writers()
     assert (other.size, other.generation) == (MANY + 12, 2)
     filled(other, 10, first=20, generation=3)
     assert index.size == MANY + 22

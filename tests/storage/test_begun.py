@@ -24,7 +24,7 @@ from crag.storage.library import Library
 from crag.storage.records import server_at
 from tests.support.library_makers import HashEmbedder
 library = Library.open(Path(sys.argv[1]), HashEmbedder(), server=server_at(sys.argv[2]))
-library.in_flight.note(InFlightJob(id="up", kind="upload", label="2 files", names=("a.txt", "b.txt")))
+library.in_flight.start(InFlightJob(id="up", kind="upload", label="2 files", names=("a.txt", "b.txt")))
 print("noted", flush=True)
 sys.stdin.read()
 """
@@ -53,7 +53,7 @@ def test_what_another_process_works_on_is_cut_off_by_its_kill_alone(library: Lib
         child.wait()
         [work] = library.in_flight.cut_off()
         assert (work.label, work.names) == ("2 files", ("a.txt", "b.txt"))
-        library.in_flight.over("up")
+        library.in_flight.finish("up")
         assert library.in_flight.cut_off() == []
     finally:
         child.kill()
@@ -62,15 +62,15 @@ def test_what_another_process_works_on_is_cut_off_by_its_kill_alone(library: Lib
 
 @pytest.mark.parametrize("records", ["sqlite"])
 def test_what_this_process_works_on_is_not_cut_off(library: Library) -> None:
-    assert library.in_flight.note(InFlightJob(id="mine", kind="upload", label="1 file"))
+    assert library.in_flight.start(InFlightJob(id="mine", kind="upload", label="1 file"))
     assert library.in_flight.cut_off() == []
-    library.in_flight.over("mine")
+    library.in_flight.finish("mine")
     assert not library.in_flight.known("mine")
 
 
 @pytest.mark.parametrize("records", ["sqlite"])
 def test_the_end_of_work_that_nobody_noted_makes_no_library(library: Library) -> None:
-    library.in_flight.over("nobody's")
+    library.in_flight.finish("nobody's")
     assert not library.exists
 
 
@@ -78,9 +78,9 @@ def test_what_ends_while_it_is_looked_at_was_not_cut_off(library: Library, monke
     look = in_flight._goes_on
 
     def ends_just_now(*note: object) -> bool:
-        library.in_flight.over("up")
+        library.in_flight.finish("up")
         return look(*note)
 
-    library.in_flight.note(InFlightJob(id="up", kind="upload", label="2 files"))
+    library.in_flight.start(InFlightJob(id="up", kind="upload", label="2 files"))
     monkeypatch.setattr(in_flight, "_goes_on", ends_just_now)
     assert library.in_flight.cut_off() == []

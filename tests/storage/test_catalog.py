@@ -26,7 +26,7 @@ def catalog(*given: tuple[float, int]) -> Catalog:
         added = (NOW - timedelta(days=days)).isoformat()
         documents.append((make_document(f"doc{at}", confidence=confidence, added_at=added)[0], {}))
     numbers = np.arange(1, len(given) + 1) * 10
-    return Catalog(library="x", generation=1, cards=TitleIndex(numbers, ()), documents=documents)
+    return Catalog(library="x", generation=1, titles=TitleIndex(numbers, ()), documents=documents)
 
 
 def test_the_documents_named_before_others_stand_out() -> None:

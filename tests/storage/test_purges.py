@@ -99,8 +99,8 @@ def test_after_a_day_it_is_gone_for_good(library: Library, fill: Fill) -> None:
     assert library.purges.undoable(later) == []
     with pytest.raises(NotFoundError, match="could bring back"):
         library.purges.undo(old.id, later)
-    assert library.purges.settle(NOW + timedelta(hours=23)) == 0
-    assert library.purges.settle(later) == 1
+    assert library.purges.expire(NOW + timedelta(hours=23)) == 0
+    assert library.purges.expire(later) == 1
     with library._database.read() as connection:
         assert count(connection, purged) == 0
 

@@ -133,10 +133,10 @@ def test_what_is_gone_meanwhile_is_left_out(library: Library, fill: Fill) -> Non
 
 
 def test_the_stamp_is_another_after_all_that_a_list_of_documents_tells(library: Library, fill: Fill) -> None:
-    stored, seen = library.documents, [library.documents.stamp()]
+    stored, seen = library.documents, [library.documents.version()]
 
     def changed() -> bool:
-        seen.append(stored.stamp())
+        seen.append(stored.version())
         return seen[-1] not in seen[:-1]
 
     document, other = fill(library, "one"), fill(library, "two")

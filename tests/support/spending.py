@@ -18,17 +18,17 @@ def call(cost_model: str = "dear", error: str | None = None) -> Call:
 
 
 def spend(folder: Path, calls: int, limit: float) -> int:
-    """How many of so many calls it was let make, a purse for each three."""
+    """How many of so many calls it was let make, a budget for each three."""
     store, made = open_store(folder), 0
     for _ in range(calls // 3):
-        purse = DailyBudget(UsageStore(store), "one", DailyLimits(calls=(limit, 0), prices=PRICES))
+        budget = DailyBudget(UsageStore(store), "one", DailyLimits(calls=(limit, 0), prices=PRICES))
         for _ in range(3):
             try:
-                purse.take()
+                budget.take()
             except DayLimitError:
                 break
             made += 1
-            purse.paid(call())
-        purse.settle()
+            budget.paid(call())
+        budget.release()
     store.close()
     return made

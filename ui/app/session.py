@@ -20,7 +20,7 @@ from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Exchange
 from crag.generation.conversation.rules import EXCHANGES, leading_to
-from crag.pipeline.libraries import settle_runs
+from crag.pipeline.libraries import close_interrupted_runs
 from crag.pipeline.resolve import ProviderPlan
 from crag.runtime.jobs import Job
 from crag.storage.library import Library
@@ -275,7 +275,7 @@ class Session(Presence):
         try:
             return self.library.runs.events(run)
         except NotFoundError:
-            if not settle_runs(self.library):
+            if not close_interrupted_runs(self.library):
                 raise
             return self.library.runs.events(run)
 

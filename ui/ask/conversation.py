@@ -11,7 +11,7 @@ from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.messages.answers import OWN, origin_text, origin_word
-from crag.pipeline.libraries import settle_runs
+from crag.pipeline.libraries import close_interrupted_runs
 from crag.storage.runs import RunSummary
 from ui.app import limits, workspaces
 from ui.app.program import program
@@ -119,7 +119,7 @@ def _whose(listed: Sequence[RunSummary]) -> None:
 
 def history(session: Session, place: Any) -> list[RunSummary]:
     """What was asked before, the question on the page marked; a click opens it. Returns it. Raises CragError."""
-    settle_runs(session.library)
+    close_interrupted_runs(session.library)
     runs = session.library.runs.latest(_PAST, own=bool(st.session_state.get(_WHOSE)))
     more = "+" if len(runs) == _PAST else ""
     lead = h.p("small", id="past")[f"Past questions ({len(runs)}{more})"]

@@ -55,4 +55,4 @@ def _notice(session: Session, work: InFlightJob, missing: list[str]) -> None:
 
 @requires("edit")
 def _close(session: Session, id: str) -> None:
-    session.library.in_flight.over(id)
+    session.library.in_flight.finish(id)

@@ -57,7 +57,7 @@ class Held:
 def holdings(session: Session) -> Sequence[Held]:
     """All documents of the library in the order in which they were added. Raises CragError."""
     library = session.library
-    place, stamp = str(library.folder), library.documents.stamp()
+    place, stamp = str(library.folder), library.documents.version()
     stale = _stale(place, stamp, _workspace=session.workspace)
     return _held(place, (stamp, library.facts.standing()), tuple(sorted(stale.items())), _session=session)
 

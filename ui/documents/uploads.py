@@ -66,12 +66,12 @@ def begin(session: Session, label: str, work: JobFunction[UploadEvent], names: S
     noted = InFlightJob(id=secrets.token_hex(8), kind="upload", label=label, names=tuple(names))
 
     def kept(cancel: threading.Event, emit: Callable[[UploadEvent], None]) -> None:
-        begun = engine.library(workspace).in_flight
-        begun.note(noted)
+        in_flight = engine.library(workspace).in_flight
+        in_flight.start(noted)
         try:
             work(cancel, emit)
         finally:
-            begun.over(noted.id)
+            in_flight.finish(noted.id)
 
     st.session_state.upload = program().jobs.start("upload", label, kept, workspace=workspace, who=who).id
 

@@ -155,7 +155,7 @@ def test_an_empty_private_workspace_ends_while_the_program_runs(engine_with: Mak
     library = engine.library(workspace)
     for document in library.documents.all():
         library.documents.delete(document.id)
-    library.purges.settle(datetime.now(UTC) + timedelta(days=400))
+    library.purges.expire(datetime.now(UTC) + timedelta(days=400))
     engine._libraries.forget(engine.private_libraries.root / workspace)
     engine.tidy(NEVER)
     assert engine.private_libraries.holds(workspace), "not before a day has gone by"

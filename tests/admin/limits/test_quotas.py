@@ -97,13 +97,13 @@ def test_a_day_s_calls_that_are_used_up_leave_the_parts_of_this_machine(engine_w
         assert engine.trace(RunRequest(QUESTION, keys=keys)).calls, "it is tomorrow"
 
 
-def test_prices_that_are_changed_hold_from_the_next_purse_on(engine_with: Make) -> None:
+def test_prices_that_are_changed_hold_from_the_next_budget_on(engine_with: Make) -> None:
     engine = engine_with(library_dollars_day=100, prices=("dear=0/0/2",))
     for price, sum_ in ((2, 2), (2, 4), (5, 9)):
         engine.reconfigure(engine.config.changed(prices=(f"dear=0/0/{price}",)))
-        with engine.teams.quotas.daily_budget("default") as purse:
-            purse.take()
-            purse.paid(call())
+        with engine.teams.quotas.daily_budget("default") as budget:
+            budget.take()
+            budget.paid(call())
         [used] = [each for each in engine.teams.quotas.standing("default") if each.quantity.name == "dollars"]
         assert used.own.used == pytest.approx(sum_, abs=0.001)
 
@@ -126,16 +126,16 @@ def test_dollars_are_overrun_by_the_calls_under_way_at_most(tmp_path: Path) -> N
     spendable = DailyLimits(dollars=(1.0, 0), prices={"dear": Price(input=0, output=0, call=0.03)})
 
     def run(_: int) -> int:
-        made, purse = 0, DailyBudget(ledger, "one", spendable)
+        made, budget = 0, DailyBudget(ledger, "one", spendable)
         try:
             for _ in range(5):
-                purse.take()
+                budget.take()
                 made += 1
-                purse.paid(call())
+                budget.paid(call())
         except DayLimitError:
             pass
         finally:
-            purse.settle()
+            budget.release()
         return made
 
     with ThreadPoolExecutor(4) as pool:

@@ -1,4 +1,4 @@
-"""Which documents a question names: the words of their cards, read once each, as documents come and go."""
+"""Which documents a question names: the words of titles and first pages, read once each, as documents come and go."""
 
 from __future__ import annotations
 
@@ -75,19 +75,21 @@ def test_documents_come_and_go_and_no_card_is_read_twice(full: int, monkeypatch:
     names = ["alder", "birch", "cedar", "dogwood", "elm", "fir", "gorse", "hazel"]
     with engine.begin() as connection:
         documents.create(connection)
-        cards = TitleIndex.read(connection)
-        assert cards.scores("alder").tolist() == []
+        titles = TitleIndex.read(connection)
+        assert titles.scores("alder").tolist() == []
         for count, name in enumerate(names, start=1):
             stored(connection, [name])
             if count % 3 == 0:
                 connection.execute(delete(documents).where(documents.c.id == names[count - 2]))
-            cards = TitleIndex.read(connection, cards)
+            titles = TitleIndex.read(connection, titles)
             afresh = TitleIndex.read(connection)
-            assert np.array_equal(cards.numbers, afresh.numbers)
+            assert np.array_equal(titles.numbers, afresh.numbers)
             for asked in names:
-                assert np.array_equal(cards.scores(f"What of {asked}?"), afresh.scores(f"What of {asked}?"))
-            assert cards.scores(name)[-1] == cards.scores(name).max() > 0
+                assert np.array_equal(titles.scores(f"What of {asked}?"), afresh.scores(f"What of {asked}?"))
+            assert titles.scores(name)[-1] == titles.scores(name).max() > 0
         connection.execute(delete(documents).where(documents.c.id.in_(names[3:])))
-        cards = TitleIndex.read(connection, cards)
-        assert sum(len(deck.numbers) for deck in cards._decks) == len(cards.numbers), "mostly deleted: read anew"
-        assert TitleIndex.read(connection, cards)._decks == cards._decks, "nothing changed: nothing is read"
+        titles = TitleIndex.read(connection, titles)
+        assert sum(len(segment.numbers) for segment in titles._segments) == len(titles.numbers), (
+            "mostly deleted: read anew"
+        )
+        assert TitleIndex.read(connection, titles)._segments == titles._segments, "nothing changed: nothing is read"
