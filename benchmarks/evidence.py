@@ -1,6 +1,6 @@
 """Does the evidence hold the page that answers? Filings and reports, `balanced` beside plain RAG and `paper`.
 
-python -m benchmarks.evidence [--data FOLDER] [--each N] [--limit N] [--also VARIANT …] [--cache FOLDER] [--out FOLDER]
+python -m benchmarks.evidence [--half choose] [--each N] [--limit N] [--also VARIANT …] [--cache FOLDER] [--out FOLDER]
 
 The documents are added once to two libraries in --cache (or $CRAG_BENCH_CACHE). Every question (see
 benchmarks.evidence_questions) is asked once under each strategy, and once under `balanced` with every chunk refined
@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.answers_sets import Part
 from benchmarks.evaluator_graders import evaluator_version
 from benchmarks.evidence_questions import EACH, company_names, made_questions, part_of, published_questions
 from benchmarks.evidence_report import AskedQuestion, report, summarise
@@ -44,6 +45,7 @@ from crag.ingest.chunking import CHUNKING_ID
 ROOT = Path(__file__).resolve().parent.parent
 COMPARED = ("plain-rag", "paper", "balanced")
 KINDS = ("filings", "reports")
+PARTS: tuple[Part, ...] = ("choose", "report")
 EVERY = 25
 """Progress is printed after so many questions."""
 
@@ -73,6 +75,7 @@ def arguments() -> argparse.Namespace:
     data = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
     cache = Path(os.environ.get("CRAG_BENCH_CACHE", Path(tempfile.gettempdir()) / "crag-evidence-cache"))
     parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
+    parser.add_argument("--half", choices=PARTS, help="only the questions of this half; without it, of both")
     parser.add_argument("--each", type=int, default=EACH, help="questions of one kind made from one document")
     parser.add_argument("--limit", type=int, default=0, help="so many questions of each library; 0: all")
     parser.add_argument("--also", action="append", default=[], help='a variant to decide: "balanced strip_words=500"')
@@ -93,7 +96,8 @@ def collected(engine: Engine, kind: str, options: argparse.Namespace) -> list[As
         folders = (options.data / "mmlongbench/pdfs", options.data / "public_domain")
         files = [file for folder in folders for file in sorted(folder.glob("*.pdf"))]
     library = indexed(engine, files, options.cache)
-    questions = list(questions_of(engine, kind, library, options))
+    wanted = (options.half,) if options.half else PARTS
+    questions = [each for each in questions_of(engine, kind, library, options) if part_of(each[1].sources[0]) in wanted]
     if options.limit:
         questions = random.Random(len(kind)).sample(questions, min(options.limit, len(questions)))
     settings = {name: STRATEGIES[name].settings for name in COMPARED} | {"open": open_settings()}

@@ -108,6 +108,15 @@ def test_why_a_page_is_lost(
     assert row.kept == (cause is None and row.retrieved)
 
 
+@pytest.mark.parametrize(("answer", "holds"), [("8", False), ("0", True), ("1", False), ("yes", None)])
+def test_only_what_is_kept_of_the_gold_page_holds_the_answer(answer: str, holds: bool | None) -> None:
+    one = asked((0.9, 3, 0.9), (0.1, 1, 0.9))
+    one = replace(one, question=replace(GOLD, answers=(answer,)))
+    row, _ = one.decided(NO_LOOP)
+    assert row.held is holds
+    assert one.row("balanced").held is holds
+
+
 def test_what_only_a_new_run_could_tell_is_refused() -> None:
     with pytest.raises(ValueError, match="can't be decided"):
         asked((0.9, 3, 0.9)).decided(NO_LOOP.changed(grade_chars=100))
@@ -122,6 +131,7 @@ def test_the_halves_are_summed_up_apart() -> None:
         "retrieved": 1,
         "graded": None,
         "kept": 1,
+        "held": 0,
         "said": 0,
     }
     assert results["tried"]["other"]["report"]["words"] == 0.5
