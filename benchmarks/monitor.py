@@ -54,8 +54,7 @@ def main() -> int:
     load = os.getloadavg()[0]
     random, now = np.random.default_rng(18), datetime.now(UTC)
     with tempfile.TemporaryDirectory() as folder, Library.open(Path(folder), NoEmbedder()) as library:
-        older(library, options.runs - 2 * TAKEN, now, random)
-        filling = timed(lambda: library.facts.fill(options.runs))
+        fill(library, options.runs - 2 * TAKEN, now, random)
         with_them, without = saved(library, options.runs, now, random)
         ledger = RunFactsCache()
         rows = [
@@ -78,8 +77,6 @@ def main() -> int:
             choice = Choice(span=span)  # type: ignore[arg-type]
             worked = [timed(lambda: _board.__wrapped__(reading.runs, (), choice, (), hour)) for _ in range(3)]  # noqa: B023
             rows.append((f"all that the page draws of the span {span}", median(worked)))
-        each = filling / (options.runs - 2 * TAKEN)
-        rows.append(("figures of 400 runs of an earlier version, from their records", 400 * each))
     page = "\n".join(
         [
             "# What Monitor costs",
@@ -100,8 +97,8 @@ def main() -> int:
     return 0
 
 
-def older(library: Library, count: int, now: datetime, random: np.random.Generator) -> None:
-    """Stores so many runs as earlier versions did, without figures."""
+def fill(library: Library, count: int, now: datetime, random: np.random.Generator) -> None:
+    """Store so many runs with their figures, some hundred in one transaction."""
     for start in range(0, count, 500):
         traces = [made(number, now, random) for number in range(start, min(count, start + 500))]
         rows = [
@@ -118,7 +115,9 @@ def older(library: Library, count: int, now: datetime, random: np.random.Generat
             for trace in traces
         ]
         with library._database.write() as connection:
-            connection.execute(insert(runs), rows)
+            numbers = connection.scalars(insert(runs).returning(runs.c.number, sort_by_parameter_order=True), rows)
+            for number, trace in zip(numbers.all(), traces, strict=True):
+                stored_facts.note(connection, number, trace)
 
 
 def timed(work: Callable[[], Any]) -> float:
@@ -137,7 +136,6 @@ def saved(library: Library, first: int, now: datetime, random: np.random.Generat
             stored_facts.note = note if at == 0 else lambda *_: None
             found.append(timed(lambda: library.runs.save(run, [])))  # noqa: B023
     stored_facts.note = note
-    library.facts.fill(TAKEN)
     return whole, bare
 
 

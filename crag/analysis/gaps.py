@@ -119,7 +119,6 @@ def gaps(library: Library, embedder: Embedder) -> list[Gap]:
     `RunFacts.gap` says what a gap is. Runs of evaluations, of a forced action, and those asked of a part of the library
     or of another store are none.
     """
-    library.facts.fill(RUNS)
     latest = library.runs.latest(RUNS)
     facts = library.facts.of([run.run_id for run in latest])
     open_ones = {id for id, each in facts.items() if each.gap}

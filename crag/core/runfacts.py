@@ -13,7 +13,7 @@ from crag.core.types import Action, Call, Chunk
 
 __all__ = ["DaySpending", "Outcome", "RunFacts", "figures_of"]
 
-Outcome = Literal["answered", "no answer", "handed over", "failed", "stopped", "unreadable"]
+Outcome = Literal["answered", "no answer", "handed over", "failed", "stopped"]
 HERE = "this machine"
 """Where something failed that no provider was asked for."""
 
@@ -30,8 +30,7 @@ class RunFacts:
     step and reason, as "evaluate: busy"; `refused` the same by provider, as "tavily: busy", where a call of that step
     failed, and as "this machine: library" where none did. `scope` names what was asked, "" for all documents.
     `dollars` leaves out calls whose price nobody knows, `unpriced`: both are 0 until prices are given, for these may
-    change after the run. An "unreadable" run is one whose record another version wrote: of it only what the history
-    lists is known. `cited`: the ids of the library's documents that the answer cites.
+    change after the run. `cited`: the ids of the library's documents that the answer cites.
     `partial`: it says nothing of the whole library, because its action was forced, or only documents that a filter lets
     through, or another store, were searched.
     """

@@ -1,7 +1,6 @@
-"""The figures of runs, a row each beside the run itself: what tells of ten thousand runs without reading their records.
+"""Figures of each run, in a row beside it, so that ten thousand runs are counted without reading their records.
 
-They are made when a run is stored, in its transaction, and go with it when it is deleted. Of runs that earlier versions
-stored they are made once, from their records, when somebody wants them.
+The transaction that stores a run stores its figures; they are deleted with the run.
 """
 
 from __future__ import annotations
@@ -11,34 +10,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
-from pydantic import ValidationError
 from sqlalchemy import Connection, func, insert, select
 
 from crag.core.runfacts import DaySpending, RunFacts, figures_of
 from crag.core.trace import Trace
 from crag.core.types import Document
 from crag.storage.records import Records
-from crag.storage.store import count, select_in
+from crag.storage.store import select_in
 from crag.storage.tables import facts, runs, was_asked
 
-_BATCH = 100
-"""Records of runs that are in memory at once."""
 _PLAIN = (
     *("started_at", "strategy", "via", "action", "outcome", "evaluator", "scope", "best", "upper"),
     *("lower", "searches", "rewrites", "seconds", "waited", "faithfulness"),
 )
 """The fields that have a column each; the others lie together in `detail`."""
 
-_KNOWN = [runs.c[name] for name in ("number", "id", "strategy", "action", "started_at", "seconds", "via", "trace")]
-"""What figures are made of."""
-
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How many runs there are, of how many the figures are made, and the highest number among these."""
+    """How many runs have figures, and the highest number of one."""
 
     runs: int
-    made: int
     last: int
 
 
@@ -50,10 +42,10 @@ class Facts:
         self._database, self._workspace = database, workspace
 
     def standing(self) -> Standing:
-        """Whether anything has changed, at little cost."""
+        """Another value as soon as `since` or `citing` would return something else, at little cost."""
         with self._database.read() as connection:
-            made, last = connection.execute(select(func.count(), func.max(facts.c.run)).select_from(facts)).one()
-            return Standing(count(connection, runs), made, last or 0)
+            runs, last = connection.execute(select(func.count(), func.max(facts.c.run)).select_from(facts)).one()
+            return Standing(runs, last or 0)
 
     def since(self, number: int = 0) -> list[tuple[int, RunFacts]]:
         """The figures of runs whose number is above this, with it, in the order in which they were stored."""
@@ -84,48 +76,10 @@ class Facts:
             for each in documents
         }
 
-    def fill(self, most: int = _BATCH) -> int:
-        """Make the figures of so many runs that have none, the newest first; how many are left.
-
-        A run whose record can't be read is "unreadable" from then on.
-        """
-        lacking = runs.outerjoin(facts, facts.c.run == runs.c.number)
-        numbers = select(runs.c.number).select_from(lacking).where(facts.c.run.is_(None)).order_by(runs.c.number.desc())
-        with self._database.read() as connection:
-            left = list(connection.scalars(numbers))
-        for at in range(0, min(most, len(left)), _BATCH):
-            with self._database.write() as connection:
-                wanted = left[at : at + min(_BATCH, most - at)]
-                # Looked at again under the lock: another process may have done the work in between.
-                missing = select(*_KNOWN).select_from(lacking).where(facts.c.run.is_(None), runs.c.number.in_(wanted))
-                rows = [
-                    _row(row["number"], _compute_facts(dict(row))) for row in connection.execute(missing).mappings()
-                ]
-                if rows:
-                    connection.execute(insert(facts), rows)
-        return max(0, len(left) - most)
-
 
 def note(connection: Connection, number: int, trace: Trace) -> None:
     """Store the figures of the run of this number."""
     connection.execute(insert(facts), [_row(number, figures_of(trace))])
-
-
-def _compute_facts(row: Mapping[str, Any]) -> RunFacts:
-    """Of a stored run; of one that can't be read, what the history lists."""
-    try:
-        return figures_of(Trace.from_json(row["trace"]))
-    except ValidationError:
-        return RunFacts(
-            run_id=row["id"],
-            workspace="",
-            started_at=row["started_at"],
-            strategy=row["strategy"],
-            via=row["via"],
-            action=row["action"] or "",
-            outcome="unreadable",
-            seconds=row["seconds"],
-        )
 
 
 def _row(number: int, made: RunFacts) -> dict[str, Any]:

@@ -71,20 +71,6 @@ def test_a_mark_lists_just_its_runs_each_of_which_opens(tab):
     assert "0 runs" in picked(app, "action|<b>|nothing")
 
 
-def test_unreadable_runs_are_counted_and_not_in_the_way(tab, data):
-    import sqlite3
-
-    library = program().engine.library()
-    for number in range(3):
-        library.runs.save(lately(number, [0.9]), [])
-    with sqlite3.connect(library.folder / "library.db") as connection:
-        connection.execute("DELETE FROM facts")
-        connection.execute("UPDATE runs SET trace = 'no record' WHERE id = 'run1'")
-    app = tab()
-    assert "1 run was stored by another version and can't be read." in said(app)
-    assert "run1" in picked(app, "outcome|unreadable")
-
-
 class Here:
     """A session of somebody."""
 

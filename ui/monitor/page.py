@@ -24,9 +24,8 @@ from ui.monitor.stored import Seen
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-_MARK, _LAST, _LEFT = "mon-mark", "mon-last", "mon-left"
-"""In the session: the mark whose runs are to be listed, which one each chart named last, and how many runs are still to
-be read."""
+_MARK, _LAST = "mon-mark", "mon-last"
+"""In the session: the mark whose runs are to be listed, and which one each chart named last."""
 _BY: Mapping[figures.By, tuple[str, Callable[[str], str]]] = {
     "strategy": ("Strategy", words.strategy),
     "evaluator": ("Evaluator", lambda id: maker(id) if id else "none"),
@@ -53,22 +52,10 @@ def show(session: Session) -> None:
     seen = stored.seen(session, workspace)
     if seen.unread:
         st.caption(f"{words.count(seen.unread, 'library', 'libraries')} could not be read and are left out.")
-    if seen.missing:
-        _reading(seen.missing)
     if not seen.runs:
         _empty(session)
         return
     _view(session, seen, workspace)
-
-
-@st.fragment(run_every=2)
-def _reading(missing: int) -> None:
-    """Says how many runs are still to be read, and has the page read on."""
-    draw(h.div("cx")[h.p("note", role="status")[f"Reading what earlier versions stored: {missing:,} runs left."]])
-    if st.session_state.get(_LEFT) == missing:  # not the first time that this is drawn: two seconds have gone
-        del st.session_state[_LEFT]
-        st.rerun()
-    st.session_state[_LEFT] = missing
 
 
 def _empty(session: Session) -> None:

@@ -22,12 +22,10 @@ _LEDGERS = 64
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Runs in the order of their beginning; `key` differs where they do. `missing` have no figures yet, `unread`
-    libraries could not be read. `whose`: the workspace of each run's library, where there are several."""
+    """Runs in the order of their beginning; `key` differs where they do. `unread` libraries could not be read."""
 
     runs: Sequence[RunFacts]
     key: tuple[object, ...]
-    missing: int = 0
     unread: int = 0
 
 
@@ -47,11 +45,11 @@ def seen(session: Session, workspace: str) -> Seen:
     """The runs of a library, or of all. Raises CragError, also where this visitor may not see them."""
     if workspace == session.workspace:
         reading = _ledger(workspace).read(session.library.facts, in_use())
-        return Seen(reading.runs, (workspace, reading.version), reading.missing)
+        return Seen(reading.runs, (workspace, reading.version))
     wanted = [name for name in workspaces(session) if workspace in (ALL, name)]
     runs: list[RunFacts] = []
     key: list[object] = [workspace]
-    missing = unread = 0
+    unread = 0
     for name in wanted:
         try:
             reading = _ledger(name).read(program().engine.library(name).facts, in_use())
@@ -60,8 +58,7 @@ def seen(session: Session, workspace: str) -> Seen:
             continue
         runs += reading.runs
         key += [name, reading.version]
-        missing += reading.missing
-    return Seen(sorted(runs, key=lambda run: run.started_at), tuple(key), missing, unread)
+    return Seen(sorted(runs, key=lambda run: run.started_at), tuple(key), unread)
 
 
 @st.cache_resource(max_entries=_LEDGERS, show_spinner=False)

@@ -219,7 +219,7 @@ def _alike(before: Sequence[_Seen]) -> dict[tuple[str, str], list[float]]:
 
 
 def _web(run: RunFacts) -> float | None:
-    return float(run.web) if run.outcome not in ("failed", "stopped", "unreadable") else None
+    return float(run.web) if run.outcome not in ("failed", "stopped") else None
 
 
 _VALUES: Mapping[What, Callable[[RunFacts], float | None]] = {

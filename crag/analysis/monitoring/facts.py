@@ -27,17 +27,12 @@ def priced(facts: RunFacts, prices: Mapping[str, Price]) -> RunFacts:
     return replace(facts, dollars=cost.dollars, unpriced=cost.unknown)
 
 
-_FILLED = 400
-"""Runs of earlier versions whose figures are made in one reading: about a second."""
-
-
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The runs in the order of their beginning. `version` differs where they do; `missing` have no figures yet."""
+    """The runs in the order of their beginning. `version` differs where they do."""
 
     runs: Sequence[RunFacts]
     version: int
-    missing: int = 0
 
 
 class RunFactsCache:
@@ -50,28 +45,22 @@ class RunFactsCache:
         self._lock = threading.Lock()
 
     def read(self, facts: Facts, prices: Mapping[str, Price]) -> Reading:
-        """All runs as they are now, at these prices. Makes figures of some older runs that have none yet.
-
-        Raises StorageError.
-        """
+        """All runs as they are now, at these prices. Raises StorageError."""
         with self._lock:
             standing = facts.standing()
-            missing = facts.fill(_FILLED) if standing.made < standing.runs else 0
-            if standing.made < standing.runs:
-                standing = facts.standing()
             if prices != self._prices:
                 self._known, self._prices = {}, dict(prices)
             last = max(self._known, default=0)
-            same = len(self._known) == standing.made and last == standing.last
-            if same and self._reading.version and self._reading.missing == missing:
+            same = len(self._known) == standing.runs and last == standing.last
+            if same and self._reading.version:
                 return self._reading
             if not same:
                 self._take(facts, last)
-                if len(self._known) != standing.made:  # some were deleted, or made of older runs
+                if len(self._known) != standing.runs:  # some were deleted
                     self._known = {}
                     self._take(facts, 0)
             runs = sorted(self._known.values(), key=lambda each: each.started_at)
-            self._reading = Reading(runs, self._reading.version + 1, missing)
+            self._reading = Reading(runs, self._reading.version + 1)
             return self._reading
 
     def _take(self, facts: Facts, last: int) -> None:

@@ -42,7 +42,7 @@ def actions(found: Chosen) -> dict[str, dict[str, int]]:
 
 def select_finished(runs: Sequence[RunFacts]) -> list[RunFacts]:
     """Those that went to their end, of which a rate is a share."""
-    return [run for run in runs if run.outcome not in ("failed", "stopped", "unreadable")]
+    return [run for run in runs if run.outcome not in ("failed", "stopped")]
 
 
 def web_rate(runs: Sequence[RunFacts]) -> Estimate:

@@ -51,7 +51,6 @@ def compose_sentences(found: Chosen, weeks: Sequence[Sequence[Drift]]) -> list[S
         *_cost(runs),
         *_faithful(found),
         *_gaps(runs),
-        *_unreadable(runs),
     ]
     quiet = _quiet(drifts)
     made += [quiet] if quiet else []
@@ -118,7 +117,7 @@ def _failure_sentences(found: Chosen) -> list[Said]:
 
 
 def _speed(found: Chosen) -> Said:
-    took, before = ([run.seconds for run in runs if run.outcome != "unreadable"] for runs in (found.runs, found.before))
+    took, before = ([run.seconds for run in runs] for runs in (found.runs, found.before))
     half, most = quantile(took, 0.5).value, quantile(took, 0.95).value
     if half is None or most is None:
         return Said("No run tells how long it took.")
@@ -154,14 +153,6 @@ def _gaps(runs: Sequence[RunFacts]) -> list[Said]:
     if not count:
         return []
     return [Said(f"{count:,} run{'s' * (count != 1)} without an answer from the documents.", mark="gaps")]
-
-
-def _unreadable(runs: Sequence[RunFacts]) -> list[Said]:
-    count = sum(run.outcome == "unreadable" for run in runs)
-    if not count:
-        return []
-    which = "1 run was" if count == 1 else f"{count:,} runs were"
-    return [Said(f"{which} stored by another version and can't be read.", mark="outcome|unreadable")]
 
 
 _NAMED = {"scores": "The chunks' scores", "actions": "The mix of actions", "web": "The web rate"}
