@@ -15,9 +15,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+import typer  # noqa: E402
 from pydantic import BaseModel  # noqa: E402
 
-from crag.cli.main import parser  # noqa: E402
+from crag.cli.main import COMMANDS, load_command, parser  # noqa: E402
 from crag.cli.options import option_of, provider_settings  # noqa: E402
 from crag.core.config import SETTINGS  # noqa: E402
 from crag.core.config_groups import ProviderSettings  # noqa: E402
@@ -101,9 +102,14 @@ def keys() -> Iterable[str]:
 def commands() -> Iterable[str]:
     yield "| command | what it does |"
     yield "|---|---|"
-    for name, each in PARSERS.items():
-        given = [shape(action) for action in each._actions if not action.option_strings]
-        yield f"| `{' '.join([name, *given])}` | {each.description} |"
+    for name in COMMANDS:
+        if name in PARSERS:
+            given = [shape(action) for action in PARSERS[name]._actions if not action.option_strings]
+            yield f"| `{' '.join([name, *given])}` | {PARSERS[name].description} |"
+            continue
+        each = load_command(name)
+        pieces = [piece for param in each.params for piece in param.get_usage_pieces(typer.Context(each))]
+        yield f"| `{' '.join([name, *pieces])}` | {' '.join(each.help.split())} |"
 
 
 def options() -> Iterable[str]:
@@ -111,14 +117,26 @@ def options() -> Iterable[str]:
     yield "| option | of | what it does |"
     yield "|---|---|---|"
     found: dict[tuple[str, str], list[str]] = {}
-    for name, each in PARSERS.items():
-        for action in each._actions:
+    for name in COMMANDS:
+        for pair in _options_of(name):
+            found.setdefault(pair, []).append(name)
+    for (option, help), names in found.items():
+        where = "all" if len(names) == len(COMMANDS) else ", ".join(f"`{each}`" for each in names)
+        yield f"| `{option}` | {where} | {help[0].upper()}{help[1:]}. |"
+
+
+def _options_of(name: str) -> Iterable[tuple[str, str]]:
+    if name in PARSERS:
+        for action in PARSERS[name]._actions:
             if action.option_strings and action.dest != "help" and not action.dest.startswith("app_"):
                 help = str(action.help).replace("%%", "%")
-                found.setdefault((f"{action.option_strings[0]} {shape(action)}".strip(), help), []).append(name)
-    for (option, help), names in found.items():
-        where = "all" if len(names) == len(PARSERS) else ", ".join(f"`{each}`" for each in names)
-        yield f"| `{option}` | {where} | {help[0].upper()}{help[1:]}. |"
+                yield f"{action.option_strings[0]} {shape(action)}".strip(), help
+        return
+    command = load_command(name)
+    for param in command.params:
+        if param.param_type_name == "option" and param.name not in provider_settings():
+            option, help = param.get_help_record(typer.Context(command))
+            yield option, help.replace("  [", " (").replace("]", ")")
 
 
 def shape(action: argparse.Action) -> str:

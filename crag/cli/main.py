@@ -1,4 +1,4 @@
-"""The parser, the dispatch, and how every command ends: exit codes, broken pipes, interrupts, errors as sentences."""
+"""The list of commands, the loading of the one that is asked for, and how each ends: exit codes and error messages."""
 
 from __future__ import annotations
 
@@ -7,33 +7,17 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from importlib import import_module
+from inspect import Parameter, Signature, signature
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 import crag
-from crag.cli import (
-    ask,
-    audit,
-    backup,
-    copy,
-    documents,
-    evaluate,
-    gaps,
-    grade,
-    index,
-    keep,
-    limits,
-    mcp,
-    people,
-    purge,
-    refresh,
-    reindex,
-    restore,
-    search,
-    serve,
-    tag,
-    verify,
-)
-from crag.cli.output import ClosedOutputError, Output
+from crag.cli.output import ClosedOutputError, Options, Output
 from crag.core.errors import PROGRAM, CancelledError, CragError, SettingsError
 
 if TYPE_CHECKING:
@@ -45,29 +29,132 @@ INTERRUPTED = 128 + signal.SIGINT
 OUTPUT_CLOSED = 141
 """128 + SIGPIPE, what a shell reports of a program whose reader has gone."""
 
+COMMANDS = {
+    "index": (
+        "index",
+        "Add documents (PDF, Office, CSV, text, web pages), all those of a folder, or pages by their addresses.",
+    ),
+    "refresh": ("refresh", "Look at the web pages of documents again: changed ones are replaced, gone ones are said."),
+    "documents": ("library", "List the documents of a library."),
+    "tag": (
+        "library",
+        "Give a document fields that filters ask for: tags=a,b verified=true date=2024-03-01; name= takes one away.",
+    ),
+    "search": ("search", "Find the chunks nearest to a question; nothing is graded."),
+    "ask": ("ask", "Answer a question from a library, with every step shown and every citation by file and page."),
+    "keep": ("keep", "Keep web pages that the answer of a run used as documents of the library."),
+    "limits": (
+        "limits",
+        "Show how much a workspace and the whole server may take and what is used of it, and change it.",
+    ),
+    "gaps": (
+        "gaps",
+        "List the questions that the documents did not answer, and the web pages that could be kept for them.",
+    ),
+    "grade": (
+        "grade",
+        'Score texts for questions: lines of {"question", "text"} from standard input, scored, in order.',
+    ),
+    "evaluate": ("evaluate", "Ask a set of questions under one or more strategies, and compare what comes of it."),
+    "purge": (
+        "library",
+        "Take out documents that are old, little trusted, unverified or unused; for a day --undo brings them back.",
+    ),
+    "reindex": (
+        "library",
+        "Compute every vector of a library again, after the embedding model or what it reads has changed.",
+    ),
+    "verify": (
+        "library",
+        "Read a whole library, and compare its parts and its index; with --repair the index is rebuilt.",
+    ),
+    "copy": (
+        "copy",
+        "Copy libraries between folders and databases, compare every row, and fill the index of the copy.",
+    ),
+    "backup": (
+        "backup",
+        "Write all that is stored into one file, while the app runs; and read such a file, whether it is whole.",
+    ),
+    "restore": (
+        "restore",
+        "Put back what a backup holds, all or one library, into an empty place or in the place of what is there.",
+    ),
+    "audit": (
+        "audit",
+        "Print the audit log: who signed in, deleted, shared, changed a setting or used a key, and what was refused.",
+    ),
+    "serve": (
+        "serve",
+        "Answer programs over HTTP: chat, rerank, embed, search and documents, for anyone who has a token.",
+    ),
+    "mcp": (
+        "mcp",
+        "Serve a library to agents over the Model Context Protocol: on standard input and output, or by HTTP.",
+    ),
+    "people": ("people", "List who signed in to the app, invite somebody, change a role, remove somebody."),
+}
+"""Each command: the module with the function of its name, and what it does. The list needs none of the modules."""
+
 _EPILOG = """\
 Results go to standard output, progress and messages to standard error.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
-Environment: CRAG_DATA and the other CRAG_* variables of docs/reference.md; NO_COLOR.
-"""
+Environment: CRAG_DATA and the other CRAG_* variables of docs/reference.md; NO_COLOR."""
+
+
+class _Commands(TyperGroup):
+    """Loads a command when it is asked for."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, load_command(str(name)), rest
+
+
+app = typer.Typer(
+    cls=_Commands,
+    help="Corrective RAG over your own documents: graded retrieval, an action, a cited answer.",
+    epilog="\b\n" + _EPILOG,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"CRAG Explorer {crag.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _start(
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="show it")] = False,
+) -> None:
+    """The options before the command."""
+
+
+for _name, (_, _about) in COMMANDS.items():
+    app.command(_name, short_help=_about)(lambda: None)
 
 
 def main(arguments: Sequence[str] | None = None, make: Callable[[AppConfig], Engine] | None = None) -> int:
-    """Runs one command. Returns the exit code; argparse itself exits with 2 on wrong usage.
+    """Runs one command. Returns the exit code.
 
     `make` builds the engine from a config: a program that runs many commands may share the models among them.
     """
-    options = parser().parse_args(arguments)
-    options.make = make
-    output = Output(json=options.json, quiet=options.quiet)
-    command: Callable[[argparse.Namespace, Output], int] = options.command
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    output = Output()
     try:
-        code = command(options, output)
+        code: int = _run(given, make)
         output.flush()
     except ClosedOutputError:
         # The reader has what it wanted. Python would complain once more while closing standard output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OUTPUT_CLOSED
+    except typer.TyperException as error:
+        output.message(f"error: {error.format_message()} See {PROGRAM} --help.")
+        return error.exit_code
     except SettingsError as error:
         output.message(f"error: {error}")
         return USAGE
@@ -83,41 +170,70 @@ def main(arguments: Sequence[str] | None = None, make: Callable[[AppConfig], Eng
     return code
 
 
-def parser() -> argparse.ArgumentParser:
-    """All commands with their arguments; what each does stands first in its module."""
-    whole = argparse.ArgumentParser(
-        prog=PROGRAM,
-        description="Corrective RAG over your own documents: graded retrieval, an action, a cited answer.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def load_command(name: str) -> Any:
+    """The command of this name as Typer makes it of its function, with all its options."""
+    about = COMMANDS[name][1]
+    function = getattr(_module_of(name), name)
+    one = typer.Typer(add_completion=False, rich_markup_mode=None)
+    more = f"\n\n{function.__doc__}" if function.__doc__ else ""
+    one.command(name, help=about + more)(_expand(function))
+    return get_command(one)
+
+
+def _expand(function: Callable[..., int]) -> Callable[..., int]:
+    """The function of a command with the options of each group among its parameters in place of the group."""
+    taken = signature(function, eval_str=True).parameters
+    groups = {
+        name: each.annotation.parameters()
+        for name, each in taken.items()
+        if isinstance(each.annotation, type) and issubclass(each.annotation, Options)
+    }
+
+    def run(**given: Any) -> int:
+        for name, options in groups.items():
+            given[name] = taken[name].annotation(**{each.name: given.pop(each.name) for each in options})
+        try:
+            return function(**given)
+        finally:
+            given["output"].end_progress()
+
+    own = [each for name, each in taken.items() if name not in groups]
+    shown = [*own, *(each for options in groups.values() for each in options)]
+    run.__signature__ = Signature(  # type: ignore[attr-defined]
+        [each.replace(kind=Parameter.KEYWORD_ONLY) for each in shown]
     )
-    whole.add_argument("--version", action="version", version=f"CRAG Explorer {crag.__version__}")
+    run.__annotations__ = {}
+    return run
+
+
+def _module_of(name: str) -> ModuleType:
+    return import_module(f"crag.cli.{COMMANDS[name][0]}")
+
+
+def _run(given: list[str], make: Callable[[AppConfig], Engine] | None) -> Any:
+    if given and given[0] in COMMANDS and hasattr(_module_of(given[0]), "add_arguments"):
+        try:
+            options = parser().parse_args(given)
+        except SystemExit as ended:
+            return ended.code
+        options.make = make
+        output = Output(json=options.json, quiet=options.quiet)
+        try:
+            return options.command(options, output)
+        finally:
+            output.end_progress()
+    return app(given, prog_name=PROGRAM, standalone_mode=False, obj=make)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The commands that argparse still reads."""
+    whole = argparse.ArgumentParser(prog=PROGRAM)
     commands = whole.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for room in (
-        index,
-        refresh,
-        documents,
-        tag,
-        search,
-        ask,
-        keep,
-        limits,
-        gaps,
-        grade,
-        evaluate,
-        purge,
-        reindex,
-        verify,
-        copy,
-        backup,
-        restore,
-        audit,
-        serve,
-        mcp,
-        people,
-    ):
-        name, _, sentence = (room.__doc__ or "").partition("\n")[0].partition(": ")
-        command = commands.add_parser(name, help=sentence, description=sentence)
+    for name, (_, about) in COMMANDS.items():
+        room = _module_of(name)
+        if not hasattr(room, "add_arguments"):
+            continue
+        command = commands.add_parser(name, help=about, description=about)
         room.add_arguments(command)
         command.add_argument("--json", action="store_true", help="one JSON object a line")
         command.add_argument("--quiet", action="store_true", help="no progress")

@@ -8,10 +8,14 @@ import threading
 import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
+import typer
+
+from crag.cli.output import Options
 from crag.core.config import SETTINGS, AppConfig
 from crag.core.errors import PROGRAM, NotFoundError, SettingsError
 from crag.core.fields import meta
@@ -38,6 +42,31 @@ class _Named(Protocol):
 
 
 N = TypeVar("N", bound=_Named)
+
+
+@dataclass(frozen=True, slots=True)
+class Place(Options):
+    """Which library a command works on."""
+
+    library: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="the library's folder (default: the app's own, under CRAG_DATA)"),
+    ] = None
+
+    @property
+    def target(self) -> str | Path:
+        """The library as the engine takes it."""
+        return DEFAULT_WORKSPACE if self.library is None else self.library
+
+    @property
+    def existing(self) -> str | Path:
+        """The same for commands that only read: they must not make one by misspelling it. Raises NotFoundError."""
+        if self.library is not None and not self.library.is_dir():
+            raise NotFoundError(
+                f"There is no library at {self.library}.",
+                f"Make one: {PROGRAM} index FILE.pdf --library {self.library}",
+            )
+        return self.target
 
 
 def provider_settings() -> tuple[str, ...]:
@@ -164,24 +193,15 @@ def settings(options: argparse.Namespace, named: str | None = None) -> Settings:
 
 
 def target(options: argparse.Namespace) -> str | Path:
-    """Which library a command works on, as the engine takes it."""
-    library: Path | None = options.library
-    return DEFAULT_WORKSPACE if library is None else library
+    return Place(options.library).target
 
 
 def existing(options: argparse.Namespace) -> str | Path:
-    """The same for commands that only read: they must not make a library by misspelling one. Raises NotFoundError."""
-    library: Path | None = options.library
-    if library is not None and not library.is_dir():
-        raise NotFoundError(
-            f"There is no library at {library}.", f"Make one: {PROGRAM} index FILE.pdf --library {library}"
-        )
-    return target(options)
+    return Place(options.library).existing
 
 
-def record_command(engine: Engine, options: argparse.Namespace, act: AuditedAct, what: str, detail: str = "") -> None:
+def record_command(engine: Engine, place: str | Path, act: AuditedAct, what: str, detail: str = "") -> None:
     """Have it in the audit log of the data folder that a command did this to its library."""
-    place = target(options)
     workspace = place if isinstance(place, str) else place.absolute().name
     engine.teams.audit.note(act, "command line", workspace=workspace, what=what, detail=detail)
 
@@ -199,12 +219,13 @@ def find_document(said: str, documents: Sequence[N]) -> N:
 
 
 @contextmanager
-def opened(options: argparse.Namespace, **given: Any) -> Iterator[Engine]:
+def opened(ctx: typer.Context | argparse.Namespace, **given: Any) -> Iterator[Engine]:
     """The engine for one command, closed at its end. `given` are values of AppConfig; None means not given."""
     config = AppConfig.from_environment(**given)
     from crag.engine import Engine  # only now: it loads the models' runtime
 
-    engine = (options.make or Engine)(config)
+    make = ctx.make if isinstance(ctx, argparse.Namespace) else ctx.obj
+    engine: Engine = (make or Engine)(config)
     try:
         yield engine
     finally:

@@ -7,7 +7,10 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any, Literal
+from inspect import Parameter, signature
+from typing import Annotated, Any, Literal
+
+import typer
 
 Colour = Literal["bold", "dim", "blue", "amber", "red"]
 
@@ -33,13 +36,26 @@ def plain(text: str) -> str:
     return strip_controls(" ".join(text.split()))
 
 
-class Output:
+class Options:
+    """Options that several commands share. A command takes such a class as a parameter, and Typer sees its options."""
+
+    @classmethod
+    def parameters(cls) -> list[Parameter]:
+        return list(signature(cls, eval_str=True).parameters.values())
+
+
+class Output(Options):
     """One command's standard output and standard error.
 
     Colour only on a terminal, and not where NO_COLOR is set (no-color.org).
     """
 
-    def __init__(self, *, json: bool, quiet: bool) -> None:
+    def __init__(
+        self,
+        *,
+        json: Annotated[bool, typer.Option("--json", help="one JSON object a line")] = False,
+        quiet: Annotated[bool, typer.Option("--quiet", help="no progress")] = False,
+    ) -> None:
         self.json = json
         self.quiet = quiet
         for stream in (sys.stdout, sys.stderr):
@@ -63,7 +79,7 @@ class Output:
 
     def line(self, text: str = "") -> None:
         """A line of a result. Raises ClosedOutputError."""
-        self._end_progress()
+        self.end_progress()
         self.write(text + "\n")
 
     def record(self, values: Mapping[str, Any]) -> None:
@@ -75,14 +91,21 @@ class Output:
             text = json.dumps(values, allow_nan=False)
         self.line(text)
 
+    def show(self, values: Mapping[str, Any], line: str) -> None:
+        """A result as a record for scripts, or as a line for people. Raises ClosedOutputError."""
+        if self.json:
+            self.record(values)
+        else:
+            self.line(line)
+
     def flush(self) -> None:
         """Raises ClosedOutputError."""
-        self._end_progress()
+        self.end_progress()
         self.write("")
 
     def message(self, text: str) -> None:
         """A line on standard error, whatever --quiet says."""
-        self._end_progress()
+        self.end_progress()
         self._error(strip_controls(text.replace("\n", " ")) + "\n")
 
     def note(self, text: str) -> None:
@@ -101,11 +124,12 @@ class Output:
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             self.message(f"not sent: “{plain(query)}”: nobody is at a terminal to approve it")
             return False
-        self._end_progress()
+        self.end_progress()
         self._error(f"May this query leave this machine?  {plain(query)}  [y/N] ")
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
-    def _end_progress(self) -> None:
+    def end_progress(self) -> None:
+        """Take the line of progress away, if there is one."""
         if self._pending:
             self._error("\r\x1b[K")
             self._pending = False

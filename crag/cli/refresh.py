@@ -9,8 +9,8 @@ from crag.cli.options import add_library, existing, find_document, interruptible
 from crag.cli.output import Output
 from crag.cli.results import DONE, progress, show
 from crag.core.errors import CancelledError, NotFoundError
+from crag.core.fields import days_of
 from crag.core.ingesting import IngestStep
-from crag.core.purging import age
 from crag.core.types import Document
 
 
@@ -18,7 +18,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "documents", nargs="*", metavar="DOCUMENT", help="its name, its address, or the beginning of its id; none: all"
     )
-    parser.add_argument("--older-than", type=age, metavar="DAYS", help="only if looked at longer ago than this: 7d, 2w")
+    parser.add_argument(
+        "--older-than", type=days_of, metavar="DAYS", help="only if looked at longer ago than this: 7d, 2w"
+    )
     parser.add_argument(
         "--dry-run", action="store_true", help="look, and note what changed for documents --stale; replace nothing"
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from crag.core.errors import SettingsError
 from crag.core.fields import days_of
@@ -17,9 +17,7 @@ from crag.core.metadata import Fields, known_fields
 from crag.core.trace import Track
 from crag.core.types import Document
 
-__all__ = [
-    *("KEEP", "Conditions", "Due", "Standing", "add_conditions", "age", "conditions_given", "conditions_of", "due"),
-]
+__all__ = ["KEEP", "Conditions", "Due", "Standing", "conditions_of", "due"]
 
 KEEP = "keep"
 """The field that, when true, keeps a document from every purge; one that was brought back has it."""
@@ -97,40 +95,24 @@ def due(conditions: Conditions, library: Sequence[Standing], now: datetime) -> l
     return [Due(document=each.document, why=why) for each in library if (why := conditions.why(each, now))]
 
 
-def add_conditions(parser: argparse.ArgumentParser) -> None:
-    """The options that `conditions_given` reads."""
-    parser.add_argument("--older-than", type=age, metavar="DAYS", help="added longer ago than this: 30d, 8w")
-    parser.add_argument("--not-used-for", type=age, metavar="DAYS", help="in no answer's evidence for so long: 30d")
-    parser.add_argument("--confidence-below", type=_share, metavar="0..1", help="trusted less than this")
-    parser.add_argument("--score-below", type=_share, metavar="0..1", help="graded worse than this on average")
-    parser.add_argument("--unverified", action="store_true", help="not marked with verified=true")
-    parser.add_argument("--where", metavar="FILTER", help="only documents that match it, as: source = news.example.org")
-
-
-def conditions_given(options: argparse.Namespace) -> Conditions:
-    """The conditions that were given as options. Raises SettingsError for none, FilterError for a bad filter."""
-    return Conditions(
-        older_than=options.older_than,
-        not_used_for=options.not_used_for,
-        confidence_below=options.confidence_below,
-        score_below=options.score_below,
-        unverified=options.unverified,
-        where=parse(options.where) if options.where else None,
-    )
-
-
 def conditions_of(text: str) -> Conditions:
     """The conditions that a line says in the words of the command: `--older-than 90d --unverified`.
 
     Raises SettingsError, and FilterError for a bad filter.
     """
     parser = _Parser(add_help=False, allow_abbrev=False)
-    add_conditions(parser)
+    parser.add_argument("--unverified", action="store_true")
+    for name in _READERS:
+        parser.add_argument(f"--{name.replace('_', '-')}")
     try:
         words = shlex.split(text)
     except ValueError as error:
         raise SettingsError("A quotation mark in the conditions of the purge is not closed.", "Close it.") from error
-    return conditions_given(parser.parse_args(words))
+    given = vars(parser.parse_args(words))
+    try:
+        return Conditions(**{name: _READERS.get(name, bool)(said) for name, said in given.items() if said is not None})
+    except ValueError as error:
+        raise SettingsError(f"The conditions of the purge can't be read: {error}.", _NEEDED) from error
 
 
 class _Parser(argparse.ArgumentParser):
@@ -140,21 +122,14 @@ class _Parser(argparse.ArgumentParser):
         raise SettingsError(f"The conditions of the purge can't be read: {message}.", _NEEDED)
 
 
-def age(text: str) -> int:
-    """Days, as an option says them. Raises ArgumentTypeError."""
-    try:
-        return days_of(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
 def _share(text: str) -> float:
+    """A number from 0 to 1. Raises ValueError."""
     try:
         share = float(text)
     except ValueError:
         share = math.nan
     if not 0 <= share <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 to 1")
+        raise ValueError(f"{text!r} is no number from 0 to 1")
     return share
 
 
@@ -162,3 +137,11 @@ def _days(at: str, now: datetime) -> float:
     """Days since a time of the records (ISO 8601; UTC where it says no zone)."""
     moment = datetime.fromisoformat(at)
     return (now - (moment if moment.tzinfo else moment.replace(tzinfo=UTC))).total_seconds() / 86_400
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("older_than", "not_used_for"), days_of),
+    **dict.fromkeys(("confidence_below", "score_below"), _share),
+    "where": lambda said: parse(said) if said else None,
+}
+"""How each condition that has a value is read."""

@@ -75,7 +75,7 @@ def test_the_command_is_there_and_goes_by_its_name() -> None:
     assert callable(getattr(importlib.import_module(module), name))
     program = "import sys; sys.argv = ['/bin/crag', '--help']; from crag.cli.main import main; main()"
     ran = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert ran.stdout.startswith("usage: crag [-h]")
+    assert ran.stdout.startswith("Usage: crag [OPTIONS] COMMAND")
 
 
 @pytest.fixture
