@@ -42,7 +42,6 @@ from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.core.types import Answer
 from crag.engine import Engine
-from crag.messages.wording import short_text
 
 ROOT = Path(__file__).resolve().parent.parent
 KINDS = ("prose", "statements", "filings", "reports")
@@ -139,7 +138,7 @@ def ask(engine: Engine, library: Path, question: AnswerQuestion) -> AnsweredRow:
     if trace.answer is None:
         raise SystemExit(f"{question.id}: {trace.failure or 'no answer'}")
     whole = trace.answer
-    shown = short_text(whole.short, labelled=False) if whole.short else ""
+    shown = whole.short.value if whole.short else ""
     pages = sorted({each.page for each in whole.citations if each.page})
     return AnsweredRow(
         id=question.id,
@@ -173,7 +172,7 @@ def is_right(answer: Answer, question: AnswerQuestion) -> bool:
     """Whether what the answer says first is an accepted answer: its short answer, or else its text."""
     if answer.abstained or not question.answerable:
         return False
-    said = short_text(answer.short, labelled=False) if answer.short else answer.text
+    said = answer.short.value if answer.short else answer.text
     scale = asked_scale(question.question)
     for accepted in question.answers:
         match = answer_match(said, [accepted], scale=scale)

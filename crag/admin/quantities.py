@@ -10,7 +10,7 @@ from math import ceil
 from typing import Literal
 
 from crag.core.errors import CragError, DayLimitError, QuotaError, RoomError
-from crag.messages.wording import count
+from crag.text.formats import count
 
 __all__ = [
     "LEVELS",

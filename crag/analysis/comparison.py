@@ -13,7 +13,6 @@ from typing import Literal, TypeVar
 
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Strip, WebPage
-from crag.messages.wording import short_text
 from crag.providers.prices import PRICES, Price, sum_calls
 from crag.text.sentences import sentences
 from crag.text.words import count_words, words
@@ -146,7 +145,7 @@ def figures(traces: Sequence[Trace], prices: Mapping[str, Price] = PRICES) -> tu
 
 def _short(run: Side) -> Value:
     answer = run.trace.answer
-    return short_text(answer.short) if answer and answer.short else None
+    return answer.short.labelled if answer and answer.short else None
 
 
 def _scores_say(run: Side) -> Value:

@@ -18,12 +18,11 @@ from crag.analysis.questions.sets import QUESTION_CHARS, Question, QuestionSet
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import CragError, EmptyLibraryError, InputError, QuotaError, StorageError
 from crag.core.events import Event
-from crag.core.makers import Maker
+from crag.core.makers import Maker, about
 from crag.core.request import RunRequest
-from crag.core.settings import Settings
+from crag.core.settings import Settings, StoredSettings
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.messages.wording import about, stored_sentence
 from crag.pipeline.executor import Events
 from crag.pipeline.status import parts_in_words
 from crag.providers.prices import Price, Spent, of_day, sum_spent
@@ -179,12 +178,17 @@ class Evaluation:
     set_id: str
     set_name: str
     strategy: str
-    settings: Settings
+    stored: StoredSettings
     parts: str
     questions: int
     done: int
     started_at: str
     finished_at: str
+
+    @property
+    def settings(self) -> Settings:
+        """The settings as far as this build can read them."""
+        return self.stored.settings
 
 
 # ---- sets ----------------------------------------------------------------------------------------------------------
@@ -261,15 +265,13 @@ def _row(text: str) -> ResultRow:
 
 
 def _evaluation(record: EvaluationRecord) -> Evaluation:
-    """What this build can't read of its settings, `parts` says."""
-    stored = Settings.stored(json.loads(record.settings))
     return Evaluation(
         id=record.id,
         set_id=record.set_id,
         set_name=record.set_name,
         strategy=record.strategy,
-        settings=stored.settings,
-        parts=f"{record.parts} {stored_sentence(stored)}".strip(),
+        stored=Settings.stored(json.loads(record.settings)),
+        parts=record.parts,
         questions=record.questions,
         done=record.done,
         started_at=record.started_at,

@@ -22,9 +22,9 @@ from crag.core.types import Document, WebPage
 from crag.ingest.chunking import chunk_document
 from crag.ingest.identity import content_id, record_of, safe_name
 from crag.ingest.reader import read_document
-from crag.messages.wording import count
 from crag.storage.library import Library
 from crag.storage.runs import RunSummary
+from crag.text.formats import count
 
 if TYPE_CHECKING:
     from crag.engine import Engine

@@ -54,7 +54,6 @@ from crag.messages.wording import (
     recognised_text,
     remark_sentence,
     scope_text,
-    short_text,
     unnamed_sentence,
     unread_sentence,
     web_origin,
@@ -148,7 +147,7 @@ def _answer(answer: Answer, written: str, output: Output) -> None:
     if unnamed and not answer.abstained:
         output.line(output.paint(unnamed, "amber"))
     if answer.short:
-        output.line(f"{output.paint(plain(short_text(answer.short)), 'bold')} [{answer.short.citation}]")
+        output.line(f"{output.paint(plain(answer.short.labelled), 'bold')} [{answer.short.citation}]")
         output.line()
     output.line("" if written else strip_controls(answer.text))
     for each in answer.disagreements:

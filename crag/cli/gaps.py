@@ -11,7 +11,7 @@ from crag.cli.options import add_library, existing, opened
 from crag.cli.output import Output, plain
 from crag.core.errors import PROGRAM
 from crag.messages.answers import origins_text
-from crag.messages.wording import count
+from crag.text.formats import count
 
 if TYPE_CHECKING:
     from crag.analysis.gaps import FoundPage, Gap

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from crag.cli.options import add_providers, add_settings, add_strategy, opened, providers, settings
 from crag.cli.output import Output, plain
 from crag.core.errors import CragError
+from crag.core.makers import about
 from crag.core.settings import Settings
 from crag.core.types import Grade
 from crag.evaluation.trigger import verdict
-from crag.messages.wording import about, why_sentence
+from crag.messages.wording import why_sentence
 
 if TYPE_CHECKING:
     from crag.engine import Engine

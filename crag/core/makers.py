@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Maker", "maker", "name_in_sentence"]
+__all__ = ["Maker", "about", "maker", "name_in_sentence"]
 
 _LOCAL = re.compile(r"local-\d+")
 SERVED = ("openai-compatible", "openai", "reranker", "gguf")
@@ -66,3 +67,8 @@ def _in_words(id: str, at: str) -> str:
     found = Maker.of(id)
     at = at.replace("at", "on") if found.provider == "gguf" else at
     return at.join(filter(None, (found.model, found.place)))
+
+
+def about(cause: str | None, who: str, name: Callable[[str], str] = str) -> str:
+    """What failed, with the model that it is said of; empty of nothing."""
+    return f"{name(who)} {cause}" if who and cause else cause or ""

@@ -14,7 +14,10 @@ from crag.core.settings import Settings
 from crag.core.strategies import strategy
 from crag.core.types import Exchange, OutputMode
 
-__all__ = ["RunRequest", "SearchQuery"]
+__all__ = ["OWN", "RunRequest", "SearchQuery"]
+
+OWN = ("", "app")
+"""How the runs of the app came in: `via` of them, and of those that earlier builds stored."""
 
 
 @dataclass(frozen=True, slots=True)

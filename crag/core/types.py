@@ -298,6 +298,21 @@ class ShortAnswer:
     scale: str = ""
     rects: tuple[Rect, ...] = ()
 
+    @property
+    def value(self) -> str:
+        """The text, an amount with what its table counts in: "163,220 million"."""
+        return f"{self.text} {self.scale}".strip()
+
+    @property
+    def cell(self) -> str:
+        """The row and column of a table's cell; empty for what is of no table."""
+        return ", ".join(filter(None, (self.row.rstrip(" :"), self.column.rstrip(" :"))))
+
+    @property
+    def labelled(self) -> str:
+        """The value with its cell before it: "Net sales, 2020: 163,220 million"."""
+        return ": ".join(filter(None, (self.cell, self.value)))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reported:

@@ -12,7 +12,7 @@ from crag.core.types import Answer, Chunk, Citation, SentenceCheck, WebPage
 from crag.export.wording import flag_text, footnote_notes
 from crag.generation.citations import MARK, locate_checks
 from crag.messages.answers import disagreement_sentence, handed_sentence, origin_text
-from crag.messages.wording import failure_sentence, outcome_sentence, scope_text, short_text, unnamed_sentence
+from crag.messages.wording import failure_sentence, outcome_sentence, scope_text, unnamed_sentence
 
 __all__ = [
     "UNSEEN",
@@ -95,9 +95,7 @@ def _answer(trace: Trace, label: str) -> list[str]:
     if answer is None:
         return ["*Stopped.*" if trace.cancelled else "*No answer.*"]
     known = {citation.number for citation in answer.citations}
-    blocks = (
-        [f"**{escape_markdown(short_text(answer.short))}**[^{label}{answer.short.citation}]"] if answer.short else []
-    )
+    blocks = [f"**{escape_markdown(answer.short.labelled)}**[^{label}{answer.short.citation}]"] if answer.short else []
     disagree = [_paragraph(disagreement_sentence(each), known, label) for each in answer.disagreements]
     return [*blocks, *_paragraphs(answer, trace.checks, known, label), *disagree]
 
@@ -220,7 +218,7 @@ class Harmless:
 
 def opening(answer: Answer) -> str:
     """The few words that answer, which stand before the quotes that they are in; empty where there are none."""
-    return f"**{escape_markdown(short_text(answer.short))}** [{answer.short.citation}]\n\n" if answer.short else ""
+    return f"**{escape_markdown(answer.short.labelled)}** [{answer.short.citation}]\n\n" if answer.short else ""
 
 
 def closing(trace: Trace) -> str:

@@ -15,6 +15,7 @@ from crag.core.documents import Chunk, Rect
 from crag.core.errors import Reason
 from crag.core.events import ActionTaken, Event, Failed, event_to_json
 from crag.core.guidance import Guidance
+from crag.core.makers import about
 from crag.core.trace import Approval, Rewrite, Round, Search, StepRecord, Trace
 from crag.core.types import (
     Action,
@@ -39,12 +40,10 @@ from crag.core.types import (
 )
 from crag.messages.answers import check_sentence, disagreement_sentence, figures_sentences, objection_sentence
 from crag.messages.wording import (
-    about,
     decision_sentence,
     failure_sentence,
     instead_sentence,
     outcome_sentence,
-    short_text,
     unread_sentence,
 )
 from crag.text.injection import InjectionSpan
@@ -257,7 +256,7 @@ class ShortAnswerRecord(Record):
 
     @classmethod
     def of(cls, short: ShortAnswer) -> ShortAnswerRecord:
-        return cls(**_values(short), sentence=short_text(short))
+        return cls(**_values(short), sentence=short.labelled)
 
 
 class DisagreementRecord(Record):

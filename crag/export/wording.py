@@ -11,7 +11,8 @@ from crag.core.trace import Trace
 from crag.core.types import Action, Citation, SentenceCheck
 from crag.export.slides import Slide, sift_strips, tally, used_pages
 from crag.messages.answers import NOTHING_SHOWN, fault_of, handed_sentence, origin_text
-from crag.messages.wording import count, decision_sentence, failure_sentence, scope_text, web_origin, words_text
+from crag.messages.wording import decision_sentence, failure_sentence, scope_text, web_origin, words_text
+from crag.text.formats import count
 
 _MOST = 90
 """Characters of a name in a sentence that is read from afar."""

@@ -6,16 +6,17 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Literal
 
 from crag.core.guidance import About, Suggestion
+from crag.core.makers import about
+from crag.core.request import OWN
 from crag.core.trace import Trace
 from crag.core.types import Disagreement, FigureCheck, Judgement, SentenceCheck
-from crag.messages.wording import about, count, format_score
+from crag.text.formats import count, format_score, join_names
 
 __all__ = [
     "FAR",
     "FOUND",
     "HEADS",
     "NOTHING_SHOWN",
-    "OWN",
     "Fault",
     "about_text",
     "against_text",
@@ -85,7 +86,7 @@ def objection_sentence(check: SentenceCheck, name: Name = str) -> str:
     if not objecting:
         return ""
     says = "says that it is" if len(objecting) == 1 else "say that it is"
-    return f"{_join_names(objecting)} {says} {'not supported' if check.supported else 'supported'}"
+    return f"{join_names(objecting)} {says} {'not supported' if check.supported else 'supported'}"
 
 
 def attributed_sentence(checks: Sequence[SentenceCheck]) -> str:
@@ -104,19 +105,19 @@ def attributed_sentence(checks: Sequence[SentenceCheck]) -> str:
 
 def _figures(check: SentenceCheck) -> str:
     missing = [f"“{each.text}”" for each in check.figures if each.state == "missing"]
-    return f"{_join_names(missing)} {'stands' if len(missing) == 1 else 'stand'} in nothing that it cites"
+    return f"{join_names(missing)} {'stands' if len(missing) == 1 else 'stand'} in nothing that it cites"
 
 
 def _format_judgements(judgements: Sequence[Judgement], name: Name) -> str:
     """Who is for it, who is against it, and who could not tell since it failed; the share of words that are there."""
     sides = {True: "supported, say", False: "not supported, say"}
     parts = [
-        f"{said} {_join_names([_format_judge(each, name) for each in judgements if each.supported is side])}"
+        f"{said} {join_names([_format_judge(each, name) for each in judgements if each.supported is side])}"
         for side, said in sides.items()
         if any(each.supported is side for each in judgements)
     ]
     parts += [
-        f"{_join_names([_JUDGES[each.judge]])} could not tell: {about(each.why, each.who, name)}"
+        f"{join_names([_JUDGES[each.judge]])} could not tell: {about(each.why, each.who, name)}"
         for each in judgements
         if each.why
     ]
@@ -127,10 +128,6 @@ def _format_judge(judgement: Judgement, name: Name) -> str:
     """A judge with its score, as "the local evaluator (0.83)"."""
     who = name(judgement.by) if judgement.judge == "model" and judgement.by else _JUDGES[judgement.judge]
     return who if judgement.score is None else f"{who} ({judgement.score:.2f})"
-
-
-def _join_names(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def remarkable(checks: Sequence[SentenceCheck]) -> list[FigureCheck]:
@@ -233,9 +230,6 @@ def web_text(trace: Trace, *, on: bool) -> str:
 FAR = "which can't be searched again from here"
 """Of another store than the library."""
 
-OWN = ("", "app")
-"""How the runs of the app came in, and those that earlier builds stored: nothing is said of them."""
-
 _ORIGINS = {
     "agent": ("agent", "through an agent", "the agent that asked"),
     "mcp": ("MCP", "through MCP", "the program that asked through MCP"),
@@ -265,7 +259,7 @@ def origin_text(via: str, client: str = "") -> str:
 def origins_text(vias: Iterable[str]) -> str:
     """The ways in which several runs came in, each once: "through an agent and from Python". Nothing of the app's."""
     said = list(dict.fromkeys(filter(None, map(origin_text, vias))))
-    return " and ".join(filter(None, (", ".join(said[:-1]), *said[-1:])))
+    return join_names(said)
 
 
 def handed_sentence(trace: Trace) -> str:

@@ -5,12 +5,12 @@ What is said of a model names it by its id, or as `name` makes of that.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 
 from crag.core.documents import LOW_RECOGNITION
 from crag.core.events import Failed, FallbackAction, QuestionRewritten, ScopeResolved
 from crag.core.fields import meta
+from crag.core.makers import about
 from crag.core.settings import Settings, StoredSettings
 from crag.core.trace import Trace
 from crag.core.types import (
@@ -21,17 +21,17 @@ from crag.core.types import (
     Grade,
     KeepReason,
     Remark,
-    ShortAnswer,
     Strip,
     Unread,
 )
+from crag.text.formats import count, format_score
 from crag.text.injection import InjectionKind, InjectionSpan
 from crag.text.words import count_words
 
 __all__ = [
-    *("about", "injection_reason", "injection_text", "cell_text", "context_text", "count", "decision_sentence"),
-    *("failure_sentence", "format_score", "instead_sentence", "kept_reason", "kept_word", "left_text", "lost_text"),
-    *("outcome_sentence", "recognised_text", "remark_sentence", "scope_text", "searched_text", "short_text"),
+    *("injection_reason", "injection_text", "context_text", "decision_sentence"),
+    *("failure_sentence", "instead_sentence", "kept_reason", "kept_word", "left_text", "lost_text"),
+    *("outcome_sentence", "recognised_text", "remark_sentence", "scope_text", "searched_text"),
     *("stored_sentence", "unnamed_sentence", "unread_sentence", "web_origin", "why_sentence", "words_text"),
 ]
 
@@ -150,29 +150,6 @@ def words_text(kept: Iterable[Strip], most: int = 0) -> str:
     return f"{found:,} of {count(most, 'word')}" if most else count(found, "word")
 
 
-def count(number: int, noun: str, plural: str = "s") -> str:
-    """So many of them, as "1 chunk" or "1,200 chunks"."""
-    return f"{number:,} {noun}" + ("" if number == 1 else plural)
-
-
-def format_score(score: float, *limits: float) -> str:
-    """A score 0..1 with two decimals, or with as many more as show on which side of each limit it lies.
-
-    0.196 under a threshold of 0.20 reads "0.196": "0.20" would contradict the verdict beside it.
-    """
-    for decimals in range(2, 6):
-        shown = f"{score:.{decimals}f}"
-        if all((float(shown) < limit) == (score < limit) for limit in limits):
-            return shown
-    # Nearer than any reader cares for: the last digit says the side.
-    return f"{math.floor(score * 1e5) / 1e5:.5f}"
-
-
-def about(cause: str | None, who: str, name: Name = str) -> str:
-    """What failed, with who it is said of; nothing of nothing."""
-    return f"{name(who)} {cause}" if who and cause else cause or ""
-
-
 def instead_sentence(failed: Failed, name: Name = str) -> str:
     """What was done instead, and by whom."""
     return _INSTEAD[failed.instead].format(by=name(failed.by))
@@ -189,18 +166,6 @@ def why_sentence(grade: Grade, name: Name = str, it: str = "It") -> str:
     if not grade.failed_before:
         return last
     return f"{it} failed {grade.failed_before} times and is not asked again in this run. The last time: {last}"
-
-
-def short_text(short: ShortAnswer, *, labelled: bool = True) -> str:
-    """The short answer, an amount with what its table counts in; `labelled` with its cell's row and column."""
-    said = f"{short.text} {short.scale}".strip()
-    cell = cell_text(short)
-    return f"{cell}: {said}" if labelled and cell else said
-
-
-def cell_text(short: ShortAnswer) -> str:
-    """The row and column of a table's cell; empty for what is of no table."""
-    return ", ".join(filter(None, (short.row.rstrip(" :"), short.column.rstrip(" :"))))
 
 
 def unnamed_sentence(unnamed: Sequence[str]) -> str:

@@ -23,6 +23,7 @@ from crag.pipeline.resolve import Missing, ProviderPlan, Service
 from crag.providers.registry import FOLDER, GGUF, LOCAL, Unusable, key_variables, unusable
 from crag.runtime.provider import WebProvider
 from crag.storage.library import Library
+from crag.text.formats import format_size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,23 +66,18 @@ def problem(missing: Missing) -> ProviderError:
         case "no-gguf":
             said = f"{missing.file} is no GGUF file.", "Choose a model file whose name ends in .gguf."
         case "cut-off":
-            has, whole = gigabytes(missing.has), f" of {gigabytes(missing.needs)}" if missing.needs else ""
+            has, whole = format_size(missing.has), f" of {format_size(missing.needs)}" if missing.needs else ""
             said = f"{missing.file} is cut off: {has}{whole} are there.", "Download or copy it again."
         case "no-chat":
             said = f"{missing.file} holds no model that converses.", "Choose one made for chat: often named instruct."
         case "no-memory":
-            needs, free = gigabytes(missing.needs), gigabytes(missing.has)
+            needs, free = format_size(missing.needs), format_size(missing.has)
             said = f"{missing.file} needs about {needs} of memory; {free} are free.", "Choose a smaller model file."
         case "no-extra":
             said = "What runs model files is not installed.", "Install it: pip install xllamacpp, and restart."
         case "no-language-model":
             said = "The evaluator is to be a language model, and none is set.", "Set one in Settings."
     return ProviderError(*said)
-
-
-def gigabytes(size: int) -> str:
-    """So many bytes, in GB, or in MB below one."""
-    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 
 def model_status(name: str, load: Callable[[], str]) -> ProviderStatus:
@@ -145,7 +141,7 @@ def _model(plan: ProviderPlan) -> ProviderStatus:
     missing_for, on = plan.missing_for("answer"), plan.model is not None
     detail = name_in_sentence(plan.model.endpoint.id) if plan.model else "none is set; local models do the work"
     if plan.model and (file := plan.model.endpoint.file):
-        detail = f"{detail}, in about {gigabytes(file.memory)} of memory; nothing leaves it"
+        detail = f"{detail}, in about {format_size(file.memory)} of memory; nothing leaves it"
     return ProviderStatus(name="Language model", on=on, detail=str(problem(missing_for)) if missing_for else detail)
 
 

@@ -13,9 +13,9 @@ from crag.core.runfacts import DaySpending
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Call, Chunk, Step, WebPage
-from crag.messages.wording import count
 from crag.providers.registry import GGUF, PROVIDERS, evaluators, webs
 from crag.runtime.provider import Price as Price
+from crag.text.formats import count, money
 
 FORM = "Write model=in/out in US dollars for a million tokens, or provider=in/out/call; model=none takes a price away."
 
@@ -130,18 +130,6 @@ def _list_prices() -> dict[str, Price]:
 def _form(price: Price) -> str:
     numbers = (price.input, price.output, price.call) if price.call else (price.input, price.output)
     return "/".join(repr(number).removesuffix(".0") for number in numbers)
-
-
-def money(dollars: float, about: str = "") -> str:
-    """An amount as a person reads it: $0, under $0.0001, $0.0004, $0.012, $0.12, $1,234.50. `about` stands before it
-    where it is an estimate and not a bound.
-    """
-    if dollars <= 0:
-        return f"{about}$0"
-    if dollars < 0.0001:
-        return "under $0.0001"
-    places = 4 if dollars < 0.01 else 3 if dollars < 0.1 else 2
-    return f"{about}${dollars:,.{places}f}"
 
 
 CHARS_A_TOKEN = 4.0

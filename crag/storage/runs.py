@@ -12,9 +12,9 @@ from sqlalchemy import ColumnElement, Connection, Integer, and_, case, delete, f
 
 from crag.core.errors import NotFoundError, StorageError
 from crag.core.events import Event, events_from_jsonl, events_to_jsonl
+from crag.core.request import OWN
 from crag.core.runfacts import DaySpending
 from crag.core.trace import Trace
-from crag.messages.answers import OWN
 from crag.storage import facts, labels
 from crag.storage.in_flight import delete_note
 from crag.storage.records import Records

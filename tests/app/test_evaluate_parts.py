@@ -11,7 +11,7 @@ from crag.analysis.metrics.metrics import Ranked, ResultRow
 from crag.analysis.metrics.results import compare_results, summed_up
 from crag.analysis.questions.sets import read_set
 from crag.core.config import AppConfig, Keys
-from crag.core.settings import Settings
+from crag.core.settings import Settings, StoredSettings
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Action
 from crag.pipeline.resolve import ProviderPlan, resolve_providers
@@ -49,7 +49,7 @@ def evaluation(id="a", strategy="balanced", settings=None, at="2026-11-21T10:00:
         set_id="s",
         set_name="s.csv",
         strategy=strategy,
-        settings=settings or STRATEGIES[strategy].settings,
+        stored=StoredSettings(settings or STRATEGIES[strategy].settings),
         parts="",
         questions=1,
         done=1,

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from crag.core.types import Action, Aggregation, Decision
 from crag.messages.answers import against_text
-from crag.messages.wording import decision_sentence, format_score
+from crag.messages.wording import decision_sentence
+from crag.text.formats import format_score
 
 UNIT = st.floats(0.0, 1.0)
 

@@ -136,7 +136,7 @@ def test_a_model_file_writes_costs_nothing_and_nothing_leaves(tmp_path: Path) ->
         (lambda file: "", "No model file is chosen."),
         (lambda file: file, "There is no model file m.gguf."),
         (lambda file: file.write_bytes(b"text" * 100) and file, "m.gguf is no GGUF file."),
-        (lambda file: small_gguf(file, tensors=(4096,)), "m.gguf is cut off: 0 MB of 0 MB are there."),
+        (lambda file: small_gguf(file, tensors=(4096,)), "m.gguf is cut off:"),
         (lambda file: small_gguf(file, {"general.architecture": "x"}), "m.gguf holds no model that converses."),
     ],
 )

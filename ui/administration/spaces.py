@@ -58,7 +58,7 @@ def show(session: Session) -> None:
         return
     idle.show(session, {each.name: each.title if each.space else f"{each.title} ({each.name[:10]}…)" for each in found})
     turn = st.session_state.setdefault(_TURN, 0)
-    st.caption(f"{words.count(len(found), 'workspace')}, {words.size(sum(each.size for each in found))} in all.")
+    st.caption(f"{words.count(len(found), 'workspace')}, {words.format_size(sum(each.size for each in found))} in all.")
     rows = st.dataframe(
         [_drawn(each, counted=number < _COUNTED) for number, each in enumerate(found)],
         hide_index=True,
@@ -97,7 +97,7 @@ def _drawn(row: _Row, *, counted: bool) -> dict[str, object]:
         "Title": guard_formula(visible(row.title)),
         "Owner": guard_formula(visible(row.owner)),
         "Documents": _documents(row.name, row.size) if counted and row.size else 0 if not row.size else None,
-        "Size": words.size(row.size),
+        "Size": words.format_size(row.size),
         "Last used": used,
         "Members": row.members,
         "Library": row.name,

@@ -12,7 +12,7 @@ from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from crag.messages.wording import count
+from crag.text.formats import count
 from ui.kit.safe import markdown
 
 _SOON, _TRIES = 1.0, 30

@@ -10,7 +10,7 @@ from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.stats import ACTIVE_SESSIONS_FAMILY, GaugeStat
 
-from crag.messages.wording import count
+from crag.text.formats import count
 from ui.app.program import program
 from ui.kit import html as h
 from ui.kit.drawing import draw

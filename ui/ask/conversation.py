@@ -7,10 +7,11 @@ from typing import Any
 
 import streamlit as st
 
+from crag.core.request import OWN
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Action
-from crag.messages.answers import OWN, origin_text, origin_word
+from crag.messages.answers import origin_text, origin_word
 from crag.pipeline.libraries import close_interrupted_runs
 from crag.storage.runs import RunSummary
 from ui.app import limits, workspaces

@@ -14,7 +14,6 @@ import streamlit as st
 from crag.core.errors import CragError
 from crag.core.trace import Trace
 from crag.core.types import Action
-from crag.messages.wording import short_text
 from ui.app.session import MOST_TURNS, Session
 from ui.kit import html as h
 from ui.kit import words
@@ -101,7 +100,7 @@ def _line(session: Session, run: str) -> _Line | None:
 def _line_of(trace: Trace) -> _Line:
     short = trace.answer.short if trace.answer else None
     if short:
-        said = short_text(short)
+        said = short.labelled
     elif trace.answer:
         said = trace.answer.text
     elif trace.handed_over:

@@ -76,7 +76,7 @@ def heads(lanes: Sequence[Lane]) -> Html:
 
 def _head(each: Lane) -> Html:
     trace = each.trace
-    state = words.duration(trace.seconds) if trace.finished else "running…"
+    state = words.format_duration(trace.seconds) if trace.finished else "running…"
     stored, via = Settings.stored(trace.settings), origin_word(trace.via)
     changed, lost = words.changed(trace.strategy, stored.settings.changed(forced="")), stored_sentence(stored)
     return h.div("cmp-head")[

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from crag.analysis.comparison import HANDED, Differences, Figure, Item, Value
 from crag.core.types import Action
-from crag.providers.prices import money
+from crag.text.formats import money
 from ui.compare.lanes import Lane
 from ui.kit import html as h
 from ui.kit import words
@@ -73,7 +73,7 @@ def _cell_text(each: Figure, value: Value) -> str:
     if value is None or isinstance(value, str):
         return value or "none"
     if each.unit == "s":
-        return words.duration(value)
+        return words.format_duration(value)
     if each.unit == "$":
         return money(value)
     if each.unit == "share":

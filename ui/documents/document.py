@@ -57,8 +57,8 @@ def _facts(held: Held) -> Html:
         words.kind(held.kind),
         words.count(document.pages, "page"),
         words.count(document.chunks, "chunk"),
-        words.size(document.size),
-        f"added {words.ago(document.added_at)}, in {words.duration(document.seconds)}",
+        words.format_size(document.size),
+        f"added {words.ago(document.added_at)}, in {words.format_duration(document.seconds)}",
         f"cited in answers to {words.count(held.cited, 'question')}",
         f"indexed by {document.model}",
     ]

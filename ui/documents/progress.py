@@ -283,7 +283,7 @@ def _result(event: Result) -> Html:
             found = event.document
             facts = (
                 f"{words.count(found.pages, 'page')}, {words.count(found.chunks, 'chunk')}, "
-                f"{words.duration(found.seconds)}"
+                f"{words.format_duration(found.seconds)}"
             )
             notes = [h.div("quiet")[warning] for warning in found.warnings]
             return _line("✓", event.name, f"Added: {facts}", notes, "result")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from starlette.responses import HTMLResponse
 from starlette.types import Scope
 
-from crag.messages.wording import count
+from crag.text.formats import count
 from ui.edge.headers import values
 from ui.edge.seats import Full
 from ui.kit.html import Html

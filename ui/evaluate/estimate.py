@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from crag.core.config import AppConfig
 from crag.core.settings import Settings
 from crag.pipeline.resolve import ProviderPlan
-from crag.providers.prices import money
+from crag.text.formats import money
 
 _SENTENCES = 4
 """Of an answer that a model writes: each may be checked by a call. A usual number, not a limit."""

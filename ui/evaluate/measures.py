@@ -122,7 +122,7 @@ def as_text(key: str, value: float | None) -> str:
     if value is None:
         return "–"
     if key == "seconds" or key in STEP_SECONDS:
-        return words.duration(value) if value > 0 else "0 s"
+        return words.format_duration(value) if value > 0 else "0 s"
     return f"{value:,.0f}" if key in _WHOLE else f"{value:.2f}"
 
 

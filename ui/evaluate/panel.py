@@ -65,7 +65,7 @@ def _progress(job: Job[Event], state: State, asked: str) -> Html:
     share = state.done / state.total if state.total else 0.0
     facts = [h.fragment(h.b[f"{state.done:,}"], f" of {state.total:,} questions") if state.total else "starting"]
     if state.rate:
-        pace = f"{state.rate:.1f} a second" if state.rate >= 1 else f"{words.duration(1 / state.rate)} each"
+        pace = f"{state.rate:.1f} a second" if state.rate >= 1 else f"{words.format_duration(1 / state.rate)} each"
         facts.append(pace)
     if _waits(job, state):
         facts.append("waiting for your word")
@@ -81,7 +81,7 @@ def _progress(job: Job[Event], state: State, asked: str) -> Html:
 
 
 def _rough(seconds: float) -> str:
-    return words.duration(seconds) if seconds >= 60 else f"{max(1.0, seconds):.0f} s"
+    return words.format_duration(seconds) if seconds >= 60 else f"{max(1.0, seconds):.0f} s"
 
 
 def _which(state: State) -> Html:
@@ -159,6 +159,6 @@ def show_outcome(job: Job[Event]) -> None:
         draw(h.div("cx")[h.p("note eval-note", role="status")[said]])
     else:
         failed = f", {state.failed:,} failed" if state.failed else ""
-        took = words.duration(state.seconds)
+        took = words.format_duration(state.seconds)
         said = f"Done: {job.label}, {words.count(state.made, 'question')} in {took}{failed}."
         draw(h.div("cx")[h.p("note eval-note", role="status")[said]])

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.results import STEP_SECONDS, Mean, Result
 from crag.core.types import Action
-from crag.providers.prices import Spent, money
+from crag.providers.prices import Spent
+from crag.text.formats import money
 from ui.evaluate.measures import GROUPS, PLOTTED, REST, Measure, as_text, label
 from ui.kit import html as h
 from ui.kit import words

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 import streamlit as st
 
 from crag.core.errors import CragError
-from crag.core.makers import name_in_sentence
-from crag.messages.wording import about
+from crag.core.makers import about, name_in_sentence
 from crag.runtime.jobs import explain_os_error
 from ui.kit.safe import markdown
 

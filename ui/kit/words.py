@@ -11,8 +11,11 @@ from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Action, Chunk, Citation, Step
 from crag.ingest.media import NAMES
-from crag.messages.wording import count as count
 from crag.providers import registry
+from crag.text.formats import MONTHS
+from crag.text.formats import count as count
+from crag.text.formats import format_duration as format_duration
+from crag.text.formats import format_size as format_size
 
 ICONS = {Action.CORRECT: "✓", Action.AMBIGUOUS: "≈", Action.INCORRECT: "✕"}
 """A shape for each action, so that colour never speaks alone."""
@@ -28,9 +31,6 @@ STEPS: dict[Step, str] = {
     "answer": "Answer",
     "verify": "Verify",
 }
-
-
-_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
 
 def web(provider: str) -> str:
@@ -63,7 +63,7 @@ def moment(iso: str, zone: str = " UTC") -> str:
     except ValueError:
         return iso
     then = (then if then.tzinfo else then.replace(tzinfo=UTC)).astimezone(UTC)
-    return f"{then.day} {_MONTHS[then.month - 1]} {then.year} {then:%H:%M}{zone}"
+    return f"{then.day} {MONTHS[then.month - 1]} {then.year} {then:%H:%M}{zone}"
 
 
 def verdict_of(score: float, upper: float, lower: float) -> Action:
@@ -97,23 +97,6 @@ def _value(value: object) -> str:
     if isinstance(value, tuple | list):
         return "+".join(str(each) for each in value) or "none"
     return str(value) or "none"
-
-
-def duration(seconds: float) -> str:
-    """A time as a person reads it: 3 ms, 1.2 s, 2 min 5 s."""
-    if seconds < 0.0095:
-        return f"{seconds * 1000:.0f} ms" if seconds >= 0.001 else "<1 ms"
-    if seconds < 1:
-        return f"{round(seconds * 1000, -1 if seconds >= 0.1 else 0):.0f} ms"
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
-
-
-def size(octets: int) -> str:
-    if octets < 1_000_000:
-        return f"{max(1, round(octets / 1000)):,} kB"
-    return f"{octets / 1_000_000:.1f} MB"
 
 
 def place(found: Chunk | Citation) -> str:

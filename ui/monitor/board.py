@@ -13,8 +13,8 @@ from crag.analysis.monitoring import figures
 from crag.analysis.monitoring.choice import Choice, Chosen, choose_runs
 from crag.analysis.monitoring.drift import Drift, drift
 from crag.analysis.monitoring.figures import Change, Latency, Spending
-from crag.analysis.monitoring.sentences import Said, compose_sentences
 from crag.core.runfacts import RunFacts
+from crag.messages.monitoring import Said, compose_sentences
 from ui.monitor.stored import Seen
 
 WEEKS = 6

@@ -59,7 +59,7 @@ def _item(run: RunFacts, question: str, here: Mapping[str, str]) -> Html:
     said = [
         words.moment(run.started_at),
         words.strategy(run.strategy),
-        words.duration(run.seconds),
+        words.format_duration(run.seconds),
         f"best score {run.best:.2f}" if run.best is not None else "",
         words.count(run.rewrites, "rewrite") if run.rewrites else "",
         "searched the web" if run.web else "",

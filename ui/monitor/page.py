@@ -105,7 +105,7 @@ def _charts(made: Board) -> None:
             _plot(plots.over_time(made.web, "web", theme, before=made.before["web"]), "web")
             draw(tables.of_estimates("Web rate", "web", made.web, _percent))
         with right:
-            title("Rewrites a question", "dashed: 0.5, above which questions and documents do not meet")
+            title("Rewrites per question", "dashed: 0.5, above which your documents may not cover the questions")
             _plot(plots.rewrites(made.rewrites, made.before["rewrites"], theme), "rewrites")
             draw(tables.of_estimates("Rewrites", "rewrites", made.rewrites, _number))
         left, right = st.columns(2, gap="large")
@@ -167,7 +167,7 @@ def _faithful(made: Board, theme: str) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             draw(
                 h.div("cx")[
-                    h.p[f"{words.count(count, 'run')} without an answer from the documents. ", tables.opener("gaps")]
+                    h.p[f"{words.count(count, 'run')} found no answer in the documents. ", tables.opener("gaps")]
                 ]
             )
             st.button("Look at the gaps in Documents", key="mon-gaps", type="tertiary", on_click=_to_gaps)

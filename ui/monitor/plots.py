@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from crag.analysis.intervals import Estimate
 from crag.analysis.monitoring.choice import BINS
 from crag.analysis.monitoring.figures import ACTIONS, Change, Latency, Spending
-from crag.analysis.monitoring.sentences import MOST_REWRITES, change_sentence
 from crag.core.types import Action
-from crag.providers.prices import money
+from crag.messages.monitoring import MOST_REWRITES, change_sentence
+from crag.text.formats import format_day, money
 from ui.kit import words
 from ui.kit.charts import COLOURS, framed
 
@@ -227,7 +227,7 @@ def latency(found: Sequence[Latency], theme: str) -> Figure:
                 mode="markers",
                 marker={"size": 10, "symbol": symbol, "color": colours["accent"], "line": {"width": 2}},
                 customdata=[
-                    [f"step|{each.step}|{part}", words.duration(value or 0.0)]
+                    [f"step|{each.step}|{part}", words.format_duration(value or 0.0)]
                     for each, value in zip(found, values, strict=True)
                 ],
                 hovertemplate="%{y}, " + label + ": %{customdata[1]}<extra></extra>",
@@ -305,11 +305,8 @@ def _up(theme: str) -> dict[str, Any]:
     return {"gridcolor": line, "zerolinecolor": line, "nticks": 5, "automargin": True, "fixedrange": True}
 
 
-_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
-
-
 def bucket_text(bucket: str) -> str:
     """A bucket as a person reads it: "20 Nov", or "14:00"."""
     if len(bucket) > 10:
         return bucket[11:16]
-    return f"{int(bucket[8:10])} {_MONTHS[int(bucket[5:7]) - 1]}"
+    return format_day(bucket)

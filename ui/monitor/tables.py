@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from crag.analysis.intervals import Estimate
-from crag.analysis.monitoring.drift import Drift, drift_word
+from crag.analysis.monitoring.drift import Drift
 from crag.analysis.monitoring.figures import ACTIONS, Change, Group, Latency, Spending
-from crag.analysis.monitoring.sentences import Said, change_sentence, drift_sentence
 from crag.core.runfacts import HERE
 from crag.core.types import Action
-from crag.providers.prices import money
+from crag.messages.monitoring import Said, change_sentence, drift_sentence, drift_word
 from crag.providers.registry import title
+from crag.text.formats import money
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
@@ -36,7 +36,7 @@ def sentences(said: Sequence[Said]) -> Html:
 
 def _sentence(each: Said) -> Html:
     sign = h.b("mon-sign", aria_hidden="true")["▲"] if each.warns else ""
-    return h.li[sign, " ", each.text.replace(" %", "\u00a0%"), " ", opener(each.mark)]
+    return h.li[sign, " ", each.text, " ", opener(each.mark)]
 
 
 def opener(mark: str) -> Html | str:
@@ -124,7 +124,7 @@ def of_latency(found: Sequence[Latency]) -> Html:
 
 
 def _took(seconds: float | None) -> str:
-    return "–" if seconds is None else words.duration(seconds)
+    return "–" if seconds is None else words.format_duration(seconds)
 
 
 def of_spending(values: Mapping[str, Spending]) -> Html:
@@ -217,8 +217,8 @@ def groups(found: Sequence[Group], by: str, head: str, named: Callable[[str], st
             _estimate(each.web, _percent),
             _estimate(each.rewrites, _number),
             _estimate(each.best, _number),
-            _estimate(each.median, words.duration),
-            _estimate(each.p95, words.duration),
+            _estimate(each.median, words.format_duration),
+            _estimate(each.p95, words.format_duration),
             _estimate(each.failed, _percent),
             _estimate(each.faithfulness, _percent),
             h.td("r")[money(each.dollars / each.runs)],

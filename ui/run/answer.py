@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from crag.core.makers import maker, name_in_sentence
+from crag.core.makers import about, maker, name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Citation, SentenceCheck
 from crag.generation.citations import MARK, locate_checks, split_cited_sentences
@@ -20,16 +20,7 @@ from crag.messages.answers import (
     objection_sentence,
     origin_text,
 )
-from crag.messages.wording import (
-    about,
-    cell_text,
-    failure_sentence,
-    remark_sentence,
-    scope_text,
-    short_text,
-    unnamed_sentence,
-    web_origin,
-)
+from crag.messages.wording import failure_sentence, remark_sentence, scope_text, unnamed_sentence, web_origin
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
@@ -53,7 +44,7 @@ _UNFINISHED = re.compile(r"(?<!\s)\s*+\[[\d,;\s]{0,20}$")
 def question(trace: Trace, *, announced: bool = False) -> Html:
     """The question, and beneath it what became of it. `announced`: screen readers are told how the run ended."""
     action = trace.action and (chip(trace.action), " · ")
-    took = f" · {words.duration(trace.seconds)}" if trace.finished else ""
+    took = f" · {words.format_duration(trace.seconds)}" if trace.finished else ""
     forced = ", forced action" if trace.settings.get("forced") else ""
     via = (said := origin_text(trace.via, trace.client)) and f" · {said}"
     scope = trace.scope and h.div("small")[h.span("tag")["Asked of"], f" {scope_text(trace.scope)}"]
@@ -94,7 +85,7 @@ def _short(whole: Answer, known: Mapping[int, Citation]) -> Html:
     short = whole.short
     if short is None:
         return Html()
-    citation, cell = known.get(short.citation), cell_text(short)
+    citation, cell = known.get(short.citation), short.cell
     button = _button(citation) if citation else Html()
     if citation and citation.origin == "external":
         button = h.span("keep")[button, " ", h.span("tag web")["WEB"]]
@@ -102,7 +93,7 @@ def _short(whole: Answer, known: Mapping[int, Citation]) -> Html:
         button = h.span("keep")[button, " ", shelf.tag(citation)]
     return h.div("short", title=f"{short.confidence:.0%} likely right, as the evaluator judges")[
         cell and h.span("cell")[cell],
-        h.span("words")[short_text(short, labelled=False), " ", button],
+        h.span("words")[short.value, " ", button],
     ]
 
 

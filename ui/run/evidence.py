@@ -6,13 +6,11 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import get_args
 
-from crag.core.makers import Maker, maker, name_in_sentence
+from crag.core.makers import Maker, about, maker, name_in_sentence
 from crag.core.trace import Approval, Round, Search, Trace
 from crag.core.types import Grade, InjectionSpan, KeepReason, RetrievedChunk, Strip, WebPage
 from crag.messages.answers import lacking_sentence
 from crag.messages.wording import (
-    about,
-    format_score,
     injection_reason,
     injection_text,
     kept_reason,
@@ -21,6 +19,7 @@ from crag.messages.wording import (
     unread_sentence,
     words_text,
 )
+from crag.text.formats import format_score
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
@@ -235,7 +234,7 @@ def _grade_notes(grade: Grade) -> list[str]:
         why = about(grade.error, grade.who, name_in_sentence) or "no reason is known"
         failed = words.sentence(f"The grade failed: {why}")
         return [f"{failed} It counts as unknown."]
-    how = "remembered" if grade.cached else words.duration(grade.seconds)
+    how = "remembered" if grade.cached else words.format_duration(grade.seconds)
     lines = [f"{words.sentence(grade.reason)} Graded by {maker(grade.evaluator)} ({how}).".strip()]
     if Maker.of(grade.evaluator).role == "reranker":  # that it was reranked is its reason
         lines = [words.sentence(f"{grade.reason} by {name_in_sentence(grade.evaluator)} ({how})")]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from crag.core.events import Failed
-from crag.core.makers import name_in_sentence
+from crag.core.makers import about, name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Grade, Step
-from crag.messages.wording import about, instead_sentence, why_sentence
+from crag.messages.wording import instead_sentence, why_sentence
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from crag.core.makers import name_in_sentence
+from crag.core.makers import about, name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Step
-from crag.messages.wording import about
-from crag.providers.prices import PRICES, PlainRag, Price, Spent, by_step, money, plain_rag, sum_calls, usable
+from crag.providers.prices import PRICES, PlainRag, Price, Spent, by_step, plain_rag, sum_calls, usable
+from crag.text.formats import money
 from ui.app.program import program
 from ui.kit import html as h
 from ui.kit import words
@@ -43,7 +43,10 @@ def _bar(trace: Trace) -> Html:
     took = _seconds(trace)
     whole = sum(took.values()) or 1.0
     parts = [
-        h.i(style=f"flex:{max(seconds / whole, 0.004):.4f}", title=f"{words.STEPS[step]}: {words.duration(seconds)}")
+        h.i(
+            style=f"flex:{max(seconds / whole, 0.004):.4f}",
+            title=f"{words.STEPS[step]}: {words.format_duration(seconds)}",
+        )
         for step, seconds in took.items()
     ]
     return h.div("meter", aria_hidden="true")[parts]
@@ -52,7 +55,7 @@ def _bar(trace: Trace) -> Html:
 def _figures(trace: Trace, whole: Spent) -> Html:
     grades = [grade for round in trace.rounds for grade in round.made]
     cached = sum(1 for grade in grades if grade.cached)
-    shown = [_figure(words.duration(trace.seconds), "in all")]
+    shown = [_figure(words.format_duration(trace.seconds), "in all")]
     if whole.calls:
         shown.append(_counted(whole.calls - whole.searches, "model call", "s"))
     shown += [
@@ -66,7 +69,7 @@ def _figures(trace: Trace, whole: Spent) -> Html:
         shown += [_figure(_tokens(whole), "tokens")] if whole.input_tokens or whole.output_tokens else []
         shown.append(_figure(whole.cost, ""))
     longest = sorted(_seconds(trace).items(), key=lambda item: -item[1])[:3]
-    shares = ", ".join(f"{words.STEPS[step].lower()} {words.duration(seconds)}" for step, seconds in longest)
+    shares = ", ".join(f"{words.STEPS[step].lower()} {words.format_duration(seconds)}" for step, seconds in longest)
     shown.append(h.span[f"most of the time: {shares or '–'}"])
     return h.div("figures")[shown]
 
@@ -87,7 +90,7 @@ def _tokens(sums: Spent) -> Html:
 
 
 def _plain(plain: PlainRag) -> Html:
-    took = [] if plain.seconds is None else [f"≈{words.duration(plain.seconds)}"]
+    took = [] if plain.seconds is None else [f"≈{words.format_duration(plain.seconds)}"]
     if plain.calls:
         price = "no price known" if plain.dollars is None else money(plain.dollars, "≈")
         said = ["1 call", f"≈{plain.input_tokens + plain.output_tokens:,} tokens", *took, price]

@@ -54,7 +54,7 @@ def path(trace: Trace) -> Html:
 def _took(trace: Trace, step: Step) -> str:
     visits = [record for record in trace.steps if record.step == step]
     took = sum(record.seconds or 0.0 for record in visits)
-    return words.duration(took) + (f" ×{len(visits)}" if len(visits) > 1 else "")
+    return words.format_duration(took) + (f" ×{len(visits)}" if len(visits) > 1 else "")
 
 
 def _state(trace: Trace, step: Step) -> str:

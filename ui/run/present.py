@@ -13,7 +13,7 @@ from crag.export.slides import Kind, Slide, build_slides, shown_sources, sift_st
 from crag.export.wording import describe_slide, outcomes
 from crag.generation.citations import MARK, with_found
 from crag.messages.answers import check_sentence, disagreement_sentence
-from crag.messages.wording import cell_text, format_score, short_text
+from crag.text.formats import format_score
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
@@ -259,9 +259,7 @@ def _answer(trace: Trace) -> Html:
     answer = trace.answer
     assert answer is not None
     known = {citation.number: citation for citation in answer.citations}
-    short = (
-        answer.short and h.p("told-large")[h.small[cell_text(answer.short)], short_text(answer.short, labelled=False)]
-    )
+    short = answer.short and h.p("told-large")[h.small[answer.short.cell], answer.short.value]
     small = " small" if answer.short or len(answer.text) > _LONG_ANSWER else ""
     said = [h.p("disagree")[disagreement_sentence(each)] for each in answer.disagreements[:_MOST_DISAGREEMENTS]]
     return h.fragment(short, h.p(f"answer{small}")[_cited(_begun(with_found(answer.text, trace.checks)), known)], said)

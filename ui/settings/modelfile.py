@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from crag.pipeline.resolve import model_folder, model_place
-from crag.pipeline.status import gigabytes
 from crag.providers.gguf import free_memory, model_files
 from crag.providers.gguf_server import GgufServer, server_of
 from crag.providers.registry import GGUF
+from crag.text.formats import format_size
 from ui.app.clicks import requires
 from ui.app.session import Session
 from ui.kit.safe import markdown
@@ -41,7 +41,7 @@ def _state(session: Session) -> None:
     if model is None or (file := model.endpoint.file) is None:
         return
     server, free = server_of(file, session.config.models.threads), free_memory()
-    needs = f"{gigabytes(file.size)} on the disk, about {gigabytes(file.memory)} of memory"
+    needs = f"{format_size(file.size)} on the disk, about {format_size(file.memory)} of memory"
     if server.loaded:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.caption(f"Loaded: {needs}.", width="content")
@@ -54,7 +54,7 @@ def _state(session: Session) -> None:
                     args=(session, server),
                 )
         return
-    left = f"; {gigabytes(free)} are free" if free is not None else ""
+    left = f"; {format_size(free)} are free" if free is not None else ""
     st.caption(f"{needs}{left}. Loaded when it is first asked, given back after a while without a question.")
 
 

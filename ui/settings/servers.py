@@ -8,9 +8,8 @@ from typing import Any
 import streamlit as st
 
 from crag.core.errors import CragError
-from crag.core.makers import name_in_sentence
+from crag.core.makers import about, name_in_sentence
 from crag.core.types import Step
-from crag.messages.wording import about
 from crag.pipeline.resolve import Service
 from crag.pipeline.status import problem
 from crag.providers import registry
@@ -180,4 +179,6 @@ def _show_outcome(outcome: Trial | CragError) -> None:
         problems.show(outcome)
         return
     cost = f", {words.count(outcome.tokens, 'token')}" if outcome.tokens else ""
-    st.success(f"**It works.** It replied in the form that was asked for: {words.duration(outcome.seconds)}{cost}.")
+    st.success(
+        f"**It works.** It replied in the form that was asked for: {words.format_duration(outcome.seconds)}{cost}."
+    )

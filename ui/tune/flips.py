@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from crag.analysis.whatif.entries import Becomes, Entry, Outcome
 from crag.core.types import Action
 from crag.messages.answers import FAR, origin_text
-from crag.providers.prices import money
+from crag.text.formats import money
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
@@ -236,7 +236,7 @@ def figures(outcome: Outcome, cost: Outcome | None) -> Html:
         h.span("lead")["Saved"],
         _figure(f"{saved.calls:,}", "outside call" + "s" * (saved.calls != 1), least=bool(saved.uncounted)),
         _figure(f"{saved.searches:,}", "web search" + "es" * (saved.searches != 1)),
-        _figure(words.duration(saved.seconds) if saved.seconds else "0 s", ""),
+        _figure(words.format_duration(saved.seconds) if saved.seconds else "0 s", ""),
         _cost(cost),
         _figure(f"{kept.before:,} → {kept.after:,}", f"strips kept, over {words.count(kept.runs, 'run')} where known"),
     ]

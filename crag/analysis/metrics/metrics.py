@@ -29,9 +29,9 @@ from crag.analysis.questions.matching import (
     topic_coverage,
 )
 from crag.analysis.questions.sets import UNANSWERABLE, Question
+from crag.core.makers import about
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Chunk, Step
-from crag.messages.wording import failure_sentence, short_text
 
 UNSCORED = "No accepted answer can be compared with a text: each is an explanation, or says nothing."
 
@@ -141,7 +141,7 @@ def measure_run(trace: Trace, expected: Question) -> ResultRow:
     said = "" if answer is None or answer.abstained else answer.text
     accepted = () if UNANSWERABLE in expected.labels else expected.answers
     scale = asked_scale(expected.question)
-    short = short_text(answer.short, labelled=False) if answer and answer.short else ""
+    short = answer.short.value if answer and answer.short else ""
     matches = [found for each in (said, short) if answer and (found := answer_match(each, accepted, scale=scale))]
     again = len(trace.rounds) > 1 and first_holds is False and UNANSWERABLE not in expected.labels
     judged = [check for check in trace.checks if check.supported is not None]
@@ -291,7 +291,7 @@ def _complete(trace: Trace) -> bool:
 
 def _problem(trace: Trace) -> str:
     if trace.failure:
-        return failure_sentence(trace.failure)
+        return about(trace.failure.cause, trace.failure.who)
     if trace.cancelled:
         return "The run was stopped."
     return "" if trace.finished else "The run did not end."

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from crag.core.runfacts import RunFacts
 
-__all__ = ["ALPHA", "FEWEST", "Drift", "Verdict", "drift", "drift_word", "evidence_of"]
+__all__ = ["ALPHA", "FEWEST", "Drift", "Verdict", "drift", "evidence_of"]
 
 What = Literal["scores", "actions", "web"]
 Verdict = Literal["few", "none", "slight", "drift"]
@@ -116,14 +116,6 @@ def drift(runs: Sequence[RunFacts], since: datetime, what: What) -> Drift:
         before=compared.before,
         lower=compared.lower,
     )
-
-
-def drift_word(found: Drift) -> str:
-    """The verdict in a word or two, with how large a difference is."""
-    if found.verdict in ("few", "none"):
-        return {"few": "too few", "none": "as before"}[found.verdict]
-    points = f"{100 * found.effect:.0f} points"
-    return f"{'little, ' if found.verdict == 'slight' else ''}{points}"
 
 
 def evidence_of(

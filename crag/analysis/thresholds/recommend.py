@@ -31,7 +31,7 @@ from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation
 from crag.evaluation.trigger import decide
-from crag.messages.wording import count
+from crag.text.formats import count
 
 Relevance = tuple[tuple[bool | None, ...], ...]
 """By round, by rank: whether the chunk holds what is sought; None where nobody said."""

@@ -33,7 +33,7 @@ from crag.integrations.http.models import strategies, unknown
 from crag.integrations.http.problems import Problem, problem_of
 from crag.integrations.http.serving import CurrentCall, RequestModel
 from crag.messages.answers import disagreement_sentence, fault_of
-from crag.messages.wording import failure_sentence, remark_sentence, short_text, unnamed_sentence
+from crag.messages.wording import failure_sentence, remark_sentence, unnamed_sentence
 
 _LOOKED_AT = 2 * EXCHANGES
 """So many of the latest exchanges of a chat are read; a run looks at the last few of them."""
@@ -247,7 +247,7 @@ def crag_record(trace: Trace) -> CragRecord:
     return CragRecord(
         **describe_outcome(trace),
         score=decision.score if decision else None,
-        short_answer=short_text(answer.short) if answer and answer.short else None,
+        short_answer=answer.short.labelled if answer and answer.short else None,
         unsupported=[each.sentence for each in trace.checks if fault_of(each, known)],
         citations=answer.citations if answer else (),
         warnings=_warnings(trace),

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field, field_validator
 
 from crag.core.errors import CancelledError
+from crag.core.makers import about
 from crag.core.protocols import QuestionEmbedder
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Grade
 from crag.integrations.http.guard import JSON, GuardedRoute
 from crag.integrations.http.problems import Problem
 from crag.integrations.http.serving import Call, CurrentCall, RequestModel
-from crag.messages.wording import about
 from crag.pipeline.admission import QUESTION_CHARS
 
 CHAT, RERANK, EMBED = "crag", "crag-rerank", "crag-embed"

@@ -24,7 +24,7 @@ from crag.integrations.mcp.request import DATA, Request, document_uri, line, rep
 from crag.integrations.mcp.results import AskResult, Cited, Evidence, Graded
 from crag.integrations.mcp.search import Call, Names, Tags, Where
 from crag.messages.answers import disagreement_sentence
-from crag.messages.wording import decision_sentence, failure_sentence, instead_sentence, outcome_sentence, short_text
+from crag.messages.wording import decision_sentence, failure_sentence, instead_sentence, outcome_sentence
 from crag.pipeline.admission import QUESTION_CHARS
 from crag.text.injection import fence, fence_text, quote_for_model
 
@@ -134,7 +134,7 @@ def _result(trace: Trace) -> AskResult:
         **describe_outcome(trace),
         uri=run_uri(trace.run_id),
         answer=quote_for_model(answer.text) if answer else None,
-        short_answer=short_text(answer.short) if answer and answer.short else None,
+        short_answer=answer.short.labelled if answer and answer.short else None,
         citations=[_cited(each, trace) for each in answer.citations] if answer else [],
         evidence=[_evidence(each, trace) for each in trace.kept()] if trace.wanted == "evidence" else [],
         chunks=[_graded(each, last.grades.get(each.chunk.id)) for each in last.chunks] if last else [],

@@ -16,7 +16,7 @@ from crag.export.records import RunRecord
 from crag.integrations.mcp.request import DATA, SCHEME, Request, ServerState, document_uri, line
 from crag.integrations.mcp.search import PAGE, Call
 from crag.integrations.mcp.search import documents as list_documents
-from crag.messages.wording import count
+from crag.text.formats import count
 from crag.text.injection import fence_text, mask_injection, quote_for_model
 
 LISTED = 50

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from crag.core.documents import Document
 from crag.core.filters.where import parse
+from crag.core.makers import about
 from crag.core.metadata import Fields, fields_of, tags_of
 from crag.core.request import SearchQuery
 from crag.core.strategies import strategy
@@ -18,8 +19,9 @@ from crag.core.types import Grade, RetrievedChunk
 from crag.export.records import describe_hit
 from crag.integrations.mcp.request import DATA, Request, ServerState, document_uri, line, reply
 from crag.integrations.mcp.results import DocumentList, GradeResult, Listed, Passage, Score, SearchResult
-from crag.messages.wording import about, count, recognised_text, web_origin
+from crag.messages.wording import recognised_text, web_origin
 from crag.pipeline.admission import QUESTION_CHARS, check_question
+from crag.text.formats import count
 from crag.text.injection import detect_injection, fence, fence_text, mask_injection, quote_for_model
 
 TEXTS, TEXT_CHARS = 64, 20_000

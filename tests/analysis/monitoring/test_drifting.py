@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from crag.analysis.monitoring.drift import ALPHA, FEWEST, NEEDED, drift, drift_word, evidence_of
-from crag.analysis.monitoring.sentences import drift_sentence
+from crag.analysis.monitoring.drift import ALPHA, FEWEST, FEWEST_BEFORE, NEEDED, drift, evidence_of
 from crag.core.runfacts import RunFacts
 
 MONDAY = datetime(2026, 11, 16, tzinfo=UTC)
@@ -54,7 +53,6 @@ def test_a_week_like_those_before_is_no_drift_and_a_drifted_one_is(what) -> None
     assert quiet.verdict == "none" and quiet.evidence < NEEDED and quiet.runs == 200 and quiet.runs_before == 800
     found = drift(weeks(200, paper=0.2, low=0.4), MONDAY, what)
     assert found.verdict == "drift" and found.evidence > NEEDED and found.effect > 0.2
-    assert "the week of 16 Nov" in drift_sentence(found) and "points" in drift_word(found)
 
 
 def test_another_mix_of_strategies_is_no_drift() -> None:
@@ -74,14 +72,13 @@ def test_too_few_runs_are_said_to_be_too_few() -> None:
     cut = [run for run in runs if run.started_at < (MONDAY + timedelta(hours=20)).isoformat()]
     found = drift(cut, MONDAY, "scores")
     assert found.verdict == "few" and 0 < found.runs < FEWEST
-    assert drift_sentence(found) == f"Too few runs to tell drift: {found.runs} of 50 in the week of 16 Nov."
-    assert "of 100 in the four weeks before" in drift_sentence(drift(weeks(60, length=1), MONDAY, "web"))
+    before = drift(weeks(60, length=1), MONDAY, "web")
+    assert before.verdict == "few" and before.runs >= FEWEST and before.runs_before < FEWEST_BEFORE
 
 
 def test_a_sure_but_small_difference_is_slight() -> None:
     found = drift(weeks(4000, low=0.06, seed=3), MONDAY, "scores")
     assert found.evidence > NEEDED and found.verdict == "slight" and found.effect < 0.1
-    assert "but little" in drift_sentence(found)
 
 
 def test_who_looks_after_every_run_sees_what_who_looks_at_the_end_sees() -> None:

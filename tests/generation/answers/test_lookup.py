@@ -13,7 +13,6 @@ from crag.generation.extractive import ExtractiveGenerator
 from crag.generation.lookup import Lookup, look_up
 from crag.generation.periods import Period, fiscal_offset, is_same_period, periods_in
 from crag.generation.wanted import wanted_of
-from crag.messages.wording import short_text
 from crag.testing.fakes import ScriptedReader, table_chunk_of
 from crag.testing.generator_contract import strip_of
 
@@ -210,7 +209,7 @@ def answered(question: str, chunk: Chunk, rows: Sequence[int], pointed: str = ""
 def test_the_looked_up_row_is_the_answer_and_its_cell_the_short_one() -> None:
     answer = answered("What were Acme's net sales in fiscal 2020?", INCOME, [3, 0], pointed="144,939")
     assert answer.short is not None
-    assert short_text(answer.short) == "Net sales, 52 Weeks Ended August 30, 2020: $163,220 million"
+    assert answer.short.labelled == "Net sales, 52 Weeks Ended August 30, 2020: $163,220 million"
     assert answer.text.startswith("Net sales: ") and answer.lookup == "found"
     [cited] = answer.citations
     assert cited.quote.startswith("Net sales") and "Merchandise" not in cited.quote

@@ -10,7 +10,6 @@ from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, LineBox, Rect, ShortAnswer, Strip, WebPage
 from crag.generation.extractive import ExtractiveGenerator
 from crag.generation.short import cell_of
-from crag.messages.wording import short_text
 from crag.testing.fakes import ScriptedReader, chunk_of, table_chunk_of
 from crag.testing.generator_contract import BRIDGE, KNOWLEDGE, PAGE, strip_of, whole
 
@@ -36,7 +35,7 @@ def test_the_words_come_with_their_place_and_citation() -> None:
     assert BRIDGE.text[short.start : short.end] == "2,467 metres"
     (cited,) = [each for each in answer.citations if each.number == short.citation]
     assert (cited.strip_id, cited.source_id) == (short.strip_id, short.source_id) == (KNOWLEDGE[1].id, BRIDGE.id)
-    assert "2,467 metres" in cited.quote and short_text(short) == "2,467 metres"
+    assert "2,467 metres" in cited.quote and short.labelled == "2,467 metres"
 
 
 def test_the_sentence_with_the_words_is_quoted_whatever_its_rank() -> None:
@@ -134,7 +133,7 @@ def test_a_cell_tells_what_its_table_counts_in(context: str, pointed: str, said:
     generator = ExtractiveGenerator(reader=ScriptedReader(words={pointed: 0.9}))
     *_, answer = generator.answer("How much in 2018?", [strip_of(chunk, row, 0.9)], {chunk.id: chunk}, Settings())
     assert isinstance(answer, Answer)
-    assert short_text(short_of(answer)) == said
+    assert short_of(answer).labelled == said
 
 
 def test_a_source_about_another_subject_is_not_quoted_beside_the_right_one() -> None:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag.core.errors import SettingsError
-from crag.providers.prices import PRICES, Price, format_prices, money, parse_price, price_of, table
+from crag.providers.prices import PRICES, Price, format_prices, parse_price, price_of, table
+from crag.text.formats import money
 
 
 def test_without_entries_the_table_is_the_shipped_one() -> None:

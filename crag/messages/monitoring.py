@@ -1,4 +1,4 @@
-"""What the Monitor page says at its top: the sentences that matter, made of facts and worded in this one place."""
+"""Sentences about many runs: what the Monitor page says at its top, drift, and changes on the time axis."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from crag.analysis.monitoring.choice import Chosen
 from crag.analysis.monitoring.drift import FEWEST, FEWEST_BEFORE, Drift
 from crag.analysis.monitoring.figures import failures, faithfulness, gaps, rewrites, spending, web_rate
 from crag.core.runfacts import HERE, RunFacts
-from crag.providers.prices import money
 from crag.providers.registry import title
+from crag.text.formats import count, format_day, format_duration, money
 
-__all__ = ["MOST_REWRITES", "Said", "change_sentence", "compose_sentences", "drift_sentence"]
+__all__ = ["MOST_REWRITES", "Said", "change_sentence", "compose_sentences", "drift_sentence", "drift_word"]
 
 MOST_REWRITES = 0.5
-"""Above so many rewritten queries a question, questions and documents do not meet."""
+"""With more rewritten queries per question, the documents may not cover the questions."""
 _POINTS = 0.05
-"""A rate that differs by less is as before."""
+"""A smaller difference of rates is no change."""
 _SLOWER = 1.5
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One sentence. `warns`: somebody should look. `mark`: the runs that it is about, as `choice.behind` has it."""
+    """One sentence. `warns`: a person should look. `mark`: the runs that it is about, as `choice.behind` reads it."""
 
     text: str
     warns: bool = False
@@ -40,7 +40,7 @@ def compose_sentences(found: Chosen, weeks: Sequence[Sequence[Drift]]) -> list[S
     """
     runs, drifts = found.runs, [_choose_drift(each) for each in zip(*weeks[:2], strict=True)]
     if not runs:
-        return [Said("No run in this span. Choose a longer one, or fewer filters.")]
+        return [Said("No runs in this period. Choose a longer period or fewer filters.")]
     made = [
         _runs(runs),
         _web(found),
@@ -69,33 +69,33 @@ def _drift_sentence(drift: Drift) -> Said:
 def _runs(runs: Sequence[RunFacts]) -> Said:
     acted = Counter(run.action for run in runs if run.action)
     whole = acted.total()
-    mix = ", ".join(
-        f"{_percent(acted[name] / whole)} {name}" for name in ("CORRECT", "AMBIGUOUS", "INCORRECT") if whole
-    )
-    count = f"{len(runs):,} run" + "s" * (len(runs) != 1)
-    return Said(f"{count}: {mix}." if mix else f"{count}, none of which took an action.", mark="runs")
+    mix = ", ".join(f"{acted[name] / whole:.0%} {name}" for name in ("CORRECT", "AMBIGUOUS", "INCORRECT") if whole)
+    asked = count(len(runs), "run")
+    return Said(f"{asked}: {mix}." if mix else f"{asked}. None took an action.", mark="runs")
 
 
 def _web(found: Chosen) -> Said:
     now, before = web_rate(found.runs), web_rate(found.before)
     if now.value is None:
-        return Said("Web rate unknown: no run went to its end.")
+        return Said("Web rate unknown: no run finished.")
     moved = _moved(now, before)
-    text = f"Web rate {_percent(now.value)}"
+    text = f"Web rate {now.value:.0%}"
     if before.value is None:
         return Said(f"{text}.", mark="web")
     if not moved:
-        return Said(f"{text}, as in the weeks before ({_percent(before.value)}).", mark="web")
+        return Said(f"{text}, about the same as in the weeks before ({before.value:.0%}).", mark="web")
     points = round(100 * abs(now.value - before.value))
     way = "above" if now.value > before.value else "below"
-    return Said(f"{text}, {points} points {way} the weeks before ({_percent(before.value)}).", True, "web")
+    return Said(f"{text}, {points} points {way} the weeks before ({before.value:.0%}).", True, "web")
 
 
 def _rewritten(found: Chosen) -> Said:
     now = rewrites(found.runs).value or 0.0
-    text = f"{now:.2f} rewrites a question"
+    text = f"{now:.2f} rewrites per question"
     if now > MOST_REWRITES:
-        return Said(f"{text}, more than {MOST_REWRITES}: questions and documents do not meet.", True, "rewrites")
+        return Said(
+            f"{text}, more than {MOST_REWRITES}: your documents may not cover these questions.", True, "rewrites"
+        )
     return Said(f"{text}.", mark="rewrites")
 
 
@@ -109,10 +109,9 @@ def _failure_sentences(found: Chosen) -> list[Said]:
     days = Counter(run.started_at[:10] for run in hit)
     day, most = days.most_common(1)[0]
     name = "This machine" if who == HERE else title(who)
-    where = (
-        f", {'all' if most == len(hit) else f'{most:,} of them'} on {_day(day)}" if len(days) <= 1 or most > 1 else ""
-    )
-    text = f"{name} failed in {len(hit):,} run{'s' * (len(hit) != 1)} ({reason}){where}."
+    share = "all" if most == len(hit) else f"{most:,} of them"
+    where = f", {share} on {format_day(day)}" if len(days) <= 1 or most > 1 else ""
+    text = f"{name} failed in {count(len(hit), 'run')} ({reason}){where}."
     return [Said(text[:1].upper() + text[1:], len(hit) > 0.02 * len(found.runs), f"failed|{who}|{reason}")]
 
 
@@ -120,11 +119,11 @@ def _speed(found: Chosen) -> Said:
     took, before = ([run.seconds for run in runs] for runs in (found.runs, found.before))
     half, most = quantile(took, 0.5).value, quantile(took, 0.95).value
     if half is None or most is None:
-        return Said("No run tells how long it took.")
-    text = f"Half of the runs took at most {_seconds(half)}, 95 of 100 at most {_seconds(most)}"
+        return Said("No run recorded its time.")
+    text = f"Half of the runs took {format_duration(half)} or less, 95% took {format_duration(most)} or less"
     earlier = quantile(before, 0.95).value
     if earlier and len(before) >= FEWEST_BEFORE and most > _SLOWER * earlier:
-        return Said(f"{text}; in the weeks before, {_seconds(earlier)}.", True, "step|run|p95")
+        return Said(f"{text}; in the weeks before, {format_duration(earlier)}.", True, "step|run|p95")
     return Said(f"{text}.", mark="step|run|p95")
 
 
@@ -133,57 +132,57 @@ def _cost(runs: Sequence[RunFacts]) -> list[Said]:
     if not whole.calls:
         return []
     cost = f"{'at least ' if whole.unpriced and whole.dollars else ''}{money(whole.dollars)}"
-    cost = "their price is not known" if whole.unpriced and not whole.dollars else cost
+    cost = "price unknown" if whole.unpriced and not whole.dollars else cost
     failed = f", {whole.failed:,} failed" if whole.failed else ""
-    return [Said(f"{whole.calls:,} outside call{'s' * (whole.calls != 1)}{failed}: {cost}.", mark="calls")]
+    return [Said(f"{count(whole.calls, 'outside call')}{failed}: {cost}.", mark="calls")]
 
 
 def _faithful(found: Chosen) -> list[Said]:
     now, before = faithfulness(found.runs), faithfulness(found.before)
     if now.value is None:
         return []
-    text = f"{_percent(now.value)} of the sentences of a checked answer are supported by its sources"
+    text = f"{now.value:.0%} of the sentences in checked answers are supported by their sources"
     if before.value is not None and _moved(now, before) and now.value < before.value:
-        return [Said(f"{text}; in the weeks before, {_percent(before.value)}.", True, "faithful")]
+        return [Said(f"{text}; in the weeks before, {before.value:.0%}.", True, "faithful")]
     return [Said(f"{text}.", mark="faithful")]
 
 
 def _gaps(runs: Sequence[RunFacts]) -> list[Said]:
-    count = gaps(runs)
-    if not count:
+    unanswered = gaps(runs)
+    if not unanswered:
         return []
-    return [Said(f"{count:,} run{'s' * (count != 1)} without an answer from the documents.", mark="gaps")]
+    return [Said(f"{count(unanswered, 'run')} found no answer in the documents.", mark="gaps")]
 
 
 _NAMED = {"scores": "The chunks' scores", "actions": "The mix of actions", "web": "The web rate"}
 
 
 def _quiet(drifts: Sequence[Drift]) -> Said | None:
-    """What is said where nothing moved, or nothing can be said."""
+    """The sentence for a time without drift, or with too few runs; None where something moved."""
     if any(each.verdict in ("drift", "slight") for each in drifts):
         return None
     steady = [each for each in drifts if each.verdict == "none"]
     if steady:
         most = max(steady, key=lambda each: each.runs)
         return Said(
-            f"No drift in the week of {_day(most.since.isoformat())}: scores, actions and web searches of "
-            f"{most.runs:,} runs are like those of the four weeks before."
+            f"No drift in the week of {format_day(most.since.isoformat())}: scores, actions and web searches in "
+            f"{most.runs:,} runs match the four weeks before."
         )
     return Said(drift_sentence(max(drifts, key=lambda each: each.runs))) if drifts else None
 
 
 def drift_sentence(drift: Drift) -> str:
-    """What the test says of a week, with how large the difference is."""
+    """The test's result for a week, with the size of the difference."""
     if drift.verdict == "few":
-        lacking = f"{drift.runs:,} of {FEWEST} in the week of {_day(drift.since.isoformat())}"
+        lacking = f"{drift.runs:,} of {FEWEST} in the week of {format_day(drift.since.isoformat())}"
         if drift.runs >= FEWEST:
             lacking = f"{drift.runs_before:,} of {FEWEST_BEFORE} in the four weeks before"
-        return f"Too few runs to tell drift: {lacking}."
+        return f"Too few runs to test for drift: {lacking}."
     if drift.verdict == "none":
         return f"{_NAMED[drift.what]}: no drift, {drift.runs:,} runs against {drift.runs_before:,}."
-    week = f"in the week of {_day(drift.since.isoformat())}"
-    size = "" if drift.verdict == "drift" else ", but little"
-    return f"{_NAMED[drift.what]} moved {week}{size}: {_difference(drift)}."
+    week = f"in the week of {format_day(drift.since.isoformat())}"
+    size = "" if drift.verdict == "drift" else " slightly"
+    return f"{_NAMED[drift.what]} changed{size} {week}: {_difference(drift)}."
 
 
 def _difference(drift: Drift) -> str:
@@ -191,44 +190,36 @@ def _difference(drift: Drift) -> str:
         now, before = drift.now["median"], drift.before["median"]
         lower = drift.lower if drift.lower >= 0.5 else 1 - drift.lower
         word = "lower" if drift.lower >= 0.5 else "higher"
-        return f"the median is {now:.2f}, it was {before:.2f}; in {_percent(lower)} of pairs the week's is {word}"
+        return f"the median was {before:.2f} and is {now:.2f}; this week's score is {word} in {lower:.0%} of pairs"
     name = max(drift.now, key=lambda each: abs(drift.now[each] - drift.before[each]))
     what = "of the runs" if drift.what == "actions" else ""
-    shown = f"{name} {_percent(drift.now[name])}" if drift.what == "actions" else _percent(drift.now[name])
-    return " ".join(filter(None, (shown, what))) + f", {_percent(drift.before[name])} in the four weeks before"
+    shown = f"{name} {drift.now[name]:.0%}" if drift.what == "actions" else f"{drift.now[name]:.0%}"
+    return " ".join(filter(None, (shown, what))) + f", {drift.before[name]:.0%} in the four weeks before"
+
+
+def drift_word(found: Drift) -> str:
+    """The verdict in a word or two, with the size of a difference."""
+    if found.verdict in ("few", "none"):
+        return {"few": "too few runs", "none": "no change"}[found.verdict]
+    return f"{'slight, ' if found.verdict == 'slight' else ''}{100 * found.effect:.0f} points"
 
 
 def change_sentence(kind: str, what: str) -> str:
     """What changed, for a mark on the time axis."""
     match kind:
         case "documents":
-            return "1 document added" if what == "1" else f"{what} documents added"
+            return f"{count(int(what), 'document')} added"
         case "thresholds":
             *name, lower, upper = what.split()
-            return f"thresholds {lower} and {upper} under {' '.join(name)}"
+            return f"thresholds {lower} and {upper} for {' '.join(name)}"
         case _:
             return f"{kind} {what}"
 
 
 def _moved(now: Estimate, before: Estimate) -> bool:
-    """Whether two shares differ by more than chance and by something that matters."""
+    """Whether two shares differ by more than chance and by enough to matter."""
     if now.value is None or before.value is None or min(now.of, before.of) < 20:
         return False
     spread = sum((each.value or 0.0) * (1 - (each.value or 0.0)) / each.of for each in (now, before))
     difference = abs(now.value - before.value)
     return difference >= _POINTS and difference > 2.58 * sqrt(spread)
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}".replace("%", " %")
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds >= 1 else f"{round(seconds * 1000, -1):.0f} ms"
-
-
-_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
-
-
-def _day(iso: str) -> str:
-    return f"{int(iso[8:10])} {_MONTHS[int(iso[5:7]) - 1]}"

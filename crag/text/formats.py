@@ -1,0 +1,66 @@
+"""Numbers, names and times as text: the one set of helpers for messages, errors, charts and tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+__all__ = ["MONTHS", "count", "format_day", "format_duration", "format_score", "format_size", "join_names", "money"]
+
+MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+
+
+def count(number: int, noun: str, plural: str = "s") -> str:
+    """A number with its noun, as "1 chunk" or "1,200 chunks"."""
+    return f"{number:,} {noun}" + ("" if number == 1 else plural)
+
+
+def join_names(names: Sequence[str], last: str = "and") -> str:
+    """Names in a sentence: "a", "a and b", "a, b and c"."""
+    return f" {last} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def money(dollars: float, about: str = "") -> str:
+    """An amount of dollars: $0, under $0.0001, $0.0004, $0.012, $0.12, $1,234.50. `about` marks an estimate."""
+    if dollars <= 0:
+        return f"{about}$0"
+    if dollars < 0.0001:
+        return "under $0.0001"
+    places = 4 if dollars < 0.01 else 3 if dollars < 0.1 else 2
+    return f"{about}${dollars:,.{places}f}"
+
+
+def format_score(score: float, *limits: float) -> str:
+    """A score 0..1 with two decimals, or with as many more as show on which side of each limit it lies.
+
+    0.196 under a threshold of 0.20 reads "0.196": "0.20" would contradict the verdict beside it.
+    """
+    for decimals in range(2, 6):
+        shown = f"{score:.{decimals}f}"
+        if all((float(shown) < limit) == (score < limit) for limit in limits):
+            return shown
+    # Nearer than any reader cares for: the last digit says the side.
+    return f"{math.floor(score * 1e5) / 1e5:.5f}"
+
+
+def format_size(size: int) -> str:
+    """Bytes in kB, MB or GB, as "3 kB", "1.2 MB" or "4.5 GB"."""
+    if size < 1_000_000:
+        return f"{max(1, round(size / 1000)):,} kB"
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.{int(size < 1e8)}f} MB"
+
+
+def format_duration(seconds: float) -> str:
+    """A time span: 3 ms, 1.2 s, 2 min 5 s."""
+    if seconds < 0.0095:
+        return f"{seconds * 1000:.0f} ms" if seconds >= 0.001 else "<1 ms"
+    if seconds < 1:
+        return f"{round(seconds * 1000, -1 if seconds >= 0.1 else 0):.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+
+
+def format_day(iso: str) -> str:
+    """The day of an ISO 8601 date or time, as "21 Nov"."""
+    return f"{int(iso[8:10])} {MONTHS[int(iso[5:7]) - 1]}"
