@@ -14,7 +14,7 @@ from crag.core import events as ev
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import CragError, SettingsError
 from crag.core.ingesting import IngestEvent
-from crag.core.protocols import AnswerReader, Embedder, Generator, RetrievalEvaluator, Rewriter, WebSearch
+from crag.core.protocols import AnswerGrader, AnswerReader, Embedder, Generator, RetrievalEvaluator, Rewriter, WebSearch
 from crag.core.request import RunRequest
 from crag.core.sample import Sample, shipped_sample
 from crag.core.settings import Settings
@@ -121,7 +121,8 @@ class Engine:
         if self._given_generator is not None:
             return self._given_generator
         reader = self.evaluator if isinstance(self.evaluator, AnswerReader) else None
-        return ExtractiveGenerator(guard_evaluator(self.evaluator), reader)
+        grader = self.evaluator if isinstance(self.evaluator, AnswerGrader) else None
+        return ExtractiveGenerator(guard_evaluator(self.evaluator), reader, grader)
 
     def _local(self, config: AppConfig) -> Local:
         return Local(

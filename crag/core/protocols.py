@@ -16,6 +16,7 @@ from crag.core.types import (
     Exchange,
     Grade,
     Passage,
+    QuotedAnswer,
     Remark,
     RetrievedChunk,
     SpanReading,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "AnswerGrader",
     "AnswerReader",
     "Chat",
     "Contextualizer",
@@ -109,6 +111,15 @@ class AnswerReader(Protocol):
 
         A first line that is a title is read with the text. The same question and text give the same reading.
         """
+        ...
+
+
+@runtime_checkable
+class AnswerGrader(Protocol):
+    """Says how likely an answer is right: another thing than how relevant its text is."""
+
+    def grade_answer(self, question: str, answer: QuotedAnswer) -> float | None:
+        """The probability 0..1 that a quoted answer is right; None where that is not known. Never raises."""
         ...
 
 

@@ -35,6 +35,7 @@ __all__ = [
     "Origin",
     "OutputMode",
     "Passage",
+    "QuotedAnswer",
     "Rect",
     "Reported",
     "RetrievedChunk",
@@ -338,6 +339,26 @@ LookupOutcome = Literal["found", "several", "no item", "no period"]
 """How a look-up in the retrieved tables ended: with one cell; with several that do not agree; without a row that means
 what is asked for; with such rows, of which none has the period."""
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotedAnswer:
+    """What is to be known of a quoted answer to tell how likely it is right.
+
+    `texts`: of the source that is quoted first, then of the next best ones, each with its title before it. [start, end)
+    is what is quoted of the first. `words`: the short answer, empty where none is shown; `confidence` that of the
+    surest words, None where none were read. `cell`: they are a table's cell. `lookup` and `unnamed` as an answer's.
+    """
+
+    texts: tuple[str, ...]
+    start: int
+    end: int
+    words: str = ""
+    confidence: float | None = None
+    cell: bool = False
+    lookup: LookupOutcome | Literal[""] = ""
+    unnamed: int = 0
+
+
 Remark = Literal["cut", "overlong", "looped", "other language"]
 """What is to be said of a model's reply: it ended at its length, went on beyond it, repeated itself without end (of
 which one copy is kept), or is in another language than the question."""
@@ -351,6 +372,8 @@ class Answer:
     the words of a quoted sentence that answer, where that is sure enough. `unnamed`: what the question names and
     nothing that was found does. `disagreements`: where what it rests on does not agree. `remarks`: what is to be
     said of the reply of the model that wrote it. `lookup`: how the look-up in tables ended; empty where none was made.
+    `confidence` 0..1: how likely it is right, of an abstaining one how likely what was held back is; None where that is
+    not known.
     """
 
     text: str
@@ -364,6 +387,7 @@ class Answer:
     disagreements: tuple[Disagreement, ...] = ()
     remarks: tuple[Remark, ...] = ()
     lookup: LookupOutcome | Literal[""] = ""
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crag.core.errors import CragError
-from crag.core.types import Grade, Passage, SpanReading
+from crag.core.types import Grade, Passage, QuotedAnswer, SpanReading
+from crag.evaluation.confidence import ReadText, answer_features, load_answer_layer
 from crag.evaluation.head import load_head, load_strip_head, probability
 from crag.evaluation.scoring import joint_grade
 from crag.evaluation.short import load_short
@@ -87,6 +88,24 @@ class LocalEvaluator:
         if read.reading is None or short is None:
             return None
         return short.read(question, passage, read.reading, probability(read.odds))
+
+    def grade_answer(self, question: str, answer: QuotedAnswer) -> float | None:
+        """How likely a quoted answer is right, 0..1; None where the model has no layer for it, or can't be used."""
+        try:
+            layer = load_answer_layer(self._folder)
+            values = self.answer_features(question, answer) if layer else None
+        except CragError:
+            return None
+        return layer.confidence(values) if layer and values else None
+
+    def answer_features(self, question: str, answer: QuotedAnswer) -> tuple[float, ...] | None:
+        """What the layer for answers weighs; None where the quoted text has no words. Raises ModelError."""
+        _, lexicon = load_head(self._folder)
+        read = [(text, self._remembered(question, text)) for text in answer.texts]
+        texts = [ReadText(text, each.reading, each.odds) if each.reading else None for text, each in read]
+        if not texts or texts[0] is None:
+            return None
+        return answer_features(question, answer, [each for each in texts if each], lexicon)
 
     def _read(self, question: str, texts: Sequence[str]) -> list[_Read]:
         """Read the whole texts, and remember the readings."""

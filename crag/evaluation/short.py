@@ -84,12 +84,12 @@ def features(question: str, text: str, span: tuple[int, int], reading: Reading, 
         max(-CLIP, min(CLIP, reading.relevance)),
         math.log(odds / (1 - odds)),
         math.log(1 + len(said.split())),
-        _fits(question, said),
+        fits_kind(question, said),
         len(asked & context_stems) / len(context_stems) if context_stems else 1.0,
     )
 
 
-def _fits(question: str, said: str) -> float:
+def fits_kind(question: str, said: str) -> float:
     """1 where a number or name is asked for and said, -1 where it is asked for and not said, else 0."""
     if _NUMBER_ASKED.search(question):
         return 1.0 if _NUMBER.search(said) else -1.0

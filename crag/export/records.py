@@ -325,6 +325,9 @@ class Outcome(Record):
     answered_by: str | None = Field(description="extractive, or the model that wrote the answer.")
     abstained: bool | None = Field(description="True: nothing that was found is good enough to answer from.")
     low_confidence: bool | None
+    confidence: float | None = Field(
+        description="How likely the answer is right, 0..1, of an abstention what was held back; null where not known."
+    )
     unnamed: tuple[str, ...] = Field(description="Names in the question that nothing found contains.")
     figure_remarks: list[str]
     faithfulness: float | None = Field(
@@ -345,6 +348,7 @@ def describe_outcome(trace: Trace) -> dict[str, Any]:
         "answered_by": answer.by if answer else None,
         "abstained": answer.abstained if answer else None,
         "low_confidence": answer.low_confidence if answer else None,
+        "confidence": answer.confidence if answer else None,
         "unnamed": answer.unnamed if answer else (),
         "figure_remarks": figures_sentences(trace.checks),
         "faithfulness": trace.faithfulness,

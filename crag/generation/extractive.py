@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from crag.core.protocols import AnswerReader, RetrievalEvaluator
+from crag.core.protocols import AnswerGrader, AnswerReader, RetrievalEvaluator
 from crag.core.settings import Settings
-from crag.core.types import Answer, Chunk, Citation, Passage, Strip, WebPage
+from crag.core.types import Answer, Chunk, Citation, Passage, QuotedAnswer, Strip, WebPage
 from crag.generation.citations import abstention, build_citation, pieces_of, quotable, usable_of, with_mark
 from crag.generation.lookup import FoundCell, Lookup, look_up
-from crag.generation.short import Found, find_words, short_answer
+from crag.generation.short import READ, Found, find_words, part_of, short_answer, titled_text
 from crag.generation.subjects import Subjects, subjects_of, years_of
 from crag.text.sentences import ends_as_sentence, sentences
 from crag.text.words import FUNCTION_WORDS, stem, words
@@ -67,13 +67,18 @@ class ExtractiveGenerator:
     """Quotes; never paraphrases.
 
     With an `evaluator`, long strips are quoted by their best-scored sentences. With a `reader`, the words that answer
-    come first.
+    come first. With a `grader`, the answer has a confidence.
     """
 
     by = "extractive"
 
-    def __init__(self, evaluator: RetrievalEvaluator | None = None, reader: AnswerReader | None = None) -> None:
-        self._evaluator, self._reader = evaluator, reader
+    def __init__(
+        self,
+        evaluator: RetrievalEvaluator | None = None,
+        reader: AnswerReader | None = None,
+        grader: AnswerGrader | None = None,
+    ) -> None:
+        self._evaluator, self._reader, self._grader = evaluator, reader, grader
 
     def answer(
         self, question: str, knowledge: Sequence[Strip], sources: dict[str, Chunk | WebPage], settings: Settings
@@ -128,22 +133,51 @@ class ExtractiveGenerator:
             units = [unit for unit in units if unit.strip.source_id == best.strip.source_id]
         lookup = None if subjects.unnamed else look_up(question, sources)
         row = _row_unit(lookup, units) if lookup else None
-        found, first = row if row else (None, None)
+        surest, first = row if row else (None, None)
+        ranked = sorted(units, key=_best_first)
         if row is None and self._reader is not None and settings.short_answer < 1 and not subjects.unnamed:
-            ranked = sorted(units, key=_best_first)
             places = [(unit.strip, unit.start, unit.end) for unit in ranked]
-            found = find_words(question, places, sources, self._reader, settings.short_answer)
-            if found and lookup and lookup.wanted.firm and found.row:
-                found = None  # a cell that the look-up did not take is of something else
-            first = ranked[found.unit] if found else None
-        if found and found.confidence < settings.short_answer:
-            found = None
+            surest = find_words(question, places, sources, self._reader)
+            if surest and lookup and lookup.wanted.firm and surest.row:
+                surest = None  # a cell that the look-up did not take is of something else
+            first = ranked[surest.unit] if surest and surest.confidence >= settings.short_answer else None
+        found = surest if surest and surest.confidence >= settings.short_answer else None
         # Beside the row that was looked up, other rows would say something else.
         most = 1 if row else settings.answer_sentences
         chosen = _order_units(_choose_units(units, most, first), first)
         low = low or bool(subjects.unnamed) or (lookup is not None and lookup.outcome == "no period")
         whole = _compose_answer(chosen, sources, found, low=low, by=self.by)
-        return replace(whole, unnamed=subjects.unnamed, lookup=lookup.outcome if lookup else "")
+        whole = replace(whole, unnamed=subjects.unnamed, lookup=lookup.outcome if lookup else "")
+        return replace(whole, confidence=self._confidence(question, whole, [chosen[0], *ranked], sources, surest))
+
+    def _confidence(
+        self,
+        question: str,
+        whole: Answer,
+        units: Sequence[_Unit],
+        sources: Mapping[str, Chunk | WebPage],
+        surest: Found | None,
+    ) -> float | None:
+        """How likely the answer is right; `units`: the one that is quoted first, then all, the best first."""
+        firsts: dict[str, _Unit] = {}
+        for unit in units:
+            if unit.strip.source_id in sources:
+                firsts.setdefault(unit.strip.source_id, unit)
+        if self._grader is None or units[0].strip.source_id not in firsts:
+            return None
+        read = [titled_text(sources[id], part_of(unit.strip, sources[id])) for id, unit in list(firsts.items())[:READ]]
+        quoted, shift = units[0], read[0][1]
+        answer = QuotedAnswer(
+            texts=tuple(text for text, _ in read),
+            start=quoted.strip.start + quoted.start - shift,
+            end=quoted.strip.start + quoted.end - shift,
+            words=whole.short.text if whole.short else "",
+            confidence=surest.confidence if surest else None,
+            cell=surest is not None and bool(surest.row or surest.column),
+            lookup=whole.lookup,
+            unnamed=len(whole.unnamed),
+        )
+        return self._grader.grade_answer(question, answer)
 
     def _units(self, question: str, strips: Sequence[Strip], floor: float) -> tuple[list[_Unit], float | None]:
         """All that may be quoted, short strips whole, long ones by sentence; and the best score a sentence was given.

@@ -40,9 +40,9 @@ class Found:
 
 
 def find_words(
-    question: str, places: Sequence[Place], sources: Mapping[str, Chunk | WebPage], reader: AnswerReader, floor: float
+    question: str, places: Sequence[Place], sources: Mapping[str, Chunk | WebPage], reader: AnswerReader
 ) -> Found | None:
-    """The surest words in the places, which stand best first; None where none is as sure as `floor`.
+    """The surest words in the places, which stand best first; None where none are found.
 
     A source's text is read as a whole, of a page what is around its best place; words outside the places don't count.
     """
@@ -52,7 +52,7 @@ def find_words(
     best: Found | None = None
     for number in list(first.values())[:READ]:
         found = _read(question, places, number, sources, reader)
-        if found is not None and found.confidence >= floor and (best is None or found.confidence > best.confidence):
+        if found is not None and (best is None or found.confidence > best.confidence):
             best = found
     return best
 
@@ -89,14 +89,12 @@ def _read(
     source = sources.get(strip.source_id)
     if source is None:
         return None
-    whole = (0, len(source.text)) if isinstance(source, Chunk) else _around(source.text, strip)
-    for first, last in dict.fromkeys((whole, (strip.start + start, strip.start + end))):
-        lead = source.context if isinstance(source, Chunk) else source.title
-        lead = f"{lead}\n" if lead else ""  # as it is graded, so that the reading is one that is remembered
-        said = reader.read(question, lead + source.text[first:last])
-        if said is None or said.start < len(lead):
+    for part in dict.fromkeys((part_of(strip, source), (strip.start + start, strip.start + end))):
+        text, shift = titled_text(source, part)
+        said = reader.read(question, text)
+        if said is None or said.start < part[0] - shift:
             continue
-        begin, stop = said.start - len(lead) + first, said.end - len(lead) + first
+        begin, stop = said.start + shift, said.end + shift
         row = column = ""
         if isinstance(source, Chunk):
             cell = cell_of(source, begin, stop, years_of(question))
@@ -107,6 +105,18 @@ def _read(
             if other.source_id == strip.source_id and inside and begin < stop:
                 return Found(unit, other, begin, stop, said.confidence, row, column)
     return None
+
+
+def part_of(strip: Strip, source: Chunk | WebPage) -> tuple[int, int]:
+    """What is read of a strip's source, as [start, end): all of a chunk, of a web page what is around the strip."""
+    return (0, len(source.text)) if isinstance(source, Chunk) else _around(source.text, strip)
+
+
+def titled_text(source: Chunk | WebPage, part: tuple[int, int]) -> tuple[str, int]:
+    """A part of a source behind its title, and how much further on a place of this text stands in the source's."""
+    lead = source.context if isinstance(source, Chunk) else source.title
+    lead = f"{lead}\n" if lead else ""  # as it is graded, so that the reading is one that is remembered
+    return lead + source.text[slice(*part)], part[0] - len(lead)
 
 
 def _around(text: str, strip: Strip) -> tuple[int, int]:

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 
 from crag.core.errors import ProviderError, ReplyError, WebSearchError
 from crag.core.protocols import Messages, Parsed
-from crag.core.types import Chunk, Grade, Passage, RetrievedChunk, SpanReading, Unread, WebPage
+from crag.core.types import Chunk, Grade, Passage, QuotedAnswer, RetrievedChunk, SpanReading, Unread, WebPage
 from crag.ingest.sections import table
 from crag.runtime.waiting import Clock
 
 __all__ = [
-    *("FakeChat", "FakeClock", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "ScriptedReader"),
-    *("ScriptedStripGrader", "chunk_of"),
+    *("FakeChat", "FakeClock", "FixedRetriever", "FixedWeb", "ScriptedAnswerGrader", "ScriptedEvaluator"),
+    *("ScriptedReader", "ScriptedStripGrader", "chunk_of"),
 ]
 
 
@@ -96,6 +96,18 @@ class ScriptedReader:
             if (start := passage.find(word)) >= 0:
                 return SpanReading(start=start, end=start + len(word), confidence=confidence)
         return None
+
+
+@dataclass
+class ScriptedAnswerGrader:
+    """Says that every answer is so likely right; remembers the answers."""
+
+    confidence: float | None
+    graded: list[QuotedAnswer] = field(default_factory=list)
+
+    def grade_answer(self, question: str, answer: QuotedAnswer) -> float | None:
+        self.graded.append(answer)
+        return self.confidence
 
 
 @dataclass(kw_only=True)

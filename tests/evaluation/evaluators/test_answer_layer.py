@@ -1,0 +1,133 @@
+"""How likely a quoted answer is right: what is read of it, and the layer that weighs that."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crag.core.errors import ModelError
+from crag.core.protocols import AnswerGrader
+from crag.core.types import QuotedAnswer
+from crag.evaluation.confidence import ANSWER_FEATURES, AnswerLayer, ReadText, answer_features, load_answer_layer
+from crag.evaluation.head import Lexicon
+from crag.evaluation.local import LocalEvaluator
+from crag.models.cross_encoder import FOLDER, Reading
+from tests.support.local_models import parts
+
+LEXICON = Lexicon(100, {"tower": 20, "built": 40, "paris": 1})
+TEXT = "The tower\nIt was built in 1889 in Paris. Many people see it every day."
+QUESTION = "When was the tower built?"
+
+
+def read_text(text: str, words: str, odds: float = 2.0) -> ReadText:
+    start = text.index(words)
+    reading = Reading(relevance=2.0, span=4.0, closeness=0.5, start=start, end=start + len(words), tokens=20)
+    return ReadText(text, reading, odds)
+
+
+def features(
+    question: str = QUESTION,
+    *,
+    sentence: str = "It was built in 1889 in Paris.",
+    others: tuple[ReadText, ...] = (),
+    **of: Any,
+) -> dict[str, float]:
+    start = TEXT.index(sentence)
+    answer = QuotedAnswer(texts=(TEXT,), start=start, end=start + len(sentence), **of)
+    return dict(
+        zip(
+            ANSWER_FEATURES, answer_features(question, answer, [read_text(TEXT, "1889"), *others], LEXICON), strict=True
+        )
+    )
+
+
+def test_words_that_no_text_has_are_the_more_told_the_rarer_they_are() -> None:
+    assert features()["unmet"] == 0.0
+    rare, common = features("Was the tower zorbed in Paris?"), features("Was the tower people built in Paris?")
+    assert rare["unmet"] > 0.9 and rare["unmet_anywhere"] == rare["unmet"] > common["unmet"]
+    met = features("Was the tower zorbed?", others=(read_text("They zorbed it.", "zorbed"),))
+    assert met["unmet"] == rare["unmet"] and met["unmet_anywhere"] == 0.0
+
+
+def test_what_the_title_says_is_met_by_the_text_and_not_by_the_sentence() -> None:
+    found = features()
+    assert (found["covered"], found["unmet"]) == (1.0, 0.0)
+    assert found["covered_sentence"] < 1.0 and found["unmet_sentence"] > 0.0
+
+
+def test_years_and_names_that_are_lacking_are_counted() -> None:
+    found = features("Was the tower in Berlin built in 1889 or in 1903?")
+    assert found["years_unmet"] == 0.5 and found["names_unmet"] == 1.0
+    assert features("Was it built in Paris in 1889?")["names_unmet"] == 0.0
+
+
+def test_the_kind_that_is_asked_for_is_that_of_the_words() -> None:
+    assert (features(words="1889")["kind"], features(words="1889")["kind_missed"]) == (1.0, 0.0)
+    assert (features(words="Paris")["kind"], features(words="Paris")["kind_missed"]) == (0.0, 1.0)
+
+
+def test_other_texts_agree_differ_or_are_surer() -> None:
+    alone = features(words="1889")
+    same, other = read_text("It opened in 1889.", "in 1889", 1.0), read_text("It opened in 1890.", "1890", 5.0)
+    both = features(words="1889", others=(same, other))
+    assert both["agree"] > alone["agree"] == 0.0 and both["differ"] > alone["differ"] == 0.0
+    assert both["rival"] == 3.0 > alone["rival"]
+
+
+def test_the_likeliest_words_stand_in_what_is_quoted_or_not() -> None:
+    assert features()["inside"] == 1.0
+    assert features(sentence="Many people see it every day.")["inside"] == 0.0
+
+
+def test_a_layer_weighs_what_is_read() -> None:
+    layer = AnswerLayer(tuple(float(name == "score") for name in ANSWER_FEATURES), 0.0)
+    low, high = ({**features(), "score": score} for score in (-2.0, 2.0))
+    assert layer.confidence(tuple(low.values())) < 0.5 < layer.confidence(tuple(high.values())) < 1.0
+
+
+def with_layer(folder: Path, layer: object) -> Path:
+    """A copy of the model's folder with another layer for answers in head.json."""
+    copy = folder / "model"
+    shutil.copytree(FOLDER, copy)
+    head = {**json.loads((copy / "head.json").read_text()), "answers": layer}
+    data = json.dumps({name: value for name, value in head.items() if value is not None}).encode()
+    (copy / "head.json").write_bytes(data)
+    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest["sha256"]["head.json"] = hashlib.sha256(data).hexdigest()
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    return copy
+
+
+QUOTED = QuotedAnswer(texts=(TEXT,), start=TEXT.index("It was"), end=TEXT.index(" Many"), words="1889", confidence=0.8)
+
+
+def test_without_a_layer_or_a_model_there_is_no_confidence(tmp_path: Path) -> None:
+    assert load_answer_layer(with_layer(tmp_path, None)) is None
+    assert LocalEvaluator(folder=tmp_path / "model").grade_answer(QUESTION, QUOTED) is None
+    assert LocalEvaluator(folder=tmp_path / "none").grade_answer(QUESTION, QUOTED) is None
+
+
+@pytest.mark.parametrize("layer", [{}, 7, {"features": ["span"], "weights": [1.0], "bias": 0.0}])
+def test_a_layer_of_another_make_is_an_error(tmp_path: Path, layer: object) -> None:
+    with pytest.raises(ModelError):
+        load_answer_layer(with_layer(tmp_path, layer))
+
+
+def test_the_local_evaluator_grades_answers(tmp_path: Path) -> None:
+    weights = [float(name == "score") for name in ANSWER_FEATURES]
+    folder = with_layer(tmp_path, {"features": list(ANSWER_FEATURES), "weights": weights, "bias": 0.0})
+    evaluator = LocalEvaluator(threads=1, folder=folder)
+    right, wrong = (evaluator.grade_answer(each, QUOTED) for each in (QUESTION, "Who sings the song of the whale?"))
+    assert right is not None and wrong is not None and 0.0 <= wrong < right <= 1.0
+
+
+@pytest.mark.parametrize("text", ["", " \n ", "— * —"])
+def test_a_text_without_words_has_no_confidence_and_is_no_error(text: str) -> None:
+    evaluator: AnswerGrader = parts()["evaluator"]
+    assert evaluator.grade_answer(QUESTION, replace(QUOTED, texts=(text,), start=0, end=0)) is None
