@@ -65,7 +65,7 @@ _NUMBER = re.compile(r"(?<![\w.,/:-])\$?(\d+(?:,\d{3})*(?:\.\d+)?)%?(?![\w:-]|[.
 _YEAR = re.compile(r"(?<![\w.,$/–-])(1[5-9]\d\d|20[0-4]\d)(?![\w'’–-]|[.,]\d)")
 _UNIT = re.compile(r"(?<=\d )(million|billion|thousand)\b")
 _OTHER = {"million": "billion", "billion": "million", "thousand": "million"}
-_NAME = re.compile(r"(?<=[a-z,] )(?<!\bof )(?<!\bthe )[A-Z][a-z]{3,}(?: [A-Z][a-z]+)*\b(?!\S?[\w’'&-]| [A-Z(&]| of\b)")
+NAME = re.compile(r"(?<=[a-z,] )(?<!\bof )(?<!\bthe )[A-Z][a-z]{3,}(?: [A-Z][a-z]+)*\b(?!\S?[\w’'&-]| [A-Z(&]| of\b)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,24 +101,24 @@ def attribution_bench(data: Path) -> Iterator[Case]:
 
 def fetaqa(data: Path) -> Iterator[Case]:
     """Sentences that people wrote of a table's cells."""
-    for row in _rows(data, "fetaqa"):
-        yield Case("FeTaQA answers", row["id"], row["answers"][0], _told(row["passages"]))
+    for row in read_rows(data, "fetaqa"):
+        yield Case("FeTaQA answers", row["id"], row["answers"][0], join_passages(row["passages"]))
 
 
 def stated(data: Path) -> Iterator[Case]:
     """TAT-QA: the question made a statement with its answer, which is often worked out from the table."""
-    for row in _rows(data, "tatqa"):
+    for row in read_rows(data, "tatqa"):
         asked = _QUESTION.match(row["question"])
         if asked and len(row["answers"]) == 1 and re.search(r"\d", row["answers"][0]):
             subject = asked[2][0].upper() + asked[2][1:]
             sentence = f"{subject} {asked[1]} {row['answers'][0]}."
-            yield Case("TAT-QA, stated", row["id"], sentence, _told(row["passages"]))
+            yield Case("TAT-QA, stated", row["id"], sentence, join_passages(row["passages"]))
 
 
 def quoted(data: Path) -> Iterator[Case]:
     """What an extractive answer quotes: rows of tables and sentences that people marked as evidence."""
     for name in ("tatqa", "squad_sentences", "selqa"):
-        for row in _rows(data, name):
+        for row in read_rows(data, name):
             for passage in row["passages"]:
                 for start, end in passage["evidence_sentences"][:1]:
                     if passage["label"] == 1:
@@ -126,31 +126,31 @@ def quoted(data: Path) -> Iterator[Case]:
                         yield Case("Extractive answers", row["id"], sentence, f"{passage['title']}\n{passage['text']}")
 
 
-def _rows(data: Path, name: str) -> Iterator[Mapping[str, Any]]:
+def read_rows(data: Path, name: str) -> Iterator[Mapping[str, Any]]:
     with gzip.open(data / "train" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
         yield from map(json.loads, lines)
 
 
-def _told(passages: list[dict[str, Any]]) -> str:
+def join_passages(passages: list[dict[str, Any]]) -> str:
     return "\n\n".join(f"{each['title']}\n{each['text']}" for each in passages if each["label"] == 1)
 
 
 def cases(half: Half, data: Path = DATA) -> Iterator[Case]:
     """The sentences of one half, at most MOST a set, none without a figure by the rules here."""
     for source in (attribution_bench, fetaqa, stated, quoted):
-        found = [case for case in source(data) if case.text and _half(case.id) == half]
+        found = [case for case in source(data) if case.text and half_of(case.id) == half]
         random.Random(16).shuffle(found)
         for case in found[:MOST]:
             yield Case(case.set, case.id, " ".join(MARK.sub("", case.sentence).split()), case.text)
 
 
-def _half(id: str) -> Half:
+def half_of(id: str) -> Half:
     return "report" if hashlib.sha256(id.encode()).digest()[0] % 2 else "dev"
 
 
 def altered(case: Case, rule: str, names: list[str], chance: random.Random) -> tuple[str, int, int] | None:
     """The sentence with one figure altered, and where that stands; None where the rule finds none to alter."""
-    pattern = {"digit": _NUMBER, "year": _YEAR, "unit": _UNIT, "name": _NAME}[rule]
+    pattern = {"digit": _NUMBER, "year": _YEAR, "unit": _UNIT, "name": NAME}[rule]
     found = [match for match in pattern.finditer(case.sentence) if _stands(_figure(match, rule), case.text)]
     found = [match for match in found if rule != "digit" or not _YEAR.fullmatch(match[1])]
     chance.shuffle(found)
@@ -200,7 +200,7 @@ def measured(half: Half, data: Path = DATA, show: bool = False) -> dict[str, Tal
     found = list(cases(half, data))
     names: dict[str, list[str]] = defaultdict(list)
     for case in found:
-        names[case.set] += [name for name in _NAME.findall(case.sentence) if fold(name) not in GENERIC]
+        names[case.set] += [name for name in NAME.findall(case.sentence) if fold(name) not in GENERIC]
     chance = random.Random(16)
     for case in found:
         tally, cited = tallies[case.set], {"cited": case.text}

@@ -21,6 +21,7 @@ SHARED = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared"))
 SECONDS = 1_800
 
 COMMANDS = {
+    "ablation": "--limit 4",
     "answers": "--limit 4 --no-financebench",
     "ask": "--chunks 300 --questions 30",
     "ask_rerun": "--reruns 2",
