@@ -60,7 +60,7 @@ class Rule:
     measure: Callable[[Path, int], Iterator[Pairs]]
 
 
-# Figures of a sentence that are worked out from cited ones
+# Figures of a sentence, true and altered
 
 
 def totals(data: Path) -> Iterator[figures.Case]:
@@ -93,16 +93,6 @@ def figure_checks(data: Path, limit: int) -> Iterator[tuple[str, str, list[Check
         yield cases[0].set, kind, [check_figures(case.sentence, {"cited": case.text}) for case in cases], altered
 
 
-def arithmetic(data: Path, limit: int) -> Iterator[Pairs]:
-    """Without it, a figure that is worked out is flagged as one that stands nowhere."""
-    for name, kind, true, altered in figure_checks(data, limit):
-        passed = [(each.state != "missing", each.state == "stands") for checks in true for each in checks]
-        states = [{each.state for each in checks} for rule, checks in altered if rule != "name"]
-        flagged = [("missing" in each, bool(each & {"missing", "computed"})) for each in states]
-        yield _pairs(name, kind, "true figures that pass", passed)
-        yield _pairs(name, kind, "altered figures that are flagged", flagged)
-
-
 def names(data: Path, limit: int) -> Iterator[Pairs]:
     """Without it, numbers and dates alone are looked for in what is cited."""
     for name, kind, true, altered in figure_checks(data, limit):
@@ -122,7 +112,6 @@ def _pairs(name: str, kind: str, measure: str, found: Sequence[tuple[float, floa
 
 
 RULES = {
-    "arithmetic": Rule("Figures worked out from cited ones", ("crag/generation/arithmetic.py",), arithmetic),
     "names": Rule("Names looked for as figures are", ("crag/text/names.py",), names),
 }
 

@@ -50,14 +50,14 @@ Of all true figures flagged: {by_kind}.
 
 *Sentences flagged*, *figures flagged*: false alarms, on sentences that people say the text supports
 (AttributionBench: claims judged attributable; FeTaQA: sentences people wrote of a table; TAT-QA: question and answer
-made one statement; extractive answers: evidence that people marked, quoted). *Worked out*: the figure stands nowhere,
-and comes out of cited values as the sentence says. *Altered*: one figure changed by rule, whose original stands in the
-text word for word and whose new value does not; *flagged* where the very figure is marked as missing.
+made one statement; extractive answers: evidence that people marked, quoted). *Altered*: one figure changed by rule,
+whose original stands in the text word for word and whose new value does not; *flagged* where the very figure is marked
+as missing.
 
 AttributionBench's judges knew the question, which often names the subject that its reference does not: most of what is
-flagged there are names that the reference indeed does not hold. TAT-QA's answers are often worked out in several steps,
-or told without their scale: what is no sum, difference, mean, share or change of values of one row, or of two rows that
-the sentence names, is flagged. A count of what a table lists is flagged, too, where it is written in digits.
+flagged there are names that the reference indeed does not hold. TAT-QA's answers are often worked out, or told
+without their scale: a figure that stands nowhere is flagged, however it comes out of others. A count of what a table
+lists is flagged, too, where it is written in digits.
 """
 
 _QUESTION = re.compile(r"(?:What|Which) (is|was|were|are) (the .{8,200}?)\?$")
@@ -86,7 +86,6 @@ class Tally:
     sentences_flagged: int = 0
     figures: Counter[str] = field(default_factory=Counter)
     figures_flagged: Counter[str] = field(default_factory=Counter)
-    computed: int = 0
     altered: Counter[str] = field(default_factory=Counter)
     altered_flagged: Counter[str] = field(default_factory=Counter)
 
@@ -227,12 +226,8 @@ def _true(case: Case, checks: tuple[FigureCheck, ...], tally: Tally, show: bool)
     tally.sentences_flagged += bool(wrong)
     tally.figures.update(each.kind for each in checks)
     tally.figures_flagged.update(each.kind for each in wrong)
-    tally.computed += sum(each.state == "computed" for each in checks)
     if show and wrong:
         print(f"FALSE {case.set}: {[(each.kind, each.text) for each in wrong]} in {case.sentence[:300]}")
-    for each in checks:
-        if show and each.state == "computed":
-            print(f"COMPUTED {each.text} = {each.how} in {case.sentence[:200]}")
 
 
 def rows(half: Half = "report", data: Path = DATA) -> list[dict[str, Any]]:
@@ -254,12 +249,12 @@ def _plain(value: int | Counter[str]) -> int | dict[str, int]:
 
 def report(found: Sequence[Mapping[str, Any]], half: Half) -> str:
     """The page."""
-    head = ["set", "sentences", "flagged", "figures", "flagged", "worked out", "altered", "flagged", *RULES]
+    head = ["set", "sentences", "flagged", "figures", "flagged", "altered", "flagged", *RULES]
     lines = [f"| {' | '.join(head)} |", f"| --- {'| ---: ' * (len(head) - 1)}|"]
     for row in found:
         cells = [row["set"], f"{row['sentences']:,}", _share(row["sentences_flagged"], row["sentences"])]
         total, altered = sum(row["figures"].values()), sum(row["altered"].values())
-        cells += [f"{total:,}", _share(sum(row["figures_flagged"].values()), total), f"{row['computed']:,}"]
+        cells += [f"{total:,}", _share(sum(row["figures_flagged"].values()), total)]
         cells += [f"{altered:,}", _share(sum(row["altered_flagged"].values()), altered)]
         cells += [_share(row["altered_flagged"].get(rule, 0), row["altered"].get(rule, 0)) for rule in RULES]
         lines.append(f"| {' | '.join(cells)} |")

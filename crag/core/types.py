@@ -411,16 +411,14 @@ class FigureCheck:
     """Whether a number, date or name of a sentence stands in what the sentence cites.
 
     It is the characters [start, end) of `SentenceCheck.sentence`. stands: the same value is there, written so or
-    otherwise. computed: it is worked out from values that are there, as `how` says ("1,577 - 1,498"). missing: it is
-    not. `source_id` and `strip_id` say where it stands; empty where it is missing.
+    otherwise. missing: it is not. `source_id` and `strip_id` say where it stands; empty where it is missing.
     """
 
     start: int
     end: int
     text: str
     kind: Literal["number", "date", "name"]
-    state: Literal["stands", "computed", "missing"]
-    how: str = ""
+    state: Literal["stands", "missing"]
     source_id: str = ""
     strip_id: str = ""
 

@@ -11,17 +11,15 @@ from functools import lru_cache
 from typing import Literal
 
 from crag.core.types import Chunk, FigureCheck, Strip, WebPage
-from crag.generation.arithmetic import Operand, Row, explain_arithmetic, stems
 from crag.text.dates import Day, dates_in
 from crag.text.names import Name, Names, names_in, tokens_of
 from crag.text.numerals import Number, numbers_in
+from crag.text.words import FUNCTION_WORDS, stem, words
 
 __all__ = ["check_figures", "in_context"]
 
 MOST_FIGURES = 200
 """Figures of one sentence that are looked at."""
-MOST_COMPUTED = 12
-"""Figures of one sentence that it is tried to work out."""
 MOST_CITED = 400_000
 """Characters of the cited texts that are looked at, all together."""
 MOST_AROUND = 2_000
@@ -54,8 +52,8 @@ def check_figures(sentence: str, cited: Mapping[str, str]) -> tuple[FigureCheck,
 
     `cited` maps ids of strips to what they say. A value may be written otherwise: 1.2 billion and $1,200 million, 1,200
     where a table counts in millions, "twelve" and 12, 3 March 2018 and 2018-03-03; and rounded to the digits that are
-    shown. Where the sentence states a sum, a difference, a mean, a share or a change, that is worked out from what is
-    cited. Of a sentence with more than 200 figures the first 200 are looked at.
+    shown. What the sentence works out stands nowhere. Of a sentence with more than 200 figures the first 200 are looked
+    at.
     """
     texts = _read_cited(tuple(cited.items()))
     days = dates_in(sentence)
@@ -84,16 +82,13 @@ def in_context(strip: Strip, knowledge: Sequence[Strip], source: Chunk | WebPage
     return "\n".join([*(part[:MOST_AROUND] for part in dict.fromkeys(around) if part), strip.text])
 
 
-def _check(
-    figure: Number | Day | Name, kind: Literal["number", "date", "name"], strip: str | None, how: str = ""
-) -> FigureCheck:
+def _check(figure: Number | Day | Name, kind: Literal["number", "date", "name"], strip: str | None) -> FigureCheck:
     return FigureCheck(
         start=figure.start,
         end=figure.end,
         text=figure.text,
         kind=kind,
-        state="computed" if how else "missing" if strip is None else "stands",
-        how=how,
+        state="missing" if strip is None else "stands",
         strip_id=strip or "",
     )
 
@@ -103,23 +98,14 @@ class _Sentence:
 
     def __init__(self, text: str, texts: _Cited) -> None:
         self._text, self._texts = text, texts
-        self._tries = MOST_COMPUTED
 
     def counted(self, days: Sequence[Day], numbers: Sequence[Number]) -> list[FigureCheck]:
-        """The dates and numbers, those worked out last: from what of them stands."""
-        dated = [(day, self._texts.dated(day)) for day in days]
-        years = [day.years[0] for day, strip in dated if strip is not None and day.years]
-        asked = [number for number in numbers if self._counts(number)]
-        held = [(number, self._texts.counted(number, self._hedged(number))) for number in asked]
-        stated = [_operand(each) for each, strip in held if strip is not None and each.values]
-        checks = []
-        for day, strip in dated:
-            how = self._computed(_plain(day), stated, ()) if strip is None and _is_year(day) else ""
-            checks.append(_check(day, "number" if how else "date", strip, how))
-        for number, strip in held:
-            how = self._computed(number, stated, years) if strip is None else ""
-            if strip is not None or how or not self._spoken(number):
-                checks.append(_check(number, "number", strip, how))
+        """The checks of the dates, then of the numbers."""
+        checks = [_check(day, "date", self._texts.dated(day)) for day in days]
+        for number in filter(self._counts, numbers):
+            strip = self._texts.counted(number, self._hedged(number))
+            if strip is not None or not self._spoken(number):
+                checks.append(_check(number, "number", strip))
         return checks
 
     def _counts(self, number: Number) -> bool:
@@ -134,10 +120,6 @@ class _Sentence:
 
     def _hedged(self, number: Number) -> bool:
         return _HEDGE.search(self._text, max(0, number.start - _HEDGE_SIZE), number.start) is not None
-
-    def _computed(self, number: Number, stated: Sequence[Operand], years: Sequence[int]) -> str:
-        self._tries -= 1
-        return explain_arithmetic(self._text, number, stated, self._texts.rows(), years) if self._tries >= 0 else ""
 
     def _spoken(self, number: Number) -> bool:
         """Whether a number in words may count what the text lists: nothing there counts the same thing otherwise."""
@@ -156,7 +138,7 @@ class _Value:
 
 
 class _Cited:
-    """The cited texts, read once: their values in order of size, their dates, codes, names and rows."""
+    """The cited texts, read once: their values in order of size, their dates, codes and names."""
 
     def __init__(self, cited: Iterable[tuple[str, str]]) -> None:
         self._days: dict[tuple[int, int, int], str] = {}
@@ -166,7 +148,6 @@ class _Cited:
         self._things: set[str] = set()
         self._texts: list[tuple[str, str]] = []
         self._names: list[tuple[str, Names]] | None = None
-        self._rows: list[Row] = []
         self._squeezed = ""
         values: list[_Value] = []
         room = MOST_CITED
@@ -183,28 +164,18 @@ class _Cited:
         values: list[_Value] = []
         scales = tuple({_SCALES.get((match[1] or "thousand").lower(), 1e3) for match in _SCALE.finditer(text)})
         for line in text.split("\n"):
-            days, is_row, operands = dates_in(line), _CELLS.search(line) is not None, []
+            days, is_row = dates_in(line), _CELLS.search(line) is not None
             for day in days:
                 self._days.update({reading: strip for reading in day.readings if reading not in self._days})
                 self._years.update({year: strip for year in day.years if year not in self._years})
                 self._nths.update({reading[2]: strip for reading in day.readings if reading[2] not in self._nths})
-            numbers = numbers_in(line, [(day.start, day.end) for day in days])
-            for number in numbers:
+            for number in numbers_in(line, [(day.start, day.end) for day in days]):
                 if not number.values:
                     self._codes.setdefault(_squeeze(number.text), strip)
                     continue
                 values += _values(number, scales, is_row, strip)
-                operands.append(_operand(number))
                 self._things |= _counted_things(line, number)
-            if len(operands) > (0 if is_row else 1):
-                first = min([*(n.start for n in numbers), *(day.start for day in days)])
-                counted_in = (1.0, *(scales or (1e3, 1e6, 1e9))) if is_row else (1.0,)
-                self._rows.append(Row(stems(line[:first]), tuple(operands), counted_in))
         return values
-
-    def rows(self) -> Sequence[Row]:
-        """The lines with values: what is worked out is made of them."""
-        return self._rows
 
     def counts_otherwise(self, things: frozenset[str]) -> bool:
         """Whether any of these things is counted."""
@@ -300,19 +271,8 @@ def _tolerance(number: Number, value: float, step: float, hedged: bool) -> float
 def _counted_things(text: str, number: Number) -> frozenset[str]:
     """The stems of the two words behind a number, of which one is what it counts."""
     found = _NEXT.match(text, number.end)
-    return stems(" ".join(filter(None, found.groups()))) if found else frozenset()
-
-
-def _operand(number: Number) -> Operand:
-    return Operand(-number.values[0] if number.negative else number.values[0], number.text)
-
-
-def _is_year(day: Day) -> bool:
-    return day.text.isdigit() and len(day.text) == 4
-
-
-def _plain(day: Day) -> Number:
-    return Number(day.start, day.end, day.text, (float(day.text),))
+    said = words(" ".join(filter(None, found.groups()))) if found else []
+    return frozenset(stem(word) for word in said if word not in FUNCTION_WORDS and not word.isdigit())
 
 
 def _squeeze(text: str) -> str:

@@ -131,16 +131,16 @@ def _format_judge(judgement: Judgement, name: Name) -> str:
 
 
 def remarkable(checks: Sequence[SentenceCheck]) -> list[FigureCheck]:
-    """The figures of all sentences that do not simply stand in what is cited, in order."""
+    """The figures of all sentences that do not stand in what is cited, in order."""
     return [figure for check in checks for figure in check.figures if figure.state != "stands"]
 
 
 def figure_sentence(figure: FigureCheck) -> str:
-    """That a figure stands nowhere, or how it is worked out; empty where it stands. Without the full stop."""
-    if figure.state == "missing":
-        said = f"“{figure.text}”" if figure.kind == "name" else figure.text
-        return f"{said} does not stand in the source"
-    return f"computed: {figure.how} = {figure.text}" if figure.state == "computed" else ""
+    """That a figure stands nowhere; empty where it stands. Without the full stop."""
+    if figure.state == "stands":
+        return ""
+    said = f"“{figure.text}”" if figure.kind == "name" else figure.text
+    return f"{said} does not stand in the source"
 
 
 def figures_sentences(checks: Sequence[SentenceCheck]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Figures of an answer that stand nowhere in what is cited, or are worked out from it, marked where they are."""
+"""Figures of an answer that stand nowhere in what is cited, marked where they are."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ui.kit.html import Html
 Placed = tuple[int, int, FigureCheck]
 """A figure as [start, end) of the answer."""
 
-_SIGN = {"missing": "?", "computed": "="}
+_SIGN = "?"
 """Beside the figure, since a line below it alone is easily overlooked."""
 
 
@@ -49,7 +49,7 @@ def _pieces(start: int, end: int, figures: Sequence[Placed], drawn: Callable[[in
     for first, last, figure in figures:
         if at <= first and last <= end:
             yield drawn(at, first)
-            sign = h.span("sign", aria_hidden="true")[_SIGN[figure.state]]
+            sign = h.span("sign", aria_hidden="true")[_SIGN]
             said = words.sentence(figure_sentence(figure))
             yield h.span(f"figure {figure.state}", title=said)[drawn(first, last), sign]
             at = last

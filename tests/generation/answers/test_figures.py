@@ -62,32 +62,9 @@ def test_another_value_is_missing_at_the_very_figure(sentence: str, cited: str, 
     assert found.text == missing == sentence[found.start : found.end] and found.strip_id == ""
 
 
-@pytest.mark.parametrize(
-    ("sentence", "how"),
-    [
-        ("Net sales rose by 79 million in 2018.", "1,577 - 1,498"),
-        ("Net sales rose by 5.3 % in 2018.", "(1,577 - 1,498) / 1,498"),
-        ("Net sales were 3,075 in total in 2018 and 2017.", "1,577 + 1,498"),
-        ("Net sales were 1,537.5 on average.", "(1,577 + 1,498) / 2"),
-        ("Cost of sales was 57.1 % of net sales in 2018.", "900 / 1,577"),
-        ("Net sales were 1,577 in 2018 and 1,498 in 2017, a difference of 79.", "1,577 - 1,498"),
-    ],
-)
-def test_what_a_sentence_works_out_is_computed(sentence: str, how: str) -> None:
-    [found] = [each for each in check_figures(sentence, {"s": TABLE}) if each.state != "stands"]
-    assert (found.state, found.how.replace("(900", "900")) == ("computed", how)
-
-
-@pytest.mark.parametrize(
-    "sentence", ["Net sales rose by 89 million in 2018.", "Net sales were 79.", "Net sales rose by 79 billion."]
-)
-def test_what_does_not_come_out_or_is_not_said_to_is_missing(sentence: str) -> None:
-    assert "missing" in [state for _, state in states(sentence, TABLE)]
-
-
-def test_the_time_between_two_years_is_computed() -> None:
-    found = check_figures("She served 7 years, from 1967 to 1974.", {"s": "In office 1967 to 1974"})
-    assert [(each.state, each.how) for each in found if each.kind == "number"] == [("computed", "1974 - 1967")]
+def test_what_a_sentence_works_out_is_missing() -> None:
+    said = "Net sales were 1,577 in 2018 and 1,498 in 2017, a difference of 79."
+    assert [text for text, state in states(said, TABLE) if state == "missing"] == ["79"]
 
 
 def test_counts_of_what_is_listed_and_list_numbers_are_no_figures() -> None:
