@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from inspect import Parameter, Signature, signature
+from inspect import Parameter, Signature, getdoc, signature
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,10 +31,13 @@ OUTPUT_CLOSED = 141
 
 COMMANDS = {
     "index": (
-        "index",
+        "documents",
         "Add documents (PDF, Office, CSV, text, web pages), all those of a folder, or pages by their addresses.",
     ),
-    "refresh": ("refresh", "Look at the web pages of documents again: changed ones are replaced, gone ones are said."),
+    "refresh": (
+        "documents",
+        "Look at the web pages of documents again: changed ones are replaced, gone ones are said.",
+    ),
     "documents": ("library", "List the documents of a library."),
     "tag": (
         "library",
@@ -44,7 +47,7 @@ COMMANDS = {
     "ask": ("ask", "Answer a question from a library, with every step shown and every citation by file and page."),
     "keep": ("keep", "Keep web pages that the answer of a run used as documents of the library."),
     "limits": (
-        "limits",
+        "admin",
         "Show how much a workspace and the whole server may take and what is used of it, and change it.",
     ),
     "gaps": (
@@ -81,7 +84,7 @@ COMMANDS = {
         "Put back what a backup holds, all or one library, into an empty place or in the place of what is there.",
     ),
     "audit": (
-        "audit",
+        "admin",
         "Print the audit log: who signed in, deleted, shared, changed a setting or used a key, and what was refused.",
     ),
     "serve": (
@@ -92,7 +95,7 @@ COMMANDS = {
         "mcp",
         "Serve a library to agents over the Model Context Protocol: on standard input and output, or by HTTP.",
     ),
-    "people": ("people", "List who signed in to the app, invite somebody, change a role, remove somebody."),
+    "people": ("admin", "List who signed in to the app, invite somebody, change a role, remove somebody."),
 }
 """Each command: the module with the function of its name, and what it does. The list needs none of the modules."""
 
@@ -175,8 +178,7 @@ def load_command(name: str) -> Any:
     about = COMMANDS[name][1]
     function = getattr(_module_of(name), name)
     one = typer.Typer(add_completion=False, rich_markup_mode=None)
-    more = f"\n\n{function.__doc__}" if function.__doc__ else ""
-    one.command(name, help=about + more)(_expand(function))
+    one.command(name, help=f"{about}\n\n{getdoc(function) or ''}")(_expand(function))
     return get_command(one)
 
 
