@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from crag.text.words import FUNCTION_WORDS, stem
 
-__all__ = ["CONCEPT", "GENERIC", "item_tokens", "plain_stems"]
+__all__ = ["CONCEPT", "GENERIC", "item_tokens", "plain_label", "plain_stems"]
 
 CONCEPT = "#"
 """Begins the token that stands for all terms of one line item."""
@@ -85,13 +85,13 @@ def item_tokens(text: str) -> tuple[str, ...]:
 
 def plain_stems(text: str) -> frozenset[str]:
     """The stems of the words themselves, to tell "net sales" from "total revenue"."""
-    plain = _plain(text[:2_000])
+    plain = plain_label(text[:2_000])
     return frozenset(stem(word) for word in re.findall(r"[^\W_]+", plain)) - GENERIC - _SILENT
 
 
 @lru_cache(maxsize=32_768)
 def _tokens(text: str) -> tuple[str, ...]:
-    marked = _ITEMS.sub(lambda match: f" {CONCEPT}{match.lastgroup} ", _plain(text))
+    marked = _ITEMS.sub(lambda match: f" {CONCEPT}{match.lastgroup} ", plain_label(text))
     found = []
     for word in _TOKEN.findall(marked):
         if word.startswith(CONCEPT):
@@ -104,7 +104,7 @@ def _tokens(text: str) -> tuple[str, ...]:
 _SILENT = frozenset(stem(word) for word in FUNCTION_WORDS) | {"s"}
 
 
-def _plain(text: str) -> str:
+def plain_label(text: str) -> str:
     """The text without case, notes and side remarks, its words a blank apart."""
     folded = " ".join(text.replace("’", "'").replace("—", " ").replace("–", " ").casefold().split()).strip(" :.")
     folded = _SIDE.sub("", _NOTES.sub(" ", folded))

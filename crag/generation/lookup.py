@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from crag.core.tables import SEPARATOR, Cell, Row, Table
 from crag.core.types import Chunk, LookupOutcome, WebPage
@@ -46,6 +46,7 @@ _REGION = re.compile(
 )
 _VALUE = re.compile(r"\d|^\W*[-–—−]\W*$")
 _SCALE = re.compile(r"\b(thousand|million|billion)s?\b|\b000['’]?s\b|\$\s?000\b", re.IGNORECASE)
+_NOTE = re.compile(r"note \d+\b", re.IGNORECASE)
 _SCOPE_WORDS = 9
 _BALANCES = frozenset({"#inventories", "#receivables", "#payables", "#deferredrevenue"})
 """Items of a balance sheet: in a statement of cash flows, their rows say how they changed."""
@@ -177,35 +178,40 @@ def _candidates(chunk: Chunk, wanted: Wanted, document: _Document) -> Iterator[t
             label = _label(chunk, row)
             said = _meant(label, document)
             section = frozenset(token for part in row.section.split(SEPARATOR) for token in _meant(part, document))
-            # A label that has a word which is not asked for is another item, and so is what the period began with.
-            if not said <= wanted.tokens or (is_opening(label) and not wanted.opening):
+            rest = wanted.without(label)
+            # A label that has a word which is not asked for is another item, and so is the period's other end.
+            if (rest is None and not said <= wanted.tokens) or is_opening(label) != wanted.opening:
                 continue
             values = [cell for cell in row.cells if _VALUE.search(chunk.text[cell.start : cell.end])]
             for cell in values:
                 column = _meant(table.name(cell), document)
                 if not column <= wanted.tokens or not (said or column or _is_total(label)):
                     continue
-                missing = open_ - said - column
+                missing = (open_ if rest is None else open_ & rest) - said - column
                 if missing - section - around:
                     continue
                 measure = _cell_measure(chunk, table, row, cell)
                 if measure != wanted.measure:
                     continue
-                steps = _steps(label, wanted, said | column, section, missing, scopes, chunk, table, document)
+                steps = _steps(label, wanted, section, scopes, chunk, table, document)
                 if steps is None:
                     continue
+                steps += len(missing - section) + (0 if said else 2) - (2 if rest is not None else 0)
                 found = FoundCell(
                     chunk, cell.start, cell.end, row.start, row.end, label, table.name(cell), table.unit, steps, table
                 )
-                yield found, _fits_period(found, row, scopes, wanted.period, document, alone=len(values) == 1)
+                shown = _shown_periods(found, row, scopes)
+                alone = len(values) == 1
+                yield (
+                    found if shown else replace(found, steps=steps + 1),
+                    _fits_period(shown, wanted.period, document, alone=alone),
+                )
 
 
 def _steps(
     label: str,
     wanted: Wanted,
-    said: frozenset[str],
     section: frozenset[str],
-    missing: frozenset[str],
     scopes: Sequence[str],
     chunk: Chunk,
     table: Table,
@@ -215,10 +221,10 @@ def _steps(
     strange = section - wanted.tokens - _HARMLESS - GENERIC
     if strange & _CHANGES and wanted.measure != "change":
         return None
-    steps = 2 * len(strange) + len(missing)
+    steps = 2 * len(strange)
     steps += 0 if plain_stems(label) - document.names <= wanted.plain else 2
     for scope in scopes:
-        if not _REGION.search(scope) and _key(scope) not in document.parts:
+        if _NOTE.match(scope) or not (_REGION.search(scope) or _key(scope) in document.parts):
             continue
         if not frozenset(_meant(scope, document)) <= wanted.tokens | _HARMLESS:
             return None
@@ -269,29 +275,26 @@ def _cell_measure(chunk: Chunk, table: Table, row: Row, cell: Cell) -> Measure:
     return "percent" if "%" in name or re.search(r"%|per ?cent", label, re.IGNORECASE) else "amount"
 
 
-def _fits_period(
-    found: FoundCell, row: Row, scopes: Sequence[str], asked: Period | None, document: _Document, *, alone: bool
-) -> bool:
-    """Whether a cell is of the period: by its column, its label, its section, or what stands above the table."""
+def _shown_periods(found: FoundCell, row: Row, scopes: Sequence[str]) -> tuple[Period, ...]:
+    """The periods of a cell: of its column, else its label, its section, or what stands above the table."""
     texts = [found.column, found.row, *reversed(row.section.split(SEPARATOR)), *scopes]
-    shown: tuple[Period, ...] = ()
-    for text in texts:
-        shown = periods_in(text)
-        if shown:
-            break
     span: Span = next(filter(None, map(span_in, texts)), "")
+    shown = next(filter(None, map(periods_in, texts)), ())
+    return tuple(replace(each, span=each.span or span) for each in shown)
+
+
+def _fits_period(shown: Sequence[Period], asked: Period | None, document: _Document, *, alone: bool) -> bool:
+    """Whether a cell is of the period; one that shows none is of its document's if its row has no other value."""
     if not shown:
-        # A table that names no period is of its document's.
         if asked is None:
             return alone
         return alone and document.period is not None and is_same_period(asked, document.period, offset=document.offset)
     if len(shown) > 1:
         return False
-    one = Period(shown[0].year, shown[0].month, shown[0].day, shown[0].span or span, shown[0].quarter)
     if asked is None:
         own = document.period
-        return own is None or is_same_period(Period(own.year), one, offset=document.offset)
-    return is_same_period(asked, one, ends=document.ends, offset=document.offset)
+        return own is None or is_same_period(Period(own.year), shown[0], offset=document.offset)
+    return is_same_period(asked, shown[0], ends=document.ends, offset=document.offset)
 
 
 def _agree(one: FoundCell, other: FoundCell) -> bool:

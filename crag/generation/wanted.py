@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from crag.generation.line_items import CONCEPT, item_tokens, plain_stems
+from crag.generation.line_items import CONCEPT, item_tokens, plain_label, plain_stems
 from crag.generation.periods import Period, periods_in
-from crag.text.words import stem
+from crag.text.words import stem, words
 
 __all__ = ["Measure", "Wanted", "is_opening", "measure_of", "wanted_of", "without_periods"]
 
@@ -70,6 +70,7 @@ class Wanted:
     """What a look-up question asks for: the tokens to be met, the stems as they are written, a measure and a period.
 
     `firm`: it surely asks for a figure, so that no other row's may stand for it. `opening`: of the period's beginning.
+    `item`: the words of the question without its period, a blank apart.
     """
 
     tokens: frozenset[str]
@@ -78,6 +79,16 @@ class Wanted:
     period: Period | None
     firm: bool
     opening: bool = False
+    item: str = ""
+
+    def without(self, label: str) -> frozenset[str] | None:
+        """The tokens of the question beside a label that it says word by word; None where it does not."""
+        for name in (label.replace("’", "'"), plain_label(label)):
+            name = " ".join(words(without_periods(name)))
+            before, found, after = f" {self.item} ".partition(f" {name} ")
+            if found and " " in name:
+                return frozenset(item_tokens(f"{before} {after}")) - _FILLER
+        return None
 
 
 def wanted_of(question: str) -> Wanted | None:
@@ -102,6 +113,7 @@ def wanted_of(question: str) -> Wanted | None:
         period=periods[0] if periods else None,
         firm=counted or any(token.startswith(CONCEPT) for token in tokens),
         opening=is_opening(bare),
+        item=" ".join(words(item)),
     )
 
 

@@ -151,6 +151,50 @@ def test_a_question_that_asks_for_more_than_a_cell_is_no_look_up(question: str) 
     assert wanted_of(question) is None
 
 
+def test_a_row_that_the_question_names_word_by_word_is_nearest() -> None:
+    debts = chunk_of_rows(
+        ["", "2021", "2020"],
+        ["Less valuation allowance", "12", "11"],
+        ["Equity", "497", "410"],
+        ["Total shareholders’ equity", "339", "355"],
+        ["Cash equivalents and other short-term investments", "1,778", "1,500"],
+        name="debts",
+        unit="in millions",
+    )
+    for item, value in (
+        ("less valuation allowance", "12"),
+        ("total shareholders' equity", "339"),
+        ("cash equivalents and other short-term investments", "1,778"),
+    ):
+        cell = looked_up(f"What was the {item} of Acme in 2021?", debts).cell
+        assert cell is not None and cell.text == value
+
+
+def test_the_beginning_of_a_period_is_not_its_end() -> None:
+    cash = chunk_of_rows(
+        ["", "2021", "2020"],
+        ["Cash and cash equivalents beginning of year", "6,055", "4,546"],
+        ["Cash and cash equivalents end of year", "8,384", "6,055"],
+        name="flows",
+        unit="in millions",
+    )
+    for when, value in (("at the beginning of", "6,055"), ("at the end of", "8,384")):
+        cell = looked_up(f"What were the cash and cash equivalents of Acme {when} fiscal 2021?", cash).cell
+        assert cell is not None and cell.text == value
+
+
+def test_a_table_that_names_the_period_is_preferred() -> None:
+    bought = chunk_of_rows(["", "Value"], ["Accounts receivable", "260"], name="bought", unit="in millions")
+    owned = chunk_of_rows(
+        ["", "August 29, 2021", "August 30, 2020"],
+        ["Accounts receivable, net", "3,879", "2,894"],
+        name="owned",
+        unit="in millions",
+    )
+    cell = looked_up("What were Acme's accounts receivable at the end of fiscal 2021?", bought, owned).cell
+    assert cell is not None and cell.text == "3,879"
+
+
 def test_tables_that_do_not_agree_give_no_cell() -> None:
     other = chunk_of_rows(["", "2021", "2020"], ["Total employees", "280,000", "270,000"], name="other")
     found = looked_up("How many employees did Acme have in 2021?", STAFF, other)
