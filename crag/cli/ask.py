@@ -33,6 +33,7 @@ from crag.generation.conversation.rules import leading_to
 from crag.messages.answers import (
     FOUND,
     HEADS,
+    LOW_CONFIDENCE,
     NOTHING_SHOWN,
     about_text,
     against_text,
@@ -200,7 +201,7 @@ def _conclude(trace: Trace, output: Output) -> None:
     if sentence:
         output.line(output.paint(sentence, _COLOURS[trace.action] if trace.action else "dim"))
     if trace.answer.low_confidence and not trace.answer.abstained:
-        output.line(output.paint("Low confidence: what was found is weak. Check the pages it cites.", "amber"))
+        output.line(output.paint(LOW_CONFIDENCE, "amber"))
     for remark in trace.answer.remarks:
         output.line(output.paint(remark_sentence(remark), "amber"))
     for citation in trace.answer.citations:

@@ -9,9 +9,15 @@ from urllib.parse import quote, urlsplit
 from crag.core.makers import name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, Citation, SentenceCheck, WebPage
-from crag.export.wording import flag_text, footnote_notes
 from crag.generation.citations import MARK, locate_checks
-from crag.messages.answers import disagreement_sentence, handed_sentence, origin_text
+from crag.messages.answers import (
+    LOW_CONFIDENCE,
+    disagreement_sentence,
+    flag_text,
+    footnote_notes,
+    handed_sentence,
+    origin_text,
+)
 from crag.messages.wording import failure_sentence, outcome_sentence, scope_text, unnamed_sentence
 
 __all__ = [
@@ -243,7 +249,7 @@ def _doubts(trace: Trace, answer: Answer) -> Iterator[str]:
     if answer.unnamed:
         yield unnamed_sentence(answer.unnamed)
     if answer.low_confidence:
-        yield "Low confidence: what was found is weak. Check the pages it cites."
+        yield LOW_CONFIDENCE
     known = {each.number for each in answer.citations}
     for check in trace.checks:
         if flag := flag_text(check, known):

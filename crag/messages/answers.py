@@ -9,13 +9,15 @@ from crag.core.guidance import About, Suggestion
 from crag.core.makers import about
 from crag.core.request import OWN
 from crag.core.trace import Trace
-from crag.core.types import Disagreement, FigureCheck, Judgement, SentenceCheck
+from crag.core.types import Citation, Disagreement, FigureCheck, Judgement, SentenceCheck
+from crag.messages.wording import recognised_text, web_origin
 from crag.text.formats import count, format_score, join_names
 
 __all__ = [
     "FAR",
     "FOUND",
     "HEADS",
+    "LOW_CONFIDENCE",
     "NOTHING_SHOWN",
     "Fault",
     "about_text",
@@ -27,6 +29,8 @@ __all__ = [
     "fault_of",
     "figure_sentence",
     "figures_sentences",
+    "flag_text",
+    "footnote_notes",
     "handed_sentence",
     "headings_text",
     "lacking_sentence",
@@ -50,6 +54,7 @@ FOUND = "found afterwards"
 """Said of a citation that the answer did not make."""
 NOTHING_SHOWN = "nothing shown supports this"
 """Said of a sentence without a citation that no strip supports which its writer was shown."""
+LOW_CONFIDENCE = "Low confidence: the evidence is weak. Check the cited pages."
 
 _JUDGES = {"words": "the words", "figures": "the figures", "evaluator": "the local evaluator", "model": "the model"}
 
@@ -78,6 +83,33 @@ def check_sentence(check: SentenceCheck, name: Name = str) -> str:
     said = {"scored": "", "nothing shown": NOTHING_SHOWN, "figures": _figures(check)}.get(check.note, check.note)
     judged = _format_judgements(check.judgements, name) if check.note != "quoted" else ""
     return "; ".join(filter(None, (f"{FOUND}, {said}".rstrip(", ") if check.attributed else said, judged)))
+
+
+def flag_text(check: SentenceCheck, known: Collection[int]) -> str:
+    """What is wrong with a sentence of an answer, in a few words; empty where nothing is. `known` as in `fault_of`."""
+    missing = [figure.text for figure in check.figures if figure.state == "missing"]
+    match fault_of(check, known):
+        case "":
+            return ""
+        case "nothing shown":
+            return NOTHING_SHOWN
+        case "no citation":
+            return "cites no source"
+        case "invented citation":
+            return "its citation matches no source"
+        case "not checked":
+            return "not checked"
+        case "unsupported":
+            return f"not in its sources: {', '.join(missing)}" if missing else "not supported by its sources"
+
+
+def footnote_notes(citation: Citation) -> list[str]:
+    """What a reader should know of a citation, besides its place."""
+    notes = [web_origin(citation.from_web)] if citation.from_web else []
+    notes += filter(None, [recognised_text(citation.recognised)])
+    if citation.found:
+        notes.append(f"{FOUND}, not cited by the writer")
+    return notes
 
 
 def objection_sentence(check: SentenceCheck, name: Name = str) -> str:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from crag.core.trace import Trace
 from crag.core.types import Answer, Citation, Disagreement, Reported, SentenceCheck, ShortAnswer
 from crag.export.markdown import Harmless, closing, extract_answer, opening
+from crag.messages.answers import LOW_CONFIDENCE, NOTHING_SHOWN
 
 MARKUP = st.text(st.sampled_from("[]()!<>a/:\\ 1\u202e\n"), max_size=40)
 
@@ -54,8 +55,8 @@ def test_under_an_answer_stand_its_sources_and_what_is_doubtful() -> None:
         "[1] a \\[report\\].pdf, page 3  \n"
         "[2] **web** Moon, <https://example.org/a%20b>  \n"
         "*Nothing found names Madill.*  \n"
-        "*Low confidence: what was found is weak. Check the pages it cites.*  \n"
-        "*Nothing shown supports this: So they say.*  \n"
+        f"*{LOW_CONFIDENCE}*  \n"
+        f"*{NOTHING_SHOWN.capitalize()}: So they say.*  \n"
         "*The sources disagree on “days”: 80 \\[1\\] and 90 \\[2\\].*"
     )
     assert extract_answer(answer.text + said) == "It took 80 days . It is far . So they say."

@@ -1,16 +1,15 @@
-"""The sentence on each slide of a presentation, and the remarks on an answer's sentences in Markdown."""
+"""The sentence on each slide of a presentation of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import assert_never
 
+from crag.analysis.slides import Slide, sift_strips, tally, used_pages
 from crag.core.makers import name_in_sentence
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Action, Citation, SentenceCheck
-from crag.export.slides import Slide, sift_strips, tally, used_pages
-from crag.messages.answers import NOTHING_SHOWN, fault_of, handed_sentence, origin_text
+from crag.core.types import Action
+from crag.messages.answers import handed_sentence, origin_text
 from crag.messages.wording import decision_sentence, failure_sentence, scope_text, web_origin, words_text
 from crag.text.formats import count
 
@@ -25,7 +24,7 @@ def describe_slide(slide: Slide, trace: Trace) -> str:
             return _question(trace)
         case "rephrased":
             what = "store" if trace.elsewhere else "library"
-            return f"The question is put in other words, and the {what} is searched again."
+            return f"The question is reworded and the {what} is searched again."
         case "found":
             return _describe_found(trace, slide.place)
         case "graded":
@@ -56,17 +55,17 @@ def _question(trace: Trace) -> str:
     asked = f", asked of {scope_text(trace.scope)}" if trace.scope else to
     via = f", {said}" if (said := origin_text(trace.via, trace.client)) else ""
     if trace.standalone:
-        return f"A follow-up question{asked}{via}, first made to stand alone."
+        return f"A follow-up question{asked}{via}, rewritten to stand alone."
     return f"A question{asked}{via}."
 
 
 def _describe_found(trace: Trace, place: int) -> str:
     chunks = trace.rounds[place].chunks
     if not chunks:
-        return "The library is searched, and nothing is found."
-    documents = len({found.chunk.document_id for found in chunks})
-    where = "one document" if documents == 1 else f"{documents} documents"
-    return f"The {count(len(chunks), 'passage')} that come closest are taken from {where}."
+        return "The search of the library finds nothing."
+    documents = count(len({found.chunk.document_id for found in chunks}), "document")
+    closest = f"{len(chunks)} closest passages" if len(chunks) > 1 else "closest passage"
+    return f"The search of the library finds the {closest}, from {documents}."
 
 
 def _describe_grades(trace: Trace, place: int) -> str:
@@ -84,19 +83,19 @@ def _describe_kept(trace: Trace) -> str:
     strips = sift_strips(trace)
     kept = [strip for strip in strips if strip.kept]
     if not kept:
-        return f"The passages are cut into {count(len(strips), 'strip')}, and none of them is kept."
+        return f"The passages are cut into {count(len(strips), 'strip')}. None is kept."
     return f"Only what helps is kept: {len(kept)} of {count(len(strips), 'strip')}, {words_text(kept)}."
 
 
 def _web(trace: Trace, place: int) -> str:
     search, used = trace.searches[place], len(used_pages(trace, place))
     if search.found_at:
-        asked = "What the web gave for exactly this query before is used again"
+        asked = "The results of an earlier search for this exact query are used again"
     elif search.provider == "folder":
-        asked = "The saved pages are searched with exactly this query"
+        asked = "The saved pages are searched for this exact query"
     else:
-        asked = "The web is searched with exactly this query"
-    came = f"{count(len(search.pages), 'page')} found, {used or 'none'} used" if search.pages else "nothing is found"
+        asked = "The web is searched for this exact query"
+    came = f"{count(len(search.pages), 'page')} found, {used or 'none'} used" if search.pages else "nothing found"
     return f"{asked}: {came}."
 
 
@@ -104,13 +103,13 @@ def _answer(trace: Trace) -> str:
     answer = trace.answer
     assert answer is not None
     if answer.abstained:
-        return "Nothing that was found is good enough to answer from, so no answer is given."
+        return "Nothing found is good enough to answer from, so there is no answer."
     origins = [citation.origin for citation in answer.citations]
     documents, web = origins.count("internal"), origins.count("external")
     rests = [count(documents, "source") + " in the documents"] if documents else []
     rests += [count(web, "source") + " on the web"] if web else []
     how = "quoted word for word" if answer.by == "extractive" else f"written by {name_in_sentence(answer.by)}"
-    return f"The answer, {how}, rests on {' and '.join(rests) or 'no source'}."
+    return f"The answer is {how} and rests on {' and '.join(rests) or 'no source'}."
 
 
 def _source(trace: Trace, number: int) -> str:
@@ -118,7 +117,7 @@ def _source(trace: Trace, number: int) -> str:
     if citation is None:
         return ""
     if citation.origin == "external":
-        return f"Source {number} is a page of the web, and these are its words."
+        return f"Source {number} is a web page, quoted here."
     name = citation.source if len(citation.source) <= _MOST else f"{citation.source[: _MOST - 1]}…"
     where = f"{citation.where} of " if citation.where else ""
     kept = f", {web_origin(citation.from_web)}" if citation.from_web else ""
@@ -128,10 +127,10 @@ def _source(trace: Trace, number: int) -> str:
 def _describe_checks(trace: Trace) -> str:
     known = [check.supported for check in trace.checks if check.supported is not None]
     if not known:
-        return "Each sentence is held against what it cites; none could be checked."
+        return "Each sentence is checked against its citations. None could be checked."
     said = f"{sum(known)} of {len(known)} {'is' if len(known) == 1 else 'are'} supported"
     left = len(trace.checks) - len(known)
-    return f"Each sentence is held against what it cites: {said}{f', {left} could not be checked' if left else ''}."
+    return f"Each sentence is checked against its citations: {said}{f', {left} could not be checked' if left else ''}."
 
 
 def outcomes(trace: Trace) -> dict[Action, str]:
@@ -140,47 +139,6 @@ def outcomes(trace: Trace) -> dict[Action, str]:
     said = {}
     for action in Action:
         documents, web = action in settings.internal_on, action in settings.web_on
-        said[action] = (
-            "documents and web"
-            if documents and web
-            else "documents alone"
-            if documents
-            else "web alone"
-            if web
-            else "no answer"
-        )
+        used = ["documents"] * documents + ["web"] * web
+        said[action] = " and ".join(used) if len(used) > 1 else f"{used[0]} alone" if used else "no answer"
     return said
-
-
-# Markdown
-
-
-def flag_text(check: SentenceCheck, known: Collection[int]) -> str:
-    """What is wrong with a sentence of an answer, in few words; empty where nothing is.
-
-    `known`: the numbers that stand for a source.
-    """
-    missing = [figure.text for figure in check.figures if figure.state == "missing"]
-    match fault_of(check, known):
-        case "":
-            return ""
-        case "nothing shown":
-            return NOTHING_SHOWN
-        case "no citation":
-            return "no source named"
-        case "invented citation":
-            return "cites what is no source"
-        case "not checked":
-            return "not checked"
-        case "unsupported":
-            return f"not in what it cites: {', '.join(missing)}" if missing else "not supported by what it cites"
-
-
-def footnote_notes(citation: Citation) -> list[str]:
-    """What is to be known of a citation besides where it stands."""
-    notes = [web_origin(citation.from_web)] if citation.from_web else []
-    if citation.recognised is not None:
-        notes.append("read by text recognition")
-    if citation.found:
-        notes.append("found afterwards, not cited by the writer")
-    return notes

@@ -1,6 +1,6 @@
 """A run as slides for a presentation: one step each, in the order of the run.
 
-A slide names its step and the step's place in the trace. `crag.export.wording` composes its sentence, and the trace
+A slide names its step and the step's place in the trace. `crag.messages.slides` composes its sentence, and the trace
 holds what is drawn.
 """
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from crag.analysis.slides import build_slides, shown_sources
 from crag.core.trace import Round, Trace
 from crag.core.types import RetrievedChunk
 from crag.evaluation.refinement import make_strip
 from crag.export.markdown import handed_over
-from crag.export.slides import build_slides, shown_sources
-from crag.export.wording import describe_slide, outcomes
+from crag.messages.slides import describe_slide, outcomes
 from crag.testing.fakes import chunk_of
 from tests.support.whole_run import approved, events, refused
 
@@ -32,7 +32,7 @@ def test_a_whole_run_is_told_from_its_question_to_its_check():
     said = sentences(trace)
     assert said["graded"].endswith("1 may, 1 does not, 1 could not be graded.")
     assert said["action"].startswith("AMBIGUOUS: the best chunk scored 0.58, between 0.30 and 0.70")
-    assert said["web"].endswith("with exactly this query: 1 page found, 1 used.")
+    assert said["web"].endswith("for this exact query: 1 page found, 1 used.")
     assert said["answer"].endswith("rests on 1 source in the documents and 1 source on the web.")
     assert said["checked"].endswith("1 of 2 are supported.")
 
