@@ -136,7 +136,7 @@ def _options_of(name: str) -> Iterable[tuple[str, str]]:
     for param in command.params:
         if param.param_type_name == "option" and param.name not in provider_settings():
             option, help = param.get_help_record(typer.Context(command))
-            yield option.replace("|", ", "), help.replace("  [", " (").replace("]", ")")
+            yield option.replace("|", ", "), help.replace("  [", " (").replace("]", ")").rstrip(".")
 
 
 def shape(action: argparse.Action) -> str:

@@ -1,34 +1,23 @@
-"""ask: Answer a question from a library, with every step shown and every citation by file and page."""
+"""The commands that ask: search for chunks, and ask for an answer, shown as it is made."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from crag.cli.options import (
-    add_library,
-    add_providers,
-    add_scope,
-    add_settings,
-    add_strategy,
-    existing,
-    interruptible,
-    narrowed_to,
-    opened,
-    providers,
-    settings,
-)
+import typer
+
+from crag.cli.options import Part, Providers, Run, interruptible, opened
 from crag.cli.output import Colour, Output, plain, strip_controls
 from crag.core import events as ev
-from crag.core.errors import CancelledError
+from crag.core.errors import PROGRAM, CancelledError, EmptyLibraryError, QuestionError
 from crag.core.guidance import Guidance
-from crag.core.request import RunRequest
+from crag.core.request import RunRequest, SearchQuery
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Citation, InjectionSpan, SentenceCheck
 from crag.export import markdown
-from crag.export.records import EventRecord, RunRecord
+from crag.export.records import EventRecord, HitRecord, RunRecord
 from crag.generation.conversation.rules import leading_to
 from crag.messages.answers import (
     FOUND,
@@ -61,41 +50,80 @@ from crag.messages.wording import (
 )
 from crag.providers.prices import cost_sentence, table
 
-QUOTE = 160
+_QUOTE = 160
+_EXCERPT = 240
+_Question = Annotated[str, typer.Argument(metavar="QUESTION")]
 
 _COLOURS: dict[Action, Colour] = {Action.CORRECT: "blue", Action.AMBIGUOUS: "amber", Action.INCORRECT: "red"}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("question", metavar="QUESTION")
-    parser.add_argument("--after", metavar="RUN_ID", help="the stored run that this question follows on")
-    said = "print the whole answer at its end, as Markdown with a footnote for each source"
-    parser.add_argument("--markdown", action="store_true", help=said)
-    add_library(parser)
-    add_strategy(parser)
-    add_settings(parser)
-    add_scope(parser)
-    add_providers(parser)
+def search(
+    ctx: typer.Context,
+    question: _Question,
+    part: Part,
+    run: Run,
+    output: Output,
+    mode: Annotated[Literal["hybrid", "dense", "bm25"], typer.Option(help="how it searches")] = "hybrid",
+) -> int:
+    """One line a chunk, best first."""
+    chosen, where = run.settings(), part.existing
+    question = question.strip()
+    with opened(ctx) as engine:
+        from crag.engine import QUESTION_CHARS
+
+        if not 1 <= len(question) <= QUESTION_CHARS:
+            raise QuestionError("The question is empty." if not question else "The question is too long.")
+        library = engine.library(where)
+        if library.documents.count() == 0:
+            raise EmptyLibraryError("There is no document to search.", f"Add one: {PROGRAM} index FILE.pdf")
+        chosen = part.narrow(chosen, engine)
+        limits = {name: getattr(chosen, name) for name in ("where", "min_confidence", "half_life_days")}
+        found = library.find(SearchQuery(question, chosen.k, mode=mode, **limits))
+    for hit in found:
+        name = output.paint(f"{plain(hit.chunk.source)}, {plain(hit.chunk.where)}", "bold")
+        how = f"  {said}" if (said := recognised_text(hit.chunk.recognised)) else ""
+        line = f"{hit.rank:>2}  {name}  similarity {hit.similarity:.3f}{how}\n    {_shorten(hit.chunk.text, _EXCERPT)}"
+        output.show(HitRecord.of(hit).json_values(), line)
+    return 0
 
 
-def run(options: argparse.Namespace, output: Output) -> int:
+def _shorten(text: str, length: int) -> str:
+    text = plain(text)
+    return f"{text[:length]}{'…' if len(text) > length else ''}"
+
+
+def ask(
+    question: _Question,
+    part: Part,
+    run: Run,
+    providers: Providers,
+    output: Output,
+    after: Annotated[
+        str | None, typer.Option(metavar="RUN_ID", help="the stored run that this question follows on")
+    ] = None,
+    as_markdown: Annotated[
+        bool,
+        typer.Option(
+            "--markdown", help="print the whole answer at its end, as Markdown with a footnote for each source"
+        ),
+    ] = False,
+) -> int:
     """The run as it happens. 0 for an answer (an honest "the documents do not say" is one), 1 for a failed run."""
-    chosen = settings(options)
-    place = existing(options)
+    chosen, place = run.settings(), part.existing
     trace = Trace()
     written = ""
-    with interruptible() as cancel, opened(options, **providers(options)) as engine:
-        chosen = narrowed_to(options, chosen, engine)
+    with interruptible() as cancel, providers.opened() as engine:
+        chosen = part.narrow(chosen, engine)
         given: dict[str, Any] = {"settings": chosen, "allowed": output.approved, "cancel": cancel, "via": "cli"}
-        if options.after:
-            given["history"] = leading_to(options.after, engine.library(place).runs.trace)
-            _after(engine.library(place).runs.trace(options.after), output)
-        asked = engine.ask(RunRequest(options.question, options.strategy, place, **given))
+        if after:
+            given["history"] = leading_to(after, engine.library(place).runs.trace)
+            _after(engine.library(place).runs.trace(after), output)
+        asked = engine.ask(RunRequest(question, run.strategy, place, **given))
         for event in asked:
             trace = trace.apply(event)
             if output.json:
                 output.record(EventRecord.of(event).model_dump())
-            elif options.markdown and isinstance(event, ev.Token | ev.Answered):
+            elif as_markdown and isinstance(event, ev.Token | ev.Answered):
                 continue
             elif isinstance(event, ev.Token):
                 # Quotes come all at once, and the words that answer are shown before them.
@@ -115,7 +143,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if output.json:
         output.record({**RunRecord.of(trace).json_values(), "stale": {id: list(said) for id, said in stale.items()}})
     elif trace.answer:
-        if options.markdown:
+        if as_markdown:
             output.write(markdown.turn(trace))
         else:
             _conclude(trace, output)
@@ -208,8 +236,7 @@ def _conclude(trace: Trace, output: Output) -> None:
         citation_notes = [FOUND if citation.found else "", recognised_text(citation.recognised)]
         how = f" ({'; '.join(filter(None, citation_notes))})" if any(citation_notes) else ""
         output.line(f"[{citation.number}] {output.paint(_place(citation), 'bold')}{how}")
-        quote = plain(citation.quote)
-        output.line(f"    “{quote[:QUOTE]}{'…' if len(quote) > QUOTE else ''}”")
+        output.line(f"    “{_shorten(citation.quote, _QUOTE)}”")
     if trace.guidance is not None:
         _guide(trace, trace.guidance, output)
     for check in trace.checks:

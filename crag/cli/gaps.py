@@ -1,15 +1,17 @@
-"""gaps: List the questions that the documents did not answer, and the web pages that could be kept for them."""
+"""The commands on what the documents did not answer: gaps, and keep for the web pages that were found instead."""
 
 from __future__ import annotations
 
-import argparse
 import shlex
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from crag.cli.options import add_library, existing, opened
+import typer
+
+from crag.cli.options import Place, interruptible, opened
 from crag.cli.output import Output, plain
-from crag.core.errors import PROGRAM
+from crag.core.errors import PROGRAM, CragError, NotFoundError
+from crag.core.metadata import KEPT_CONFIDENCE
 from crag.messages.answers import origins_text
 from crag.text.formats import count
 
@@ -17,38 +19,32 @@ if TYPE_CHECKING:
     from crag.analysis.gaps import FoundPage, Gap
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_library(parser)
-    parser.add_argument("--closed", action="store_true", help="those too that the documents have answered since")
-
-
-def run(options: argparse.Namespace, output: Output) -> int:
+def gaps(
+    ctx: typer.Context,
+    place: Place,
+    output: Output,
+    closed: Annotated[bool, typer.Option("--closed", help="those too that the documents have answered since")] = False,
+) -> int:
     """The open gaps, those asked most often first, each with its pages."""
     from crag.analysis.gaps import found_pages, gaps  # only now: it loads the library
 
-    place = existing(options)
-    with opened(options) as engine:
-        library = engine.library(place)
-        found = [gap for gap in gaps(library, engine.embedder) if options.closed or not gap.closed_by]
+    where = place.existing
+    with opened(ctx) as engine:
+        library = engine.library(where)
+        found = [gap for gap in gaps(library, engine.embedder) if closed or not gap.closed_by]
         pages = [found_pages(library, gap) for gap in found]
     for gap, kept in zip(found, pages, strict=True):
-        if output.json:
-            output.record(
-                {
-                    **asdict(gap),
-                    "pages": [
-                        {
-                            "run": each.run,
-                            "url": each.page.url,
-                            "title": each.page.title,
-                            "kept_as": each.document.name if each.document else None,
-                        }
-                        for each in kept
-                    ],
-                }
-            )
-        else:
+        if not output.json:
             _show(gap, kept, output)
+            continue
+        records = [
+            {
+                **{"run": each.run, "url": each.page.url, "title": each.page.title},
+                "kept_as": each.document.name if each.document else None,
+            }
+            for each in kept
+        ]
+        output.record({**asdict(gap), "pages": records})
     if not found:
         output.note("No gap: every question of the latest runs was answered from the documents.")
     return 0
@@ -68,3 +64,45 @@ def _show(gap: Gap, pages: list[FoundPage], output: Output) -> None:
             continue
         command = f"{PROGRAM} keep {shlex.quote(each.run)} {shlex.quote(plain(each.page.url))}"
         output.line(output.paint(f"        {command}", "dim"))
+
+
+def keep(
+    ctx: typer.Context,
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help='a run\'s id, as ask --json and gaps say it; "last": the latest')
+    ],
+    place: Place,
+    output: Output,
+    pages: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="URL", help='the address of a page that it found; "all", or none: those that its answer cites'
+        ),
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="how far these pages are trusted, from 0 to 1")] = KEPT_CONFIDENCE,
+) -> int:
+    """One line a page. 0 if every page is in the library now, 1 if some are not."""
+    from crag.analysis.gaps import keep, pages_named  # only now: they load the reader and the library
+
+    failed = 0
+    where = place.existing
+    with interruptible() as cancel, opened(ctx) as engine:
+        library = engine.library(where)
+        if run == "last":
+            latest = library.runs.latest(1)
+            if not latest:
+                raise NotFoundError("There is no run in this library.", "Ask a question first.")
+            run = latest[0].run_id
+        trace = library.runs.trace(run)
+        found = {page.id: page for said in pages or ["all"] for page in pages_named(trace, said)}
+        for page in found.values():
+            try:
+                kept = keep(page, trace.meant, library, engine, confidence=confidence, cancel=cancel)
+            except CragError as error:
+                failed += 1
+                output.message(f"failed: {plain(page.url)}: {error}")
+                continue
+            status = "already there" if kept.already else "kept"
+            record = {"status": status, "url": page.url, "id": kept.document.id, "name": kept.document.name}
+            output.show(record, f"{plain(page.url)}: {plain(kept.sentence)}")
+    return 1 if failed else 0

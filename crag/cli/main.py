@@ -43,9 +43,9 @@ COMMANDS = {
         "library",
         "Give a document fields that filters ask for: tags=a,b verified=true date=2024-03-01; name= takes one away.",
     ),
-    "search": ("search", "Find the chunks nearest to a question; nothing is graded."),
+    "search": ("ask", "Find the chunks nearest to a question; nothing is graded."),
     "ask": ("ask", "Answer a question from a library, with every step shown and every citation by file and page."),
-    "keep": ("keep", "Keep web pages that the answer of a run used as documents of the library."),
+    "keep": ("gaps", "Keep web pages that the answer of a run used as documents of the library."),
     "limits": (
         "admin",
         "Show how much a workspace and the whole server may take and what is used of it, and change it.",

@@ -7,11 +7,12 @@ import signal
 import threading
 import types
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeVar
 
 import typer
 
@@ -67,6 +68,118 @@ class Place(Options):
                 f"Make one: {PROGRAM} index FILE.pdf --library {self.library}",
             )
         return self.target
+
+
+@dataclass(frozen=True, slots=True)
+class Part(Place):
+    """Which documents of a library are asked."""
+
+    of: Annotated[
+        list[str] | None, typer.Option(metavar="NAME_OR_ID", help="ask only this document; may be given again")
+    ] = None
+    tag: Annotated[
+        list[str] | None, typer.Option(metavar="TAG", help="ask only documents with this tag; may be given again")
+    ] = None
+
+    def narrow(self, chosen: Settings, engine: Engine) -> Settings:
+        """The settings for these documents. Raises NotFoundError for a document or tag."""
+        if not self.of and not self.tag:
+            return chosen
+        stored = engine.library(self.existing).documents
+        documents = stored.all() if self.of else []
+        ids = [find_document(said, documents).id for said in self.of or ()]
+        tags = {tag for given in stored.given().values() for tag in tags_of(given)} if self.tag else set()
+        known = {tag.casefold() for tag in tags}
+        for tag in self.tag or ():
+            if tag.casefold() not in known:
+                near = ", ".join(sorted(tags)[:12]) or "none yet"
+                raise NotFoundError(f"No document has the tag {tag}.", f"Tags there are: {near}.")
+        return chosen.changed(where=narrow_filter(chosen.where, Scope(tuple(ids), tuple(self.tag or ()))))
+
+
+StrategyName = Annotated[str, typer.Option("--strategy", metavar="NAME", help=f"one of: {', '.join(STRATEGIES)}")]
+_NAMED = {"upper": "SCORE", "lower": "SCORE", "aggregation": "", "k": "N", "where": "FILTER"}
+"""The settings of a run that have an option of their own, and how their values are called."""
+
+
+class Run(Options):
+    """A strategy, and what is changed of its settings: the common ones by name, all of them by `--set`."""
+
+    def __init__(
+        self,
+        *,
+        strategy: StrategyName = "balanced",
+        set: Annotated[
+            list[str] | None,
+            typer.Option(
+                metavar="NAME=VALUE", help="any setting of docs/reference.md; several actions are joined by commas"
+            ),
+        ] = None,
+        **given: Any,
+    ) -> None:
+        self.strategy = strategy
+        self._changes = {name: value for name, value in given.items() if value is not None}
+        self._changes |= dict(map(_read_setting, set or ()))
+
+    @classmethod
+    def parameters(cls) -> list[Parameter]:
+        strategy, set, _ = super().parameters()
+        choices = {"aggregation": tuple(map(str, Aggregation))}
+        named = [
+            _declare(name, str(Settings.model_fields[name].description), choices.get(name, ()), metavar)
+            for name, metavar in _NAMED.items()
+        ]
+        return [strategy, *named, set]
+
+    def settings(self, name: str = "") -> Settings:
+        """The settings of the strategy chosen (or of this name), changed. SettingsError says what is wrong."""
+        base = strategy(name or self.strategy).settings
+        return base.changed(**self._changes) if self._changes else base
+
+
+def _read_setting(pair: str) -> tuple[str, Any]:
+    """A setting and its value, as `--set` takes them. Raises SettingsError."""
+    name, equals, value = pair.partition("=")
+    if not equals:
+        raise SettingsError(f"--set {pair}: no value given.", "Write --set NAME=VALUE.")
+    if name not in Settings.model_fields:
+        near = get_close_matches(name, Settings.model_fields, n=1)
+        hint = f"Did you mean {near[0]}?" if near else "docs/reference.md lists all settings."
+        raise SettingsError(f"--set {pair}: there is no setting {name!r}.", hint)
+    many = isinstance(Settings.model_fields[name].default, tuple)
+    return name, tuple(each.strip() for each in value.split(",") if each.strip()) if many else value
+
+
+class Providers(Options):
+    """Which outside services take part. Keys come from the environment alone: a command line is seen by others."""
+
+    def __init__(self, ctx: typer.Context, **given: Any) -> None:
+        self._ctx = ctx
+        self._given = {name: value for name, value in given.items() if value is not None}
+        if self._given.get("web_folder"):
+            self._given.setdefault("web", "folder")
+
+    @classmethod
+    def parameters(cls) -> list[Parameter]:
+        def declare(name: str) -> Parameter:
+            flag = name in SETTINGS and SETTINGS[name].model_fields[name].annotation is bool
+            help = str(registry.about(name)["help"])
+            return _declare(name, help, registry.choices(name), name.rpartition("_")[2].upper(), flag=flag)
+
+        return [super().parameters()[0], *map(declare, provider_settings())]
+
+    def opened(self) -> AbstractContextManager[Engine]:
+        """The engine with them, for one command."""
+        return opened(self._ctx, **self._given)
+
+
+def _declare(name: str, help: str, choices: tuple[str, ...], metavar: str, *, flag: bool = False) -> Parameter:
+    """The option of a setting; what is not given is None."""
+    kind: Any = bool if flag else Literal[choices] if choices else str
+    option = option_of(name)
+    names = [f"{option}/--no-{option[2:]}"] if flag else [option]
+    about = typer.Option(*names, metavar=None if choices or flag else metavar, help=help)
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, about])
 
 
 def provider_settings() -> tuple[str, ...]:
