@@ -26,9 +26,9 @@ from crag.admin.store import open_store
 from crag.admin.usage_store import Want
 from crag.core.config import AppConfig
 from crag.core.types import Call
+from crag.storage.places import DataFolder, StorageUse
 from crag.storage.postgres import Server
 from crag.storage.records import Records
-from crag.storage.storage_use import FolderRoot, StorageUse
 from tests.support.postgres_server import postgres_server
 
 RESULT = Path(__file__).resolve().parent / "results" / "limits.md"
@@ -46,7 +46,7 @@ Times = dict[str, list[float]]
 
 def measured(store: Records, runs: int) -> dict[str, float]:
     """Medians in milliseconds, of so many of each."""
-    quotas = Quotas(store, lambda: CONFIG, StorageUse(FolderRoot(Path(tempfile.gettempdir()) / "no libraries")))
+    quotas = Quotas(store, lambda: CONFIG, StorageUse(DataFolder(Path(tempfile.gettempdir()) / "no libraries")))
     quotas.ask("warm")  # the tables are made, the limits read
     want = {"calls": Want(least=1, most=1, own=1e9, all=1e9)}
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, CragError, InputError, NotFoundError, SettingsError
@@ -17,8 +18,11 @@ from crag.index.embedded import opened
 from crag.providers.registry import given_keys
 from crag.storage.copying import Copy, copy_library, fill_index, kept_copied
 from crag.storage.index_sync import Differences
-from crag.storage.places import DatabaseHome, DataFolder, FolderPlace, Home, Place, check_workspace_name
+from crag.storage.places import DataFolder, LibraryRoot, Place, check_workspace_name
 from crag.storage.records import server_at
+
+if TYPE_CHECKING:
+    from crag.storage.postgres import Server
 
 __all__ = ["Move", "Moved", "database_named"]
 
@@ -74,11 +78,11 @@ class Move:
 
     def kept(self) -> dict[str, str]:
         """Copy what belongs to no library, where all are copied: see `crag.storage.copying.kept_copied`."""
-        return kept_copied(_home(self._source).kept, _home(self._target).kept) if self._every else {}
+        return kept_copied(_root(self._source).values, _root(self._target).values) if self._every else {}
 
     def left_out(self) -> int:
-        """How many libraries are not copied, since they lie under what is no workspace's name."""
-        return _home(self._source).unnamed() if self._every else 0
+        """How many libraries are not copied, because no workspace can have their name."""
+        return _root(self._source).unnamed() if self._every else 0
 
     def libraries(
         self,
@@ -104,25 +108,22 @@ class Move:
     def _pairs(self) -> list[tuple[str, Place, Place]]:
         source, target = self._source, self._target
         if self._every:
-            one, other = _home(source), _home(target)
-            return [(name, one.place(name), other.place(name)) for name in one.names()]
-        name = self._workspace or (source.name if isinstance(source, FolderPlace) else _DEFAULT)
+            return [(name, _place(source, name), _place(target, name)) for name in _root(source).names()]
+        name = self._workspace or (source.name if isinstance(source, Place) else _DEFAULT)
         return [(name, _place(source, name), _place(target, name))]
 
     def _filled(self, workspace: str, target: Place) -> Differences | None:
-        folder = target.folder if isinstance(target, FolderPlace) else None
-        if self._config.storage.index == "embedded" and folder is None:
+        if self._config.storage.index == "embedded" and target.folder is None:
             return None
-        keys, beside = given_keys(), folder or self._config.storage.data / "workspaces" / workspace
-        return fill_index(target, partial(opened, self._config, keys, beside))
+        beside = target.folder or self._config.storage.data / "workspaces" / workspace
+        return fill_index(target, partial(opened, self._config, given_keys(), beside))
 
-    def _database(self, said: str, stack: ExitStack) -> DatabaseHome | None:
+    def _database(self, said: str, stack: ExitStack) -> Server | None:
         """The database that is named so, closed with the stack; None for a folder."""
         server = server_at(database_named(said, self._config))
-        if server is None:
-            return None
-        stack.callback(server.close)
-        return DatabaseHome(server)
+        if server is not None:
+            stack.callback(server.close)
+        return server
 
 
 def database_named(said: str, config: AppConfig) -> str:
@@ -139,29 +140,29 @@ def database_named(said: str, config: AppConfig) -> str:
     return url
 
 
-def _there(said: str) -> FolderPlace | DataFolder:
+def _there(said: str) -> Place | LibraryRoot:
     folder = Path(said)
     if (folder / "library.db").is_file():
-        return FolderPlace(folder)
+        return Place.at(folder)
     if (folder / "workspaces").is_dir():
         return DataFolder(folder)
     raise NotFoundError(f"There is no library in {said}, and no folder workspaces.", "Name another folder.")
 
 
-def _parse_place(said: str, every: bool) -> FolderPlace | DataFolder:
+def _parse_place(said: str, every: bool) -> Place | LibraryRoot:
     folder = Path(said)
     if (folder / "workspaces").is_dir() or (every and not (folder / "library.db").exists()):
         return DataFolder(folder)
-    return FolderPlace(folder)
+    return Place.at(folder)
 
 
-def _place(place: Home | Place, workspace: str) -> Place:
+def _place(place: Place | LibraryRoot, workspace: str) -> Place:
     """The place of one library. Raises InputError where it needs the name of a workspace, and this can be none."""
-    return place if isinstance(place, FolderPlace) else _home(place).place(check_workspace_name(workspace))
+    return place if isinstance(place, Place) else place.place(check_workspace_name(workspace))
 
 
-def _home(place: Home | Place) -> Home:
-    """Where many libraries lie. Raises InputError for the place of one."""
-    if isinstance(place, DataFolder | DatabaseHome):
-        return place
-    raise InputError("All libraries can't be copied from or to the folder of one.", "Leave --all out.")
+def _root(place: Place | LibraryRoot) -> LibraryRoot:
+    """A place of many libraries. Raises InputError for the place of one."""
+    if isinstance(place, Place):
+        raise InputError("All libraries can't be copied from or to the folder of one.", "Leave --all out.")
+    return place

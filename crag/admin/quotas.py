@@ -20,8 +20,8 @@ from crag.core.config import SETTINGS, AppConfig
 from crag.core.errors import CragError, InputError, NotFoundError, RoomError, StorageError
 from crag.providers.prices import Price, usable
 from crag.storage.library import Library
+from crag.storage.places import StorageUse, Stored
 from crag.storage.records import Records
-from crag.storage.storage_use import StorageUse, Stored
 
 __all__ = ["Admission", "ChangedError", "Intake", "Override", "Overrides", "Quotas", "Standing", "check_value"]
 

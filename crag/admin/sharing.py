@@ -17,8 +17,8 @@ from crag.admin.workspaces import Workspaces
 from crag.core.config import AppConfig
 from crag.core.errors import StorageError
 from crag.core.purging import Due
+from crag.storage.places import StorageUse
 from crag.storage.private import PrivateLibraries
-from crag.storage.storage_use import FolderRoot, StorageUse
 
 if TYPE_CHECKING:
     from crag.storage.postgres import Server
@@ -45,7 +45,7 @@ class Teams:
         self.audit = AuditLog(self.store)
         self.people = People(self.store, self.audit, lambda: config().people)
         self.spaces, self.links = Workspaces(self.store, self.audit), Links(self.store, self.audit)
-        self.quotas = Quotas(self.store, config, StorageUse(server or FolderRoot(libraries.root)), libraries.holds)
+        self.quotas = Quotas(self.store, config, StorageUse(libraries.libraries), libraries.holds)
         self.idle = Idle(self.store, config, self.audit, remove)
         self.quotas.touched = self.idle.touch
 

@@ -108,7 +108,7 @@ def _status(moved: Moved) -> str:
         return "failed"
     if copy.found:
         return "compared" if moved.whole else "differs"
-    return "copied" if moved.whole else "differs: not in its place yet; give the command again"
+    return "copied" if moved.whole else "differs: not stored; give the command again"
 
 
 def _record(moved: Moved) -> dict[str, Any]:

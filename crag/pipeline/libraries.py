@@ -61,7 +61,7 @@ class OpenLibraries:
 
     def names(self, stores: PrivateLibraries) -> list[str]:
         """All libraries of `stores` that hold anything, in order. Raises StorageError."""
-        names, root = stores.stored(), stores.root.absolute()
+        names, root = stores.libraries.names(), stores.root.absolute()
         with self._lock:
             # What was just written may not show in its file yet.
             used = [folder.name for folder, each in self._libraries.items() if folder.parent == root and each.exists]

@@ -1,10 +1,9 @@
 """Copies a library's records from one place to another, between folders and databases, and compares the two.
 
-The copy is a library of its own, with an id of its own: a chunk index on a server tells libraries by their ids, and two
-of one id would write over each other's chunks there. All else keeps its number and id.
+The copy is a library of its own, with its own id: a chunk index on a server distinguishes libraries by their ids, and
+two of one id would overwrite each other's chunks there. All other numbers and ids stay.
 
-It is made as a draft, which no app sees. Only when every row was compared does the draft become the library. A copy
-that was cut short leaves a draft, which the next one throws away.
+Everything is copied and compared in one transaction, so an app sees the whole copy or an empty library.
 """
 
 from __future__ import annotations
@@ -12,28 +11,20 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import (
-    Connection,
-    Select,
-    Table,
-    func,
-    insert,
-    select,
-    text,
-    update,
-)
+from sqlalchemy import Connection, Select, Table, exists, func, insert, or_, select, text
 
 from crag.core.errors import CancelledError, NotFoundError, StorageError
 from crag.storage import store
 from crag.storage.documents import reserved
 from crag.storage.index_sync import Differences, IndexSync, OpenIndex
-from crag.storage.places import Place, taken_error
-from crag.storage.records import CHOSEN, SIGNED_WITH, KeyValueStore
+from crag.storage.places import Place
+from crag.storage.records import CHOSEN, SIGNED_WITH, KeyValueStore, Records
 from crag.storage.tables import chunks, metadata, revision
 from crag.storage.tables import meta as about
 
@@ -79,18 +70,37 @@ def copy_library(
     watch: Watch = lambda table, done, of: None,
     cancel: threading.Event | None = None,
 ) -> Copy:
-    """Copy a library as it is at this moment. A copy that differs from its source is not published.
+    """Copy a library as it is at this moment. A copy that differs from its source is not stored.
 
-    A whole copy that is there already is compared once more. Raises NotFoundError where there is nothing to copy,
-    StorageError where the target holds something else, and CancelledError.
+    A copy that exists already is compared again. Raises NotFoundError where there is nothing to copy, StorageError
+    where the target holds something else, and CancelledError.
     """
-    with closing(source.records()) as records:
+    with closing(source.records()) as records, closing(target.records()) as there:
         if not records.exists:
             raise NotFoundError(f"There is no library {source.name} to copy.", "Look at the place that is copied from.")
         with records.read() as connection:
             if problem := store.first_problem(connection):
                 raise records.damaged(problem)
-            return _copy_records(connection, target, watch, cancel)
+            if (found := _compare_earlier(connection, there, target.name, cancel)) is not None:
+                return found
+            try:
+                with there.write() as into:
+                    if not _is_fresh(into):
+                        raise _taken_error(target.name)
+                    copy = _copy_records(connection, into, watch, cancel)
+                    if not copy.whole:
+                        raise _NotWholeError(copy)
+            except _NotWholeError as error:
+                return error.copy
+            there.reserve(reserved(_largest(connection)))
+            return copy
+
+
+class _NotWholeError(Exception):
+    """Ends the transaction of a copy that differs from its source."""
+
+    def __init__(self, copy: Copy) -> None:
+        self.copy = copy
 
 
 def fill_index(place: Place, open_index: OpenIndex) -> Differences:
@@ -125,31 +135,35 @@ def kept_copied(source: KeyValueStore, target: KeyValueStore) -> dict[str, str]:
     return said
 
 
-def _copy_records(source: Connection, target: Place, watch: Watch, cancel: threading.Event | None) -> Copy:
-    origin = store.meta(source, "library")
-    with closing(target.records()) as there:
-        if there.exists:
-            with there.read() as connection:
-                if connection.scalar(select(about.c.value).where(about.c.key == _NOTE)) != origin:
-                    raise taken_error(target.name)
-                found = Copy(tables=_compare_tables(source, connection, cancel), found=True)
-            target.discard()
-            return found
-    target.discard()
-    with closing(target.draft()) as draft:
-        with draft.write() as into:
-            for table in TABLES:
-                _copy_table(source, into, table, watch, cancel)
-            store.put(into, about, [{"key": _NOTE, "value": origin}])
-            for key in _CARRIED:
-                into.execute(update(about).where(about.c.key == key).values(value=store.meta(source, key)))
-        with draft.read() as connection:
-            copy = Copy(tables=_compare_tables(source, connection, cancel))
-    if copy.whole:
-        target.publish()
-        with closing(target.records()) as there:
-            there.reserve(reserved(_largest(source)))
-    return copy
+def _compare_earlier(source: Connection, there: Records, name: str, cancel: threading.Event | None) -> Copy | None:
+    """An earlier copy of the source, compared with it; None where there is none. Raises StorageError."""
+    with there.read() as connection:
+        if _is_fresh(connection):
+            return None
+        if connection.scalar(select(about.c.value).where(about.c.key == _NOTE)) != store.meta(source, "library"):
+            raise _taken_error(name)
+        return Copy(tables=_compare_tables(source, connection, cancel), found=True)
+
+
+def _is_fresh(connection: Connection) -> bool:
+    """Whether a library has never held anything but empty tables."""
+    return not connection.scalar(select(or_(*(exists(select(table)) for table in TABLES))))
+
+
+def _copy_records(source: Connection, into: Connection, watch: Watch, cancel: threading.Event | None) -> Copy:
+    for table in TABLES:
+        _copy_table(source, into, table, watch, cancel)
+    values = {_NOTE: store.meta(source, "library"), "library": uuid.uuid4().hex}
+    values |= {key: store.meta(source, key) for key in _CARRIED}
+    store.put(into, about, [{"key": key, "value": value} for key, value in values.items()])
+    return Copy(tables=_compare_tables(source, into, cancel))
+
+
+def _taken_error(name: str) -> StorageError:
+    return StorageError(
+        f"There is a library {name} already, which is no copy of this one.",
+        "Nothing was changed. Choose another place, or remove that library first.",
+    )
 
 
 def _copy_table(

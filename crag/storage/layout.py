@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -70,20 +69,6 @@ class Layout:
         version = str(connection.scalars(self.stored_version).one())
         if version != str(self.version):
             raise other_version_error(self.what.format(name), version, self.version)
-
-    def fits(self, path: Path) -> bool:
-        """Whether a file is of this version. True for a damaged one, so that opening it reports the damage.
-
-        SQLite itself is asked: were the file opened and closed beside it, this process would lose its locks on it, and
-        another one could take away the log that this one goes on writing to.
-        """
-        if not path.is_file():
-            return False
-        try:
-            with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-                return _version(connection) == self.version
-        except sqlite3.Error as error:
-            return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_CORRUPT
 
 
 @cache

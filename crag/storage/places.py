@@ -1,185 +1,259 @@
-"""Where libraries lie that are copied: in folders, or on a database server; and how a copy takes its place there."""
+"""Where libraries are stored (folders, or the schemas of a database), and how much they hold."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
+import shutil
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
+
+from sqlalchemy import Connection, exists, func, or_, select
+from sqlalchemy.exc import SQLAlchemyError
 
 from crag.core.errors import InputError, StorageError
-from crag.index.manifest import sync
 from crag.storage.database import Database
 from crag.storage.records import KeyValueStore, Records
-from crag.storage.sqlite import translate_errors
+from crag.storage.sqlite import connect, connect_read_only, driver, translate_errors
+from crag.storage.tables import documents, labels, purged, question_sets, runs
 
-if TYPE_CHECKING:
-    from crag.storage.postgres import Server
+__all__ = ["DataFolder", "LibraryRoot", "Place", "StorageUse", "Stored", "check_workspace_name", "holds_nothing"]
 
-_DRAFT = "copying.db"
-_PREFIX = "w_"
-_NAME = re.compile(r"[a-z0-9-]{1,64}")
+WORKSPACE = re.compile(r"[a-z0-9-]{1,64}")
+_CONTENT = documents, purged, runs, question_sets, labels
 
 
-class Place(Protocol):
-    """The place of one library, whether there is one or not. Its draft is a copy that is being made: no app sees it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """Documents, and bytes with the indexes, of one library or of several."""
+
+    documents: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of one library, whether it exists or not.
+
+    `records` opens the library's records; the caller closes them. `folder` is its own folder, None in a database.
+    """
+
+    name: str
+    records: Callable[[], Records]
+    folder: Path | None = None
+
+    @classmethod
+    def at(cls, folder: Path) -> Place:
+        """The place of a library in a folder of its own."""
+        return cls(folder.absolute().name, lambda: Database(folder / "library.db"), folder)
+
+
+class LibraryRoot(Protocol):
+    """A place of many libraries, and of the values that belong to none. Every method raises StorageError."""
 
     @property
-    def name(self) -> str:
-        """What a message calls it."""
+    def values(self) -> KeyValueStore:
+        """What belongs to no library."""
         ...
-
-    def records(self) -> Records:
-        """The library's records. Who opened them closes them."""
-        ...
-
-    def draft(self) -> Records:
-        """Those of the draft. Who opened them closes them."""
-        ...
-
-    def publish(self) -> None:
-        """The draft, which must be closed, becomes the library. Raises StorageError where there is one."""
-        ...
-
-    def discard(self) -> None:
-        """Remove the draft, which must be closed, if there is one."""
-        ...
-
-
-class Home(Protocol):
-    """Where many libraries lie, and beside them what belongs to none."""
-
-    kept: KeyValueStore
 
     def names(self) -> list[str]:
-        """The workspaces that have a library there, in order."""
+        """The workspaces that have a library here, in order."""
         ...
 
     def unnamed(self) -> int:
-        """How many libraries lie there under what is no name of a workspace."""
+        """How many libraries here have a name that no workspace can have."""
         ...
 
     def place(self, workspace: str) -> Place:
         """The place of a workspace's library."""
         ...
 
+    def key(self, workspace: str) -> str:
+        """The key of a workspace's library in `stored`."""
+        ...
 
-class FolderPlace:
-    """A library's own folder."""
+    def stored(self) -> dict[str, Stored]:
+        """What each library holds, by its key."""
+        ...
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.name = folder.absolute().name
-        self._whole, self._draft = folder / "library.db", folder / _DRAFT
+    def stored_in(self, key: str) -> Stored:
+        """What one library holds; nothing where it does not exist."""
+        ...
 
-    def records(self) -> Records:
-        return Database(self._whole)
+    def remove(self, workspace: str, *, if_unused: bool = False) -> bool:
+        """Remove a library with all that it holds. `if_unused`: only if it is empty and nobody has it open.
 
-    def draft(self) -> Records:
-        return Database(self._draft)
-
-    def publish(self) -> None:
-        with translate_errors(self._draft):
-            if self._draft.with_name(f"{_DRAFT}-wal").exists():
-                raise StorageError(
-                    f"The copy at {self.name} is open in another program.", "Wait until that has ended, then go on."
-                )
-            try:
-                os.link(self._draft, self._whole)
-            except FileExistsError:
-                raise taken_error(self.name) from None
-            self._draft.unlink()
-            sync(self.folder)
-
-    def discard(self) -> None:
-        with translate_errors(self._draft):
-            for end in ("", "-wal", "-shm"):
-                self._draft.with_name(f"{_DRAFT}{end}").unlink(missing_ok=True)
-
-
-class ServerPlace:
-    """The schema of a workspace on a database server."""
-
-    def __init__(self, server: Server, workspace: str, *, schema: str = "") -> None:
-        """`schema`: which it is, if not that of an app's library."""
-        from crag.storage.postgres import schema_of
-
-        self.name, self._server = workspace, server
-        self._whole = schema or schema_of(workspace)
-        self._draft = f"c_{hashlib.sha256(self._whole.encode()).hexdigest()[:40]}"
-
-    @property
-    def schemas(self) -> tuple[str, str]:
-        """The library's and the draft's, there or not."""
-        return self._whole, self._draft
-
-    def records(self) -> Records:
-        from crag.storage.postgres import SchemaRecords
-
-        return SchemaRecords(self._server, self.name, schema=self._whole)
-
-    def draft(self) -> Records:
-        from crag.storage.postgres import SchemaRecords
-
-        return SchemaRecords(self._server, self.name, schema=self._draft)
-
-    def publish(self) -> None:
-        if not self._server.rename(self._draft, self._whole):
-            raise taken_error(self.name)
-
-    def discard(self) -> None:
-        self._server.drop(self._draft)
+        Returns whether it is gone.
+        """
+        ...
 
 
 class DataFolder:
-    """An app's data folder, whose libraries have a folder each."""
+    """The libraries of a data folder, each in a folder of its own."""
 
     def __init__(self, data: Path) -> None:
-        self.data, self.kept, self._root = data, KeyValueStore(data), data / "workspaces"
+        self.data, self.values, self._root = data, KeyValueStore(data), data / "workspaces"
+        self._counts: dict[Path, tuple[tuple[int, ...], int]] = {}
+        """The documents of each library, and the state of its files at the count."""
 
     def names(self) -> list[str]:
-        return sorted(filter(_NAME.fullmatch, self._all()))
+        return sorted(filter(WORKSPACE.fullmatch, self._all()))
 
     def unnamed(self) -> int:
         return len(self._all()) - len(self.names())
 
-    def place(self, workspace: str) -> FolderPlace:
-        return FolderPlace(self._root / workspace)
+    def folder(self, workspace: str) -> Path:
+        """The folder of a workspace's library."""
+        return self._root / workspace
+
+    def place(self, workspace: str) -> Place:
+        return Place.at(self._root / workspace)
+
+    def key(self, workspace: str) -> str:
+        return workspace
+
+    def stored(self) -> dict[str, Stored]:
+        found = {each.name for each in self._root.glob("*/") if not each.is_symlink()}
+        self._counts = {file: count for file, count in self._counts.items() if file.parent.name in found}
+        return {name: self.stored_in(name) for name in found}
+
+    def stored_in(self, key: str) -> Stored:
+        folder = self._root / key
+        return Stored(documents=self._documents(folder / "library.db"), bytes=_bytes_of(folder))
+
+    def remove(self, workspace: str, *, if_unused: bool = False) -> bool:
+        folder = self._root / workspace
+        with translate_errors(folder):
+            if folder.is_symlink():
+                raise StorageError("The library is a link to elsewhere, and was left as it is.")
+            if if_unused and _is_open_elsewhere(folder / "library.db"):
+                return False
+            if folder.is_dir():
+                shutil.rmtree(folder)
+        return True
 
     def _all(self) -> list[str]:
         return [file.parent.name for file in self._root.glob("*/library.db")]
 
+    def _documents(self, file: Path) -> int:
+        """The documents of one library; 0 where it can't be read."""
+        try:
+            found = [each.stat() for each in (file, file.with_name(f"{file.name}-wal")) if each.exists()]
+            state = tuple(number for each in found for number in (each.st_ino, each.st_size, each.st_mtime_ns))
+            before, count = self._counts.get(file, ((), 0))
+            if state != before:
+                with closing(connect_read_only(file)) as connection:
+                    count = connection.scalar(select(func.count()).select_from(documents)) or 0
+                self._counts[file] = state, count
+            return count
+        except (sqlite3.Error, SQLAlchemyError, OSError):
+            return 0
 
-class DatabaseHome:
-    """A database that holds libraries."""
 
-    def __init__(self, server: Server) -> None:
-        self.kept, self.server = KeyValueStore(Path(), server), server
-
-    def names(self) -> list[str]:
-        found = (name.removeprefix(_PREFIX) for name in self.server.sizes() if name.startswith(_PREFIX))
-        return sorted(filter(_NAME.fullmatch, found))
-
-    def unnamed(self) -> int:
-        return len(self.server.sizes()) - len(self.names())
-
-    def place(self, workspace: str) -> ServerPlace:
-        return ServerPlace(self.server, workspace)
+def holds_nothing(connection: Connection) -> bool:
+    """Whether a library holds no document, run, question set or label, nor anything that can be brought back."""
+    return not connection.scalar(select(or_(*(exists(select(table)) for table in _CONTENT))))
 
 
 def check_workspace_name(workspace: str) -> str:
     """The name of a workspace, as it was given. Raises InputError for what can be none."""
-    if not _NAME.fullmatch(workspace):
+    if not WORKSPACE.fullmatch(workspace):
         raise InputError(
             f"{workspace!r} is no name for a workspace.", "Use 1 to 64 of the characters a to z, 0 to 9 and -."
         )
     return workspace
 
 
-def taken_error(name: str) -> StorageError:
-    """What is said where a copy would have to replace something."""
-    return StorageError(
-        f"There is a library {name} already, which is no copy of this one.",
-        "Nothing was changed. Choose another place, or remove that library first.",
-    )
+def _is_open_elsewhere(file: Path) -> bool:
+    """Whether a process has the library open: SQLite keeps two files beside it until the last one closes it.
+
+    Opening and closing the file here removes those that a killed process left.
+    """
+    beside = [file.with_name(f"{file.name}{end}") for end in ("-wal", "-shm")]
+    if file.is_file() and any(each.exists() for each in beside):
+        with closing(connect(file)) as connection:
+            driver(connection).execute("SELECT count(*) FROM sqlite_master").fetchone()
+    return any(each.exists() for each in beside)
+
+
+def _bytes_of(folder: Path) -> int:
+    """The bytes of all files in a folder; 0 where there is none. A file that vanishes meanwhile counts as nothing.
+
+    The database's log is left out: it shrinks with the next write.
+    """
+    total = 0
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.endswith(("-wal", "-shm")):
+                    continue
+                try:
+                    inside = entry.is_dir(follow_symlinks=False)
+                    total += _bytes_of(Path(entry.path)) if inside else entry.stat(follow_symlinks=False).st_size
+                except OSError:
+                    continue
+    except OSError:
+        return 0
+    return total
+
+
+_INTERVAL = 2.0
+"""Seconds for which a count is used where little is added: a run, some grades."""
+_SHARE = 50
+"""All libraries are counted again after this many times as long as the count took, if that exceeds the interval."""
+
+
+class StorageUse:
+    """Counts the documents and bytes of each library of a root at intervals. Thread-safe."""
+
+    def __init__(self, root: LibraryRoot) -> None:
+        self._root = root
+        self._lock = threading.Lock()
+        self._each: dict[str, Stored] = {}
+        self._counted: dict[str, float] = {}
+        """When each library was counted, on the clock of `time.monotonic`."""
+        self._next = 0.0
+        """When all are counted again."""
+
+    def of(self, workspace: str, *, fresh: bool = False, fresh_total: bool = False) -> tuple[Stored, Stored, int]:
+        """What one library holds, what all hold together, and how many libraries there are. Raises StorageError.
+
+        `fresh` counts this one now, `fresh_total` all of them. The sum has what this one gained.
+        """
+        key = self._root.key(workspace)
+        with self._lock:
+            now = time.monotonic()
+            if fresh_total or now >= self._next:
+                self._count_all()
+            own = self._each.get(key, Stored())
+            if workspace and (fresh or now >= self._counted.get(key, 0.0) + _INTERVAL):
+                own = self._root.stored_in(key)
+                self._counted[key] = now
+                self._each.pop(key, None)
+                if own.bytes:
+                    self._each[key] = own
+            documents = sum(each.documents for each in self._each.values())
+            total = Stored(documents=documents, bytes=sum(each.bytes for each in self._each.values()))
+            return own, total, len(self._each)
+
+    def total(self) -> tuple[Stored, int]:
+        """What all libraries hold together, and how many there are. Raises StorageError."""
+        _, total, count = self.of("")
+        return total, count
+
+    def _count_all(self) -> None:
+        start = time.monotonic()
+        try:
+            self._each = self._root.stored()
+        except StorageError:
+            if not self._next:
+                raise
+        done = time.monotonic()
+        self._counted = dict.fromkeys(self._each, done)
+        self._next = done + max(_INTERVAL, _SHARE * (done - start))

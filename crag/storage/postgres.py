@@ -7,7 +7,7 @@ import logging
 import re
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 
@@ -19,11 +19,9 @@ from sqlalchemy import (
     Table,
     Text,
     create_engine,
-    exists,
     func,
     literal,
     make_url,
-    or_,
     select,
     table,
     text,
@@ -35,8 +33,9 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from crag.core.errors import InputError, StorageError
 from crag.storage.layout import Layout
+from crag.storage.places import WORKSPACE, Place, Stored, holds_nothing
+from crag.storage.records import KeyValueStore
 from crag.storage.sqlite import Idle, connect, foreign_database_error, replaced_error
-from crag.storage.storage_use import Stored
 from crag.storage.tables import LIBRARY, revision
 
 _log = logging.getLogger(__name__)
@@ -207,7 +206,7 @@ class Server:
                 "CRAG_DATABASE_URL names a PostgreSQL database, whose driver is not installed.",
                 "Install it: pip install 'psycopg[binary]>=3.2,<4'",
             ) from error
-        self.place = f"{made.host or 'on this machine'}{f':{made.port}' if made.port else ''}"
+        self.address = f"{made.host or 'on this machine'}{f':{made.port}' if made.port else ''}"
         self._password = str(made.password or "")
         self._engine = engine
         self._snapshots = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
@@ -215,7 +214,7 @@ class Server:
 
     def translated(self) -> AbstractContextManager[None]:
         """Errors of the server as ours."""
-        return translate_errors(self.place, self._password)
+        return translate_errors(self.address, self._password)
 
     def reading(self) -> Connection:
         """A connection whose transaction sees one moment."""
@@ -241,19 +240,32 @@ class Server:
         with self.translated(), self.reading() as connection:
             connection.execute(select(1))
 
-    def sizes(self) -> dict[str, int]:
-        """Bytes of every library, by its schema."""
-        with self.translated(), self.reading() as connection:
-            return {name: size for name, size in connection.execute(_ALL)}
+    @property
+    def values(self) -> KeyValueStore:
+        """What belongs to no library."""
+        return KeyValueStore(Path(), self)
 
-    def size(self, library: str) -> int:
-        """Bytes of one library, by its schema; 0 where it is not there."""
-        with self.translated(), self.reading() as connection:
-            return sum(size for _, size in connection.execute(_ONE, {"schema": library}))
+    def names(self) -> list[str]:
+        """The workspaces that have a library here, in order."""
+        found = (schema.removeprefix("w_") for schema in self.sizes() if schema.startswith("w_"))
+        return sorted(filter(WORKSPACE.fullmatch, found))
+
+    def unnamed(self) -> int:
+        """How many libraries here have a name that no workspace can have."""
+        return len(self.sizes()) - len(self.names())
+
+    def place(self, workspace: str) -> Place:
+        """The place of a workspace's library."""
+        return Place(workspace, lambda: SchemaRecords(self, workspace))
 
     def key(self, workspace: str) -> str:
         """The schema of a workspace."""
         return schema_of(workspace)
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of every library, by its schema."""
+        with self.translated(), self.reading() as connection:
+            return {name: size for name, size in connection.execute(_ALL)}
 
     def stored(self) -> dict[str, Stored]:
         """Documents and bytes of every library, by its schema."""
@@ -275,33 +287,16 @@ class Server:
             count = connection.scalar(select(func.count()).select_from(table("documents", schema=key)))
             return Stored(documents=count or 0, bytes=size)
 
-    def empty(self, library: str, tables: Mapping[str, Table], *, remove: bool = False) -> bool:
-        """Whether all of a library's `tables` are empty; with `remove`, it is gone then."""
+    def remove(self, workspace: str, *, if_unused: bool = False) -> bool:
+        """Remove a library's schema, if it is there; with `if_unused` only an empty one. Whether it is gone."""
+        schema = schema_of(workspace)
         with self.translated(), self.writing() as connection, connection.begin():
-            locked(connection, library)
-            if connection.scalar(select(func.to_regclass(f'"{library}".{revision.name}'))) is None:
-                return False  # another program's, or removed meanwhile
-            if connection.scalar(select(or_(*(exists(select(table)) for table in tables.values())))):
+            locked(connection, schema)
+            connection.execute(_ENTER, {"schema": schema, "versions": revision.name})
+            if if_unused and not holds_nothing(connection):
                 return False
-            if remove:
-                connection.exec_driver_sql(f'DROP SCHEMA "{library}" CASCADE')
+            connection.exec_driver_sql(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE')
             return True
-
-    def rename(self, library: str, name: str) -> bool:
-        """Give a library's schema another name; False where there is one of that name."""
-        with self.translated(), self.writing() as connection, connection.begin():
-            for each in sorted((library, name)):
-                locked(connection, each)
-            if connection.scalar(select(func.to_regnamespace(f'"{name}"'))) is not None:
-                return False
-            connection.exec_driver_sql(f'ALTER SCHEMA "{library}" RENAME TO "{name}"')
-            return True
-
-    def drop(self, library: str) -> None:
-        """Remove a library's schema with all that is in it, if it is there."""
-        with self.translated(), self.writing() as connection, connection.begin():
-            locked(connection, library)
-            connection.exec_driver_sql(f'DROP SCHEMA IF EXISTS "{library}" CASCADE')
 
     def kept(self, name: str) -> bytes | None:
         """What belongs to no library and was kept under a name; None where nothing was."""

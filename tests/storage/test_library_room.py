@@ -23,7 +23,7 @@ from crag.engine import Engine
 from crag.pipeline import libraries
 from crag.pipeline.libraries import AWAKE, KNOWN
 from crag.storage.library import Library
-from crag.storage.storage_use import FolderRoot, StorageUse, bytes_of
+from crag.storage.places import DataFolder, StorageUse
 from tests.support.library_makers import HashEmbedder, make_document, on_disk
 from tests.support.sizes import sized
 
@@ -143,15 +143,23 @@ def test_too_many_open_files_are_named_as_what_they_are(tmp_path: Path, fill: Fi
         assert len(library.documents.all()) == 1
 
 
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The folder of a data folder's libraries."""
+    folder = tmp_path / "workspaces"
+    folder.mkdir()
+    return folder
+
+
 def quotas_of(root: Path, **limits: int) -> Quotas:
-    """Quotas of the libraries below a folder."""
-    config = AppConfig.of(data=root / "data", **limits)
-    return Quotas(open_store(root / "data"), lambda: config, StorageUse(FolderRoot(root)))
+    """Quotas of the libraries of a data folder."""
+    config = AppConfig.of(data=root.parent, **limits)
+    return Quotas(open_store(root.parent), lambda: config, StorageUse(DataFolder(root.parent)))
 
 
-def test_a_library_takes_no_more_than_it_may(tmp_path: Path, embedder: HashEmbedder) -> None:
-    room = quotas_of(tmp_path, library_mb=5)
-    with Library.open(tmp_path / "library", embedder, partial(room.check_growth, "library")) as library:
+def test_a_library_takes_no_more_than_it_may(root: Path, embedder: HashEmbedder) -> None:
+    room = quotas_of(root, library_mb=5)
+    with Library.open(root / "library", embedder, partial(room.check_growth, "library")) as library:
         stored = []
         with pytest.raises(RoomError, match="may hold 5 MB") as raised:
             for number in range(100):
@@ -161,7 +169,7 @@ def test_a_library_takes_no_more_than_it_may(tmp_path: Path, embedder: HashEmbed
                 stored.append(document)
         assert "Settings, Limits" in raised.value.remedy
         assert 2 <= len(stored) <= 25 and library.documents.all() == stored
-        assert bytes_of(library.folder) <= 6 * 1024**2
+        assert DataFolder(root.parent).stored_in("library").bytes <= 6 * 1024**2
         with pytest.raises(RoomError):
             library.evaluations.save_set("s", "set", "CSV", 1, 0, "x" * 5 * 1024**2)
         for document in stored:
@@ -170,12 +178,12 @@ def test_a_library_takes_no_more_than_it_may(tmp_path: Path, embedder: HashEmbed
         library.documents.add(document, data, chunks, embedder.embed([chunk.text for chunk in chunks]))
 
 
-def test_all_libraries_together_take_no_more_than_they_may(tmp_path: Path, embedder: HashEmbedder) -> None:
-    room = quotas_of(tmp_path, all_mb=12)
+def test_all_libraries_together_take_no_more_than_they_may(root: Path, embedder: HashEmbedder) -> None:
+    room = quotas_of(root, all_mb=12)
     added = 0
     with pytest.raises(RoomError, match="together may hold 12 MB") as raised:
         for number in range(50):
-            with Library.open(tmp_path / f"p-{number}", embedder, partial(room.check_growth, f"p-{number}")) as library:
+            with Library.open(root / f"p-{number}", embedder, partial(room.check_growth, f"p-{number}")) as library:
                 document, data, chunks = make_document(f"doc{number}")
                 vectors = embedder.embed([chunk.text for chunk in chunks])
                 library.documents.add(document, data + bytes(300_000), chunks, vectors)
@@ -183,21 +191,21 @@ def test_all_libraries_together_take_no_more_than_they_may(tmp_path: Path, embed
     assert "Settings, Limits" in raised.value.remedy and 2 <= added <= 6
 
 
-def test_there_are_no_more_libraries_than_there_may_be(tmp_path: Path, embedder: HashEmbedder) -> None:
-    room = quotas_of(tmp_path, libraries=3)
+def test_there_are_no_more_libraries_than_there_may_be(root: Path, embedder: HashEmbedder) -> None:
+    room = quotas_of(root, libraries=3)
     for number in range(3):
-        on_disk(Library.open(tmp_path / f"p-{number}", embedder, partial(room.check_growth, f"p-{number}"))).close()
+        on_disk(Library.open(root / f"p-{number}", embedder, partial(room.check_growth, f"p-{number}"))).close()
     with (
-        Library.open(tmp_path / "p-3", embedder, partial(room.check_growth, "p-3")) as fourth,
+        Library.open(root / "p-3", embedder, partial(room.check_growth, "p-3")) as fourth,
         pytest.raises(RoomError, match="no more than 3"),
     ):
         on_disk(fourth)
-    assert not (tmp_path / "p-3").exists()
-    on_disk(Library.open(tmp_path / "p-0", embedder, partial(room.check_growth, "p-0"))).close()
+    assert not (root / "p-3").exists()
+    on_disk(Library.open(root / "p-0", embedder, partial(room.check_growth, "p-0"))).close()
 
 
-def test_a_librarys_size_is_remembered_between_small_writes_and_looked_at_before_one_is_refused(tmp_path: Path) -> None:
-    room, folder = quotas_of(tmp_path, library_mb=1), tmp_path / "p-1"
+def test_a_librarys_size_is_remembered_between_small_writes_and_looked_at_before_one_is_refused(root: Path) -> None:
+    room, folder = quotas_of(root, library_mb=1), root / "p-1"
     room.check_growth(folder.name, makes=True)
     folder.mkdir()
     (folder / "library.db").write_bytes(b"a library")
@@ -212,8 +220,8 @@ def test_a_librarys_size_is_remembered_between_small_writes_and_looked_at_before
     room.check_growth(folder.name)
 
 
-def test_what_one_library_gains_is_missing_to_all_others_at_once(tmp_path: Path) -> None:
-    room, one, other = quotas_of(tmp_path, all_mb=1), tmp_path / "p-1", tmp_path / "p-2"
+def test_what_one_library_gains_is_missing_to_all_others_at_once(root: Path) -> None:
+    room, one, other = quotas_of(root, all_mb=1), root / "p-1", root / "p-2"
     for folder in (one, other):
         room.check_growth(folder.name, makes=True)
         folder.mkdir()

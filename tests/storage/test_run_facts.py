@@ -13,7 +13,7 @@ from crag.core.types import Answer, Call
 from crag.providers.prices import PRICES
 from crag.storage.copying import copy_library
 from crag.storage.library import Library
-from crag.storage.places import FolderPlace
+from crag.storage.places import Place
 from tests.support.library_makers import HashEmbedder
 from tests.support.tune_runs import run
 
@@ -68,7 +68,7 @@ def test_they_are_replaced_and_deleted_with_their_run(library: Library) -> None:
 @pytest.mark.files
 def test_a_copy_takes_them_along(library: Library, tmp_path: Path, embedder: HashEmbedder) -> None:
     library.runs.save(full(1), [])
-    said = copy_library(FolderPlace(library.folder), FolderPlace(tmp_path / "copy"))
+    said = copy_library(Place.at(library.folder), Place.at(tmp_path / "copy"))
     assert said.whole and next(each.target for each in said.tables if each.table == "facts") == 1
     with Library.open(tmp_path / "copy", embedder) as copy:
         ((number, made),), ((before, kept),) = copy.facts.since(), library.facts.since()

@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 from crag.storage.copying import copy_library
-from crag.storage.places import FolderPlace, Place, ServerPlace
+from crag.storage.places import Place
 from crag.storage.records import server_at
 
 
 def place(folder: str, url: str) -> Place:
     server = server_at(url)
-    return FolderPlace(Path(folder)) if server is None else ServerPlace(server, Path(folder).name)
+    return Place.at(Path(folder)) if server is None else server.place(Path(folder).name)
 
 
 def main(source: str, source_url: str, target: str, target_url: str) -> None:

@@ -12,7 +12,8 @@ from crag.admin.audit import AuditLog
 from crag.admin.store import audit, limits, links, members, metadata, open_store, people, usage, workspaces
 from crag.core.config import AppConfig
 from crag.storage.library import Library
-from crag.storage.places import DatabaseHome, DataFolder
+from crag.storage.places import DataFolder
+from crag.storage.postgres import Server
 from crag.storage.private import PrivateLibraries, name_of
 from crag.storage.records import CHOSEN, SIGNED_WITH, Records
 from tests.support.library_makers import HashEmbedder
@@ -27,9 +28,9 @@ class Everything:
     names: tuple[str, ...]
 
     @classmethod
-    def made(cls, home: DataFolder | DatabaseHome, config: AppConfig, label: str) -> Everything:
-        server = home.server if isinstance(home, DatabaseHome) else None
-        data = config.storage.data if isinstance(home, DatabaseHome) else home.data
+    def made(cls, home: DataFolder | Server, config: AppConfig, label: str) -> Everything:
+        server = home if isinstance(home, Server) else None
+        data = config.storage.data if isinstance(home, Server) else home.data
         private = PrivateLibraries(data, server)
         key = private.issue()
         names = ("default", name_of(key))
@@ -38,16 +39,16 @@ class Everything:
                 if name == "default":
                     many(library)
                 fill(library, f"{label} of {name[:7]}")
-        home.kept.put(CHOSEN, f'{{"k": "{label}"}}'.encode())
+        home.values.put(CHOSEN, f'{{"k": "{label}"}}'.encode())
         with closing(open_store(data, server)) as store:
             _people(store, label)
         return cls(key, names)
 
     @classmethod
-    def found(cls, home: DataFolder | DatabaseHome, config: AppConfig) -> dict[str, object]:
-        server = home.server if isinstance(home, DatabaseHome) else None
-        data = config.storage.data if isinstance(home, DatabaseHome) else home.data
-        kept = {name: home.kept.read(name) for name in (SIGNED_WITH, CHOSEN)}
+    def found(cls, home: DataFolder | Server, config: AppConfig) -> dict[str, object]:
+        server = home if isinstance(home, Server) else None
+        data = config.storage.data if isinstance(home, Server) else home.data
+        kept = {name: home.values.read(name) for name in (SIGNED_WITH, CHOSEN)}
         with closing(open_store(data, server)) as store, store.read() as rows:
             teams: dict[str, object] = {
                 table.name: sorted(

@@ -78,7 +78,8 @@ def _rows() -> list[_Row]:
     engine = program().engine
     known = {each.name: each for each in engine.teams.spaces.all()}
     people = {each.id: each.called for each in engine.teams.people.all()}
-    sizes, many = engine.private_libraries.sizes(), engine.teams.spaces.member_counts()
+    root, many = engine.private_libraries.libraries, engine.teams.spaces.member_counts()
+    sizes = {name: root.stored_in(root.key(name)).bytes for name in root.names()}
     return [
         _Row(
             name=name,

@@ -36,7 +36,7 @@ def workspaces(session: Session) -> dict[str, str]:
     if session.may("administer"):
         engine = program().engine
         titles = {each.name: each.title for each in engine.teams.spaces.all()}
-        others = sorted({*titles, *engine.private_libraries.stored()} - {session.workspace})
+        others = sorted({*titles, *engine.private_libraries.libraries.names()} - {session.workspace})
         found |= {name: titles.get(name) or name for name in others}
     return found
 

@@ -84,7 +84,7 @@ def create_backup(
         if not names:
             raise NotFoundError("There is no library to back up.", "Look at the place that is backed up.")
         with translate_errors(folder / name):
-            _check_room(folder, [_size(home.place(each).folder) for each in names])
+            _check_room(folder, [_size(home.folder(each)) for each in names])
             with _work(folder) as work:
                 with _archive(work) as into:
                     contents = _write(home, names, work, into, workspace is None, watch, cancel)
@@ -133,7 +133,7 @@ def _write(
             teams = _copy_database(home.data / FILE, work / TEAMS_FILE, lambda done, of: None, cancel)
             into.add(TEAMS_FILE, work / TEAMS_FILE, cancel)
         for each in (SIGNED_WITH, CHOSEN):
-            if (value := home.kept.read(each)) is not None:
+            if (value := home.values.read(each)) is not None:
                 into.put(each, value)
                 kept.append(each)
         why = "Its folder has no workspace's name: start the app once, or back it up by its own name."
@@ -154,7 +154,7 @@ def _write(
 
 def _copy_library(home: DataFolder, name: str, to: Path, watch: Watch, cancel: threading.Event | None) -> Stored | None:
     """Copy a library to a new file; None where there is none. Raises StorageError for one that can't be read whole."""
-    file = home.place(name).folder / "library.db"
+    file = home.folder(name) / "library.db"
     if not file.exists():
         return None
     version = _copy_database(file, to, lambda done, of: watch(name, done, of), cancel)

@@ -72,7 +72,7 @@ def restore_backup(
                 own_folder(coming / "workspaces")
             _check_room(coming, libraries)
             for at, (name, stored) in enumerate(libraries.items(), start=1):
-                file = DataFolder(coming).place(name).folder / "library.db"
+                file = DataFolder(coming).folder(name) / "library.db"
                 own_folder(file.parent)
                 archive.extract(member_of(stored.workspace), file, cancel)
                 _adopt_library(file, archive.path.name)

@@ -21,7 +21,7 @@ from crag.core.trace import Trace
 from crag.providers.prices import Price
 from crag.runtime.circuit import OpenCircuit
 from crag.runtime.fair_queue import FairQueue
-from crag.storage.storage_use import StorageUse
+from crag.storage.places import StorageUse
 
 _log = logging.getLogger(__name__)
 

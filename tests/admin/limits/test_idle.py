@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import json
 import threading
-import time
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 
@@ -159,9 +158,7 @@ def test_an_empty_private_workspace_ends_while_the_program_runs(engine_with: Mak
     engine._libraries.forget(engine.private_libraries.root / workspace)
     engine.tidy(NEVER)
     assert engine.private_libraries.holds(workspace), "not before a day has gone by"
-    folder = engine.private_libraries.root / workspace
-    for place in (*folder.rglob("*"), folder):
-        os.utime(place, (time.time() - 2 * DAY, time.time() - 2 * DAY))
-    os.utime(engine.config.storage.data / "settled", (0, 0))
+    found_empty = engine.config.storage.data / "empty.json"
+    found_empty.write_text(json.dumps({workspace: json.loads(found_empty.read_bytes())[workspace] - 2 * DAY}))
     engine.tidy(NEVER)
     assert not engine.private_libraries.holds(workspace) and engine.library(workspace).documents.count() == 0

@@ -23,8 +23,8 @@ from crag.core.errors import StorageError
 from crag.core.runfacts import DaySpending
 from crag.engine import Engine
 from crag.runtime.circuit import OpenCircuit
+from crag.storage.places import StorageUse
 from crag.storage.postgres import Server
-from crag.storage.storage_use import FolderRoot, StorageUse
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.small_library import WordEmbedder, fill, spread
 
@@ -154,7 +154,7 @@ def test_a_service_that_is_left_alone_is_told_until_it_is_back() -> None:
 
 
 def test_what_libraries_hold_is_counted_at_intervals(engine: Engine) -> None:
-    use = StorageUse(FolderRoot(engine.private_libraries.root))
+    use = StorageUse(engine.private_libraries.libraries)
     first, _ = use.total()
     fill(engine, workspace="second")
     assert use.total() == (first, 1) and first.documents == 1
