@@ -1,13 +1,14 @@
-"""A data folder: who uses it, and how a restore swaps its content in one step."""
+"""A data folder: the lock of the programs that use it, and how a restore swaps its content in one step."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import logging
 import os
 import re
-import secrets
 import shutil
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -20,7 +21,7 @@ from crag.index.manifest import sync
 from crag.storage.database import own_folder
 from crag.storage.sqlite import translate_errors
 
-__all__ = ["RESTORING", "DataDirLock", "adding", "alone", "finish", "guarded", "put_back", "swap"]
+__all__ = ["RESTORING", "DataDirLock", "adding", "alone", "finish", "put_back", "swap"]
 
 RESTORING = "restoring"
 """Where a restore makes what is to come. Nothing in it counts before its note is there."""
@@ -112,125 +113,112 @@ def _lasting(folder: Path) -> None:
 
 
 _log = logging.getLogger(__name__)
-_FOLDER, _GUARD, _ADDING = "in-use", "guard", "adding"
-_WAIT = 5.0
-"""Seconds to wait for another program that is just coming, too; who replaces a folder has the guard for longer."""
+_IN_USE, _ADDING = "in-use", "adding"
+"""Locked by every program that uses the folder, by a restore alone; and by a restore that adds a library."""
+_WAIT, _POLL = 5.0, 0.05
+"""Seconds to wait for a program that is starting, too, and between two tries."""
 
 
 class DataDirLock:
     """One program's use of a data folder. Thread-safe after `begin`.
 
-    Where no file may be made in the folder there is no lock, and it works on.
+    Where no file can be created in the folder there is no lock, and the program works without.
     """
 
     def __init__(self, data: Path | None) -> None:
-        """Without a folder, where libraries lie in a database, nothing is said."""
+        """None: the libraries are in a database, and nothing is locked."""
         self._data = data
-        self._lock: FileLock | None = None
+        self._handle: int | None = None
         self._tried = False
 
     def begin(self) -> None:
-        """Say that the folder is in use, if it is there; more than once is no harm.
+        """Lock the folder as in use, if it exists; more than once does no harm.
 
-        A restore that a kill cut short in its last step is finished first. Raises StorageError where one is under way.
+        Finishes a restore that was killed in its last step. Raises StorageError where one is under way.
         """
         if self._tried or self._data is None or not self._data.is_dir():
             return
         try:
-            with guarded(self._data) as folder:
-                finish(self._data)
-                _others(folder)  # also removes what killed programs have left
-                lock = _lock(folder / f"{os.getpid()}-{secrets.token_hex(4)}")
-                lock.acquire()
-                self._lock = lock
-        except Timeout:
+            self._handle = _acquire(self._data, shared=True)
+        except BlockingIOError:
             raise StorageError(
                 "A backup is being restored into this data folder.", "Wait until that has ended, then try again."
             ) from None
-        except (OSError, NotImplementedError) as error:
+        except OSError as error:
             _log.info("other programs don't see that %s is in use: %s", self._data, error)
         self._tried = True
 
     def end(self) -> None:
-        """Say that it is not any more."""
-        lock, self._lock, self._tried = self._lock, None, False
-        if lock is not None:
-            lock.release()
-            with suppress(OSError):
-                Path(lock.lock_file).unlink()
+        """Unlock it."""
+        handle, self._handle, self._tried = self._handle, None, False
+        if handle is not None:
+            os.close(handle)
 
 
 @contextmanager
 def alone(data: Path) -> Iterator[None]:
-    """The right to replace what is in a data folder, which is made; nobody begins to use it meanwhile.
+    """The right to replace what is in a data folder, which is created. No program starts to use it meanwhile.
 
     Raises StorageError where a program uses it, or another has this right.
     """
     own_folder(data)
     try:
-        with guarded(data) as folder:
-            if users := _others(folder):
-                processes = ", ".join(sorted({each.partition("-")[0] for each in users}))
-                raise StorageError(
-                    f"The data folder is in use by a running program (process {processes}).",
-                    "Stop the app, crag serve and what else uses it, then give the command again. Nothing was changed.",
-                )
-            finish(data)
-            yield
-    except Timeout:
-        raise _another() from None
+        handle = _acquire(data, shared=False)
+    except BlockingIOError:
+        raise StorageError(
+            "The data folder is in use by a running program, or another restore.",
+            "Stop the app, crag serve and what else uses it, then give the command again. Nothing was changed.",
+        ) from None
+    try:
+        yield
+    finally:
+        os.close(handle)
 
 
 @contextmanager
 def adding(data: Path) -> Iterator[None]:
-    """The right to add a library that is not there yet, which one at a time has, while programs use the folder.
+    """The right to add a library while programs use the folder, which is created. One program has it at a time.
 
-    The folder is made. Raises StorageError where another has this right, or replaces what is in the folder.
+    Raises StorageError where another has this right, or replaces what is in the folder.
     """
     own_folder(data)
     use = DataDirLock(data)
     use.begin()
     try:
-        with _lock(data / _FOLDER / _ADDING):
+        with FileLock(data / _ADDING, timeout=0, mode=0o600):
+            finish(data)
             yield
     except Timeout:
-        raise _another() from None
+        raise StorageError(
+            "Another program restores a backup into this data folder.",
+            "Wait until that has ended. Nothing was changed.",
+        ) from None
     finally:
         use.end()
 
 
-@contextmanager
-def guarded(data: Path) -> Iterator[Path]:
-    """The right to come, to look and to replace. Raises Timeout where another has it for long."""
-    folder = data / _FOLDER
-    folder.mkdir(mode=0o700, exist_ok=True)
-    guard = FileLock(folder / _GUARD, timeout=_WAIT, mode=0o600, thread_local=False)
-    with guard:
-        yield folder
+def _acquire(data: Path, *, shared: bool) -> int:
+    """Lock a data folder until the returned handle is closed; a killed program's lock ends with it.
 
-
-def _others(folder: Path) -> list[str]:
-    """The names of those who hold a lock. Files that nobody holds are removed: the guard keeps others from coming."""
-    held = []
-    for each in folder.iterdir():
-        if each.name in (_GUARD, _ADDING):
-            continue
-        lock = _lock(each)
-        try:
-            lock.acquire()
-        except Timeout:
-            held.append(each.name)
-            continue
-        lock.release()
-        each.unlink(missing_ok=True)
-    return held
-
-
-def _lock(file: Path) -> FileLock:
-    return FileLock(file, timeout=0, mode=0o600, thread_local=False)
-
-
-def _another() -> StorageError:
-    return StorageError(
-        "Another program restores a backup into this data folder.", "Wait until that has ended. Nothing was changed."
-    )
+    The first program to use the folder has it alone for a moment and finishes a killed restore. Raises BlockingIOError
+    where others have it for long.
+    """
+    handle = os.open(data / _IN_USE, os.O_RDWR | os.O_CREAT, 0o600)
+    deadline = time.monotonic() + (_WAIT if shared else 0)
+    try:
+        while True:
+            with suppress(BlockingIOError):
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                finish(data)
+                if not shared:
+                    return handle
+            with suppress(BlockingIOError):
+                if shared:
+                    fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                    return handle
+            if time.monotonic() >= deadline:
+                raise BlockingIOError
+            time.sleep(_POLL)
+    except BaseException:
+        os.close(handle)
+        raise

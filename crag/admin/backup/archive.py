@@ -16,6 +16,7 @@ import errno
 import hashlib
 import os
 import re
+import shutil
 import stat
 import threading
 import zipfile
@@ -46,9 +47,6 @@ _LINE = re.compile(r"([0-9a-f]{64})  ([a-z0-9_./-]{1,120}|SHA256SUMS)")
 _STEP = 1024 * 1024
 _SMALL = 64 * 1024 * 1024
 """Bytes that the manifest, the hashes and what is kept may have: they are read whole."""
-_MEMBERS = 100_000
-_END = 22 + 65_535
-"""Bytes in which a zip's end must lie."""
 _FAULTS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 """What Python's zipfile raises for a file that is none, or not a whole one."""
 
@@ -150,16 +148,13 @@ class Archive:
         with translate_errors(path):
             if not path.is_file():
                 raise InputError(f"There is no backup {path.name}.", "Name the file that crag backup has made.")
-            with self._whole():
-                _check_end(path)
+            with self._translate_damage():
                 self._zip = zipfile.ZipFile(path)
         try:
-            self._members = self._listed()
-            hashes = self._small(_HASHES)
-            self.digest = hashlib.sha256(hashes).hexdigest()
-            """Tells this backup from all others."""
-            self._hashes = self._read_hashes(hashes)
-            self.contents = self._described()
+            self._members = self._list_members()
+            self._hashes: dict[str, str] = {}
+            self._hashes = self._parse_hashes(self.bytes_of(_HASHES))
+            self.contents = self._parse_contents()
         except BaseException:
             self._zip.close()
             raise
@@ -198,39 +193,24 @@ class Archive:
                 into.write(part)
 
     def bytes_of(self, name: str) -> bytes:
-        """A small member, compared with its hash. Raises InputError."""
+        """A small member. Raises InputError."""
+        if name not in self._members:
+            raise self._broken(f"there is no {name}")
         if self.size(name) > _SMALL:
             raise self._broken(f"{name} is too large")
         return b"".join(self._parts(name))
 
     def _parts(self, name: str) -> Iterator[bytes]:
-        """What a member holds; the last part comes only when all of it fits its hash."""
-        made, left = hashlib.sha256(), self.size(name)
-        held = b""
-        with self._whole(), self._zip.open(self._members[name]) as source:
+        """What a member holds, at most as much as it says; compared with its hash at the end."""
+        hashed = hashlib.sha256()
+        with self._translate_damage(), self._zip.open(self._members[name]) as source:
             while part := source.read(_STEP):
-                left -= len(part)
-                if left < 0:
-                    raise self._broken(f"{name} is larger than it says")
-                made.update(part)
-                if held:
-                    yield held
-                held = part
-        if left or made.hexdigest() != self._hashes[name]:
+                hashed.update(part)
+                yield part
+        if name != _HASHES and hashed.hexdigest() != self._hashes[name]:
             raise self._broken(f"{name} differs from its hash")
-        yield held
 
-    def _small(self, name: str) -> bytes:
-        found = self._members.get(name)
-        if found is None or found.file_size > _SMALL:
-            raise self._broken(f"there is no {name} that can be read")
-        with self._whole(), self._zip.open(found) as source:
-            data = source.read(_SMALL + 1)
-        if len(data) != found.file_size:
-            raise self._broken(f"{name} is larger than it says")
-        return data
-
-    def _listed(self) -> dict[str, zipfile.ZipInfo]:
+    def _list_members(self) -> dict[str, zipfile.ZipInfo]:
         """What the zip holds, by name: plain files alone, each once, packed as a backup packs them."""
         found: dict[str, zipfile.ZipInfo] = {}
         for each in self._zip.infolist():
@@ -243,7 +223,7 @@ class Archive:
             found[each.filename] = each
         return found
 
-    def _read_hashes(self, said: bytes) -> dict[str, str]:
+    def _parse_hashes(self, said: bytes) -> dict[str, str]:
         lines = said.decode("ascii", "replace").splitlines()
         found = [_LINE.fullmatch(line) for line in lines]
         hashes = {each.group(2): each.group(1) for each in found if each}
@@ -251,7 +231,7 @@ class Archive:
             raise self._broken("the list of its hashes does not fit what it holds")
         return hashes
 
-    def _described(self) -> Contents:
+    def _parse_contents(self) -> Contents:
         said = self.bytes_of(_MANIFEST) if _MANIFEST in self._hashes else b""
         try:
             format = _Format.model_validate_json(said).format
@@ -273,7 +253,7 @@ class Archive:
         return contents
 
     @contextmanager
-    def _whole(self) -> Iterator[None]:
+    def _translate_damage(self) -> Iterator[None]:
         try:
             yield
         except _FAULTS as error:
@@ -307,18 +287,13 @@ def check_cancelled(cancel: threading.Event | None) -> None:
         raise CancelledError("It was stopped.", "Give the same command again.")
 
 
-def _check_end(path: Path) -> None:
-    """That the zip's list of members is of a bearable length, before it is read whole. Raises BadZipFile."""
-    with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - _END))
-        end = file.read()
-    at = end.rfind(b"PK\5\6")
-    if at < 0 or len(end) < at + 22:
-        raise zipfile.BadZipFile
-    listed = int.from_bytes(end[at + 12 : at + 16], "little")
-    if listed == 0xFFFFFFFF:  # the real one stands in the zip64 record before
-        record = end.rfind(b"PK\6\6", 0, at)
-        listed = int.from_bytes(end[record + 40 : record + 48], "little") if record >= 0 else _MEMBERS * 1000
-    if listed > _MEMBERS * 200:
-        raise zipfile.BadZipFile
+def check_room(folder: Path, needs: int) -> None:
+    """Raises StorageError where fewer bytes are free on a folder's disk, whether it exists yet or not."""
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    if free < needs:
+        raise StorageError(
+            f"The backup may need {needs / 2**20:,.0f} MB, and {free / 2**20:,.0f} MB are free there.",
+            "Make room, or choose a place with more. Nothing was changed.",
+        )

@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from filelock import FileLock, Timeout
-from sqlalchemy import Connection, func, select
 
 from crag.admin.audit import AuditLog
 from crag.admin.backup.archive import (
@@ -26,6 +25,7 @@ from crag.admin.backup.archive import (
     Watch,
     Writing,
     check_cancelled,
+    check_room,
     member_of,
 )
 from crag.admin.store import FILE, open_store
@@ -84,7 +84,8 @@ def create_backup(
         if not names:
             raise NotFoundError("There is no library to back up.", "Look at the place that is backed up.")
         with translate_errors(folder / name):
-            _check_room(folder, [_size(home.folder(each)) for each in names])
+            sizes = [_size(home.folder(each)) for each in names]
+            check_room(folder, sum(sizes) + max(sizes) + _SPARE)  # the file, and the copy that it is made from
             with _work(folder) as work:
                 with _archive(work) as into:
                     contents = _write(home, names, work, into, workspace is None, watch, cancel)
@@ -167,14 +168,10 @@ def _copy_library(home: DataFolder, name: str, to: Path, watch: Watch, cancel: t
             workspace=name,
             version=version,
             size=to.stat().st_size,
-            documents=_count(connection, documents),
-            chunks=_count(connection, chunks),
-            runs=_count(connection, runs),
+            documents=store.count(connection, documents),
+            chunks=store.count(connection, chunks),
+            runs=store.count(connection, runs),
         )
-
-
-def _count(connection: Connection, table: object) -> int:
-    return connection.scalar(select(func.count()).select_from(table)) or 0  # type: ignore[arg-type]
 
 
 def _copy_database(file: Path, to: Path, watch: Callable[[int, int], object], cancel: threading.Event | None) -> int:
@@ -221,19 +218,6 @@ def _size(folder: Path) -> int:
         with suppress(FileNotFoundError):
             size += (folder / name).stat().st_size
     return size
-
-
-def _check_room(folder: Path, sizes: list[int]) -> None:
-    """Raises StorageError where the file might not fit beside the copy that it is made of."""
-    near = folder
-    while not near.exists():
-        near = near.parent
-    needs, free = sum(sizes) + max(sizes, default=0) + _SPARE, shutil.disk_usage(near).free
-    if free < needs:
-        raise StorageError(
-            f"The backup may need {needs / 2**20:,.0f} MB, and {free / 2**20:,.0f} MB are free there.",
-            "Make room, or choose a place with more. No backup was made.",
-        )
 
 
 @contextmanager

@@ -6,19 +6,19 @@ import shutil
 import threading
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import Connection, update
 
 from crag.admin.audit import AuditLog
-from crag.admin.backup.archive import TEAMS_FILE, Archive, Stored, Watch, member_of
+from crag.admin.backup.archive import TEAMS_FILE, Archive, Stored, Watch, check_room, member_of
 from crag.admin.backup.create import WHO
 from crag.admin.store import FILE, TEAMS, open_store
 from crag.core.errors import CancelledError, CragError, InputError, NotFoundError, StorageError
 from crag.storage import store
-from crag.storage.data_dir import RESTORING, adding, alone, guarded, put_back, swap
+from crag.storage.data_dir import RESTORING, adding, alone, put_back, swap
 from crag.storage.database import own_folder
 from crag.storage.layout import Layout
 from crag.storage.places import DataFolder, check_workspace_name
@@ -70,7 +70,7 @@ def restore_backup(
                 shutil.rmtree(coming, ignore_errors=True)
                 own_folder(coming)
                 own_folder(coming / "workspaces")
-            _check_room(coming, libraries)
+            check_room(coming, sum(each.size for each in libraries.values()) + _SPARE)
             for at, (name, stored) in enumerate(libraries.items(), start=1):
                 file = DataFolder(coming).folder(name) / "library.db"
                 own_folder(file.parent)
@@ -84,9 +84,7 @@ def restore_backup(
                 shutil.rmtree(coming)
             raise
         names = ["workspaces", SIGNED_WITH, CHOSEN, *_TEAMS] if whole else [f"workspaces/{name}" for name in libraries]
-        # Anyone who has the folder alone holds the guard already.
-        with guarded(data) if adds else nullcontext():
-            aside = swap(data, {name: (coming / name).exists() for name in names})
+        aside = swap(data, {name: (coming / name).exists() for name in names})
         AuditLog(open_store(data)).note(
             "restore",
             WHO,
@@ -150,15 +148,6 @@ def _check_free(home: DataFolder, libraries: Mapping[str, Stored], whole: bool, 
         raise StorageError(
             f"Something is stored there already: {some}.",
             "Choose an empty place, or add --replace: what is there is kept aside. Nothing was changed.",
-        )
-
-
-def _check_room(folder: Path, libraries: Mapping[str, Stored]) -> None:
-    needs, free = sum(each.size for each in libraries.values()) + _SPARE, shutil.disk_usage(folder).free
-    if free < needs:
-        raise StorageError(
-            f"The backup may need {needs / 2**20:,.0f} MB, and {free / 2**20:,.0f} MB are free there.",
-            "Make room, or choose a place with more. Nothing was changed.",
         )
 
 
