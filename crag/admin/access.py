@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
-import ipaddress
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from crag.core.errors import SettingsError
+from crag.runtime.origins import Origins, is_loopback
+from crag.runtime.transfer import RefusedError
 
-__all__ = ["FOREIGN", "WANTED", "Access", "Arrivals", "Caller", "foreign", "foreign_origin", "is_loopback"]
+__all__ = ["Access", "Arrivals", "Caller", "Door"]
 
 VARIABLE, FILE_VARIABLE = "CRAG_TOKENS", "CRAG_TOKENS_FILE"
-WANTED = "A valid token is needed, in the header: Authorization: Bearer TOKEN."
-FOREIGN = "Pages of other sites may not use this server."
 _WORKSPACE = re.compile(r"[a-z0-9-]{1,64}")
 _TOKEN = re.compile(r"[!-+\--~]+")
 """Printable ASCII but for the comma, which ends an entry."""
@@ -161,47 +160,29 @@ class Access:
         return f"Access({len(self._held)} tokens)"
 
 
-def is_loopback(host: str) -> bool:
-    """Whether a server that listens at this name or number, without port, hears this machine alone."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Lets requests in, and has in the audit log which it refused. Its methods raise RefusedError."""
 
+    access: Access
+    arrivals: Arrivals
 
-def foreign(hosts: Sequence[str], origins: Sequence[str]) -> str:
-    """Why a request with these Host and Origin headers is refused where no token is asked for; "" where it is not.
+    async def check_origin(self, hosts: Sequence[str], origins: Sequence[str]) -> None:
+        """Refuses pages of other sites; where no token is asked for, also names of other machines."""
+        if why := Origins(local=not self.access.asks).refuse(hosts, origins):
+            await asyncio.to_thread(self.arrivals.turned_away, why)
+            raise RefusedError(403, "foreign", why, "Use it by its own address.")
 
-    A page of another site, which a browser of this machine shows, must not speak to the server, whether under a name
-    of its own that leads here (its Host) or openly (its Origin).
-    """
-    if len(hosts) > 1 or any(not is_loopback(_name(host)) for host in hosts):
-        return "This server answers to names of this machine only, such as localhost."
-    return FOREIGN if foreign_origin(hosts, origins) else ""
-
-
-def foreign_origin(hosts: Sequence[str], origins: Sequence[str]) -> bool:
-    """Whether a request with these headers was made by a page of another site."""
-    return any(_place(origin) not in hosts for origin in origins)
-
-
-def _place(origin: str) -> str:
-    """The host and port of an origin; "" where it has none."""
-    try:
-        return urlsplit(origin).netloc
-    except ValueError:
-        return ""
-
-
-def _name(host: str) -> str:
-    """A Host header without its port; "" where it is none."""
-    try:
-        parts = urlsplit(f"//{host}")
-        return (parts.hostname or "").rstrip(".") if parts.netloc == host and parts.username is None else ""
-    except ValueError:
-        return ""
+    async def admit(self, authorizations: Sequence[str]) -> Caller:
+        """The sender of a request with these Authorization headers."""
+        caller = self.access.caller(authorizations)
+        if self.arrivals.news(caller):
+            await asyncio.to_thread(self.arrivals.came, caller)
+        if caller is None:
+            remedy = "Send it in the header: Authorization: Bearer TOKEN."
+            bearer = {"WWW-Authenticate": "Bearer"}
+            raise RefusedError(401, "invalid_token", "A valid token is needed.", remedy, bearer)
+        return caller
 
 
 def _digest(token: str) -> bytes:

@@ -10,7 +10,6 @@ from crag.admin.access import Access
 from crag.cli.options import DEFAULT_WORKSPACE, add_providers, interruptible, opened, providers
 from crag.cli.output import Output
 from crag.core.errors import CragError, SettingsError
-from crag.runtime.processes import listening, room_for_files, share_heaps
 
 _EXTRA = ("uvicorn", "fastapi", "starlette", "python_multipart")
 
@@ -44,7 +43,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     access.check_address(options.host)
     with opened(options, **providers(options)) as engine:
         try:
-            from crag.integrations.http.app import Server, app
+            from crag.integrations.http.app import app, server
         except ModuleNotFoundError as error:
             if error.name not in _EXTRA:
                 raise
@@ -55,13 +54,10 @@ def run(options: argparse.Namespace, output: Output) -> int:
         from crag.integrations.http.serving import Limits
 
         limits = Limits.of(engine.config, rate=options.rate, waiting=options.waiting, grace_seconds=options.grace)
-        room_for_files()
-        share_heaps()
         _log_to_standard_error(output)
-        with listening(options.host, options.port) as held, interruptible():
-            host, port = held.getsockname()[:2]
-            _print_start(f"http://{f'[{host}]' if ':' in host else host}:{port}", access, output)
-            Server(app(engine, access, limits)).run(sockets=[held])
+        with interruptible():
+            served = server(app(engine, access, limits))
+            served.listen(options.host, options.port, lambda url: _print_start(url, access, output))
     return 0
 
 
@@ -77,7 +73,7 @@ def _print_start(url: str, access: Access, output: Output) -> None:
 def _log_to_standard_error(output: Output) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
-    logger = logging.getLogger("crag.integrations.http")
+    logger = logging.getLogger("crag.integrations")
     logger.addHandler(handler)
     logger.setLevel(logging.WARNING if output.quiet else logging.INFO)
     logger.propagate = False

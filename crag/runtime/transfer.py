@@ -1,19 +1,19 @@
 """What a slow client can do to a server: bodies have limits of size and time, and a client that reads nothing has gone.
 
-For the applications of ASGI that `crag serve` and `crag mcp --http` are.
+For every application of ASGI: `crag serve`, `crag mcp --http` and the app.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crag.core.errors import InputError
+from crag.core.errors import CragError
 from crag.runtime.processes import UNREAD_SECONDS
 
-__all__ = ["BodyError", "Pace", "bound_body", "drop_when_unread", "too_large"]
+__all__ = ["Pace", "RefusedError", "bound_body", "drop_when_unread"]
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -38,19 +38,32 @@ class Pace:
         return min(now + self.still, began + self.still + received / self.rate, began + self.whole)
 
 
-class BodyError(InputError):
-    """The body of a request is too large or too slow, or the server holds enough bodies. `status`: as HTTP has it."""
+class RefusedError(CragError, reason="input"):
+    """A request is refused at once, however much of it is still to come. `status` is HTTP's, `code` for programs."""
 
-    def __init__(self, status: int, code: str, cause: str, remedy: str) -> None:
+    def __init__(
+        self, status: int, code: str, cause: str, remedy: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """`headers`: of the reply."""
         super().__init__(cause, remedy)
-        self.status, self.code = status, code
+        self.status, self.code, self.headers = status, code, dict(headers or {})
 
 
-def bound_body(receive: Receive, most: int, pace: Pace, hold: Callable[[int], bool]) -> Receive:
-    """`receive` until the body is there. It raises BodyError where the body is too large or too slow.
+def bound_body(
+    receive: Receive, lengths: Sequence[str], most: int, hold: Callable[[int], bool], pace: Pace | None = None
+) -> Receive:
+    """`receive` until the body is there. Both raise RefusedError where the body is too large or too slow.
 
-    `hold` is asked for each part of the body that has come: whether the caller may have so many bytes more here.
+    `lengths`: the Content-Length headers, which are believed only where they are too much. `hold` is asked for each
+    part of the body that has come: whether the caller may have so many bytes more here.
     """
+
+    def refuse(status: int, code: str, cause: str, remedy: str) -> RefusedError:
+        return RefusedError(status, code, cause, remedy, {"Connection": "close"})  # some of the body is unread
+
+    too_large = refuse(413, "too_large", f"The body is larger than {most / 2**20:,.0f} MB.", "Send less at once.")
+    if any(length.isdecimal() and int(length[:20]) > most for length in lengths):
+        raise too_large
     received, whole = 0, False
     clock = asyncio.get_running_loop().time
     began = clock()
@@ -60,26 +73,21 @@ def bound_body(receive: Receive, most: int, pace: Pace, hold: Callable[[int], bo
         if whole:
             return await receive()
         try:
-            async with asyncio.timeout_at(pace.deadline(began, received, clock())):
+            async with asyncio.timeout_at(pace.deadline(began, received, clock()) if pace else None):
                 message = await receive()
         except TimeoutError as error:
-            raise BodyError(408, "slow", "The body did not come in time.", "Send it again, and faster.") from error
+            raise refuse(408, "slow", "The body did not come in time.", "Send it again, and faster.") from error
         size = len(message.get("body", b""))
         received += size
         whole = not message.get("more_body", False)
         if received > most:
-            raise too_large(most)
+            raise too_large
         if not hold(size):
-            remedy = "Wait for replies before you send more."
-            raise BodyError(429, "too_many_bytes", "Requests of this token bring too many bytes at once.", remedy)
+            cause = "Requests of this token bring too many bytes at once."
+            raise refuse(429, "too_many_bytes", cause, "Wait for replies before you send more.")
         return message
 
     return bounded
-
-
-def too_large(most: int) -> BodyError:
-    """The error for a body of more than so many bytes."""
-    return BodyError(413, "too_large", f"The body is larger than {most / 1e6:,.0f} MB.", "Send less at once.")
 
 
 def drop_when_unread(receive: Receive, send: Send, seconds: float) -> tuple[Receive, Send]:

@@ -47,7 +47,7 @@ def test_a_port_that_is_taken_is_said(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_a_missing_package_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("crag.integrations.http.app", "crag.integrations.http.app"):
+    for name in ("crag.integrations.http.app", "crag.integrations.process"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert main(["serve", "--port", "0"]) == 1

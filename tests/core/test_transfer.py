@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crag.runtime.transfer import BodyError, Pace, bound_body, drop_when_unread
+from crag.runtime.transfer import Pace, RefusedError, bound_body, drop_when_unread
 
 
 def test_a_body_must_go_on_come_at_a_rate_and_end() -> None:
@@ -25,8 +25,8 @@ def test_a_body_that_drips_is_given_up_however_regular_it_is() -> None:
             await asyncio.sleep(0.001)
             return {"type": "http.request", "body": b"x", "more_body": True}
 
-        receive = bound_body(drip, 10_000, Pace(still=0.05, whole=1e6, rate=1e9), lambda size: True)
-        with pytest.raises(BodyError) as caught:
+        receive = bound_body(drip, (), 10_000, lambda size: True, Pace(still=0.05, whole=1e6, rate=1e9))
+        with pytest.raises(RefusedError) as caught:
             while True:
                 await receive()
         assert caught.value.status == 408
@@ -47,9 +47,12 @@ def test_a_body_is_counted_as_it_comes_and_not_as_it_is_announced() -> None:
             counted.append(size)
             return sum(counted) < 5
 
-        bounded = bound_body(receive, 100, Pace(), hold)
+        with pytest.raises(RefusedError, match="larger"):
+            bound_body(receive, ["101"], 100, hold)
+
+        bounded = bound_body(receive, ["9"], 100, hold, Pace())
         assert (await bounded())["body"] == b"abc" and counted == [3]
-        with pytest.raises(BodyError) as caught:
+        with pytest.raises(RefusedError) as caught:
             await bounded()
         assert (caught.value.status, counted) == (429, [3, 2])
 

@@ -8,7 +8,7 @@ from starlette.responses import PlainTextResponse
 
 from crag.analysis.monitoring.health import Health
 from crag.analysis.monitoring.scraping import Scraping
-from ui.edge.callers import Callers
+from crag.runtime.origins import Origins
 from ui.edge.headers import security_headers
 from ui.edge.middleware import Edge, Rules
 from ui.edge.seats import Caller, Most, Seats
@@ -51,7 +51,7 @@ def edge(inner, tmp_path):
         health, uploads = Health(tmp_path), Uploads(uploads_mb * MB, lambda session: held, lambda: own_mb * MB)
         heard = heard if heard is not None else []
         rules = {
-            "callers": Callers(),
+            "callers": Origins(),
             "headers": security_headers(),
             "health": health,
             "uploads": uploads,

@@ -2,7 +2,8 @@
 
 import logging
 
-from ui.edge.refusals import RefusalLog
+from crag.runtime.origins import Foreign
+from ui.edge.refusals import RefusalLog, explain
 
 SCOPE = {"type": "http", "headers": [(b"host", b"evil.example"), (b"origin", b"http://evil.example")]}
 
@@ -26,3 +27,7 @@ def test_the_first_refusals_of_each_minute_are_logged_and_the_others_counted(cap
         log.note(SCOPE, "Wrong host.")
         minutes.pop()()
         assert len(caplog.records) == 1, "there is nothing to sum up"
+
+
+def test_every_refusal_says_what_the_owner_can_do() -> None:
+    assert explain(None) == "" and all(len(explain(each)) > len(each) for each in Foreign)

@@ -13,11 +13,11 @@ from streamlit.runtime.secrets import Secrets
 
 from crag.core.config import AppConfig
 from crag.core.errors import StorageError
+from crag.runtime.transfer import RefusedError
 from tests.support.signing_in import SECRET
 from ui.app.signin import SignIn
 from ui.edge import start
 from ui.edge.signing import Attempts, Signing
-from ui.edge.sizes import TooMuch
 
 AUTH = {
     "cookie_secret": SECRET,
@@ -53,9 +53,9 @@ def test_a_sign_out_that_can_t_be_stored_is_not_said_to_be_one() -> None:
     def ended(cookies: Any) -> None:
         raise StorageError("The disk is full.")
 
-    with pytest.raises(TooMuch) as told:
+    with pytest.raises(RefusedError) as told:
         asyncio.run(signing(ended=ended).leave({"type": "http", "headers": []}))
-    assert told.value.status == 503 and "still signed in" in told.value.line
+    assert told.value.status == 503 and "still signed in" in str(told.value)
 
 
 def test_with_tls_every_cookie_goes_by_tls_alone() -> None:
@@ -73,13 +73,13 @@ def test_attempts_are_counted_by_address_and_come_back() -> None:
     attempts = Attempts(3, lambda: now[0])
     for _ in range(3):
         attempts.take("one")
-    with pytest.raises(TooMuch) as told:
+    with pytest.raises(RefusedError) as told:
         attempts.take("one")
     assert told.value.status == 429
     attempts.take("another")
     now[0] += 20.0
     attempts.take("one")
-    with pytest.raises(TooMuch):
+    with pytest.raises(RefusedError):
         attempts.take("one")
 
 
@@ -87,8 +87,8 @@ def test_the_host_of_the_redirect_address_is_this_server_s_name(section: Any, tm
     section(**AUTH, redirect_uri="https://crag.example.org/oauth2callback")
     found = start.rules(AppConfig.of(data=tmp_path))
     assert found.signing is not None and not found.metrics
-    assert not found.callers.refusal(["crag.example.org"], ["https://crag.example.org"])
-    assert found.callers.refusal(["evil.example"], [])
+    assert not found.callers.refuse(["crag.example.org"], ["https://crag.example.org"])
+    assert found.callers.refuse(["evil.example"], [])
 
 
 def test_a_wrong_section_is_one_line_at_the_start(

@@ -18,7 +18,7 @@ from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Strip, WebPage
 from crag.engine import Engine
 from crag.generation.extractive import ExtractiveGenerator
-from crag.integrations.http.app import Server, app
+from crag.integrations.http.app import app, server
 from crag.integrations.http.serving import Limits
 from crag.runtime.processes import listening
 from crag.testing.fakes import ScriptedEvaluator
@@ -76,13 +76,13 @@ def chat_server(folder: Path, limits: Limits | None = None, **chosen: Any) -> It
     evaluator = ScriptedEvaluator(score=lambda text: 0.9 if "eighty" in text else 0.3)
     engine = Engine(AppConfig.of(data=folder, **chosen), embedder=WordEmbedder(), evaluator=evaluator, generator=writer)
     fill(engine, workspace="alpha")
-    server = Server(app(engine, Access([(TOKEN, "alpha"), (OTHER, "beta")]), limits))
+    made = server(app(engine, Access([(TOKEN, "alpha"), (OTHER, "beta")]), limits))
     with listening("127.0.0.1", 0) as held:
-        serving = threading.Thread(target=server.run, kwargs={"sockets": [held]})
+        serving = threading.Thread(target=made.run, kwargs={"sockets": [held]})
         serving.start()
         try:
             yield ChatServer(f"http://127.0.0.1:{held.getsockname()[1]}", engine, writer)
         finally:
-            server.should_exit = True
+            made.should_exit = True
             serving.join()
             engine.close()

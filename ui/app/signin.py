@@ -21,9 +21,9 @@ from streamlit import auth_util
 from streamlit.config import get_option
 from streamlit.errors import StreamlitSecretNotFoundError
 
-from crag.admin.access import is_loopback
 from crag.admin.people import EMAIL_CLAIM, Identity
 from crag.core.errors import AccessError
+from crag.runtime.origins import is_loopback
 
 _log = logging.getLogger(__name__)
 

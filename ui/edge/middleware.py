@@ -10,12 +10,13 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from crag.analysis.monitoring.health import Health
-from ui.edge.callers import Callers
+from crag.runtime.origins import Origins
+from crag.runtime.transfer import RefusedError, bound_body
 from ui.edge.headers import Header, values, with_headers
-from ui.edge.refusals import RefusalLog
+from ui.edge.refusals import RefusalLog, explain
 from ui.edge.seats import Caller, Full, Seats, caller
 from ui.edge.signing import LOGOUT, ROUTES, Signing, cookies_of
-from ui.edge.sizes import BODY_MB, Body, TooMuch, Uploads
+from ui.edge.sizes import BODY_MB, Body, Uploads
 from ui.edge.waiting import refusing, told, waiting, wants_page
 from ui.edge.watching import Watch
 
@@ -33,7 +34,7 @@ class Rules:
     `untaken` hears of each file that a session could not send, and why.
     """
 
-    callers: Callers
+    callers: Origins
     headers: Sequence[Header]
     health: Health
     uploads: Uploads
@@ -59,9 +60,8 @@ class Edge:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        refusal = self._rules.callers.refusal(
-            values(scope, b"host"), values(scope, b"origin"), str((scope.get("server") or ("",))[0])
-        )
+        address = str((scope.get("server") or ("",))[0])
+        refusal = explain(self._rules.callers.refuse(values(scope, b"host"), values(scope, b"origin"), address))
         if scope["type"] == "websocket":
             await (self._close(scope, receive, send, refusal) if refusal else self._open(scope, receive, send))
             return
@@ -105,7 +105,8 @@ class Edge:
     async def _within_size(self, scope: Scope, receive: Receive, send: Send, *, upload: bool) -> None:
         rules, path = self._rules, self._path(scope)
         session = path.removeprefix(_UPLOAD).partition("/")[0] if upload else ""
-        body = Body((rules.upload_mb + BODY_MB) * 2**20, rules.uploads, session) if upload else Body(BODY_MB * 2**20)
+        most = (rules.upload_mb + BODY_MB if upload else BODY_MB) * 2**20
+        body = Body(rules.uploads, session) if upload else Body()
         begun = False
 
         async def watched(message: Message) -> None:
@@ -119,15 +120,17 @@ class Edge:
                 rules.signing.check(scope, path)
                 if path == LOGOUT:
                     await rules.signing.leave(scope)
-            for length in values(scope, b"content-length"):
-                body.check_length(length)
-            await self._app(scope, body.counted(receive), watched)
-        except TooMuch as too_much:
+            lengths = values(scope, b"content-length")
+            bounded = bound_body(receive, lengths, most, body.hold)
+            for length in lengths:
+                body.announce(length)
+            await self._app(scope, bounded, watched)
+        except RefusedError as refused:
             if begun:
                 raise
             if upload:
-                rules.untaken(session, too_much.line)
-            await _answer(too_much.status, too_much.line)(scope, receive, send)
+                rules.untaken(session, str(refused))
+            await _answer(refused.status, str(refused))(scope, receive, send)
         finally:
             body.finish()
 

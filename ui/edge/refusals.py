@@ -9,14 +9,26 @@ from collections.abc import Callable
 
 from starlette.types import Scope
 
+from crag.runtime.origins import Foreign
 from ui.edge.headers import values
 
-__all__ = ["RefusalLog"]
+__all__ = ["RefusalLog", "explain"]
 
 LOG = logging.getLogger(__name__)
 _LOGGED = 20
 """Refusals of a minute that have a line each. Strangers can't fill the log, and never silence it."""
 _SECONDS = 60.0
+_REMEDIES = {
+    Foreign.HOST: "Behind a proxy set CRAG_WORKSPACES=private, or name all hosts in STREAMLIT_SERVER_ALLOWED_HOSTS, "
+    "blanks between them; then start again.",
+    Foreign.PAGE: "Its owner can name theirs in STREAMLIT_SERVER_CORS_ALLOWED_ORIGINS.",
+    Foreign.NETWORK: "To serve others, start it with --server.address.",
+}
+
+
+def explain(why: Foreign | None) -> str:
+    """The refusal, and what the server's owner can do; "" where there is none."""
+    return f"{why} {_REMEDIES[why]}" if why else ""
 
 
 def _later(job: Callable[[], None]) -> None:

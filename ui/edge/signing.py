@@ -21,15 +21,16 @@ from crag.admin.people import Person
 from crag.admin.roles import may
 from crag.core.errors import AccessError, CragError, StorageError
 from crag.runtime.limits import Buckets
+from crag.runtime.transfer import RefusedError
 from ui.app import signin
 from ui.app.program import program
 from ui.app.signin import Signed, SignIn
 from ui.edge.headers import Header, values
-from ui.edge.sizes import TooMuch
 
 LOGOUT = "/auth/logout"
 ROUTES = ("/auth/login", LOGOUT, "/oauth2callback")
 COOKIE = "_streamlit_user"
+_HERE = "Do it on a page of this program."
 _A_MINUTE = 60
 """Requests to the routes above that one address may make: a sign-in is two, and each asks the provider something."""
 _ERROR = re.compile(r"[a-z_]{1,40}")
@@ -42,9 +43,9 @@ class Attempts:
         self._buckets = Buckets(rate, now, harsh=True)
 
     def take(self, address: str) -> None:
-        """One more of this address. Raises TooMuch where there were too many."""
+        """One more of this address. Raises RefusedError where there were too many."""
         if self._buckets.take(address) > 0:
-            raise TooMuch(429, "Too many sign-ins from this address. Try again in a minute.")
+            raise RefusedError(429, "rate", "Too many sign-ins from this address.", "Try again in a minute.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,20 +61,21 @@ class Signing:
     ended: Callable[[Mapping[str, str]], None]
 
     def check(self, scope: Scope, path: str) -> None:
-        """Raises TooMuch for a request to the routes of sign-in that another site led here, or of too many."""
+        """Raises RefusedError for a request to the routes of sign-in that another site led here, or of too many."""
         if path != "/oauth2callback" and values(scope, b"sec-fetch-site") == ["cross-site"]:
-            raise TooMuch(403, "Pages of other sites may not sign anybody in or out here.")
+            raise RefusedError(403, "foreign", "Pages of other sites may not sign anybody in or out here.", _HERE)
         self.attempts.take(str((scope.get("client") or ("",))[0]))
 
     async def leave(self, scope: Scope) -> None:
         """The sign-in of who asks to be signed out is over wherever its cookie was copied to, before that is cleared.
 
-        Raises TooMuch where that can't be stored: to clear the cookie alone would look like the end of it.
+        Raises RefusedError where that can't be stored: to clear the cookie alone would look like the end of it.
         """
         try:
             await asyncio.to_thread(self.ended, cookies_of(scope))
         except StorageError as error:
-            raise TooMuch(503, f"You are still signed in: that can't be stored. {error.message}") from error
+            cause = f"You are still signed in: that can't be stored. {error.message}"
+            raise RefusedError(503, "storage", cause, error.remedy) from error
 
     async def may_upload(self, scope: Scope) -> bool:
         """Whether who sends a file has signed in and may add documents somewhere."""

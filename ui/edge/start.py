@@ -30,13 +30,13 @@ from crag.analysis.monitoring.health import Health
 from crag.analysis.monitoring.scraping import Scraping, metrics_token
 from crag.core.config import AppConfig
 from crag.core.errors import CragError
+from crag.runtime.origins import Origins, is_loopback
 from crag.runtime.processes import room_for_files, share_heaps
 from crag.storage.records import server_at
 from ui.app import media, notices, signin, weighing, workspaces
 from ui.app.program import at_start, program
 from ui.edge import processes
 from ui.edge.batches import hand_over_together
-from ui.edge.callers import Callers, is_loopback
 from ui.edge.headers import inline_scripts, security_headers
 from ui.edge.logs import bound_logs
 from ui.edge.middleware import Edge, Rules
@@ -91,12 +91,13 @@ def rules(
     named = (*_by_hand("browser.serverAddress"), *((sign_in.host,) if sign_in and sign_in.host else ()))
     base = st.get_option("server.baseUrlPath").strip("/")
     page = Path(file_util.get_static_dir(), "index.html").read_text(encoding="utf-8")
-    callers = Callers(
+    callers = Origins(
         local=not workspaces.reachable(),
         proxied=config.storage.workspaces == "private",
         hosts=_plain(*st.get_option("server.allowedHosts"), *named),
         origins=_plain(*st.get_option("server.corsAllowedOrigins"), *named),
         any_origin=not st.get_option("server.enableCORS"),
+        neighbours=True,
     )
     health = Health.of(config, server_at(config.storage.database_url))
     uploads = Uploads(
@@ -210,7 +211,7 @@ def _address() -> str:
         return sign_in.origin + (f"/{base}" if base else "")
     scheme = "https" if st.get_option("server.sslCertFile") else "http"
     listens = str(st.get_option("server.address") or "")
-    found = "localhost" if is_loopback(listens) or listens in ("", "::") else listens
+    found = "localhost" if is_loopback(listens) or listens in ("", "::", "0.0.0.0") else listens  # noqa: S104
     host = (_by_hand("browser.serverAddress") or (found,))[0]
     base = st.get_option("server.baseUrlPath").strip("/")
     return f"{scheme}://{host}:{st.get_option('server.port')}" + (f"/{base}" if base else "")

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from crag.admin.access import is_loopback
 from crag.analysis.monitoring.metrics import Metrics
+from crag.runtime.origins import is_loopback
 
 __all__ = ["Reply", "Scrape", "Scraping", "metrics_token"]
 

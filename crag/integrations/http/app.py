@@ -6,13 +6,11 @@ import asyncio
 import base64
 import hashlib
 import logging
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from html import escape
 from typing import Any
 
-import uvicorn
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -28,7 +26,7 @@ from crag.integrations.http import ask, chat, documents, models
 from crag.integrations.http.guard import Guard
 from crag.integrations.http.problems import ProblemReply, problem_response
 from crag.integrations.http.serving import Limits, ServerState
-from crag.runtime.processes import IDLE_SECONDS
+from crag.integrations.process import Server
 
 _log = logging.getLogger(__name__)
 
@@ -118,8 +116,7 @@ class Application(FastAPI):
 def app(engine: Engine, access: Access, limits: Limits | None = None) -> FastAPI:
     """The application. Closing the engine is left to its owner.
 
-    To end, a server calls `app.state.serving.work.close()`, then `serving.stop()` when it can wait no
-    longer; the application's own end waits for the work that is under way.
+    Its own end waits for the work that is under way.
     """
     serving = ServerState.of(engine, access, limits or Limits.of(engine.config))
 
@@ -162,42 +159,7 @@ def _warm(serving: ServerState) -> None:
     serving.ready.set()
 
 
-_MORE = 30
-"""Seconds that are left to stopped requests before their connections are cut."""
-
-
-class Server(uvicorn.Server):
-    """On a signal to end (SIGTERM, Ctrl-C), it takes nothing new, lets what is under way go on for a while, then stops
-    it.
-
-    What is stopped ends by itself: a run is stored as it is then.
-    """
-
-    def __init__(self, app: FastAPI) -> None:
-        self._serving: ServerState = app.state.serving
-        super().__init__(
-            uvicorn.Config(
-                app,
-                http="h11",
-                loop="asyncio",
-                ws="none",
-                lifespan="on",
-                log_config=None,
-                log_level=logging.WARNING,
-                access_log=False,
-                proxy_headers=False,
-                server_header=False,
-                timeout_keep_alive=IDLE_SECONDS,
-                timeout_graceful_shutdown=int(self._serving.limits.grace_seconds) + _MORE,
-            )
-        )
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._serving.work.close()
-        grace = self._serving.limits.grace_seconds
-        stopping = asyncio.get_running_loop().call_later(grace, self._serving.stop)
-        try:
-            await super().shutdown(sockets)
-        finally:
-            stopping.cancel()
-            self._serving.stop()
+def server(app: FastAPI) -> Server:
+    """What serves the application."""
+    serving: ServerState = app.state.serving
+    return Server(app, serving.work, grace=serving.limits.grace_seconds, more=30)

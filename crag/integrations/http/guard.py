@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable, Coroutine
@@ -16,10 +15,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from crag.admin.access import WANTED, foreign
 from crag.integrations.http.problems import Problem, problem_of, problem_response
 from crag.integrations.http.serving import ServerState
-from crag.runtime.transfer import BodyError, bound_body, drop_when_unread, too_large
+from crag.runtime.transfer import RefusedError, bound_body, drop_when_unread
 
 _log = logging.getLogger("crag.integrations.http.access")
 
@@ -67,7 +65,9 @@ class Guard:
 
         try:
             with ExitStack() as state["held"]:
-                await self._check_origin(Headers(scope=scope))
+                headers, door = Headers(scope=scope), self._serving.door
+                if not door.access.asks:  # a program with a token may be a page of its own
+                    await door.check_origin(headers.getlist("host"), headers.getlist("origin"))
                 await self._app(scope, receive, sent)
         except ClientDisconnect:
             pass
@@ -84,13 +84,6 @@ class Guard:
                 (time.perf_counter() - began) * 1000,
                 state["caller"].number if "caller" in state else "-",
             )
-
-    async def _check_origin(self, headers: Headers) -> None:
-        """Raises Problem 403 where no token is asked for, and a page of another site asks."""
-        serving = self._serving
-        if not serving.access.asks and (why := foreign(headers.getlist("host"), headers.getlist("origin"))):
-            await asyncio.to_thread(serving.arrivals.turned_away, why)
-            raise Problem(403, "foreign", why)
 
 
 class BoundedRequest(Request):
@@ -122,12 +115,7 @@ class GuardedRoute(APIRoute):
     async def _admit(self, request: Request) -> Request:
         """The request, which holds its place until its reply is sent. Raises Problem."""
         serving: ServerState = request.app.state.serving
-        caller = serving.access.caller(request.headers.getlist("authorization"))
-        if serving.arrivals.news(caller):
-            await asyncio.to_thread(serving.arrivals.came, caller)
-        if caller is None:
-            raise Problem(401, "invalid_token", WANTED, headers={"WWW-Authenticate": "Bearer"})
-        request.state.caller = caller
+        caller = request.state.caller = await serving.door.admit(request.headers.getlist("authorization"))
         serving.rates.take(caller)
         if serving.work.closing:
             raise Problem(503, "ending", "The server is about to end.", headers={"Retry-After": "5"})
@@ -149,16 +137,13 @@ class GuardedRoute(APIRoute):
         if headers.get("content-encoding", "identity").lower() != "identity":
             raise Problem(415, "encoded", "Send the body as it is, without Content-Encoding.")
         most, shares = (limits.upload_bytes, serving.uploads) if kind == FORM else (limits.json_bytes, serving.bodies)
-        length = headers.get("content-length", "")
-        if length.isdigit() and int(length) > most:
-            raise too_large(most)
         hold = request.state.held.enter_context(shares.borrow(request.state.caller.number))
-        bounded = bound_body(request.receive, most, limits.pace, hold)
+        bounded = bound_body(request.receive, headers.getlist("content-length"), most, hold, limits.pace)
 
         async def receive() -> Message:
             try:
                 return await bounded()
-            except BodyError as error:
+            except RefusedError as error:
                 raise problem_of(error) from error
 
         return receive

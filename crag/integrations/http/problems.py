@@ -27,7 +27,7 @@ from crag.core.errors import (
     QuotaError,
     RoomError,
 )
-from crag.runtime.transfer import BodyError
+from crag.runtime.transfer import RefusedError
 
 _log = logging.getLogger(__name__)
 
@@ -109,10 +109,8 @@ def problem_of(error: Exception) -> Problem:
             return error
         case RequestValidationError():
             return _problem_of_fields(error)
-        case BodyError():
-            headers = {"Connection": "close"}  # some of the body is unread
-            again = {"Retry-After": "2"} if error.status == 429 else {}
-            return Problem(error.status, error.code, str(error), headers={**headers, **again})
+        case RefusedError():
+            return Problem(error.status, error.code, str(error), headers=error.headers)
         case QuotaError():
             again = {"Retry-After": str(error.retry_after)}
             return Problem(429, "limit_reached", f"{error.message} {error.remedy}", headers=again)

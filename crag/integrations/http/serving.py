@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
@@ -18,7 +17,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, ConfigDict
 from starlette.requests import ClientDisconnect
 
-from crag.admin.access import Access, Arrivals, Caller
+from crag.admin.access import Access, Arrivals, Caller, Door
 from crag.analysis.monitoring.health import Health
 from crag.analysis.monitoring.metrics import Metrics, standing
 from crag.analysis.monitoring.scraping import Scraping, metrics_token
@@ -32,7 +31,7 @@ from crag.runtime.transfer import Pace
 from crag.storage.library import Library
 from crag.storage.records import server_at
 
-_MB = 1_000_000
+_MB = 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +109,6 @@ class RequestModel(BaseModel):
 
 
 T = TypeVar("T")
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +116,7 @@ class ServerState:
     """One server: its engine, who may use it, how much of it, and what is under way."""
 
     engine: Engine
-    access: Access
+    door: Door
     limits: Limits
     requests: RequestLimit
     bodies: Shares
@@ -126,7 +124,6 @@ class ServerState:
     uploads: Shares
     """Bytes of forms that are here, on the disk."""
     rates: Rates
-    arrivals: Arrivals
     work: WorkQueue
     ready: threading.Event
     """The models are loaded."""
@@ -148,24 +145,18 @@ class ServerState:
             engine.watchers.append(metrics.watch)
         return cls(
             engine=engine,
-            access=access,
+            door=Door(access, Arrivals(engine.teams.audit.note)),
             limits=limits,
             requests=RequestLimit(limits, access.callers),
             bodies=Shares(limits.bodies_bytes, access.callers, least=limits.json_bytes),
             uploads=Shares(limits.at_once * limits.upload_bytes, access.callers, least=limits.upload_bytes),
             rates=Rates(limits.rate),
-            arrivals=Arrivals(engine.teams.audit.note),
             work=WorkQueue(limits.at_once, limits.at_once + limits.waiting, access.callers),
             ready=ready,
             health=health,
             scraping=scraping,
             metrics=metrics,
         )
-
-    def stop(self) -> None:
-        """End what is under way."""
-        if stopped := self.work.stop():
-            _log.info("stopping %d requests that are under way", stopped)
 
 
 def _audit_refusal(engine: Engine, why: str) -> None:
@@ -196,7 +187,7 @@ class Call:
 
     def sends_keys(self) -> None:
         """Called before the engine is asked for what may leave the machine with the owner's keys."""
-        self.serving.arrivals.sends(self.caller, lambda: self.engine.resolve_providers().keys)
+        self.serving.door.arrivals.sends(self.caller, lambda: self.engine.resolve_providers().keys)
 
     async def work(self, job: Callable[[], T]) -> T:
         """What `job` returns or raises, done in a thread in the caller's turn: for all that takes the engine longer

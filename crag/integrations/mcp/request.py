@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_REQUEST, CallToolResult, TextContent
 from pydantic import BaseModel
 
-from crag.admin.access import WANTED, Arrivals, Caller
+from crag.admin.access import Arrivals, Caller
 from crag.core.errors import NotFoundError
 from crag.core.filters.where import Scope, narrow_filter
 from crag.engine import Engine, Workspace
@@ -63,7 +63,7 @@ class Request:
         self._caller = caller or Caller(number=0, workspace="")
         workspace = self._caller.workspace if self._caller.number else self.config.workspace
         if workspace is None:
-            raise MCPError(INVALID_REQUEST, WANTED)
+            raise MCPError(INVALID_REQUEST, "A valid token is needed.")
         self.workspace = workspace
         self._reports = 0
 
