@@ -22,10 +22,10 @@ from crag.generation.conversation.rules import leading_to
 from crag.messages.answers import (
     FOUND,
     HEADS,
-    LOW_CONFIDENCE,
     NOTHING_SHOWN,
     about_text,
     against_text,
+    confidence_text,
     disagreement_sentence,
     figures_sentences,
     handed_sentence,
@@ -228,8 +228,8 @@ def _conclude(trace: Trace, output: Output) -> None:
     sentence = plain(outcome_sentence(trace))
     if sentence:
         output.line(output.paint(sentence, _COLOURS[trace.action] if trace.action else "dim"))
-    if trace.answer.low_confidence and not trace.answer.abstained:
-        output.line(output.paint(LOW_CONFIDENCE, "amber"))
+    if not trace.answer.abstained and (said := plain(confidence_text(trace.answer))):
+        output.line(output.paint(said, "amber" if trace.answer.low_confidence else "dim"))
     for remark in trace.answer.remarks:
         output.line(output.paint(remark_sentence(remark), "amber"))
     for citation in trace.answer.citations:

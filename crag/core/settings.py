@@ -269,6 +269,24 @@ class Settings(BaseModel):
         ge=0,
         le=1,
     )
+    min_answer_confidence: float = setting(
+        0.0,
+        "Minimum answer confidence",
+        "A quoted answer that is less likely right is not given: the nearest passages are shown. 0: always given.",
+        group="answer",
+        step=0.01,
+        ge=0,
+        le=1,
+    )
+    confident_answer: float = setting(
+        0.0,
+        "Confident answer from",
+        "A quoted answer that is less likely right is marked as of low confidence. 0: the strips' scores decide that.",
+        group="answer",
+        step=0.01,
+        ge=0,
+        le=1,
+    )
 
     @field_validator("where")
     @classmethod

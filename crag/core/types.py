@@ -389,6 +389,11 @@ class Answer:
     lookup: LookupOutcome | Literal[""] = ""
     confidence: float | None = None
 
+    @property
+    def quoted(self) -> bool:
+        """Whether it is quoted word for word, and no language model wrote it."""
+        return self.by == "extractive"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:

@@ -11,7 +11,7 @@ from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, Citation, SentenceCheck, WebPage
 from crag.generation.citations import MARK, locate_checks
 from crag.messages.answers import (
-    LOW_CONFIDENCE,
+    confidence_text,
     disagreement_sentence,
     flag_text,
     footnote_notes,
@@ -249,7 +249,7 @@ def _doubts(trace: Trace, answer: Answer) -> Iterator[str]:
     if answer.unnamed:
         yield unnamed_sentence(answer.unnamed)
     if answer.low_confidence:
-        yield LOW_CONFIDENCE
+        yield f"{confidence_text(answer)}. Check the cited pages."
     known = {each.number for each in answer.citations}
     for check in trace.checks:
         if flag := flag_text(check, known):

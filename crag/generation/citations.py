@@ -166,14 +166,21 @@ def abstention(
     by: str,
     reason: str = "",
     unnamed: tuple[str, ...] = (),
+    confidence: float | None = None,
 ) -> Answer:
     """Says where was looked and why nothing is answered: `best` is the best score of all, None where there was none.
 
-    `unnamed`: what the question names and nothing found does, which is then the reason.
+    `unnamed`: what the question names and nothing found does, which is then the reason. `confidence`: of an answer that
+    is not given for being too low.
     """
     searched = any(isinstance(source, WebPage) for source in sources.values())
     where = "Neither your documents nor the web pages found say" if searched else "Your documents do not say"
-    if unnamed:
+    if confidence is not None:
+        where = "Not found in your documents or on the web pages found" if searched else "Not found in your documents"
+        least = format_score(settings.min_answer_confidence)
+        said = format_score(confidence, settings.min_answer_confidence)
+        reason = f"the likeliest answer has a confidence of {said}, under the minimum answer confidence of {least}"
+    elif unnamed:
         reason = f"nothing found names {' or '.join(unnamed)}"
     elif best is None:
         reason = reason or "no passage was relevant enough to answer from"
@@ -181,7 +188,7 @@ def abstention(
         scored = format_score(best, settings.min_answer_score)
         reason = f"the best passage scored {scored}, under the minimum answer score of {settings.min_answer_score:.2f}"
     text = f"{where}: {reason}."
-    return Answer(text=text, by=by, abstained=True, low_confidence=True, unnamed=unnamed)
+    return Answer(text=text, by=by, abstained=True, low_confidence=True, unnamed=unnamed, confidence=confidence)
 
 
 def pieces_of(whole: Answer) -> Iterator[str | Answer]:

@@ -96,6 +96,8 @@ class ExtractiveGenerator:
         Where the question asks for a cell of a table and the knowledge has it, its row is the answer. Where it asks
         for a figure and no cell is the one, no other cell stands for it; where no row has the period, the answer is of
         low confidence.
+
+        What is less likely right than `min_answer_confidence` is not answered.
         """
         usable, best = usable_of(knowledge)
         if not usable or (best is not None and best < settings.min_answer_score):
@@ -148,7 +150,10 @@ class ExtractiveGenerator:
         low = low or bool(subjects.unnamed) or (lookup is not None and lookup.outcome == "no period")
         whole = _compose_answer(chosen, sources, found, low=low, by=self.by)
         whole = replace(whole, unnamed=subjects.unnamed, lookup=lookup.outcome if lookup else "")
-        return replace(whole, confidence=self._confidence(question, whole, [chosen[0], *ranked], sources, surest))
+        confidence = self._confidence(question, whole, [chosen[0], *ranked], sources, surest)
+        if confidence is not None and confidence < settings.min_answer_confidence:
+            return abstention(None, sources, settings, self.by, confidence=confidence)
+        return replace(whole, confidence=confidence)
 
     def _confidence(
         self,

@@ -9,7 +9,7 @@ from crag.core.guidance import About, Suggestion
 from crag.core.makers import about
 from crag.core.request import OWN
 from crag.core.trace import Trace
-from crag.core.types import Citation, Disagreement, FigureCheck, Judgement, SentenceCheck
+from crag.core.types import Answer, Citation, Disagreement, FigureCheck, Judgement, SentenceCheck
 from crag.messages.wording import recognised_text, web_origin
 from crag.text.formats import count, format_score, join_names
 
@@ -19,11 +19,13 @@ __all__ = [
     "HEADS",
     "LOW_CONFIDENCE",
     "NOTHING_SHOWN",
+    "NOT_FOUND",
     "Fault",
     "about_text",
     "against_text",
     "attributed_sentence",
     "check_sentence",
+    "confidence_text",
     "disagreement_parts",
     "disagreement_sentence",
     "fault_of",
@@ -54,9 +56,26 @@ FOUND = "found afterwards"
 """Said of a citation that the answer did not make."""
 NOTHING_SHOWN = "nothing shown supports this"
 """Said of a sentence without a citation that no strip supports which its writer was shown."""
-LOW_CONFIDENCE = "Low confidence: the evidence is weak. Check the cited pages."
+LOW_CONFIDENCE = "Low confidence"
+NOT_FOUND = "Not found in your documents"
+"""Said of an abstention."""
 
 _JUDGES = {"words": "the words", "figures": "the figures", "evaluator": "the local evaluator", "model": "the model"}
+
+
+def confidence_text(answer: Answer) -> str:
+    """Where an answer is quoted from and how likely it is right, or that there is none; empty of a written answer."""
+    if answer.abstained:
+        return NOT_FOUND
+    if not answer.quoted or not answer.citations:
+        return LOW_CONFIDENCE if answer.low_confidence else ""
+    first = answer.citations[0]
+    page = f"p. {first.page}" if first.page else "the web"
+    where = f"uoted from {first.place or page}"
+    known = "" if answer.confidence is None else f" {format_score(answer.confidence)}"
+    if answer.low_confidence:
+        return f"{LOW_CONFIDENCE}{known} · q{where}"
+    return f"Q{where}{known and f' · confidence{known}'}"
 
 
 def fault_of(check: SentenceCheck, known: Collection[int]) -> Fault:
@@ -207,7 +226,7 @@ def _newest(disagreement: Disagreement) -> list[str | int]:
 
 HEADS: dict[Literal["suggestions", "near", "about", "web"], str] = {
     "suggestions": "Your documents do answer",
-    "near": "What came nearest",
+    "near": "Nearest passages",
     "about": "What was searched",
     "web": "The web",
 }

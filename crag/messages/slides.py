@@ -108,7 +108,7 @@ def _answer(trace: Trace) -> str:
     documents, web = origins.count("internal"), origins.count("external")
     rests = [count(documents, "source") + " in the documents"] if documents else []
     rests += [count(web, "source") + " on the web"] if web else []
-    how = "quoted word for word" if answer.by == "extractive" else f"written by {name_in_sentence(answer.by)}"
+    how = "quoted word for word" if answer.quoted else f"written by {name_in_sentence(answer.by)}"
     return f"The answer is {how} and rests on {' and '.join(rests) or 'no source'}."
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from crag.core import events as ev
 from crag.core.errors import ProviderError, ReplyError, StorageError
 from crag.core.policy import acted_on, best_chunk, chunks_acted_on, keeps_chunk, loops, refines
+from crag.core.settings import Settings
 from crag.core.trace import Round
 from crag.core.types import Action, Answer, Chunk, Decision, Grade, Origin, Passage, Standalone, Strip, WebPage
 from crag.evaluation.refinement import RefinementParts, make_strip, score_strips
@@ -204,7 +205,9 @@ def answer(state: State, parts: RunContext) -> State:
     if whole is None:
         raise ReplyError("The answer ended before it was complete.", "Ask again.")
     if not whole.abstained:
-        whole = with_disagreements(replace(whole, low_confidence=_unsure(state, whole)), knowledge, sources)
+        whole = with_disagreements(
+            replace(whole, low_confidence=_unsure(state, whole, parts.settings)), knowledge, sources
+        )
     parts.emit(ev.Answered(answer=whole, at=parts.now()))
     if whole.abstained or _without_support(state):
         _guide(state, parts)
@@ -296,18 +299,20 @@ def _with_floor(state: State, parts: RunContext) -> RunContext:
     return replace(parts, settings=parts.settings.model_copy(update={"min_answer_score": 0.0}))
 
 
-def _unsure(state: State, answer: Answer) -> bool:
+def _unsure(state: State, answer: Answer, settings: Settings) -> bool:
     """Whether an answer stands on weak ground: after INCORRECT with nothing from the web, never after CORRECT.
 
-    Between the two, and where nothing was graded, it is what the generator says of the strips it used. One to a
-    question that names what nothing found names, or a period that no row has, stands on weak ground whatever the
-    grades say.
+    Otherwise one whose confidence is known does so below `confident_answer`. Where it is not known, or nothing was
+    graded, it is what the generator says of the strips it used. An answer to a question that names what nothing found
+    names, or a period that no row has, stands on weak ground whatever the grades say.
     """
     decision = state.get("decision")
     if decision is None or answer.unnamed or answer.lookup == "no period":
         return answer.low_confidence
     if _without_support(state):
         return True
+    if answer.confidence is not None and settings.confident_answer:
+        return answer.confidence < settings.confident_answer
     return decision.action is not Action.CORRECT and answer.low_confidence
 
 

@@ -177,7 +177,8 @@ def test_an_answer_by_a_model_names_it_and_flags_what_was_not_found():
     html = answer.answer(of(approved()))
     found = seen(html)
     assert "written by qwen, at 127.0.0.1:8080" in found.said
-    assert "Low confidence the best text that it rests on was scored below the upper threshold" in found.said
+    assert "Low confidence" in found.said
+    assert "the best text that it rests on was scored below the upper threshold" in found.said
     assert "Faithfulness 33%: 1 of 3 sentences supported by what they cite; 1 could not be checked" in found.said
     for tag in ("unsupported", "invented citation", "no citation"):
         assert found.said.count(tag) == 1
@@ -191,7 +192,7 @@ def test_an_answer_by_a_model_names_it_and_flags_what_was_not_found():
 def test_an_answer_that_a_model_could_not_write_says_so_above_it():
     said = seen(answer.answer(of(refused()))).said
     assert said.startswith("Quoted, not written: qwen, at 127.0.0.1:8080 failed: it broke off in the middle.")
-    assert "quoted sentences, no language model" in said
+    assert "no language model" in said
     listed = seen(path.action(of(refused()))).said
     assert "qwen at 127.0.0.1:8080 broke off in the middle.AnswerThe best sentences are quoted instead." in listed
 

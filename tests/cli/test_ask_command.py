@@ -260,7 +260,7 @@ def test_where_there_is_no_answer_it_is_told_what_helps_on(tmp_path: Path, libra
     question = "What is the capital of Mongolia?"
     ran = crag("ask", question, "--library", own)
     assert ran.code == 0
-    heads = ["Your documents do answer:", "What came nearest:", "What was searched:", "The web:"]
+    heads = ["Your documents do answer:", "Nearest passages:", "What was searched:", "The web:"]
     assert [line for line in ran.out.splitlines() if line in heads] == heads
     assert "below the lower threshold of 0.20" in ran.out and "Web search is off." in ran.out
     record = parts(crag("ask", question, "--library", own, "--json"))[1]

@@ -55,7 +55,7 @@ def test_under_an_answer_stand_its_sources_and_what_is_doubtful() -> None:
         "[1] a \\[report\\].pdf, page 3  \n"
         "[2] **web** Moon, <https://example.org/a%20b>  \n"
         "*Nothing found names Madill.*  \n"
-        f"*{LOW_CONFIDENCE}*  \n"
+        f"*{LOW_CONFIDENCE}. Check the cited pages.*  \n"
         f"*{NOTHING_SHOWN.capitalize()}: So they say.*  \n"
         "*The sources disagree on “days”: 80 \\[1\\] and 90 \\[2\\].*"
     )

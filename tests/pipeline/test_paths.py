@@ -183,6 +183,26 @@ def test_a_correct_run_is_not_called_unsure_for_its_short_strips() -> None:
     assert case.trace.answer is not None and not case.trace.answer.low_confidence
 
 
+@pytest.mark.parametrize(
+    ("confidence", "abstained", "low"),
+    [(None, False, False), (0.1, True, True), (0.2, False, True), (0.49, False, True), (0.5, False, False)],
+)
+def test_the_confidence_decides_whether_an_answer_is_given_and_marked(
+    confidence: float | None, abstained: bool, low: bool
+) -> None:
+    floors = {"min_answer_confidence": 0.2, "confident_answer": 0.5}
+    case = Case("balanced", [GOOD, BAD], confidence=confidence, changes=floors)
+    answer = case.trace.answer
+    assert answer is not None and case.trace.action is Action.CORRECT
+    assert (answer.abstained, answer.low_confidence, answer.confidence) == (abstained, low, confidence)
+
+
+def test_a_sure_answer_from_an_ambiguous_retrieval_is_not_marked() -> None:
+    case = Case("balanced", [SOSO], confidence=0.9, changes={"confident_answer": 0.5})
+    assert case.trace.action is Action.AMBIGUOUS
+    assert case.trace.answer is not None and not case.trace.answer.low_confidence
+
+
 def test_stop_ends_the_run_at_the_next_grade() -> None:
     stop = threading.Event()
 

@@ -17,7 +17,7 @@ from crag.pipeline.graph import run_graph
 from crag.pipeline.guiding import Guide
 from crag.retrieval.rewriting import KeywordRewriter
 from crag.runtime.usage import UsageTracker
-from crag.testing.fakes import FixedRetriever, FixedWeb, ScriptedEvaluator, chunk_of
+from crag.testing.fakes import FixedRetriever, FixedWeb, ScriptedAnswerGrader, ScriptedEvaluator, chunk_of
 
 QUESTION = "What is the capital of France?"
 GOOD = "Paris is the capital of France. It has been the capital for a very long time indeed."
@@ -47,6 +47,7 @@ class Case:
         changes: dict[str, object] | None = None,
         score: Callable[[str], float | None] = score,
         guide: Guide | None = None,
+        confidence: float | None = None,
     ) -> None:
         chunks = [chunk_of(text, ordinal=place) for place, text in enumerate(texts)]
         later = [chunk_of(text, ordinal=100 + place) for place, text in enumerate(again or texts)]
@@ -62,7 +63,7 @@ class Case:
             refiner=StripRefiner(),
             rewriter=KeywordRewriter(),
             web=FallbackWeb([web], emitter, meter) if web else None,
-            generator=ExtractiveGenerator(self.evaluator),
+            generator=ExtractiveGenerator(self.evaluator, grader=ScriptedAnswerGrader(confidence)),
             verifier=CitationVerifier(self.evaluator),
             meter=meter,
             emitter=emitter,

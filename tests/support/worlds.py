@@ -214,6 +214,8 @@ FIELDS: dict[str, Any] = {
     "answer_sentences": lambda draw: draw.randint(1, 4),
     "answer_context": lambda draw: draw.choice([500, 3000]),
     "min_answer_score": hundredth,
+    "min_answer_confidence": hundredth,
+    "confident_answer": hundredth,
     "short_answer": hundredth,
 }
 """A value for every setting, mostly one that makes a difference."""

@@ -12,9 +12,11 @@ from crag.core.types import Action, Answer, Chunk, Citation, SentenceCheck
 from crag.generation.citations import MARK, locate_checks, split_cited_sentences
 from crag.messages.answers import (
     FOUND,
+    NOT_FOUND,
     NOTHING_SHOWN,
     attributed_sentence,
     check_sentence,
+    confidence_text,
     fault_of,
     handed_sentence,
     objection_sentence,
@@ -43,7 +45,7 @@ _UNFINISHED = re.compile(r"(?<!\s)\s*+\[[\d,;\s]{0,20}$")
 
 def question(trace: Trace, *, announced: bool = False) -> Html:
     """The question, and beneath it what became of it. `announced`: screen readers are told how the run ended."""
-    action = trace.action and (chip(trace.action), " · ")
+    action = trace.action and ("Retrieval: ", chip(trace.action), " · ")
     took = f" · {words.format_duration(trace.seconds)}" if trace.finished else ""
     forced = ", forced action" if trace.settings.get("forced") else ""
     via = (said := origin_text(trace.via, trace.client)) and f" · {said}"
@@ -61,7 +63,7 @@ def announcement(trace: Trace) -> str:
     if trace.answer is None:
         return f"{_no_answer(trace)}{verdict}"
     first, _ = next(iter(split_cited_sentences(trace.answer.text)), (trace.answer.text, ()))
-    lead = "No answer found" if trace.answer.abstained else "Answer ready"
+    lead = NOT_FOUND if trace.answer.abstained else "Answer ready"
     return f"{lead}: {excerpt(first, _SPOKEN)}{verdict}"
 
 
@@ -226,14 +228,12 @@ def _place(citation: Citation) -> str:
 def _label(whole: Answer, trace: Trace) -> Html:
     """What kind of answer this is, said openly."""
     tags, notes = [], []
-    if whole.by == "extractive":
-        tags.append("Extractive")
-        notes.append("quoted sentences, no language model")
-    else:
-        notes.append(f"written by {maker(whole.by)}")
+    if said := confidence_text(whole):
+        tags.append(said)
+    notes.append("no language model" if whole.quoted else f"written by {maker(whole.by)}")
     if whole.abstained:
-        tags.append("No answer found")
         notes = ["nothing found supports an answer, so none is given"]
+    notes.append(_weakness(whole, trace))
     origins = {citation.origin for citation in whole.citations}
     if "external" in origins:
         tags.append("With web sources" if "internal" in origins else "From the web alone")
@@ -241,30 +241,31 @@ def _label(whole: Answer, trace: Trace) -> Html:
         unverified = any(citation.from_web == "unverified" for citation in kept)
         tags.append(f"With a page kept from the web{', unverified' if unverified else ''}")
     shown = h.joined(" ", (h.span("tag web" if "web" in tag else "tag")[tag] for tag in tags))
-    said = [h.fragment(h.span("tag")["The model's reply"], " ", remark_sentence(each)) for each in whole.remarks]
+    replies = [h.fragment(h.span("tag")["The model's reply"], " ", remark_sentence(each)) for each in whole.remarks]
     lines = [
-        (shown, " ", "; ".join(notes)),
-        *said,
-        *_unsure(whole, trace),
+        (shown, " ", "; ".join(filter(None, notes))),
+        *replies,
         *remarks(trace.checks),
-        *_faithfulness(trace),
+        *([] if whole.quoted else _faithfulness(trace)),
     ]
     return h.fragment((h.p("small")[line] for line in lines if line), _disputed(trace))
 
 
-def _unsure(whole: Answer, trace: Trace) -> list[Html]:
-    """That the answer stands on weak ground, and why."""
+def _weakness(whole: Answer, trace: Trace) -> str:
+    """Why an answer is of low confidence; empty where it is not, or its confidence says it."""
     if not whole.low_confidence or whole.abstained:
-        return []
+        return ""
     if whole.unnamed:
-        return [h.fragment(h.span("tag")["Low confidence"], " ", unnamed_sentence(whole.unnamed))]
+        return unnamed_sentence(whole.unnamed)
     if trace.action is Action.INCORRECT and not trace.kept("external"):
-        why = "the chunks were graded as not answering, and nothing from the web helps"
-    elif all(strip.score is None for strip in trace.kept()):
-        why = "nothing that it rests on was graded"
-    else:
-        why = "the best text that it rests on was scored below the upper threshold"
-    return [h.fragment(h.span("tag")["Low confidence"], " ", why)]
+        return "the chunks were graded as not answering, and nothing from the web helps"
+    if all(strip.score is None for strip in trace.kept()):
+        return "nothing that it rests on was graded"
+    if whole.lookup == "no period":
+        return "no table found has the period that is asked for"
+    if whole.confidence is not None:
+        return ""
+    return "the best text that it rests on was scored below the upper threshold"
 
 
 def _faithfulness(trace: Trace) -> list[object]:

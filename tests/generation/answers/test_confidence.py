@@ -57,6 +57,20 @@ def test_the_words_are_given_where_they_are_shown_and_their_confidence_always() 
     assert graded_answer(KNOWLEDGE, sources).confidence is None
 
 
+@pytest.mark.parametrize(("floor", "abstained"), [(0.0, False), (0.3, False), (0.31, True)])
+def test_below_the_floor_no_answer_is_given(floor: float, abstained: bool) -> None:
+    generator = ExtractiveGenerator(grader=ScriptedAnswerGrader(0.3))
+    answer = whole(generator, QUESTION, KNOWLEDGE, Settings(min_answer_confidence=floor))
+    assert (answer.abstained, answer.confidence) == (abstained, 0.3)
+    assert bool(answer.citations) is not abstained
+    assert ("0.30" in answer.text and "0.31" in answer.text) is abstained
+
+
+def test_without_a_confidence_there_is_no_floor() -> None:
+    for generator in (ExtractiveGenerator(), ExtractiveGenerator(grader=ScriptedAnswerGrader(None))):
+        assert not whole(generator, QUESTION, KNOWLEDGE, Settings(min_answer_confidence=1.0)).abstained
+
+
 @pytest.mark.parametrize("score", [0.0, Settings().min_answer_score - 0.01])
 def test_what_abstains_without_an_answer_is_not_graded(score: float) -> None:
     grader = ScriptedAnswerGrader(confidence=0.9)
