@@ -17,16 +17,14 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
-from crag.core.ingesting import Page
-from crag.core.tables import load_tables
+from crag.core.tables import dump_tables
 from crag.ingest.chunking import cut_page
 from crag.ingest.media import READERS, FileError
+from crag.ingest.sections import ComposedPage
 
-Reader = Callable[[bytes, dict[str, Any]], Iterator[dict[str, Any]]]
+Reader = Callable[[bytes, dict[str, Any]], Iterator[dict[str, Any] | ComposedPage]]
 """Reads a file as the job says: first a message of how many `pages` it has, its `title`, and, where it says so, when it
-was `published`; then each as a `page`.
-
-A page is a `ComposedPage` as plain values, numbered from 1. Raises FileError for what is wrong with the file.
+was `published`; then its pages, numbered from 1. Raises FileError for what is wrong with the file.
 """
 
 _MOST_PIXELS = 12_000_000
@@ -83,33 +81,21 @@ def _read(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
     """All pages, each sent as soon as it is read."""
     read: Reader = importlib.import_module(READERS[job["media"]]).read
     pages = 0
-    for message in read(data, job):
-        _send(out, _cut(message))
-        if "page" in message:
+    for item in read(data, job):
+        if isinstance(item, ComposedPage):
+            _send(out, page_message(item))
             pages += 1
             _allow(job, pages)
+        else:
+            _send(out, item)
     _send(out, {"done": pages})
 
 
-def _cut(message: dict[str, Any]) -> dict[str, Any]:
-    """The message; a page in it also with where its chunks are, which takes time, too."""
-    if page := message.get("page"):
-        page["cuts"] = [[cut.start, cut.end, cut.table, cut.headers] for cut in cut_page(_page(page))]
-    return message
-
-
-def _page(raw: dict[str, Any]) -> Page:
-    """What of a page says where its chunks are."""
-    headings = tuple((at, heading) for at, heading in raw["headings"])
-    return Page(
-        number=raw["number"],
-        text=raw["text"],
-        width=0.0,
-        height=0.0,
-        tables=load_tables(raw["tables"], len(raw["text"])),
-        headings=headings,
-        by_heading=raw["by_heading"],
-    )
+def page_message(page: ComposedPage) -> dict[str, Any]:
+    """A page as plain values, with where its chunks are."""
+    values = {name: getattr(page, name) for name in page.__slots__}
+    cuts = [[cut.start, cut.end, cut.table, cut.headers] for cut in cut_page(page)]
+    return {"page": values | {"tables": dump_tables(page.tables), "cuts": cuts}}
 
 
 def _recognise(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
@@ -123,8 +109,8 @@ def _recognise(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
         _allow_from_now(job)
 
     pages = 0
-    for message in recognise(data, job, send):
-        _send(out, _cut(message))
+    for page in recognise(data, job, send):
+        _send(out, page_message(page))
         pages += 1
     _send(out, {"done": pages})
 

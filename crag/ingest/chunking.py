@@ -12,6 +12,7 @@ from itertools import accumulate
 from crag.core.ingesting import Cut, Page, ParsedDocument
 from crag.core.tables import Table
 from crag.core.types import Chunk, LineBox
+from crag.ingest.sections import ComposedPage
 from crag.text.sentences import sentences
 
 _SEPARATOR = " › "
@@ -95,7 +96,7 @@ def chunk_document(parsed: ParsedDocument, document_id: str, source: str, *, siz
     return found
 
 
-def cut_page(page: Page, sizes: Sizes = _SIZES) -> tuple[Cut, ...]:
+def cut_page(page: Page | ComposedPage, sizes: Sizes = _SIZES) -> tuple[Cut, ...]:
     """Where the chunks of a page begin and end, and what its tables say of each. Takes time by the page's length."""
     tables = _Tables(page)
     return tuple(
@@ -170,7 +171,7 @@ class _TableParts:
 class _Tables:
     """What the tables of a page say of the rows that a chunk holds."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: Page | ComposedPage) -> None:
         self._text = page.text
         self._tables = [_Table(page.text, table) for table in sorted(page.tables, key=lambda table: table.start)]
         self._starts = [table.start for table in self._tables]
@@ -260,7 +261,7 @@ def _words(text: str) -> str:
     return " ".join(_WORD.findall(text.lower())).join("  ")
 
 
-def _spans(page: Page, sizes: Sizes) -> list[tuple[int, int, Table | None]]:
+def _spans(page: Page | ComposedPage, sizes: Sizes) -> list[tuple[int, int, Table | None]]:
     """The page's chunks as (start, end, the table that most of it is)."""
     spans: list[tuple[int, int, Table | None]] = []
     current: list[_Unit] = []
@@ -308,7 +309,7 @@ def _full(current: Sequence[_Unit], unit: _Unit, sizes: Sizes, by_heading: bool)
     return (unit.heading and not last.heading) or (unit.table is not last.table and last.table is not None)
 
 
-def _units(page: Page, sizes: Sizes) -> list[_Unit]:
+def _units(page: Page | ComposedPage, sizes: Sizes) -> list[_Unit]:
     heads = sorted(at for at, _ in page.headings)
     found: list[_Unit] = []
     cursor = 0

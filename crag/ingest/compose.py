@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-from crag.core.tables import Cell, Table, dump_tables, place_sections
+from crag.core.tables import Cell, Table, place_sections
 from crag.core.tables import Row as TableRow
 from crag.ingest.grids import PlacedTable, ruled_tables
 from crag.ingest.headers import Rules
 from crag.ingest.layout import Frame, Row, frames, read_order
 from crag.ingest.objects import Box, around
+from crag.ingest.sections import ComposedPage
 from crag.ingest.tables import LaidTable, Piece, find_tables
 from crag.ingest.units import Carried
 from crag.ingest.words import PageWords
@@ -55,33 +55,6 @@ class LaidPage:
     page: PageWords
     parts: list[tuple[Frame, list[list[Row]]]]
     grids: list[PlacedTable]
-
-
-@dataclass(slots=True)
-class ComposedPage:
-    """What the child sends of a page. `lines` are (start, end, left, top, right, bottom, confidence).
-
-    `unseen` words were left out because nobody sees them; `recognised`: the text is recognition's, behind a picture.
-    `pictured`: a picture fills the page, and little text stands over it; or something is drawn and there is no text.
-    `place` and `by_heading` as a `Page`'s.
-    """
-
-    number: int
-    width: float
-    height: float
-    text: str = ""
-    lines: list[tuple[int, int, float, float, float, float, float]] = field(default_factory=list)
-    tables: list[Table] = field(default_factory=list)
-    headings: list[tuple[int, str]] = field(default_factory=list)
-    scanned: bool = False
-    pictured: bool = False
-    largest: list[tuple[str, float]] = field(default_factory=list)
-    failed: bool = False
-    cut: bool = False
-    unseen: int = 0
-    recognised: bool = False
-    place: str = ""
-    by_heading: bool = False
 
 
 def lay_out(number: int, page: PageWords) -> LaidPage:
@@ -349,8 +322,3 @@ def _new_paragraph(previous: Row, row: Row, block: Box) -> bool:
         return True
     ends_short = previous.box.right < block.left + _FULL_LINE * block.width
     return ends_short and (previous.text.endswith((".", ":", ";", "?", "!")) or row.text[:1].isupper())
-
-
-def as_message(page: ComposedPage) -> dict[str, Any]:
-    """The page as plain values for the pipe."""
-    return {name: getattr(page, name) for name in page.__slots__} | {"tables": dump_tables(page.tables)}

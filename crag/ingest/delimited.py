@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any
 
 from crag.ingest.office import messages
+from crag.ingest.sections import ComposedPage
 from crag.ingest.xlsx import sheet_pages
 from crag.text.encodings import guess_encoding
 
@@ -20,7 +21,7 @@ _TIME = 0.5
 """Of the seconds that the reader may take, the share after which no more rows are read."""
 
 
-def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | ComposedPage]:
     """The rows in pages of some hundred. Raises FileError where there are none."""
     table = _Table(guess_encoding(data), _TIME * float(job["seconds"]))
     most = int(job["max_pages"])

@@ -13,7 +13,7 @@ from typing import Any
 
 from crag.ingest.media import FileError
 from crag.ingest.office import faults, messages, opened
-from crag.ingest.sections import Block, parts, table
+from crag.ingest.sections import Block, ComposedPage, fill_pages, write_table
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MATH_TEXT = "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"
@@ -35,7 +35,7 @@ _MOST_BOLD = 100
 _MOST_SPANNED = 60  # columns that one cell may say it covers
 
 
-def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | ComposedPage]:
     """The document in parts of a few thousand characters. Raises FileError."""
     from docx.opc.part import PartFactory
     from docx.package import Package
@@ -51,7 +51,7 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
             raise FileError("damaged", "no document in it")
         related = {rel.reltype.rpartition("/")[2]: rel.target_part for rel in main.rels.values() if not rel.is_external}
         body = _Body(_styles(related.get("styles")), _notes(related))
-        found = list(parts(_with_headings(list(body.blocks(main.element.body)))))
+        found = list(fill_pages(_with_headings(list(body.blocks(main.element.body)))))
         title = package.core_properties.title
         notes = {**container.notes, "deleted": body.deleted, "comments": _comments(related.get("comments"))}
     yield from messages(found, job, title, notes)
@@ -239,7 +239,7 @@ class _Body:
         if all(sum(map(bool, row)) < 2 for row in rows):  # a frame around text
             yield from (Block(text=cell) for row in rows for cell in row if cell)
         else:
-            yield from table(rows, headed=headed or None)
+            yield from write_table(rows, headed=headed or None)
         yield Block(text="", unseen=unseen)
 
 

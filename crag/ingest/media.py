@@ -25,7 +25,7 @@ READERS: Mapping[Media, str] = MappingProxyType(
         "pptx": "crag.ingest.pptx",
         "xlsx": "crag.ingest.xlsx",
         "csv": "crag.ingest.delimited",
-        "html": "crag.ingest.hypertext",
+        "html": "crag.ingest.html",
         "markdown": "crag.ingest.plain",
         "text": "crag.ingest.plain",
         "image": "crag.ingest.pictures",

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 
-from crag.ingest.compose import ComposedPage, as_message
 from crag.ingest.media import FileError
+from crag.ingest.sections import ComposedPage
 
 _MOST_PARTS = 20_000
 _SHARE = 4
@@ -70,8 +70,8 @@ def messages(
     title: str,
     notes: Mapping[str, Any],
     published: str = "",
-) -> Iterator[dict[str, Any]]:
-    """What the child sends of these pages. Raises FileError for none, and for more than are read."""
+) -> Iterator[dict[str, Any] | ComposedPage]:
+    """What a reader yields of these pages. Raises FileError for none, and for more than are read."""
     pages = list(found)
     if not pages:
         raise FileError("no text")
@@ -80,5 +80,4 @@ def messages(
     opening = next((text for _, text in pages[0].headings), "")
     pages[0].largest = [(opening, 1.0)] if opening else []
     yield {"pages": len(pages), "title": title, "notes": dict(notes), "published": published}
-    for page in pages:
-        yield {"page": as_message(page)}
+    yield from pages

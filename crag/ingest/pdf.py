@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from crag.ingest.media import FileError
+from crag.ingest.sections import ComposedPage
 
 _AHEAD = 8  # pages on either side that a header or footer is looked for on
 _REPEATS = 3
@@ -26,11 +27,11 @@ def opened(data: bytes) -> Any:
     return document
 
 
-def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | ComposedPage]:
     """Its pages with their words, tables and places. Raises FileError."""
     import pypdfium2.raw as pdfium
 
-    from crag.ingest.compose import as_message, compose
+    from crag.ingest.compose import compose
     from crag.ingest.render_check import Proof
     from crag.ingest.units import Carried
 
@@ -46,7 +47,7 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
     carried = Carried()
     for laid, repeated in with_repeats(_lay_out_pages(document, pages, heights, proof)):
         body = heights.most_common(1)[0][0] if heights else 10.0
-        yield {"page": as_message(compose(laid, repeated, body, carried))}
+        yield compose(laid, repeated, body, carried)
 
 
 def _lay_out_pages(document: Any, pages: int, heights: Counter[float], proof: Any) -> Iterator[Any]:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from PIL import Image, ImageOps
 
-from crag.ingest.compose import ComposedPage, as_message
 from crag.ingest.media import FileError
 from crag.ingest.pdf import opened
+from crag.ingest.sections import ComposedPage
 
 if TYPE_CHECKING:
     from crag.core.documents import Media
@@ -50,7 +50,7 @@ def pages_of(data: bytes, media: Media) -> Pages:
     return _Pictures(data) if media == "image" else _Drawn(data)
 
 
-def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | ComposedPage]:
     """An image file as pages without text. Raises FileError."""
     pages = _Pictures(data)
     if pages.count > int(job["max_pages"]):
@@ -58,7 +58,7 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"pages": pages.count, "title": ""}
     for number in range(1, pages.count + 1):
         width, height = pages.size(number)
-        yield {"page": as_message(ComposedPage(number, round(width, 2), round(height, 2), scanned=True))}
+        yield ComposedPage(number, round(width, 2), round(height, 2), scanned=True)
 
 
 class _Drawn:

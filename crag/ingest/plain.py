@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from crag.ingest.office import messages
-from crag.ingest.sections import Block, parts, table
+from crag.ingest.sections import Block, ComposedPage, fill_pages, write_table
 from crag.text.encodings import guess_encoding
 
 _BREAK = re.compile(r"\n[ \t]*\n")
@@ -17,34 +17,36 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _RULE = re.compile(r"[ \t]*+\|?+[ \t]*+:?-++:?+[ \t]*+(?:\|[ \t]*+:?-++:?+[ \t]*+)*+\|?[ \t]*+")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_TITLE = re.compile(r"title[ \t]*+:[ \t]*+[\"']?(.+)", re.IGNORECASE)
 
 
-def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | ComposedPage]:
     """The text in parts of a few thousand characters. Raises FileError for more parts than pages are read."""
     text = guess_encoding(data).replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
     if job["media"] != "markdown":
-        found = list(parts(Block(text=paragraph.strip("\n")) for paragraph in _BREAK.split(text)))
+        found = fill_pages(Block(text=paragraph.strip("\n")) for paragraph in _BREAK.split(text))
         yield from messages(found, job, "", {})
         return
-    front = _FRONT.match(text)
-    text, unseen = _COMMENT.subn("", text[front.end() :] if front else text)
-    found = list(parts(_blocks(text.split("\n"))))
-    titled = [_TITLE.fullmatch(line) for line in front[1].split("\n")] if front else []
-    title = next((_title(match[1]) for match in titled if match), "")
-    opening = found[0].headings[0][1] if found and found[0].headings else ""
-    yield from messages(found, job, title or opening, {"remarks": unseen})
+    front, blocks, comments = parse_markdown(text)
+    pages = list(fill_pages(blocks))
+    opening = pages[0].headings[0][1] if pages and pages[0].headings else ""
+    yield from messages(pages, job, front.get("title") or opening, {"remarks": comments})
 
 
-def _title(said: str) -> str:
-    """A title of the front matter without the quote and the blanks behind it."""
-    bare = said.rstrip(" \t")
-    return bare[:-1] if len(bare) > 1 and bare[-1] in "\"'" else bare or said[:1]
+def parse_markdown(text: str) -> tuple[dict[str, str], Iterator[Block], int]:
+    """The fields of the front matter by name in lower case, the blocks of the text, and how many comments it holds."""
+    found = _FRONT.match(text)
+    front: dict[str, str] = {}
+    for line in found[1].split("\n") if found else ():
+        name, colon, value = line.partition(":")
+        if colon and name.strip():
+            front.setdefault(name.strip().lower(), value.strip().strip("\"'"))
+    text, comments = _COMMENT.subn("", text[found.end() :] if found else text)
+    return front, _blocks(text.split("\n")), comments
 
 
-def _heading(said: str) -> str:
-    """A heading without the number signs that close it."""
-    return said.rstrip("#").rstrip(" \t") or said[:1]
+def _heading(line: str) -> str:
+    """A heading without its closing number signs."""
+    return line.rstrip("#").rstrip(" \t") or line[:1]
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[Block]:
@@ -72,7 +74,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[Block]:
             end = at + 1
             while end < len(lines) and "|" in lines[end]:
                 end += 1
-            yield from table([_cells(row) for row in (line, *lines[at + 1 : end])], headed=True)
+            yield from write_table([_cells(row) for row in (line, *lines[at + 1 : end])], headed=True)
             at = end
         elif not line.strip():
             yield from _paragraph(held)
@@ -82,7 +84,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[Block]:
 
 
 def _paragraph(held: list[str]) -> Iterator[Block]:
-    """What was held back, which is then held no more."""
+    """Emit the lines that were held back."""
     if held:
         yield Block(text="\n".join(held))
         held.clear()

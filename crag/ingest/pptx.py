@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
 
-from crag.ingest.compose import ComposedPage
 from crag.ingest.office import faults, messages, opened
-from crag.ingest.sections import Block, table
+from crag.ingest.sections import Block, ComposedPage, write_table
 
 _MOST_CATEGORIES = 500
 _HIDDEN = ("1", "true")
 
 
-def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | ComposedPage]:
     """A page a slide that is shown, and one for its notes. Raises FileError."""
     from pptx.package import Package
 
@@ -30,29 +29,19 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 hidden += 1
                 continue
             page = ComposedPage(len(pages) + 1, 0.0, 0.0, place=f"slide {number}")
-            _write(page, _shapes(slide.shapes, size, page, slide.shapes.title))
+            for block in _shapes(slide.shapes, size, page, slide.shapes.title):
+                if block.text.strip():
+                    page.write(block)
             pages.append(page)
             spoken = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
             if spoken is not None and spoken.text.strip():
                 pages.append(ComposedPage(len(pages) + 1, 0.0, 0.0, place=f"notes of slide {number}"))
-                _write(pages[-1], [Block(text=_clean(spoken.text))])
+                pages[-1].write(Block(text=_clean(spoken.text)))
         title = package.core_properties.title
         comments = sum(name.startswith("ppt/comments/") for name in container.names)
         pages = pages if any(page.text or page.unseen for page in pages) else []
         notes = {**container.notes, "hidden slides": hidden, "comments": comments}
     yield from messages(pages, job, title, notes)
-
-
-def _write(page: ComposedPage, blocks: Iterable[Block]) -> None:
-    for block in blocks:
-        if not block.text.strip():
-            continue
-        start = len(page.text) + 2 if page.text else 0
-        page.text += ("\n\n" if page.text else "") + block.text
-        if block.heading:
-            page.headings.append((start, " ".join(block.text.split())))
-        if block.table is not None:
-            page.tables.append(block.table.moved(start))
 
 
 def _shapes(shapes: Any, size: tuple[int, int], page: ComposedPage, title: Any) -> Iterator[Block]:
@@ -79,7 +68,7 @@ def _shape(shape: Any, size: tuple[int, int], page: ComposedPage) -> Iterator[Bl
         yield from _shapes(shape.shapes, (0, 0), page, None)
     elif getattr(shape, "has_table", False):
         cells = ([_clean(cell.text) for cell in row.cells] for row in shape.table.rows)
-        yield from table(cells, headed=bool(shape.table.first_row) or None)
+        yield from write_table(cells, headed=bool(shape.table.first_row) or None)
     elif getattr(shape, "has_chart", False):
         yield from _chart(shape.chart)
     elif shape.has_text_frame:
@@ -100,7 +89,7 @@ def _chart(chart: Any) -> Iterator[Block]:
             ]
             for at, name in enumerate(names)
         ]
-        yield from table([["", *(name for name, _ in series)], *rows], headed=True)
+        yield from write_table([["", *(name for name, _ in series)], *rows], headed=True)
 
 
 def _hidden(shape: Any) -> bool:

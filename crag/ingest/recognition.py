@@ -11,12 +11,13 @@ from typing import Any
 
 from PIL import Image
 
-from crag.ingest.compose import ComposedPage, LaidPage, as_message, compose, lay_out
+from crag.ingest.compose import LaidPage, compose, lay_out
 from crag.ingest.lines import Find, Found, recogniser
 from crag.ingest.media import FileError
 from crag.ingest.pdf import with_repeats
 from crag.ingest.pictures import Pages, pages_of
 from crag.ingest.scans import Skew, laid_back, page_words
+from crag.ingest.sections import ComposedPage
 from crag.ingest.words import PageWords
 
 _DENSITY = 200 / 72  # pixels a point; 150 dots an inch read as well, but for small print
@@ -30,7 +31,7 @@ _PLAIN = 8  # of 255: a picture with no more contrast shows nothing
 
 def recognise(
     data: bytes, job: dict[str, Any], send: Callable[[dict[str, Any]], None], engine: Callable[[], Find] = recogniser
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[ComposedPage]:
     """The pages that the job numbers, each with its text; `send` is called with each as soon as it is read.
 
     Raises FileError for a file that can't be opened. A page that can't be drawn comes marked as failed.
@@ -66,7 +67,7 @@ def recognise(
 
     for page, repeated in with_repeats(laid()):
         body = _UNEVEN * heights.most_common(1)[0][0] if heights else 10.0
-        yield {"page": as_message(_compose_page(page, repeated, body, skews.pop(page.number)))}
+        yield _compose_page(page, repeated, body, skews.pop(page.number))
 
 
 def _compose_page(laid: LaidPage, repeated: set[Any], body: float, skew: Skew) -> ComposedPage:

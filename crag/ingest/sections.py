@@ -1,21 +1,71 @@
-"""Texts without pages, cut into parts of a few thousand characters: headings, paragraphs and tables in order. Pure."""
+"""Text without printed pages: blocks of headings, paragraphs and tables, put on pages of a few thousand characters."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from crag.core.tables import BESIDE, Cell, Row, Table, place_sections
-from crag.ingest.compose import ComposedPage
 
+PART = 3000
+"""Characters at which a page ends with the next heading; at twice as many it ends with the next block."""
+_MOST_HEADING = 200
 _VALUE = re.compile(r"[-+(]?\s*+[$€£¥]?\s*+[-+(]?\d[\d\s.,:/'%)-]*(?:[eE][-+]?\d+)?%?\)?")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _MOST_NAME, _MOST_HEADER = 60, 300
 
 
-def table(rows: Iterable[Sequence[str]], *, headed: bool | None = None) -> Iterator[Block]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A heading, a paragraph, or a table with a line a row. `unseen`: hidden words that were left out beside it."""
+
+    text: str
+    heading: bool = False
+    table: Table | None = None
+    unseen: int = 0
+
+
+@dataclass(slots=True)
+class ComposedPage:
+    """What the child sends of a page. `lines` are (start, end, left, top, right, bottom, confidence).
+
+    `unseen` words were left out because nobody sees them; `recognised`: the text is recognition's, behind a picture.
+    `pictured`: a picture fills the page, and little text stands over it; or something is drawn and there is no text.
+    `place` and `by_heading` as a `Page`'s.
+    """
+
+    number: int
+    width: float
+    height: float
+    text: str = ""
+    lines: list[tuple[int, int, float, float, float, float, float]] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    headings: list[tuple[int, str]] = field(default_factory=list)
+    scanned: bool = False
+    pictured: bool = False
+    largest: list[tuple[str, float]] = field(default_factory=list)
+    failed: bool = False
+    cut: bool = False
+    unseen: int = 0
+    recognised: bool = False
+    place: str = ""
+    by_heading: bool = False
+
+    def write(self, block: Block) -> int:
+        """Append a block and return where it starts."""
+        self.unseen += block.unseen
+        start = len(self.text) + 2 if self.text else 0
+        self.text += ("\n\n" if self.text else "") + block.text
+        if block.heading:
+            self.headings.append((start, squeeze(block.text)[:_MOST_HEADING]))
+        if block.table is not None:
+            self.tables.append(block.table.moved(start))
+        return start
+
+
+def write_table(rows: Iterable[Sequence[str]], *, headed: bool | None = None) -> Iterator[Block]:
     """A table as blocks of a few thousand characters, each with the header as its first line.
 
     `headed`: whether the first row names the columns; None: recognised by what stands in it.
@@ -92,43 +142,23 @@ def squeeze(cell: str) -> str:
     return " ".join(cell.split())
 
 
-PART = 3000
-"""Characters at which a part ends with the next heading; at twice as many it ends with the next block."""
-_MOST_HEADING = 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
-    """A heading, a paragraph, or a table, a row a line. `unseen` words beside it were left out: nobody sees them."""
-
-    text: str
-    heading: bool = False
-    table: Table | None = None
-    unseen: int = 0
-
-
-def parts(blocks: Iterable[Block]) -> Iterator[ComposedPage]:
-    """The blocks as pages without a size, whose places are their headings."""
+def fill_pages(blocks: Iterable[Block]) -> Iterator[ComposedPage]:
+    """The blocks on pages without a size, which are cited by their headings."""
     page = ComposedPage(1, 0.0, 0.0, by_heading=True)
-    for block in _short(blocks):
-        page.unseen += block.unseen
+    for block in _cut_long(blocks):
         if not block.text.strip():
+            page.unseen += block.unseen
             continue
         if len(page.text) >= (PART if block.heading else 2 * PART):
             yield page
             page = ComposedPage(page.number + 1, 0.0, 0.0, by_heading=True)
-        start = len(page.text) + 2 if page.text else 0
-        page.text += ("\n\n" if page.text else "") + block.text
-        if block.heading:
-            page.headings.append((start, " ".join(block.text.split())[:_MOST_HEADING]))
-        if block.table is not None:
-            page.tables.append(block.table.moved(start))
+        page.write(block)
     if page.text or page.unseen:
         yield page
 
 
-def _short(blocks: Iterable[Block]) -> Iterator[Block]:
-    """The blocks; a paragraph longer than a part in pieces, cut where there is white space."""
+def _cut_long(blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks, with long paragraphs cut at white space."""
     for block in blocks:
         text = block.text
         while len(text) > 2 * PART and block.table is None:

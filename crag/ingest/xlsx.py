@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import Any
 
-from crag.ingest.compose import ComposedPage
 from crag.ingest.office import faults, messages, opened
-from crag.ingest.sections import TableText, names_columns, squeeze
+from crag.ingest.sections import Block, ComposedPage, TableText, names_columns, squeeze
 
 ROWS, CHARACTERS = 200, 20_000
 """Of one page."""
@@ -27,7 +26,7 @@ def sheet_pages(rows: Iterable[tuple[int, Sequence[str]]], name: str, first: int
     sheet = _Sheet(first)
     for number, cells in rows:
         sheet.take(number, cells)
-    sheet.turn()
+    sheet.end_table()
     for page, (start, end) in zip(sheet.pages, sheet.spans, strict=True):
         rows_named = f"rows {start}-{end}" if end > start else f"row {start}"
         page.place = ", ".join(filter(None, [name, rows_named if len(sheet.pages) > 1 or not name else ""]))
@@ -35,60 +34,55 @@ def sheet_pages(rows: Iterable[tuple[int, Sequence[str]]], name: str, first: int
 
 
 class _Sheet:
-    """Takes rows one after another; a page is full at `ROWS` rows."""
+    """Puts rows on pages of `ROWS` rows. `spans`: the first and the last row of each page."""
 
     def __init__(self, first: int) -> None:
         self.pages: list[ComposedPage] = []
         self.spans: list[tuple[int, int]] = []
         self._first = first
-        self._page: ComposedPage | None = None
-        self._table = TableText(())
+        self._table: TableText | None = None
         self._header: Sequence[str] = ()
-        self._open = False
         self._title: tuple[int, str] | None = None
-        self._start = self._end = self._taken = self._size = 0
+        self._rows = self._characters = 0  # of the page
 
     def take(self, number: int, cells: Sequence[str]) -> None:
-        filled = sum(bool(cell.strip()) for cell in cells)
+        """Add the next row; a blank one ends a table."""
+        filled = [cell for cell in cells if cell.strip()]
         if not filled:
-            self._close()
+            self.end_table()
             return
-        if self._page is None:
-            self._begin(number)
-        if not self._open and filled > 1:
-            self._open_table(cells)
-        elif self._open:
+        if not self.pages or self._rows >= ROWS or self._characters >= CHARACTERS:
+            self._begin_page(number)
+        if self._table is not None:
             self._table.add(cells)
-        else:
-            self._line(next(squeeze(cell) for cell in cells if cell.strip()))
-        self._end = number
-        self._taken += 1
-        self._size += sum(map(len, cells))
-        if self._taken >= ROWS or self._size >= CHARACTERS:
-            going_on = self._open
-            self.turn()
-            self._open = going_on
+        elif len(filled) > 1:
+            self._begin_table(cells)
+        else:  # what the table below is called, or a note
+            line = squeeze(filled[0])
+            start = self.pages[-1].write(Block(text=line))
+            self._title = (start, line) if len(line) <= _MOST_TITLE else None
+        self.spans[-1] = self.spans[-1][0], number
+        self._rows += 1
+        self._characters += sum(map(len, cells))
 
-    def turn(self) -> None:
-        """End the page."""
-        self._close()
-        if self._page is not None:
-            self.pages.append(self._page)
-            self.spans.append((self._start, self._end))
-        self._page = self._title = None
+    def end_table(self) -> None:
+        """Write the open table, if there is one."""
+        if self._table is not None:
+            self.pages[-1].write(self._table.block())
+            self._table = self._title = None
 
-    def _begin(self, number: int) -> None:
-        self._page = ComposedPage(self._first + len(self.pages), 0.0, 0.0)
-        self._start = number
-        self._taken = self._size = 0
-        if self._open:
-            self._table = TableText(self._header)
+    def _begin_page(self, number: int) -> None:
+        goes_on = self._table is not None
+        self.end_table()
+        self.pages.append(ComposedPage(self._first + len(self.pages), 0.0, 0.0))
+        self.spans.append((number, number))
+        self._table, self._title = TableText(self._header) if goes_on else None, None
+        self._rows = self._characters = 0
 
-    def _open_table(self, cells: Sequence[str]) -> None:
-        """A table begins: with a header of its own, with the one before it where it is as wide, or with none."""
-        self._open = True
-        if self._title and self._page is not None:
-            self._page.headings.append(self._title)
+    def _begin_table(self, cells: Sequence[str]) -> None:
+        """Begin a table with a header of its own, with the one before it if that is as wide, or with none."""
+        if self._title:
+            self.pages[-1].headings.append(self._title)
         if names_columns(cells):
             self._header = cells
             self._table = TableText(cells)
@@ -96,30 +90,6 @@ class _Sheet:
         self._header = self._header if len(cells) <= len(self._header) else ()
         self._table = TableText(self._header, shown=False)
         self._table.add(cells)
-
-    def _line(self, text: str) -> None:
-        """A line that is no table's: what the table below it is called, or a note."""
-        start = self._write(text)
-        self._title = (start, text) if len(text) <= _MOST_TITLE else None
-
-    def _close(self) -> None:
-        """End the table."""
-        if self._table.size and self._page is not None:
-            block = self._table.block()
-            start = self._write(block.text)
-            if block.table is not None:
-                self._page.tables.append(block.table.moved(start))
-            self._title = None
-        self._table, self._open = TableText(()), False
-
-    def _write(self, text: str) -> int:
-        """Puts the text behind what is there; where it begins."""
-        if self._page is None:
-            return 0
-        self._page.text += "\n\n" if self._page.text else ""
-        start = len(self._page.text)
-        self._page.text += text
-        return start
 
 
 _MOST_ROWS, _MOST_CELLS, _MOST_COLUMNS = 50_000, 500_000, 300
@@ -130,7 +100,7 @@ _BESIDE = re.compile(r'"[^"]*"|\\.|_.|\*.|\[(?!\$)[^\]]{0,255}\]')  # text, colo
 _CURRENCY = re.compile(r"\[\$([^\]\-]{1,3})[^\]]{0,255}\]|([$€£¥])")
 
 
-def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | ComposedPage]:
     """The sheets in pages of some hundred rows, in order. Raises FileError."""
     from openpyxl import load_workbook
 

@@ -20,7 +20,7 @@ from crag.core.types import Answer, Chunk, Grade, Passage, RetrievedChunk, Strip
 from crag.providers.registry import PROVIDERS
 from crag.runtime.provider import EvaluatorParts, EvaluatorProvider, WebParts, WebProvider
 from crag.web.folder import FolderWeb
-from crag.web.searching import usable_address
+from crag.web.webpage import usable_address
 
 _log = logging.getLogger(__name__)
 

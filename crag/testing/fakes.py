@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from crag.core.errors import ProviderError, ReplyError, WebSearchError
 from crag.core.protocols import Messages, Parsed
 from crag.core.types import Chunk, Grade, Passage, QuotedAnswer, RetrievedChunk, SpanReading, Unread, WebPage
-from crag.ingest.sections import table
+from crag.ingest.sections import write_table
 from crag.runtime.waiting import Clock
 
 __all__ = [
@@ -38,7 +38,7 @@ def chunk_of(text: str, *, name: str = "paper.pdf", page: int = 1, ordinal: int 
 
 def table_chunk_of(*rows: Sequence[str]) -> Chunk:
     """A chunk that is one table, as a reader makes it; the first row names its columns."""
-    [block] = table(rows, headed=True)
+    [block] = write_table(rows, headed=True)
     assert block.table is not None
     return replace(chunk_of(block.text), kind="table", tables=(block.table,))
 

@@ -45,7 +45,7 @@ _ATTRIBUTE = re.compile(
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}", re.IGNORECASE)
 _KEPT = frozenset(
     "class id role style itemprop property name rel href content datetime hidden aria-hidden data-component "
-    "data-testid".split()
+    "data-testid bgcolor color colspan".split()
 )
 _RAW = frozenset("script style textarea title xmp iframe noembed noframes".split())
 """Elements that hold no tags but their own end."""

@@ -9,7 +9,7 @@ import unicodedata
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import quote, urldefrag, urlsplit
+from urllib.parse import urldefrag
 
 import httpx
 
@@ -18,6 +18,7 @@ from crag.core.types import Unread, WebPage
 from crag.runtime.circuit import Service
 from crag.runtime.connection import BoundedClient, OversizedError, PackingError
 from crag.runtime.provider import WebParts
+from crag.web.webpage import plain_text, usable_address
 
 MAX_QUERY = 400
 """Tavily refuses longer queries."""
@@ -139,7 +140,7 @@ def _pages(rows: Sequence[Row], provider: str, query: str) -> list[WebPage]:
     """Results as pages: with an address of the web and some text, each address once."""
     found: dict[str, WebPage] = {}
     for row in rows:
-        url, text = usable_address(row.get("url")), _plain(row.get("text"), MAX_SNIPPET)
+        url, text = usable_address(row.get("url")), _text(row.get("text"), MAX_SNIPPET)
         place = urldefrag(url).url
         if url and text and place not in found:
             found[place] = WebPage(
@@ -155,30 +156,11 @@ def _pages(rows: Sequence[Row], provider: str, query: str) -> list[WebPage]:
     return list(found.values())
 
 
-_TAG = re.compile(r"<[A-Za-z/!?][^<>]*>")
-_UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_UNSAFE = re.compile(r"[\x00-\x20\x7f-\xa0<>\"'`\\^{|}\ud800-\udfff]")
-
-
-def usable_address(value: object) -> str:
-    """The address, if it is one that a browser may be sent to, with every unsafe character escaped; else nothing."""
-    url = value.strip()[:2001] if isinstance(value, str) else ""
-    url = _UNSAFE.sub(lambda unsafe: quote(unsafe.group(), errors="replace"), url)
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and re.fullmatch(r"[\w.:-]+", parts.hostname or "")
-        return url if usable and "@" not in parts.netloc and parts.port != 0 and len(url) <= 2000 else ""
-    except ValueError:
-        return ""
-
-
-def _plain(value: object, limit: int) -> str:
-    """Text without tags and without characters that can't be seen; nothing of what is no text."""
-    text = _UNSEEN.sub("", value[:limit]) if isinstance(value, str) else ""
-    # Removing an inner tag may complete an outer one: what is left of tags is broken.
-    return re.sub(r"<(?=[A-Za-z/!?])", "< ", _TAG.sub(" ", text)).strip()
+def _text(value: object, limit: int) -> str:
+    """Text without markup; nothing of what is no text."""
+    return plain_text(value[:limit]) if isinstance(value, str) else ""
 
 
 def _line(value: object, limit: int) -> str:
     """The same on one line."""
-    return " ".join(_plain(value, 10 * limit).split())[:limit]
+    return " ".join(_text(value, 10 * limit).split())[:limit]

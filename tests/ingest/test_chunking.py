@@ -15,10 +15,11 @@ from crag.core.config import AppConfig
 from crag.core.ingesting import Cut, Page, ParsedDocument
 from crag.core.tables import Table
 from crag.core.types import LineBox, Rect
+from crag.ingest.child import page_message
 from crag.ingest.chunking import Sizes, chunk_document, cut_page
-from crag.ingest.compose import ComposedPage, as_message
 from crag.ingest.reader import _page as _page_of
 from crag.ingest.reader import read_document
+from crag.ingest.sections import ComposedPage
 from crag.text.sentences import sentences
 from tests.support.tiny_pdf import line, pdf
 
@@ -192,7 +193,10 @@ def test_pages_are_cut_in_the_child_process_of_the_reader() -> None:
 
 
 def test_cuts_that_make_no_sense_are_refused() -> None:
-    raw = {**as_message(ComposedPage(1, 0.0, 0.0, text="Harbours of the north.")), "cuts": [[0, 8, False, []]]}
+    raw = {
+        **page_message(ComposedPage(1, 0.0, 0.0, text="Harbours of the north."))["page"],
+        "cuts": [[0, 8, False, []]],
+    }
     assert _page_of(raw, 1).cuts == (Cut(start=0, end=8),)
     for cuts in (
         [[0, 99, False, []]],

@@ -13,7 +13,7 @@ from crag.core.types import Media
 from crag.ingest.chunking import chunk_document
 from crag.ingest.media import media_of
 from crag.ingest.reader import read_document
-from crag.ingest.sections import PART, Block, parts, table
+from crag.ingest.sections import PART, Block, fill_pages, write_table
 
 CONFIG = AppConfig()
 PROSE = "The harbour was dredged in 1931, and the fishing fleet returned to it within the year. "
@@ -82,7 +82,9 @@ def test_what_nothing_reads_is_refused_with_what_is_read() -> None:
 
 
 def test_a_table_among_blocks_keeps_its_header() -> None:
-    [page] = parts([Block(text="Sums", heading=True), Block(text=" "), *table([["a", "b"], ["1", "2"], ["3", "4"]])])
+    [page] = fill_pages(
+        [Block(text="Sums", heading=True), Block(text=" "), *write_table([["a", "b"], ["1", "2"], ["3", "4"]])]
+    )
     assert page.headings == [(0, "Sums")]
     [found] = page.tables
     assert (page.text[found.start : found.end], found.heads) == ("a; b\n1: b 2\n3: b 4", ("a | b",))

@@ -21,6 +21,7 @@ from crag.core.errors import CancelledError, DamagedError, DocumentError, EmptyE
 from crag.core.ingesting import Page
 from crag.core.types import LineBox, Rect
 from crag.ingest import scans
+from crag.ingest.child import page_message
 from crag.ingest.chunking import chunk_document
 from crag.ingest.lines import Found, Line, words_of
 from crag.ingest.reader import read_document
@@ -41,10 +42,10 @@ def page_from(lines: Sequence[Line], size: tuple[int, int] = (612, 792), cut: bo
     told: list[dict[str, Any]] = []
     job = {"media": "image", "numbers": [1], "seconds": 10, "max_pages": 5}
     found = Found(tuple(lines), cut)
-    (message,) = recognise(buffer.getvalue(), job, told.append, lambda: lambda picture, seconds: found)
+    (page,) = recognise(buffer.getvalue(), job, told.append, lambda: lambda picture, seconds: found)
     assert told == [{"recognised": 1}]
-    page: dict[str, Any] = message["page"]
-    return page
+    values: dict[str, Any] = page_message(page)["page"]
+    return values
 
 
 def columns() -> list[Line]:

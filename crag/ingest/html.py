@@ -1,0 +1,275 @@
+"""Web pages: title, address, date, and the headings, paragraphs and tables that a person sees.
+
+lxml parses the page, trafilatura finds its main text. Nothing is fetched and nothing runs.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from crag.ingest.media import FileError
+from crag.ingest.office import faults, messages
+from crag.ingest.sections import Block, ComposedPage, fill_pages, squeeze, write_table
+from crag.text.encodings import decode_text
+
+log = logging.getLogger(__name__)
+
+_MOST_CHARACTERS, _MOST_CHILDREN, _MOST_DEPTHS = 1_500_000, 3_000, 300_000
+"""Of a page, of one element, and the depths of all elements together: above, the main text is not looked for."""
+_LEAST_MAIN, _MAIN_SHARE = 80, 0.1
+"""Characters of a main text, and its share of all visible text: below, the whole page is taken."""
+_MAIN_FOUND = 0.7
+"""Share of the main text that the taken blocks must contain."""
+_HEADED = 4
+"""Blocks above the main text among which its headings are looked for."""
+_LEAST_LETTERS = 15  # letters of a paragraph by which it is found in the main text
+_SIGNS = re.compile(r"[\W_]+")
+_CONTROLS = dict.fromkeys((*range(9), 11, *range(14, 32), 127))
+"""Characters that HTML does not allow; trafilatura fails on a page that holds one."""
+_SILENT = frozenset(
+    "head script style noscript template svg math iframe object embed applet canvas audio video select textarea "
+    "button input nav dialog".split()
+)
+_ASIDE = frozenset({"navigation", "search", "menu", "menubar"})
+_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_BLOCKS = _HEADINGS | frozenset(
+    "address article aside blockquote body caption center dd details div dl dt fieldset figcaption figure footer form "
+    "header hr html legend li main ol option p pre section summary table tbody td tfoot th thead tr ul".split()
+)
+_GONE = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|opacity\s*+:\s*+(?:0++(?:\.0++)?|\.0++)\s*+(?:;|$|!)|"
+    r"font-size\s*+:\s*+(?:0++(?:\.0++)?|\.0++)\s*+(?:[a-z%]++\s*+)?(?:;|$|!)",
+    re.IGNORECASE,
+)
+_WHITE = re.compile(
+    r"(?<![\w-])color\s*:\s*(?:#fff(?:fff)?\b|white\b|rgba?\(\s*255\s*,\s*255\s*,\s*255\s*[,)]|transparent\b)", re.I
+)
+_COLOURED = re.compile(r"background", re.IGNORECASE)
+_DATES = (
+    *("article:published_time", "og:published_time", "datepublished", "date", "dc.date", "dc.date.issued"),
+    *("dcterms.date", "dcterms.issued", "publish-date", "pubdate", "citation_publication_date"),
+)
+_DAY = re.compile(r"[12]\d{3}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?(?![\d-])")
+
+
+def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | ComposedPage]:
+    """The page in parts of a few thousand characters. Raises FileError."""
+    with faults():
+        source = decode_text(data)
+        root, deep = parse_page(source)
+        title, date, blocks = find_title(root), find_date(root), list(walk_page(root))
+        if not deep and len(source) <= _MOST_CHARACTERS:
+            blocks = _keep_main(blocks, find_main_text(root))
+    if deep and not any(block.text for block in blocks):
+        raise FileError("damaged", "it is nested too deeply")
+    yield from messages(fill_pages(blocks), job, title, {"deep": deep}, date)
+
+
+def parse_page(source: str) -> tuple[Any, bool]:
+    """The page as lxml's tree, and whether some of it is missing there because it is nested too deeply.
+
+    Raises FileError for a page without an element.
+    """
+    from lxml import etree, html
+
+    parser = html.HTMLParser(encoding="utf-8", no_network=True, huge_tree=True, remove_comments=True, remove_pis=True)
+    try:
+        root = html.document_fromstring(source.translate(_CONTROLS).encode("utf-8", "replace"), parser)
+    except etree.ParserError as error:
+        raise FileError("no text") from error
+    return root, any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log)
+
+
+def find_title(root: Any) -> str:
+    """The page's title for sharing, else that of its head, else its first heading."""
+    titles = ("".join(each.itertext()) for tag in ("title", "h1") for each in islice(root.iter(tag), 3))
+    return squeeze(find_meta(root).get("og:title") or next(filter(None, titles), ""))
+
+
+def find_date(root: Any) -> str:
+    """The publication date that the page states, as exact as it does; empty if it states none."""
+    stated = find_meta(root)
+    values = [*map(stated.get, _DATES), *(each.get("datetime") for each in root.iter("time"))]
+    return next(filter(None, map(iso_date, filter(None, values))), "")
+
+
+def iso_date(text: str) -> str:
+    """The ISO date, month or year at the start of a text; empty if there is none."""
+    found = _DAY.match(text.strip())
+    return found.group() if found else ""
+
+
+def find_meta(root: Any) -> dict[str, str]:
+    """The page's statements about itself, the first of each name, names in lower case."""
+    found: dict[str, str] = {}
+    for meta in root.iter("meta"):
+        name = meta.get("property") or meta.get("name") or meta.get("itemprop") or ""
+        found.setdefault(name.strip().lower(), meta.get("content") or "")
+    return found
+
+
+def find_main_text(root: Any) -> str:
+    """The main text by trafilatura, which changes the tree. Empty if it fails or the page is too large for it."""
+    from trafilatura import extract
+
+    depths, waiting = 0, [(root, 1)]
+    while waiting:
+        element, depth = waiting.pop()
+        depths += depth
+        if depths > _MOST_DEPTHS or len(element) > _MOST_CHILDREN:
+            return ""
+        waiting.extend((child, depth + 1) for child in element)
+    try:
+        return extract(root, include_comments=False, include_tables=True, favor_recall=True) or ""
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - hostile pages break it in many ways; then the whole page is taken
+        log.info("main text extraction failed with %s; the whole page is used", type(error).__name__)
+        return ""
+
+
+def walk_page(root: Any) -> Iterator[Block]:
+    """The headings, paragraphs and tables that a person sees, and how many words are hidden beside them."""
+    return _Walk().blocks(root)
+
+
+class _Walk:
+    """Walks through an element once, without recursion."""
+
+    def __init__(self) -> None:
+        self._held: list[str] = []
+        self._unseen = self._preformatted = 0
+
+    def blocks(self, root: Any) -> Iterator[Block]:
+        from lxml import etree
+
+        walker = etree.iterwalk(root, events=("start", "end"))
+        for event, element in walker:
+            tag = element.tag if isinstance(element.tag, str) else "script"
+            silent = element is not root and (tag in _SILENT or element.get("role") in _ASIDE)
+            if event == "end":
+                if tag in _BLOCKS:
+                    yield from self._flush(tag in _HEADINGS and not silent)
+                self._preformatted -= tag == "pre"
+                self._hold(element.tail if element is not root else "")
+                continue
+            self._preformatted += tag == "pre"
+            if tag in _BLOCKS:
+                yield from self._flush()
+            if silent:
+                walker.skip_subtree()
+            elif element is not root and _is_hidden(element):
+                self._unseen += _count_words(element)
+                walker.skip_subtree()
+            elif tag == "table" and _is_data(element):
+                rows = list(self._rows(element))
+                for caption in element.iterchildren("caption"):
+                    yield Block(text=self._cell(caption))
+                yield from write_table(rows, headed=True if _has_header(element) else None)
+                yield from self._flush()
+                walker.skip_subtree()
+            elif tag == "br":
+                self._held.append("\v")
+            else:
+                self._hold(element.text)
+        yield from self._flush()
+
+    def _hold(self, text: str | None) -> None:
+        """Line breaks are blanks, except in preformatted text."""
+        self._held.append((text or "").replace("\n", "\v" if self._preformatted else " "))
+
+    def _flush(self, heading: bool = False) -> Iterator[Block]:
+        lines = map(squeeze, "".join(self._held).split("\v"))
+        text = "\n".join(line for line in lines if line)
+        self._held = []
+        if text or self._unseen:
+            yield Block(text=text, heading=heading and bool(text), unseen=self._unseen)
+            self._unseen = 0
+
+    def _rows(self, element: Any) -> Iterator[list[str]]:
+        for row in element.iter("tr"):
+            if _is_hidden(row):
+                self._unseen += _count_words(row)
+                continue
+            cells: list[str] = []
+            for cell in row.iterchildren("td", "th"):
+                cells.append(self._cell(cell))
+                spanned = cell.get("colspan") or "1"
+                cells += [""] * (int(spanned) - 1 if spanned.isdigit() and len(spanned) < 3 else 0)
+            yield cells
+
+    def _cell(self, cell: Any) -> str:
+        blocks = list(walk_page(cell))
+        self._unseen += sum(block.unseen for block in blocks)
+        return squeeze(" ".join(block.text for block in blocks))
+
+
+def _is_hidden(element: Any) -> bool:
+    """Whether an element's own attributes hide what it holds."""
+    if element.get("hidden") is not None:
+        return True
+    style = element.get("style") or ""
+    if _GONE.search(style):
+        return True
+    white = _WHITE.search(style) or (element.get("color") or "").lower() in ("white", "#fff", "#ffffff")
+    return bool(white) and not _is_on_colour(element)
+
+
+def _is_on_colour(element: Any) -> bool:
+    """Whether an element or one around it has a background of its own."""
+    around: Any = element
+    for _ in range(30):
+        if around is None:
+            return False
+        if around.get("bgcolor") or _COLOURED.search(around.get("style") or ""):
+            return True
+        around = around.getparent()
+    return True
+
+
+def _count_words(element: Any) -> int:
+    return len(" ".join(element.itertext()).split())
+
+
+def _has_header(element: Any) -> bool:
+    """Whether the cells of the first row say that it names the columns."""
+    first = next(element.iter("tr"), None)
+    cells = [each.tag for each in first.iterchildren("td", "th")] if first is not None else []
+    return len(cells) > 1 and "td" not in cells[1:] and "th" in cells
+
+
+def _is_data(element: Any) -> bool:
+    """Whether a table holds rows of values and is no frame for the page's layout."""
+    if next(element.iterdescendants("table"), None) is not None:
+        return False
+    rows = list(element.iter("tr"))
+    return len(rows) > 1 and max(len(list(row.iterchildren("td", "th"))) for row in rows) > 1
+
+
+def _keep_main(blocks: Sequence[Block], main: str) -> list[Block]:
+    """The blocks from the first to the last of the main text, with the headings above and the tables below.
+
+    All blocks if these hold too little of the main text.
+    """
+    text = _letters(main)
+    letters = [_letters(block.text) for block in blocks]
+    found = [at for at, each in enumerate(letters) if len(each) >= _LEAST_LETTERS and each in text]
+    if not found or len(text) < max(_LEAST_MAIN, _MAIN_SHARE * sum(map(len, letters))):
+        return list(blocks)
+    first, last = found[0], found[-1]
+    first = next((at for at in range(max(0, first - _HEADED), first) if blocks[at].heading), first)
+    while last + 1 < len(blocks) and blocks[last + 1].table is not None:
+        last += 1
+    if sum(map(len, letters[first : last + 1])) < _MAIN_FOUND * len(text):
+        return list(blocks)
+    left = sum(block.unseen for block in [*blocks[:first], *blocks[last + 1 :]])
+    return [*blocks[first : last + 1], Block(text="", unseen=left)]
+
+
+def _letters(text: str) -> str:
+    """Letters and digits alone, since blanks and signs differ between two readings of one text."""
+    return _SIGNS.sub("", text)
