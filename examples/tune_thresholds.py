@@ -17,6 +17,7 @@ from crag import Engine
 from crag.analysis.thresholds.recommend import Refusal, crowding_warning, recommend
 from crag.analysis.thresholds.sweep import Scored
 from crag.core.strategies import strategy
+from crag.messages import tuning
 
 file = Path(sys.argv[1] if sys.argv[1:] else "examples/labels.jsonl")
 labels: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -41,19 +42,17 @@ def scored(question: str, rows: list[dict[str, Any]]) -> Scored:
 
 
 questions = [scored(question, rows) for question, rows in labels.items()]
-print(
-    f"{len(questions)} questions, {sum(bool(each.answerable) for each in questions)} of them with their answer found."
-)
+print(len(questions), "questions, answered in the documents:", sum(bool(each.answerable) for each in questions))
 
 # %% Where the thresholds should be, how surely, and whether too much would end AMBIGUOUS
-aggregation, now = settings.aggregation, (settings.upper, settings.lower)
-found = recommend(questions, aggregation=aggregation, current=now, doubt=settings.ambiguity_margin)
+aggregation, now, doubt = settings.aggregation, (settings.upper, settings.lower), settings.ambiguity_margin
+found = recommend(questions, aggregation=aggregation, current=now, doubt=doubt)
 if isinstance(found, Refusal):
-    print("No recommendation.", found.reason, *found.missing, sep="\n")
+    print("No recommendation.", tuning.refusal_sentence(found), *tuning.missing_texts(found), sep="\n")
 else:
-    print(f"Recommended: upper {found.upper}, lower {found.lower}. {found.sentence}", *found.warnings, sep="\n")
+    print(f"Recommended: upper {found.upper}, lower {found.lower}.", tuning.recommendation_sentence(found))
+    print(*map(tuning.warning_sentence, found.warnings), sep="\n")
 for upper, lower in (now, (0.95, 0.05)):
-    doubt = settings.ambiguity_margin
     warning = crowding_warning(questions, upper=upper, lower=lower, aggregation=aggregation, doubt=doubt)
-    print(f"{upper} / {lower}:", warning or "no collapse into AMBIGUOUS.")
+    print(f"{upper} / {lower}:", tuning.warning_sentence(warning) if warning else "no collapse into AMBIGUOUS.")
 engine.close()

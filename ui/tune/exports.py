@@ -10,6 +10,7 @@ import streamlit as st
 from crag.analysis.thresholds.recommend import ChunkScore
 from crag.analysis.thresholds.sweep import Sweep
 from crag.analysis.whatif.entries import Entry, Outcome
+from crag.messages.tuning import unknown_sentence
 from crag.storage.labels import Label
 from ui.kit import downloads
 
@@ -27,7 +28,7 @@ def runs(outcome: Outcome, entries: Mapping[str, Entry]) -> Table:
     def rows() -> Iterator[Sequence[object]]:
         for row in outcome.rows:
             entry, saved = entries[row.run_id], row.saved
-            reason = row.reason.sentence if row.reason else ""
+            reason = unknown_sentence(row.reason) if row.reason else ""
             yield (
                 *(row.run_id, entry.question, entry.strategy, entry.started_at, entry.via),
                 *(row.before, row.becomes, reason),

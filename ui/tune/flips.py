@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from crag.analysis.whatif.entries import Becomes, Entry, Outcome
 from crag.core.types import Action
 from crag.messages.answers import FAR, origin_text
+from crag.messages.tuning import unknown_sentence
 from crag.text.formats import money
 from ui.kit import html as h
 from ui.kit import words
@@ -204,7 +205,7 @@ def listed(
     """The questions of a cell, each a link that opens its run in Ask. `here`: what its address must say."""
     was, becomes = cell
     ids = outcome.matrix.get(cell, ())
-    reasons = {row.run_id: row.reason.sentence for row in outcome.rows if row.reason}
+    reasons = {row.run_id: unknown_sentence(row.reason) for row in outcome.rows if row.reason}
     items = [_item(entries[id], reasons.get(id, ""), here) for id in ids[:_LISTED]]
     more = h.p("small")[f"And {len(ids) - _LISTED:,} more: the export has all."] if len(ids) > _LISTED else ""
     close = h.button("more", data_pick=_pick(was, becomes))["Close"]
@@ -268,7 +269,7 @@ def unknowns(outcome: Outcome, entries: Mapping[str, Entry]) -> Html:
     rows = [
         h.fragment(
             h.tr[h.th(colspan="2")[title]],
-            [h.tr[h.td("r")[f"{number:,}"], h.td[why.sentence]] for why, number in reasons.items()],
+            [h.tr[h.td("r")[f"{number:,}"], h.td[unknown_sentence(why)]] for why, number in reasons.items()],
         )
         for title, reasons in groups
         if reasons

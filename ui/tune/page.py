@@ -12,6 +12,7 @@ from crag.analysis.whatif.entries import Outcome
 from crag.core.makers import maker
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
+from crag.messages.tuning import warning_sentence
 from ui.app import entering, guide, moving, navigation
 from ui.app.clicks import requires
 from ui.app.session import REFUSALS, Session
@@ -270,12 +271,12 @@ def _grader(graders: Sequence[str]) -> str:
 
 def _crowd(part: Learnable, settings: Settings, where: DeltaGenerator) -> None:
     """The warning where the sliders' pair leaves too much to AMBIGUOUS."""
-    said = crowding_warning(
+    warning = crowding_warning(
         part.questions,
         upper=settings.upper,
         lower=settings.lower,
         aggregation=settings.aggregation,
         doubt=settings.ambiguity_margin,
     )
-    if said:
-        draw(h.div("cx")[h.p("note", role="status")[said]], where)
+    if warning:
+        draw(h.div("cx")[h.p("note", role="status")[warning_sentence(warning)]], where)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,6 @@ from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation
 from crag.evaluation.trigger import decide
-from crag.text.formats import count
 
 Relevance = tuple[tuple[bool | None, ...], ...]
 """By round, by rank: whether the chunk holds what is sought; None where nobody said."""
@@ -223,30 +223,77 @@ ROUNDS = 500
 """Resamples."""
 
 
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """So many questions get an action by a pair; the documents hold the answer to so many of them."""
+
+    questions: int
+    answerable: int
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """A warning: one action for all questions, whatever their scores, is worth nearly as much as the pair."""
+
+    action: Action
+    worth: float
+
+
+@dataclass(frozen=True, slots=True)
+class Crowding:
+    """A warning: a pair sends this share of the questions, more than CROWDED, to AMBIGUOUS.
+
+    `instead`: the best pair that does not, and its worth, where there is one.
+    """
+
+    pair: Pair
+    share: float
+    instead: Pair | None = None
+    instead_worth: float = 0.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recommendation:
     """The pair worth most to the labelled questions, and how far it moves when they are drawn again.
 
-    `upper_interval`, `lower_interval`: percentile bootstrap over questions (Efron and Tibshirani 1993, chapter 13).
-    `utility`: mean worth of the pair to the same questions, so a little more than new ones will show. `sentence` says
-    why.
+    `intervals` of upper and lower: percentile bootstrap over questions (Efron and Tibshirani 1993, chapter 13).
+    `utility`: mean worth of the pair to the same questions, so a little more than new ones will show. `correct`,
+    `incorrect` and the share `ambiguous`: what the pair makes of the `questions`. `current`: the pair in use.
     """
 
     upper: float
     lower: float
-    upper_interval: Interval
-    lower_interval: Interval
+    intervals: tuple[Interval, Interval]
     utility: float
-    sentence: str
-    warnings: tuple[str, ...]
+    questions: int
+    correct: Settled
+    incorrect: Settled
+    ambiguous: float
+    current: Pair | None
+    current_utility: float
+    warnings: tuple[Alike | Crowding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A threshold whose interval is too wide."""
+
+    name: Literal["upper", "lower"]
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """No recommendation: why not, and what would help, in words."""
+    """No recommendation: too few labelled questions with a score, or of one kind, or thresholds that stay `open`.
 
-    reason: str
-    missing: tuple[str, ...]
+    `answerable`: of the `labelled`, those whose documents hold the answer. `ungraded`: labelled ones without a score.
+    """
+
+    labelled: int
+    answerable: int
+    ungraded: int
+    open: tuple[Open, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,18 +318,20 @@ def recommend(
     """The pair of thresholds with the highest utility, or why the data can't carry one.
 
     `current`: the pair in use, to compare with. The same questions and `resampling` give the same result. Questions
-    without
-    a label, or without a single known score, say nothing about thresholds and are left out. `doubt`: as of `gains`.
+    without a label, or without a single known score, are left out. `doubt`: as of `gains`.
     """
     drawn = resampling or Resampling()
     usable = [question for question in questions if question.answerable is not None and question.known]
-    refusal = _too_little(questions, usable)
-    if refusal:
+    answerable = sum(question.answerable is True for question in usable)
+    ungraded = sum(question.answerable is not None and not question.known for question in questions)
+    refusal = Refusal(labelled=len(usable), answerable=answerable, ungraded=ungraded)
+    if len(usable) < QUESTIONS or min(answerable, len(usable) - answerable) < EACH:
         return refusal
     worth = gains(usable, aggregation=aggregation, weights=weights, effort=effort, doubt=doubt)
     intervals = _intervals(worth, drawn.rounds, drawn.seed)
-    if max(high - low for low, high in intervals) > drawn.widest:
-        return _too_wide(intervals, len(usable), drawn.widest)
+    ends = Open("upper", *intervals[0]), Open("lower", *intervals[1])
+    if wide := tuple(each for each in ends if each.high - each.low > drawn.widest):
+        return replace(refusal, open=wide)
     upper, lower = best_pair(worth.utility(), worth.uppers, worth.lowers)
 
     swept = partial(sweep, usable, aggregation=aggregation, weights=weights, effort=effort, doubt=doubt)
@@ -290,63 +339,42 @@ def recommend(
     def at(pair: Pair) -> Sweep:
         return swept(uppers=pair[:1], lowers=pair[1:])
 
-    whole = swept()
-    before = float(at(current).utility[0, 0]) if current else None
-    chosen = at((upper, lower))
+    whole, chosen = swept(), at((upper, lower))
+    correct, incorrect = (
+        _settle(usable, each[:, 0])
+        for each in reach_matrices(usable, aggregation, np.array([upper]), np.array([lower]), doubt)
+    )
     return Recommendation(
         upper=upper,
         lower=lower,
-        upper_interval=intervals[0],
-        lower_interval=intervals[1],
+        intervals=intervals,
         utility=float(chosen.utility[0, 0]),
-        sentence=_why(
-            (upper, lower),
-            chosen,
-            usable,
-            reach_matrices(usable, aggregation, np.array([upper]), np.array([lower]), doubt),
-            (current, before),
-            intervals,
-        ),
+        questions=len(usable),
+        correct=correct,
+        incorrect=incorrect,
+        ambiguous=float(chosen.ambiguous[0, 0]),
+        current=current,
+        current_utility=float(at(current).utility[0, 0]) if current else 0.0,
         warnings=_warnings((upper, lower), chosen, whole, worth),
     )
 
 
+def _settle(questions: Sequence[Scored], reached: NDArray[np.bool_]) -> Settled:
+    """How many questions get an action, and how many of them the documents answer."""
+    held = [question.answerable for question, is_so in zip(questions, reached, strict=True) if is_so]
+    return Settled(len(held), sum(map(bool, held)))
+
+
 def crowding_warning(
     questions: Sequence[Scored], *, upper: float, lower: float, aggregation: Aggregation, doubt: float = 0.0
-) -> str | None:
+) -> Crowding | None:
     """A warning where this pair sends more than CROWDED of all questions, labelled or not, to AMBIGUOUS; else None."""
     if not questions:
         return None
     correct, incorrect = reach_matrices(questions, aggregation, np.array([upper]), np.array([lower]), doubt)
     settled = int(correct.sum()) + int(incorrect.sum())
-    return _warn_of_crowding((upper, lower), (len(questions) - settled) / len(questions))
-
-
-def _too_little(questions: Sequence[Scored], usable: Sequence[Scored]) -> Refusal | None:
-    """A refusal where there are too few labels, or too few of one kind."""
-    answerable = sum(question.answerable is True for question in usable)
-    counts = {"hold": answerable, "do not hold": len(usable) - answerable}
-    missing = []
-    if len(usable) < QUESTIONS:
-        missing.append(count(QUESTIONS - len(usable), "more labelled question"))
-    for words, known in counts.items():
-        if known < EACH:
-            missing.append(f"{count(EACH - known, 'more question')} whose documents {words} the answer")
-    if not missing:
-        return None
-    ungraded = sum(question.answerable is not None and not question.known for question in questions)
-    left_out = f" ({count(ungraded, 'labelled question')} left out: no chunk of theirs has a score)" if ungraded else ""
-    if not usable:
-        reason = f"No question has both a label and a score{left_out}."
-    elif 0 in counts.values():
-        other = "hold" if counts["hold"] else "do not hold"
-        reason = f"All {len(usable)} labels are of one kind: the documents {other} the answer{left_out}."
-    elif len(usable) < QUESTIONS:
-        reason = f"Only {count(len(usable), 'labelled question')}; {QUESTIONS} are needed{left_out}."
-    else:
-        words = min(counts, key=lambda each: counts[each])
-        reason = f"Only {count(counts[words], 'question')} whose documents {words} the answer{left_out}."
-    return Refusal(reason=reason, missing=tuple(missing))
+    share = (len(questions) - settled) / len(questions)
+    return Crowding((upper, lower), share) if share > CROWDED else None
 
 
 def _intervals(worth: Gains, rounds: int, seed: int) -> tuple[Interval, Interval]:
@@ -364,90 +392,16 @@ def _intervals(worth: Gains, rounds: int, seed: int) -> tuple[Interval, Interval
     return (float(low[0]), float(high[0])), (float(low[1]), float(high[1]))
 
 
-def _too_wide(intervals: tuple[Interval, Interval], size: int, widest: float) -> Refusal:
-    """The refusal of data that leave the thresholds open."""
-    wide = [
-        f"the {name} threshold could be anything from {_threshold_text(low)} to {_threshold_text(high)}"
-        for name, (low, high) in zip(("upper", "lower"), intervals, strict=True)
-        if high - low > widest
-    ]
-    return Refusal(
-        reason=f"{size} labelled questions leave it open: {', and '.join(wide)} ({LEVEL:.0%} interval).",
-        missing=("More labelled questions, above all ones that score between those values, or a better evaluator",),
-    )
-
-
-def _why(
-    pair: Pair,
-    chosen: Sweep,
-    usable: Sequence[Scored],
-    ends: tuple[NDArray[np.bool_], NDArray[np.bool_]],
-    now: tuple[Pair | None, float | None],
-    intervals: tuple[Interval, Interval],
-) -> str:
-    """The recommendation in plain words. `now`: the pair in use and its worth."""
-    current, before = now
-    correct, incorrect = (
-        [question.answerable for question, is_so in zip(usable, each[:, 0], strict=True) if is_so] for each in ends
-    )
-    parts = [
-        f"{_pair(pair)}: {_become(correct, 'CORRECT')}, {_become(incorrect, 'INCORRECT')}, "
-        f"{chosen.ambiguous[0, 0]:.0%} of {len(usable)} end AMBIGUOUS.",
-        f"Worth {chosen.utility[0, 0]:.2f} a question",
-    ]
-    if current and before is not None:
-        same = current == pair
-        parts[-1] += "; it is what is set now" if same else f", where {_pair(current)}, set now, is worth {before:.2f}"
-    upper, lower = (f"{_threshold_text(low)} to {_threshold_text(high)}" for low, high in intervals)
-    parts[-1] += "."
-    parts.append(
-        f"Were the questions drawn again, {LEVEL:.0%} of the time upper would lie from {upper}, lower from {lower}."
-    )
-    return " ".join(parts)
-
-
-def _become(held: Sequence[bool | None], action: str) -> str:
-    """How many questions get this action, and for how many of them the documents hold the answer."""
-    if not held:
-        return f"no question becomes {action}"
-    verb = "becomes" if len(held) == 1 else "become"
-    return f"{count(len(held), 'question')} {verb} {action} (documents hold the answer to {sum(map(bool, held))})"
-
-
-def _warnings(pair: Pair, chosen: Sweep, whole: Sweep, worth: Gains) -> tuple[str, ...]:
+def _warnings(pair: Pair, chosen: Sweep, whole: Sweep, worth: Gains) -> tuple[Alike | Crowding, ...]:
     """What to know before using the pair."""
-    found = []
+    found: list[Alike | Crowding] = []
     action = max(worth.alike, key=lambda each: worth.alike[each])
     if chosen.utility[0, 0] - worth.alike[action] < HARDLY:
-        found.append(
-            f"The scores hardly tell these questions apart: {action} for every one, whatever its scores, is worth "
-            f"{worth.alike[action]:.2f}."
-        )
-    crowd = _warn_of_crowding(pair, float(chosen.ambiguous[0, 0]))
-    if crowd:
+        found.append(Alike(action, worth.alike[action]))
+    share = float(chosen.ambiguous[0, 0])
+    if share > CROWDED:
         within = np.where(whole.ambiguous <= CROWDED, whole.utility, np.nan)
-        if not np.isnan(within).all():
-            other, most = best_pair(within, whole.uppers, whole.lowers), np.nanmax(within)
-            crowd += f" {_pair(other)} stays within and is worth {most:.2f} a question."
-        found.append(crowd)
+        some = not np.isnan(within).all()
+        instead = best_pair(within, whole.uppers, whole.lowers) if some else None
+        found.append(Crowding(pair, share, instead, float(np.nanmax(within)) if some else 0.0))
     return tuple(found)
-
-
-def _warn_of_crowding(pair: Pair, share: float) -> str | None:
-    """The warning of too many AMBIGUOUS questions, this share of them, at a pair."""
-    if share <= CROWDED:
-        return None
-    return (
-        f"{_pair(pair)} sends {share:.0%} of the questions to AMBIGUOUS, more than {CROWDED:.0%}: most of what the "
-        "evaluator could settle is left to a web search."
-    )
-
-
-def _pair(pair: Pair) -> str:
-    """Upper and lower threshold as they are written everywhere."""
-    return f"{_threshold_text(pair[0])} / {_threshold_text(pair[1])}"
-
-
-def _threshold_text(threshold: float) -> str:
-    """Two decimals, or three where the second is not enough."""
-    return f"{threshold:.3f}".removesuffix("0")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
+from enum import Enum, auto
 from functools import cached_property
 from typing import Literal, TypeVar, cast
 
@@ -239,38 +239,32 @@ Web = Literal["not needed", "known", "unknown"]
 
 
 class Missing(Enum):
-    """What only a new run could tell, each with its sentence."""
+    """What only a new run can show: a decision, retrieved chunks, scores, another loop, strips or web results."""
 
-    NO_ROUND = "What this run would decide: it ended before anything was retrieved."
-    OTHER_RETRIEVAL = "What would be retrieved with another document confidence or time decay."
-    NOT_RETRIEVED = "How chunks after the first {k} would score: they were not retrieved."
-    OTHER_LENGTH = "How the chunks would score with another length of text graded."
-    NO_GRADES = "How each chunk would score: this run did not grade them one by one."
-    NO_JOINT = "How all chunks would score together: this run graded them one by one."
-    OTHER_JOINT = "How the best {k} of its chunks would score together: this run graded all of them in one."
-    NO_LOOP = "Where the corrective loop would lead: the library was not searched again in this run."
-    OTHER_LOOP = (
-        "Where the corrective loop would lead: its query would be made from other chunks, or of more or fewer words."
-    )
-    NO_CHUNKS = "What chunks after the first {k} would hold: they were not retrieved."
-    NOT_SCORED = "Which strips of your documents would be kept: they were never scored in this run."
-    NOT_JUDGED = "Which strips of your documents a language model would keep: it did not read them."
-    NOT_SEARCHED = "What the web would bring: it was not searched in this run."
-    OTHER_SEARCH = "What the web would bring: it would be asked another query, or for more or fewer results."
-    PAGES_NOT_SCORED = "Which strips of the web pages would be kept: they were not cut and scored that way in this run."
-    PAGES_NOT_JUDGED = "Which strips of the web pages a language model would keep: it did not read them."
+    NO_ROUND = auto()
+    OTHER_RETRIEVAL = auto()
+    NOT_RETRIEVED = auto()
+    OTHER_LENGTH = auto()
+    NO_GRADES = auto()
+    NO_JOINT = auto()
+    OTHER_JOINT = auto()
+    NO_LOOP = auto()
+    OTHER_LOOP = auto()
+    NO_CHUNKS = auto()
+    NOT_SCORED = auto()
+    NOT_JUDGED = auto()
+    NOT_SEARCHED = auto()
+    OTHER_SEARCH = auto()
+    PAGES_NOT_SCORED = auto()
+    PAGES_NOT_JUDGED = auto()
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Something that only a new run could tell. `k`: the number of chunks that it speaks of, if it does."""
+    """Something that only a new run can show. `k`: the number of chunks that it is about, if it is."""
 
     what: Missing
     k: int = 0
-
-    @property
-    def sentence(self) -> str:
-        return self.what.value.format(k=self.k)
 
 
 @dataclass(frozen=True, slots=True)

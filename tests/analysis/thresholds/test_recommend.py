@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,9 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crag.analysis.thresholds.recommend import Recommendation, Refusal, Resampling, crowding_warning, recommend
+from crag.analysis.thresholds.recommend import (
+    CROWDED,
+    Alike,
+    Crowding,
+    Recommendation,
+    Refusal,
+    Resampling,
+    Settled,
+    crowding_warning,
+    recommend,
+)
 from crag.analysis.thresholds.sweep import Scored, Weights, sweep
-from crag.core.types import Aggregation
+from crag.core.types import Action, Aggregation
 from tests.support.sizes import sized
 
 ANY = Aggregation.ANY
@@ -48,19 +57,15 @@ def test_where_scores_part_the_questions_the_pair_lies_between() -> None:
     found = recommended(parted(), aggregation=ANY, current=(0.9, 0.2))
     assert found.upper == found.lower == pytest.approx(0.5, abs=0.1)
     assert found.utility == pytest.approx(0.95)  # All right; half of them search.
-    worth = re.search(r"0.90 / 0.20, set now, is worth (\d\.\d+)", found.sentence)
-    assert worth is not None and float(worth[1]) < found.utility
-    assert found.sentence.startswith(f"{found.upper:.2f} / {found.lower:.2f}: ")
-    assert "30 questions become CORRECT (documents hold the answer to 30)" in found.sentence
-    assert "30 questions become INCORRECT (documents hold the answer to 0)" in found.sentence
+    assert found.current == (0.9, 0.2) and found.current_utility < found.utility
+    assert (found.correct, found.incorrect, found.questions) == (Settled(30, 30), Settled(30, 0), 60)
     assert found.warnings == ()
 
 
-def test_a_pair_that_is_set_already_is_said_to_be() -> None:
+def test_a_pair_that_is_set_already_is_worth_the_same() -> None:
     found = recommended(parted(), aggregation=ANY)
     again = recommended(parted(), aggregation=ANY, current=(found.upper, found.lower))
-    assert again.utility == found.utility
-    assert "it is what is set now" in again.sentence
+    assert again.utility == again.current_utility == found.utility
 
 
 def test_calibrated_scores_lead_to_the_band_that_the_costs_earn() -> None:
@@ -68,13 +73,13 @@ def test_calibrated_scores_lead_to_the_band_that_the_costs_earn() -> None:
     found = recommended(mixed(5000), aggregation=ANY, resampling=Resampling(rounds=100))
     assert found.upper == pytest.approx(0.6, abs=0.08)
     assert found.lower == pytest.approx(0.3, abs=0.08)
-    assert found.upper_interval[0] <= found.upper <= found.upper_interval[1]
-    assert found.lower_interval[0] <= found.lower <= found.lower_interval[1]
+    for (low, high), best in zip(found.intervals, (found.upper, found.lower), strict=True):
+        assert low <= best <= high
 
 
 def test_more_questions_make_the_interval_narrower() -> None:
     widths = [
-        sum(high - low for low, high in (found.upper_interval, found.lower_interval))
+        sum(high - low for low, high in found.intervals)
         for found in (
             recommended(mixed(size), aggregation=ANY, resampling=Resampling(widest=1.0, rounds=200))
             for size in (40, 4000)
@@ -93,7 +98,7 @@ def test_the_same_seed_gives_the_same_and_another_one_may_not() -> None:
         return recommended(mixed(60), aggregation=ANY, resampling=Resampling(widest=1.0, rounds=20, seed=seed))
 
     assert once(3) == once(3)
-    assert len({(once(seed).upper_interval, once(seed).lower_interval) for seed in range(5)}) > 1
+    assert len({once(seed).intervals for seed in range(5)}) > 1
 
 
 @settings(max_examples=sized(30, 10))
@@ -103,7 +108,7 @@ def test_no_pair_of_the_grid_is_worth_more(seed: int, aggregation: Aggregation) 
     found = recommend(questions, aggregation=aggregation, resampling=Resampling(widest=1.0, rounds=5))
     assert isinstance(found, Recommendation), found
     assert found.utility == pytest.approx(np.nanmax(sweep(questions, aggregation=aggregation).utility))
-    for low, high in (found.upper_interval, found.lower_interval):
+    for low, high in found.intervals:
         assert 0 <= low <= high <= 1
 
 
@@ -111,48 +116,32 @@ def test_no_pair_of_the_grid_is_worth_more(seed: int, aggregation: Aggregation) 
 
 
 def test_no_questions_at_all() -> None:
-    found = refused([], aggregation=ANY)
-    assert found.reason == "No question has both a label and a score."
-    assert found.missing[0] == "30 more labelled questions"
+    assert refused([], aggregation=ANY) == Refusal(labelled=0, answerable=0, ungraded=0)
 
 
-def test_too_few_labels_say_how_many_more() -> None:
-    found = refused(parted(15, 14), aggregation=ANY)
-    assert found.reason == "Only 29 labelled questions; 30 are needed."
-    assert found.missing == ("1 more labelled question",)
+def test_too_few_labels_are_refused() -> None:
+    assert refused(parted(15, 14), aggregation=ANY) == Refusal(labelled=29, answerable=15, ungraded=0)
     recommended(parted(15, 15), aggregation=ANY)
 
 
-@pytest.mark.parametrize(
-    ("good", "bad", "reason", "missing"),
-    [
-        (40, 0, "All 40 labels are of one kind", "5 more questions whose documents do not hold the answer"),
-        (0, 40, "All 40 labels are of one kind", "5 more questions whose documents hold the answer"),
-        (4, 40, "Only 4 questions whose documents hold", "1 more question whose documents hold the answer"),
-    ],
-)
-def test_labels_of_one_kind_say_what_is_missing(good: int, bad: int, reason: str, missing: str) -> None:
-    found = refused(parted(good, bad), aggregation=ANY)
-    assert found.reason.startswith(reason)
-    assert found.missing == (missing,)
+@pytest.mark.parametrize(("good", "bad"), [(40, 0), (0, 40), (4, 40), (40, 4)])
+def test_too_few_labels_of_one_kind_are_refused(good: int, bad: int) -> None:
+    assert refused(parted(good, bad), aggregation=ANY) == Refusal(labelled=good + bad, answerable=good, ungraded=0)
 
 
 def test_failed_grades_and_missing_labels_do_not_count() -> None:
     unlabelled = [replace(question, answerable=None) for question in parted()]
     failed = [Scored(scores=(None, float("nan")), answerable=True) for _ in range(40)]
     found = refused([*parted(10, 10), *unlabelled, *failed], aggregation=ANY)
-    assert found.reason == (
-        "Only 20 labelled questions; 30 are needed (40 labelled questions left out: no chunk of theirs has a score)."
-    )
+    assert found == Refusal(labelled=20, answerable=10, ungraded=40)
     with_more = recommended([*parted(), *unlabelled, *failed], aggregation=ANY)
     assert with_more == recommended(parted(), aggregation=ANY)
 
 
 def test_an_interval_too_wide_is_refused_with_the_threshold_named() -> None:
     found = refused(mixed(40), aggregation=ANY, resampling=Resampling(widest=0.1))
-    assert "40 labelled questions leave it open" in found.reason
-    assert "threshold could be anything from" in found.reason
-    assert found.missing
+    assert found.labelled == 40 and all(each.high - each.low > 0.1 for each in found.open)
+    assert {each.name for each in found.open} <= {"upper", "lower"} and found.open
 
 
 # Warnings
@@ -162,33 +151,30 @@ def test_a_pair_that_leaves_most_ambiguous_is_warned_of_with_one_that_does_not()
     questions = mixed(2000)
     found = recommended(questions, aggregation=ANY, weights=Weights(ambiguous=0.95), resampling=Resampling(rounds=50))
     (warning,) = found.warnings
-    assert "of the questions to AMBIGUOUS, more than 40%" in warning
+    assert isinstance(warning, Crowding) and warning.share > CROWDED and warning.pair == (found.upper, found.lower)
     assert crowding_warning(questions, upper=found.upper, lower=found.lower, aggregation=ANY) is not None
-    named = re.search(r"([\d.]+) / ([\d.]+) stays within and is worth", warning)
-    assert named
-    assert crowding_warning(questions, upper=float(named[1]), lower=float(named[2]), aggregation=ANY) is None
+    assert warning.instead and 0 < warning.instead_worth < found.utility
+    upper, lower = warning.instead
+    assert crowding_warning(questions, upper=upper, lower=lower, aggregation=ANY) is None
 
 
 def test_scores_that_are_all_alike_are_warned_of() -> None:
     questions = [Scored(scores=(0.5,), answerable=place % 2 == 0) for place in range(40)]
     found = recommended(questions, aggregation=ANY)
-    assert found.warnings[0] == (
-        "The scores hardly tell these questions apart: AMBIGUOUS for every one, whatever its scores, is worth 0.60."
-    )
+    assert found.warnings[0] == Alike(Action.AMBIGUOUS, pytest.approx(0.6))
 
 
-@pytest.mark.parametrize(("share", "action", "worth"), [(0.9, "CORRECT", "0.90"), (0.1, "INCORRECT", "0.80")])
-def test_scores_that_beat_no_single_action_are_warned_of(share: float, action: str, worth: str) -> None:
+@pytest.mark.parametrize(("share", "action", "worth"), [(0.9, Action.CORRECT, 0.9), (0.1, Action.INCORRECT, 0.8)])
+def test_scores_that_beat_no_single_action_are_warned_of(share: float, action: Action, worth: float) -> None:
     """INCORRECT for all: 0.9 right actions, each less a search."""
     questions = [Scored(scores=(place % 7 / 10,), answerable=place < 700 * share) for place in range(700)]
     found = recommended(questions, aggregation=ANY, resampling=Resampling(rounds=20, widest=1.0))
-    assert f"{action} for every one, whatever its scores, is worth {worth}" in found.warnings[0]
+    assert found.warnings[0] == Alike(action, pytest.approx(worth, abs=0.005))
 
 
 def test_any_setting_can_be_checked_for_crowding() -> None:
     questions = [Scored(scores=(score,)) for score in (0.1, 0.2, 0.5, 0.6, 0.9)]
     assert crowding_warning(questions, upper=0.7, lower=0.3, aggregation=ANY) is None  # Just 40 %.
     warning = crowding_warning(questions, upper=0.7, lower=0.2, aggregation=ANY)
-    assert warning is not None
-    assert warning.startswith("0.70 / 0.20 sends 60% of the questions to AMBIGUOUS")
+    assert warning == Crowding((0.7, 0.2), pytest.approx(0.6))
     assert crowding_warning([], upper=0.7, lower=0.3, aggregation=ANY) is None

@@ -1,0 +1,128 @@
+"""Sentences about thresholds and what-if: a recommended pair, what is missing for one, what only a new run shows."""
+
+from __future__ import annotations
+
+from crag.analysis.thresholds.recommend import (
+    CROWDED,
+    EACH,
+    LEVEL,
+    QUESTIONS,
+    Alike,
+    Crowding,
+    Recommendation,
+    Refusal,
+    Settled,
+)
+from crag.analysis.thresholds.sweep import Pair
+from crag.analysis.whatif.entries import Missing, Unknown
+from crag.core.types import Action
+from crag.text.formats import count, join_names
+
+__all__ = ["missing_texts", "recommendation_sentence", "refusal_sentence", "unknown_sentence", "warning_sentence"]
+
+_UNKNOWN = {
+    Missing.NO_ROUND: "The decision is unknown: this run ended before it retrieved anything.",
+    Missing.OTHER_RETRIEVAL: "Other chunks may be retrieved: the document confidence or the time decay changes.",
+    Missing.NOT_RETRIEVED: "The scores of chunks after the first {k} are unknown: this run did not retrieve them.",
+    Missing.OTHER_LENGTH: "The chunks' scores are unknown: this run graded another length of text.",
+    Missing.NO_GRADES: "The score of each chunk is unknown: this run did not grade them one by one.",
+    Missing.NO_JOINT: "The score of all chunks together is unknown: this run graded them one by one.",
+    Missing.OTHER_JOINT: "The score of the best {k} chunks together is unknown: this run graded all of them together.",
+    Missing.NO_LOOP: "The result of the corrective loop is unknown: this run did not search the library again.",
+    Missing.OTHER_LOOP: (
+        "The result of the corrective loop is unknown: its query would come from other chunks or have another length."
+    ),
+    Missing.NO_CHUNKS: "The texts of chunks after the first {k} are unknown: this run did not retrieve them.",
+    Missing.NOT_SCORED: "The strips of your documents to keep are unknown: this run did not score them.",
+    Missing.NOT_JUDGED: "The strips of your documents to keep are unknown: no language model read them in this run.",
+    Missing.NOT_SEARCHED: "The web results are unknown: this run did not search the web.",
+    Missing.OTHER_SEARCH: "The web results are unknown: the query or the number of results would differ.",
+    Missing.PAGES_NOT_SCORED: "The strips of web pages to keep are unknown: this run did not score them that way.",
+    Missing.PAGES_NOT_JUDGED: "The strips of web pages to keep are unknown: no language model read them in this run.",
+}
+
+
+def unknown_sentence(unknown: Unknown) -> str:
+    """What only a new run can show, and why."""
+    return _UNKNOWN[unknown.what].format(k=unknown.k)
+
+
+def recommendation_sentence(found: Recommendation) -> str:
+    """What the recommended pair does with the labelled questions, what it is worth, and how sure it is."""
+    worth = f"This is worth {found.utility:.2f} per question"
+    if found.current == (found.upper, found.lower):
+        worth += " and is the pair you use now"
+    elif found.current:
+        worth += f"; your current pair, {_pair(found.current)}, is worth {found.current_utility:.2f}"
+    upper, lower = (f"{_threshold(low)} to {_threshold(high)}" for low, high in found.intervals)
+    return (
+        f"With {_pair((found.upper, found.lower))}, {_become(found.correct, Action.CORRECT)}, "
+        f"{_become(found.incorrect, Action.INCORRECT)}, and {found.ambiguous:.0%} of {found.questions} end AMBIGUOUS. "
+        f"{worth}. In {LEVEL:.0%} of resamples, upper is {upper} and lower {lower}."
+    )
+
+
+def _become(settled: Settled, action: Action) -> str:
+    if not settled.questions:
+        return f"no question becomes {action}"
+    verb = "becomes" if settled.questions == 1 else "become"
+    return f"{count(settled.questions, 'question')} {verb} {action} (the documents answer {settled.answerable})"
+
+
+def warning_sentence(warning: Alike | Crowding) -> str:
+    """What to know before using a pair."""
+    if isinstance(warning, Alike):
+        return (
+            "The scores barely separate these questions: "
+            f"{warning.action} for every question is worth {warning.worth:.2f}."
+        )
+    said = (
+        f"{_pair(warning.pair)} sends {warning.share:.0%} of the questions to AMBIGUOUS, more than {CROWDED:.0%}. "
+        "The web decides most of what the evaluator could settle."
+    )
+    if warning.instead:
+        said += f" {_pair(warning.instead)} stays below that and is worth {warning.instead_worth:.2f} per question."
+    return said
+
+
+def refusal_sentence(refusal: Refusal) -> str:
+    """Why no pair is recommended."""
+    counts = {"answer": refusal.answerable, "do not answer": refusal.labelled - refusal.answerable}
+    few, many = sorted(counts, key=lambda each: counts[each])
+    if refusal.open:
+        wide = [
+            f"the {each.name} threshold lies from {_threshold(each.low)} to {_threshold(each.high)}"
+            for each in refusal.open
+        ]
+        return f"{refusal.labelled} labelled questions leave it open: {join_names(wide)} ({LEVEL:.0%} interval)."
+    if not refusal.labelled:
+        reason = "No question has both a label and a score"
+    elif not counts[few]:
+        reason = f"All {refusal.labelled} labels are of one kind: the documents {many} the question"
+    elif refusal.labelled < QUESTIONS:
+        reason = f"Only {count(refusal.labelled, 'labelled question')}, and {QUESTIONS} are needed"
+    else:
+        reason = f"Only {count(counts[few], 'question')} that the documents {few}"
+    left_out = f" ({count(refusal.ungraded, 'labelled question')} without a score left out)" if refusal.ungraded else ""
+    return f"{reason}{left_out}."
+
+
+def missing_texts(refusal: Refusal) -> tuple[str, ...]:
+    """What would help, as a list."""
+    if refusal.open:
+        return ("More labelled questions, above all with scores between those values, or a better evaluator",)
+    counts = {"answer": refusal.answerable, "do not answer": refusal.labelled - refusal.answerable}
+    more = [count(QUESTIONS - refusal.labelled, "more labelled question")] if refusal.labelled < QUESTIONS else []
+    for verb, known in counts.items():
+        if known < EACH:
+            more.append(f"{count(EACH - known, 'more question')} that the documents {verb}")
+    return tuple(more)
+
+
+def _pair(pair: Pair) -> str:
+    return f"{_threshold(pair[0])} / {_threshold(pair[1])}"
+
+
+def _threshold(threshold: float) -> str:
+    """Two decimals, or three where the second is not enough."""
+    return f"{threshold:.3f}".removesuffix("0")
