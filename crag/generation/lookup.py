@@ -46,7 +46,8 @@ _REGION = re.compile(
 )
 _VALUE = re.compile(r"\d|^\W*[-–—−]\W*$")
 _SCALE = re.compile(r"\b(thousand|million|billion)s?\b|\b000['’]?s\b|\$\s?000\b", re.IGNORECASE)
-_NOTE = re.compile(r"note \d+\b", re.IGNORECASE)
+_STATEMENT = re.compile(r"note \d+\b|(?:condensed |consolidated )*(?:statements?|balance sheets?)\b", re.IGNORECASE)
+"""Begins the title of a statement or a note, which an index of them lists, and which is no part of the company."""
 _SCOPE_WORDS = 9
 _BALANCES = frozenset({"#inventories", "#receivables", "#payables", "#deferredrevenue"})
 """Items of a balance sheet: in a statement of cash flows, their rows say how they changed."""
@@ -224,7 +225,7 @@ def _steps(
     steps = 2 * len(strange)
     steps += 0 if plain_stems(label) - document.names <= wanted.plain else 2
     for scope in scopes:
-        if _NOTE.match(scope) or not (_REGION.search(scope) or _key(scope) in document.parts):
+        if _STATEMENT.match(scope) or not (_REGION.search(scope) or _key(scope) in document.parts):
             continue
         if not frozenset(_meant(scope, document)) <= wanted.tokens | _HARMLESS:
             return None
