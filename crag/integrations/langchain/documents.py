@@ -6,9 +6,8 @@ import hashlib
 import json
 import math
 import re
-import threading
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import date
 from pathlib import PurePath
 from typing import Any
@@ -16,18 +15,13 @@ from urllib.parse import urlsplit
 
 from langchain_core.documents import Document
 
-from crag.core.errors import CragError, QuestionError
-from crag.core.events import Event
 from crag.core.metadata import days_in
-from crag.core.request import RunRequest
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Grade, Strip, WebPage
-from crag.engine import Engine
 from crag.pipeline.admission import storable
-from crag.runtime.jobs import follow_run
 from crag.text.injection import detect_injection, mask_injection
 
-__all__ = ["TEXT_CHARS", "as_chunk", "as_chunks", "confidence_of", "documents_of", "question_of", "trace_async"]
+__all__ = ["TEXT_CHARS", "as_chunk", "as_chunks", "confidence_of", "documents_of"]
 
 TEXT_CHARS = 16_000
 """How much of a Document's text is used: what lies behind is more than the local evaluator reads of one text."""
@@ -150,29 +144,6 @@ def _digest(kind: str, text: str) -> str:
     return hashlib.sha256(f"langchain {kind}\0{text}".encode()).hexdigest()
 
 
-def question_of(query: object) -> str:
-    """What is asked. Raises QuestionError for anything but a text."""
-    if not isinstance(query, str):
-        raise QuestionError(f"The question is no text but of type {type(query).__name__}.")
-    return query
-
-
-async def trace_async(engine: Engine, request: RunRequest) -> Trace:
-    """`Engine.trace` for a coroutine. Cancelling the coroutine stops the run, which is stored all the same."""
-    cancel = request.cancel or threading.Event()
-    run = engine.ask(replace(request, cancel=cancel))
-
-    def raising() -> Generator[Event, None, None]:
-        ended: CragError | None = yield from run
-        if ended is not None:
-            raise ended
-
-    trace = Trace()
-    async for event in follow_run(raising(), cancel):
-        trace = trace.apply(event)
-    return trace
-
-
 def documents_of(trace: Trace, originals: Mapping[str, Document], *, whole: bool) -> list[Document]:
     """What a run may answer from: a Document for each source of which strips are kept, in order of refinement.
 
@@ -194,14 +165,13 @@ def _document(
     trace: Trace, source: Chunk | WebPage, strips: Sequence[Strip], original: Document | None, whole: bool
 ) -> Document:
     text = _whole(original, source) if whole else _join_strips(source.text, strips)
-    described = _of_chunk(source) if isinstance(source, Chunk) else _of_page(source)
     said = original.metadata if original else {}
     spans = [{"start": each.start, "end": each.end} for each in detect_injection(text)]
     marks = {"untrusted": spans} if spans else {}
     return Document(
         id=original.id if original else source.id,
         page_content=text,
-        metadata={**described, **said, **_describe_judgement(trace, source, strips), **marks},
+        metadata={**_describe(source), **said, **_describe_judgement(trace, source, strips), **marks},
     )
 
 
@@ -225,21 +195,13 @@ def _join_strips(text: str, strips: Sequence[Strip]) -> str:
     return "".join(pieces)
 
 
-def _of_chunk(chunk: Chunk) -> dict[str, Any]:
+def _describe(source: Chunk | WebPage) -> dict[str, Any]:
     """What it is, without what is not known. `page` counts from 1."""
-    known = {
-        "source": chunk.source,
-        "title": chunk.title,
-        "page": chunk.page,
-        "place": chunk.place,
-        "url": chunk.url,
-        "date": chunk.dated,
-    }
-    return {key: value for key, value in known.items() if value}
-
-
-def _of_page(page: WebPage) -> dict[str, Any]:
-    known = {"source": page.title or page.url, "title": page.title, "url": page.url, "date": page.published}
+    known: dict[str, Any] = {"source": source.title or source.url, "title": source.title, "url": source.url}
+    if isinstance(source, Chunk):
+        known |= {"source": source.source, "page": source.page, "place": source.place, "date": source.dated}
+    else:
+        known["date"] = source.published
     return {key: value for key, value in known.items() if value}
 
 

@@ -5,21 +5,22 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
-from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, ModelResponse
+from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from langgraph.runtime import Runtime
 
 from crag.core.errors import BudgetError, CragError, QuestionError
+from crag.core.request import RunRequest
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Exchange
 from crag.engine import Engine
 from crag.generation.conversation.rules import ANSWER_CHARS, EXCHANGES, QUESTION_CHARS, RuleContextualizer
 from crag.integrations.langchain.context import FAILED, context, correction
-from crag.integrations.langchain.retrieval import Ended, Place, Retrieval, Searched, Workspace
+from crag.integrations.langchain.runs import AgentRuns, Ended, Searched, Workspace
 from crag.integrations.langchain.state import CragState, Injected
 
 LOOKED_AT = 2 * EXCHANGES
@@ -67,9 +68,7 @@ class _Due:
     `made`: the id of the run that the same turn made before it was interrupted; empty where there is none.
     """
 
-    question: str
-    history: list[Exchange]
-    place: Place
+    request: RunRequest
     key: str
     runs: int
     made: str
@@ -108,7 +107,7 @@ class CragMiddleware(AgentMiddleware[CragState, Any, Any]):
         client: str = "",
     ) -> None:
         super().__init__()
-        self._retrieval = Retrieval(engine, strategy, workspace, settings, retriever, "evidence", client)
+        self._runs = AgentRuns(engine, strategy, workspace, settings, retriever, "evidence", client)
         self._raises, self._tell_in, self._max_runs = on_error == "raise", tell_in, max_runs
 
     def before_model(self, state: CragState, runtime: Runtime[Any]) -> Update | None:
@@ -116,16 +115,16 @@ class CragMiddleware(AgentMiddleware[CragState, Any, Any]):
         due = self._due(state, runtime)
         if not isinstance(due, _Due):
             return due
-        ended = self._retrieval.stored(due.made, due.place)
-        return self._found(ended or self._retrieval.run(due.question, due.history, due.place), due)
+        ended = self._runs.stored(due.made, due.request)
+        return self._found(ended or self._runs.run(due.request), due)
 
     async def abefore_model(self, state: CragState, runtime: Runtime[Any]) -> Update | None:
         """As `before_model`. Who cancels the agent stops the run, which is stored as stopped."""
         due = self._due(state, runtime)
         if not isinstance(due, _Due):
             return due
-        ended = await asyncio.to_thread(self._retrieval.stored, due.made, due.place) if due.made else None
-        return self._found(ended or await self._retrieval.arun(due.question, due.history, due.place), due)
+        ended = await asyncio.to_thread(self._runs.stored, due.made, due.request) if due.made else None
+        return self._found(ended or await self._runs.arun(due.request), due)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -152,8 +151,8 @@ class CragMiddleware(AgentMiddleware[CragState, Any, Any]):
                 raise QuestionError("There is no message of a person to look up.", "Begin with a human message.")
             at, message = found
             question = str(message.text)
-            place = self._retrieval.place(state, runtime)
-            key = _key(message, question, place)
+            request = self._runs.request(question, state, runtime)
+            key = _key(message, request)
             if injected and injected.key == key:
                 return None
             if runs >= self._max_runs:
@@ -162,10 +161,10 @@ class CragMiddleware(AgentMiddleware[CragState, Any, Any]):
                     "Raise max_runs, or end the loop.",
                 )
         except CragError as error:
-            return self._failed(error, Trace(question=question[:200], strategy=self._retrieval.strategy), key, runs)
+            return self._failed(error, Trace(question=question[:200], strategy=self._runs.strategy), key, runs)
         known = state.get("crag")
         made = known["run_id"] if known and known["key"] == key and not known["problem"] else ""
-        return _Due(question, exchanges(messages[:at]), place, key, runs + 1, made)
+        return _Due(replace(request, history=exchanges(messages[:at])), key, runs + 1, made)
 
     def _found(self, ended: Ended, due: _Due) -> Update:
         if ended.error:
@@ -200,9 +199,9 @@ class CragMiddleware(AgentMiddleware[CragState, Any, Any]):
         return request.override(messages=messages)
 
 
-def _key(message: HumanMessage, question: str, place: Place) -> str:
+def _key(message: HumanMessage, request: RunRequest) -> str:
     """Of a message in a workspace: what is looked up once."""
-    said = "\n".join([str(place.workspace), message.id or "", question])
+    said = "\n".join([str(request.workspace), message.id or "", request.question])
     return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:32]
 
 

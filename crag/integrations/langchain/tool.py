@@ -17,7 +17,7 @@ from crag.core.types import Citation, OutputMode
 from crag.engine import QUESTION_CHARS, Engine
 from crag.export.records import RunRecord
 from crag.integrations.langchain.context import context
-from crag.integrations.langchain.retrieval import Ended, Retrieval, Searched, Workspace
+from crag.integrations.langchain.runs import AgentRuns, Ended, Searched, Workspace
 from crag.messages.wording import outcome_sentence
 
 __all__ = ["crag_tool"]
@@ -60,19 +60,18 @@ def crag_tool(
 
     Raises SettingsError for a strategy or a setting that does not exist.
     """
-    retrieval = Retrieval(engine, strategy, workspace, settings, retriever, wanted, client)
+    runs = AgentRuns(engine, strategy, workspace, settings, retriever, wanted, client)
 
     # LangChain gives `runtime` where the tool works in an agent.
     def ask(question: str, runtime: ToolRuntime = None) -> tuple[str, dict[str, Any]]:  # type: ignore[assignment]
         try:
-            return _result(retrieval.run(question, (), retrieval.place(_state(runtime, name, max_calls), runtime)))
+            return _result(runs.run(runs.request(question, _state(runtime, name, max_calls), runtime)))
         except CragError as error:
             raise _refusal(error) from error
 
     async def aask(question: str, runtime: ToolRuntime = None) -> tuple[str, dict[str, Any]]:  # type: ignore[assignment]
         try:
-            place = retrieval.place(_state(runtime, name, max_calls), runtime)
-            return _result(await retrieval.arun(question, (), place))
+            return _result(await runs.arun(runs.request(question, _state(runtime, name, max_calls), runtime)))
         except CragError as error:
             raise _refusal(error) from error
 
