@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -200,6 +200,28 @@ class RuleContextualizer:
         if len(made) > _MOST_CHARS:
             return Standalone(question=question)
         return Standalone(question=made, carried=find_carried(question, made, known))
+
+
+def exchanges_of(latest: Iterable[tuple[bool, str]]) -> list[Exchange]:
+    """The latest exchanges of a chat, oldest first, each question in its standalone form.
+
+    `latest`: the messages, latest first, each with whether it is a question. Of what answers a question, the last text
+    counts. Twice as many are read as are returned: the first that is returned may itself be a follow-up.
+    """
+    asked: list[tuple[str, str]] = []
+    answer = ""
+    for is_question, text in latest:
+        if not is_question:
+            answer = answer or text
+            continue
+        asked.append((text[:QUESTION_CHARS].strip(), answer))
+        answer = ""
+        if len(asked) == 2 * EXCHANGES:
+            break
+    known: list[Exchange] = []
+    for question, answer in reversed(asked):
+        known.append(Exchange(question=RuleContextualizer().standalone(question, known).question, answer=answer))
+    return known[-EXCHANGES:]
 
 
 def _complete_question(asked: str, known: Sequence[Exchange]) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator
+from itertools import dropwhile, islice
 from typing import Any, Literal
 
 from fastapi import APIRouter, Response
@@ -15,7 +16,7 @@ from crag.core.trace import Trace
 from crag.core.types import Answer, Citation, Exchange
 from crag.export.markdown import Harmless, closing, extract_answer, opening
 from crag.export.records import Outcome, describe_outcome
-from crag.generation.conversation.rules import EXCHANGES, QUESTION_CHARS, RuleContextualizer
+from crag.generation.conversation.rules import exchanges_of
 from crag.integrations.http.ask import (
     EVENTS,
     HEARTBEAT,
@@ -35,8 +36,6 @@ from crag.integrations.http.serving import CurrentCall, RequestModel
 from crag.messages.answers import disagreement_sentence, fault_of
 from crag.messages.wording import failure_sentence, remark_sentence, unnamed_sentence
 
-_LOOKED_AT = 2 * EXCHANGES
-"""So many of the latest exchanges of a chat are read; a run looks at the last few of them."""
 _MOST_READ = 20_000
 """Characters of an earlier answer that are looked at."""
 
@@ -109,12 +108,12 @@ class ChatRequest(RequestModel):
 
     def history(self) -> list[Exchange]:
         """The exchanges before the question, oldest first, each question in its standalone form."""
-        known: list[Exchange] = []
-        rules = RuleContextualizer()
-        for question, answer in list(_exchanges(self.messages))[-_LOOKED_AT:]:
-            alone = rules.standalone(question[:QUESTION_CHARS].strip(), known).question
-            known.append(Exchange(question=alone, answer=extract_answer(answer[:_MOST_READ])))
-        return known
+        latest = dropwhile(lambda each: each.role != "user", reversed(self.messages))
+        return exchanges_of(
+            (each.role == "user", each.text if each.role == "user" else extract_answer(each.text[:_MOST_READ]))
+            for each in islice(latest, 1, None)
+            if each.role in ("user", "assistant")
+        )
 
     def check(self) -> None:
         """Raises Problem for what is asked and can't be had."""
@@ -138,22 +137,6 @@ class ChatRequest(RequestModel):
     @property
     def _formed(self) -> bool:
         return self.response_format is not None and self.response_format.type != "text"
-
-
-def _exchanges(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
-    """Each earlier message of a user with what was answered to it, nothing where nothing was."""
-    last = max((place for place, each in enumerate(messages) if each.role == "user"), default=0)
-    asked = ""
-    for each in messages[:last]:
-        if each.role == "user":
-            if asked:
-                yield asked, ""
-            asked = each.text
-        elif each.role == "assistant" and asked:
-            yield asked, each.text
-            asked = ""
-    if asked:
-        yield asked, ""
 
 
 FinishReason = Literal["stop", "length"]

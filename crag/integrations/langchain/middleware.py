@@ -18,44 +18,29 @@ from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Exchange
 from crag.engine import Engine
-from crag.generation.conversation.rules import ANSWER_CHARS, EXCHANGES, QUESTION_CHARS, RuleContextualizer
+from crag.generation.conversation.rules import ANSWER_CHARS, exchanges_of
 from crag.integrations.langchain.context import FAILED, context, correction
 from crag.integrations.langchain.runs import AgentRuns, Ended, Searched, Workspace
 from crag.integrations.langchain.state import CragState, Injected
 
-LOOKED_AT = 2 * EXCHANGES
-"""So many exchanges are read, so that the first of those that count may itself be a follow-up."""
 
-
-def last_question(messages: Sequence[AnyMessage]) -> tuple[int, HumanMessage] | None:
-    """The last message of a person, and its place; None where there is none.
-
-    What a program wrote in a person's place, as a summary of earlier messages, is no question.
-    """
-    for place in range(len(messages) - 1, -1, -1):
-        message = messages[place]
-        if isinstance(message, HumanMessage) and not message.additional_kwargs.get("lc_source"):
-            return place, message
-    return None
+def last_question(messages: Sequence[AnyMessage]) -> int | None:
+    """The place of the last message of a person; None where there is none."""
+    return next((place for place in reversed(range(len(messages))) if _is_asked(messages[place])), None)
 
 
 def exchanges(messages: Sequence[AnyMessage]) -> list[Exchange]:
-    """What was asked and answered in these messages, oldest first: the latest, each question in its standalone form."""
-    asked: list[tuple[str, str]] = []
-    answer = ""
-    for message in reversed(messages):
-        if isinstance(message, AIMessage) and not answer:
-            answer = message.text[:ANSWER_CHARS]
-        elif isinstance(message, HumanMessage) and not message.additional_kwargs.get("lc_source"):
-            asked.insert(0, (message.text[:QUESTION_CHARS], answer))
-            answer = ""
-        if len(asked) == LOOKED_AT:
-            break
-    found: list[Exchange] = []
-    rules = RuleContextualizer()
-    for question, answer in asked:
-        found.append(Exchange(question=rules.standalone(question, found).question, answer=answer))
-    return found[-EXCHANGES:]
+    """What was asked and answered in these messages."""
+    return exchanges_of(
+        (isinstance(each, HumanMessage), each.text[:ANSWER_CHARS] if isinstance(each, AIMessage) else each.text)
+        for each in reversed(messages)
+        if isinstance(each, AIMessage) or _is_asked(each)
+    )
+
+
+def _is_asked(message: AnyMessage) -> bool:
+    """Whether a person wrote it, and no program in a person's place, as a summary of earlier messages."""
+    return isinstance(message, HumanMessage) and not message.additional_kwargs.get("lc_source")
 
 
 Update = dict[str, Any]
@@ -141,18 +126,17 @@ class CragMiddleware(AgentMiddleware[CragState, Any, Any]):
     def _due(self, state: CragState, runtime: Runtime[Any]) -> _Due | Update | None:
         """The run that is to be made; or what the state gets without one, None where it has that already."""
         injected, messages = state.get("crag_injected"), state.get("messages", [])
-        found = last_question(messages)
-        if found is None and injected:
+        at = last_question(messages)
+        if at is None and injected:
             return None  # a summary has taken the message's place since
         key, runs = "", injected.runs if injected else 0
         question = ""
         try:
-            if found is None:
+            if at is None:
                 raise QuestionError("There is no message of a person to look up.", "Begin with a human message.")
-            at, message = found
-            question = str(message.text)
+            question = str(messages[at].text)
             request = self._runs.request(question, state, runtime)
-            key = _key(message, request)
+            key = _key(messages[at], request)
             if injected and injected.key == key:
                 return None
             if runs >= self._max_runs:
@@ -186,20 +170,16 @@ class CragMiddleware(AgentMiddleware[CragState, Any, Any]):
         injected = cast(CragState, request.state).get("crag_injected")
         if not injected:
             return request
-        found = last_question(request.messages) if self._tell_in == "human" else None
-        if found is None:
+        at = last_question(request.messages) if self._tell_in == "human" else None
+        if at is None:
             system = request.system_message or SystemMessage("")
             return request.override(system_message=_with(system, injected.text))
-        at, message = found
-        messages: list[AnyMessage] = [
-            *request.messages[:at],
-            _with(message, injected.text),
-            *request.messages[at + 1 :],
-        ]
+        messages = list(request.messages)
+        messages[at] = _with(messages[at], injected.text)
         return request.override(messages=messages)
 
 
-def _key(message: HumanMessage, request: RunRequest) -> str:
+def _key(message: AnyMessage, request: RunRequest) -> str:
     """Of a message in a workspace: what is looked up once."""
     said = "\n".join([str(request.workspace), message.id or "", request.question])
     return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:32]
