@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from types import MappingProxyType
@@ -92,10 +92,7 @@ class Documents:
         if not np.isfinite(vectors).all():
             raise ValueError("vectors must be finite")
         with self._database.write(more=len(data) + 2 * vectors.nbytes) as connection:
-            if store.empty(connection):
-                store.set_model(connection, self._embedder)
-            else:
-                store.check_model(connection, self._embedder)
+            store.ensure_model(connection, self._embedder)
             yield connection
 
     def count(self) -> int:
@@ -105,29 +102,22 @@ class Documents:
 
     def all(self, ids: Sequence[str] | None = None) -> list[Document]:
         """In the order they were added; with `ids` those of them that are here, in no order."""
+        asked = _RECORD.order_by(documents.c.number)
         with self._database.read() as connection:
-            if ids is None:
-                found: Iterable[Any] = connection.execute(_RECORD.order_by(documents.c.number))
-            else:
-                found = store.select_in(connection, _RECORD, documents.c.id, ids)
-            return [store.document_of(*row) for row in found]
+            return [store.document_of(*row) for row in store.select_in(connection, asked, documents.c.id, ids)]
 
     def names(self, ids: Sequence[str] | None = None) -> dict[str, str]:
         """The documents' names by their ids, in the order they were added; with `ids` of those alone, in no order."""
         c = documents.c
-        asked = select(c.id, c.name)
+        asked = select(c.id, c.name).order_by(c.number)
         with self._database.read() as connection:
-            if ids is None:
-                return {id: name for id, name in connection.execute(asked.order_by(c.number))}
             return {id: name for id, name in store.select_in(connection, asked, c.id, ids)}
 
     def get(self, id: str) -> Document:
         """Raises NotFoundError."""
         with self._database.read() as connection:
-            row = connection.execute(_RECORD.where(documents.c.id == id)).first()
-        if row is None:
-            raise _unknown(id)
-        return store.document_of(*row)
+            record, model, _ = _read_record(connection, id)
+        return store.document_of(record, model)
 
     def file(self, id: str) -> bytes:
         """The document's bytes as they were added. Raises NotFoundError."""
@@ -137,20 +127,15 @@ class Documents:
 
     def given(self, ids: Sequence[str] | None = None) -> dict[str, dict[str, Value]]:
         """The fields that people gave to these documents, or to all, by their ids; those without are left out."""
+        asked = select(documents.c.id, documents.c.meta).order_by(documents.c.number)
         with self._database.read() as connection:
-            if ids is None:
-                return {document.id: given for _, (document, given) in store.read_documents(connection) if given}
-            asked = select(documents.c.id, documents.c.meta)
             found = store.select_in(connection, asked, documents.c.id, ids)
             return {id: stored_fields(given) for id, given in found if given}
 
     def fields(self, id: str) -> dict[str, Value]:
         """All fields of a document that a filter may ask for: its own, and those given to it. Raises NotFoundError."""
         with self._database.read() as connection:
-            row = connection.execute(_RECORD.add_columns(documents.c.meta).where(documents.c.id == id)).first()
-        if row is None:
-            raise _unknown(id)
-        record, model, given = row
+            record, model, given = _read_record(connection, id)
         return fields_of(store.document_of(record, model), stored_fields(given))
 
     def describe(self, id: str, given: Mapping[str, Value | None]) -> dict[str, Value]:
@@ -160,7 +145,7 @@ class Documents:
         """
         with self._database.write() as connection:
             number = number_of(connection, id)
-            stored = connection.scalars(select(documents.c.meta).where(documents.c.number == number)).one()
+            _, _, stored = _read_record(connection, id)
             kept = {name: value for name, value in {**stored_fields(stored), **given}.items() if value is not None}
             connection.execute(update(documents).where(documents.c.number == number).values(meta=checked_fields(kept)))
             store.bump(connection, "described", number)
@@ -193,10 +178,9 @@ class Documents:
         """
         with self._database.write() as connection:
             number = number_of(connection, id)
-            of_it = documents.c.number == number
-            record, model = connection.execute(select(documents.c.record, documents.c.model).where(of_it)).one()
+            record, model, _ = _read_record(connection, id)
             noted = _clean(json.dumps({**json.loads(record), **facts}))
-            connection.execute(update(documents).where(of_it).values(record=noted))
+            connection.execute(update(documents).where(documents.c.number == number).values(record=noted))
             store.bump(connection, "described", number)
             return store.document_of(noted, model)
 
@@ -209,10 +193,7 @@ class Documents:
         first = and_(c.document == documents.c.number, c.ordinal == 0)
         asked = select(documents.c.id, c.id, c.page, c.start, c.end).join_from(documents, stored_chunks, first)
         with self._database.read() as connection:
-            if ids is None:
-                found: Iterable[Any] = connection.execute(asked)
-            else:
-                found = store.select_in(connection, asked, documents.c.id, ids)
+            found = store.select_in(connection, asked, documents.c.id, ids)
             return {document: (id, page, start, end) for document, id, page, start, end in found}
 
     def chunks(self, id: str, *, page: int | None = None, lines: bool = True) -> list[Chunk]:
@@ -265,27 +246,16 @@ def _put(
     given: Fields,
 ) -> tuple[int, list[int]]:
     """The document with all that hangs on it; its number and those of its chunks. Raises InputError for a known id."""
-    number = _insert(connection, document, chunks, given)
+    row = {
+        **{name: getattr(document, name) for name in ("id", "added_at", "confidence", "model")},
+        **{"name": _clean(document.name), "title": _clean(document.title), "card": _clean(first_page(chunks))},
+        **{"record": _clean(json.dumps(asdict(document))), "meta": dict(given)},
+    }
+    number = insert_document(connection, row)
     _insert_file(connection, number, data)
     numbers = insert_chunks(connection, number, [_row(chunk) for chunk in chunks])
     store.put_vectors(connection, numbers, vectors)
     return number, numbers
-
-
-def _insert(connection: Connection, document: Document, chunks: Sequence[Chunk], given: Fields) -> int:
-    """The document's own row, whose number is returned. Raises InputError for a known id."""
-    row = {
-        "id": document.id,
-        "name": _clean(document.name),
-        "title": _clean(document.title),
-        "card": _clean(first_page(chunks)),
-        "added_at": document.added_at,
-        "confidence": document.confidence,
-        "model": document.model,
-        "record": _clean(json.dumps(asdict(document))),
-        "meta": dict(given),
-    }
-    return insert_document(connection, row)
 
 
 def _insert_file(connection: Connection, number: int, data: bytes) -> None:
@@ -301,16 +271,9 @@ def _insert_file(connection: Connection, number: int, data: bytes) -> None:
 
 def _row(chunk: Chunk) -> dict[str, Any]:
     return {
-        "id": chunk.id,
-        "ordinal": chunk.ordinal,
-        "page": chunk.page,
-        "start": chunk.start,
-        "end": chunk.end,
-        "text": _clean(chunk.text),
-        "context": _clean(chunk.context),
-        "kind": chunk.kind,
+        **{name: getattr(chunk, name) for name in ("id", "ordinal", "page", "start", "end", "kind")},
+        **{name: _clean(getattr(chunk, name)) for name in ("text", "context", "place")},
         "lines": store.pack(chunk.lines),
-        "place": _clean(chunk.place),
         "tables": _clean(json.dumps(dump_tables(chunk.tables), separators=(",", ":"), ensure_ascii=False)),
     }
 
@@ -364,6 +327,14 @@ def number_of(connection: Connection, id: str) -> int:
     if number is None:
         raise _unknown(id)
     return number
+
+
+def _read_record(connection: Connection, id: str) -> tuple[str, str, Any]:
+    """A document's record, the model of its vectors, and the fields given to it. Raises NotFoundError."""
+    row = connection.execute(_RECORD.add_columns(documents.c.meta).where(documents.c.id == id)).one_or_none()
+    if row is None:
+        raise _unknown(id)
+    return row.record, row.model, row.meta
 
 
 def _unknown(id: str) -> NotFoundError:

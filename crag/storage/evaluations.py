@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, update
+from sqlalchemy import Column, Connection, and_, delete, func, insert, select, update
 
 from crag.core.errors import NotFoundError
 from crag.core.runfacts import DaySpending
@@ -17,21 +17,13 @@ from crag.storage.runs import spending_of
 from crag.storage.tables import evaluations, question_sets, results, searches
 from crag.storage.tables import runs as stored_runs
 
+_DONE = select(func.count()).select_from(results).where(results.c.evaluation == evaluations.c.number).scalar_subquery()
 _RECORD = select(
-    evaluations.c.id,
-    evaluations.c.question_set,
-    question_sets.c.name,
-    evaluations.c.strategy,
-    evaluations.c.settings,
-    evaluations.c.parts,
+    *(evaluations.c[name] for name in ("id", "strategy", "settings", "parts", "started_at", "finished_at")),
+    evaluations.c.question_set.label("set_id"),
+    question_sets.c.name.label("set_name"),
     question_sets.c.questions,
-    select(func.count())
-    .select_from(results)
-    .where(results.c.evaluation == evaluations.c.number)
-    .scalar_subquery()
-    .label("done"),
-    evaluations.c.started_at,
-    evaluations.c.finished_at,
+    _DONE.label("done"),
 ).join_from(evaluations, question_sets)
 
 
@@ -79,30 +71,19 @@ class Evaluations:
 
     def save_set(self, id: str, name: str, kind: str, questions: int, problems: int, content: str) -> None:
         """Store a set; one of the same id takes the new name, kind and content and keeps its evaluations."""
-        row = {
-            "id": id,
-            "name": name,
-            "kind": kind,
-            "questions": questions,
-            "problems": problems,
-            "added_at": datetime.now(UTC).isoformat(timespec="microseconds"),  # finer: sets are listed by it
-            "content": content,
-        }
         again = {"name": name, "kind": kind, "problems": problems, "content": content}
+        added_at = datetime.now(UTC).isoformat(timespec="microseconds")  # finer: sets are listed by it
         with self._database.write(more=len(content)) as connection:
             if not connection.execute(update(question_sets).where(question_sets.c.id == id).values(again)).rowcount:
-                connection.execute(insert(question_sets).values(row))
+                new = {**again, "id": id, "questions": questions, "added_at": added_at}
+                connection.execute(insert(question_sets).values(new))
 
     def sets(self) -> list[StoredSet]:
         """All sets, the latest first."""
         c = question_sets.c
-        listed = select(c.id, c.name, c.kind, c.questions, c.problems, c.added_at)
+        listed = select(c.id, c.name, c.kind, c.questions, c.problems, c.added_at).order_by(c.added_at.desc(), c.id)
         with self._database.read() as connection:
-            rows = connection.execute(listed.order_by(c.added_at.desc(), c.id)).all()
-        return [
-            StoredSet(id=id, name=name, kind=kind, questions=questions, problems=problems, added_at=at)
-            for id, name, kind, questions, problems, at in rows
-        ]
+            return [StoredSet(**row) for row in connection.execute(listed).mappings()]
 
     def set_content(self, id: str) -> str:
         """What was given to `save_set`. Raises NotFoundError."""
@@ -144,29 +125,19 @@ class Evaluations:
             found = _RECORD.where(evaluations.c.key == key)
             if not finished_too:
                 found = found.where(evaluations.c.finished_at == "")
-            latest = connection.execute(found.order_by(evaluations.c.number.desc()).limit(1)).first()
+            latest = connection.execute(found.order_by(evaluations.c.number.desc()).limit(1)).mappings().first()
             if latest is not None and not restart:
-                return _find_record(latest)
-            id = secrets.token_hex(8)
-            connection.execute(
-                insert(evaluations).values(
-                    id=id,
-                    question_set=set_id,
-                    strategy=strategy,
-                    settings=settings,
-                    parts=parts,
-                    key=key,
-                    started_at=_now(),
-                    finished_at="",
-                )
-            )
-            return _record(connection, id)
+                return EvaluationRecord(**latest)
+            row = {"id": secrets.token_hex(8), "question_set": set_id, "started_at": _now(), "finished_at": ""}
+            row |= {"strategy": strategy, "settings": settings, "parts": parts, "key": key}
+            connection.execute(insert(evaluations).values(row))
+            return _record(connection, row["id"])
 
     def all(self) -> list[EvaluationRecord]:
         """Newest first."""
         with self._database.read() as connection:
-            rows = connection.execute(_RECORD.order_by(evaluations.c.number.desc())).all()
-        return [_find_record(row) for row in rows]
+            rows = connection.execute(_RECORD.order_by(evaluations.c.number.desc())).mappings()
+            return [EvaluationRecord(**row) for row in rows]
 
     def get(self, id: str) -> EvaluationRecord:
         """Raises NotFoundError."""
@@ -215,9 +186,7 @@ class Evaluations:
         """Forget the results at these places, so that their questions are asked again. Raises NotFoundError."""
         with self._database.write(grows=False) as connection:
             its_own = results.c.evaluation == _number(connection, id)
-            dropped = [{"dropped": place} for place in places]
-            if dropped:
-                connection.execute(delete(results).where(its_own, results.c.place == bindparam("dropped")), dropped)
+            connection.execute(delete(results).where(its_own, results.c.place.in_(list(places))))
 
     def has_result(self, id: str, place: int) -> bool:
         """Raises NotFoundError."""
@@ -226,15 +195,16 @@ class Evaluations:
 
     def places(self, id: str) -> list[int]:
         """The places that have a result, ascending. Raises NotFoundError."""
-        with self._database.read() as connection:
-            its_own = results.c.evaluation == _number(connection, id)
-            return list(connection.scalars(select(results.c.place).where(its_own).order_by(results.c.place)))
+        return self._list_results(id, results.c.place)
 
     def results(self, id: str) -> list[str]:
         """All results in the order of the set. Raises NotFoundError."""
+        return self._list_results(id, results.c.row)
+
+    def _list_results(self, id: str, column: Column[Any]) -> list[Any]:
         with self._database.read() as connection:
             its_own = results.c.evaluation == _number(connection, id)
-            return list(connection.scalars(select(results.c.row).where(its_own).order_by(results.c.place)))
+            return list(connection.scalars(select(column).where(its_own).order_by(results.c.place)))
 
 
 def _has(connection: Connection, number: int, place: int) -> bool:
@@ -243,14 +213,10 @@ def _has(connection: Connection, number: int, place: int) -> bool:
 
 
 def _record(connection: Connection, id: str) -> EvaluationRecord:
-    row = connection.execute(_RECORD.where(evaluations.c.id == id)).first()
+    row = connection.execute(_RECORD.where(evaluations.c.id == id)).mappings().first()
     if row is None:
         raise _no_evaluation(id)
-    return _find_record(row)
-
-
-def _find_record(row: Sequence[Any]) -> EvaluationRecord:
-    return EvaluationRecord(**dict(zip(EvaluationRecord.__slots__, row, strict=True)))
+    return EvaluationRecord(**row)
 
 
 def _its_runs(id: str) -> tuple[str, str]:

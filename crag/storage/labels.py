@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Integer, and_, delete, func, insert, select, update
 
 from crag.core.errors import NotFoundError
 from crag.core.trace import Trace, Track, track_chunks
@@ -50,10 +50,10 @@ class Labels:
 
     def all(self) -> list[Label]:
         """Oldest first."""
-        kept = select(labels.c.question, labels.c.chunk, labels.c.label, labels.c.at)
+        c = labels.c
+        kept = select(c.question, c.chunk.label("chunk_id"), c.label, c.at).order_by(c.at, c.chunk)
         with self._database.read() as connection:
-            rows = connection.execute(kept.order_by(labels.c.at, labels.c.chunk)).all()
-        return [Label(question=question, chunk_id=chunk, label=label, at=at) for question, chunk, label, at in rows]
+            return [Label(**row) for row in connection.execute(kept).mappings()]
 
 
 def _on(question: str, chunk_id: str) -> ColumnElement[bool]:
@@ -89,25 +89,15 @@ def of_documents(connection: Connection) -> dict[str, Track]:
     Of their times the latest.
     """
     t = tracks.c
+    sums = (func.sum(each, type_=Integer).label(each.name) for each in (t.retrieved, t.used, t.graded))
+    latest = (func.max(each).label(each.name) for each in (t.last_at, t.last_used))
     asked = (
-        select(
-            *(documents.c.id, func.sum(t.retrieved), func.sum(t.used), func.sum(t.graded), func.sum(t.score_sum)),
-            *(func.max(t.last_at), func.max(t.last_used)),
-        )
+        select(documents.c.id, *sums, func.sum(t.score_sum).label("score_sum"), *latest)
         .select_from(tracks.join(chunks).join(documents, documents.c.number == chunks.c.document))
         .group_by(documents.c.id)
     )
-    return {
-        id: Track(
-            retrieved=int(retrieved),
-            used=int(used),
-            graded=int(graded),
-            score_sum=float(scores),
-            last_at=at,
-            last_used=last_used,
-        )
-        for id, retrieved, used, graded, scores, at, last_used in connection.execute(asked)
-    }
+    rows = (dict(row) for row in connection.execute(asked).mappings())
+    return {row.pop("id"): Track(**row) for row in rows}
 
 
 def _track(values: list[Any]) -> Track:

@@ -76,9 +76,10 @@ class Purges:
     def undoable(self, now: datetime | None = None) -> list[Purged]:
         """What can be brought back, the latest first."""
         p = purged.c
-        lately = select(p.id, p.name, p.at, p.reason).where(p.at > _least(now)).order_by(p.at.desc(), p.name)
+        lately = select(p.id, p.name, p.at, p.reason.label("why")).where(p.at > _least(now))
         with self._database.read() as connection:
-            return [Purged(id=id, name=name, at=at, why=why) for id, name, at, why in connection.execute(lately)]
+            rows = connection.execute(lately.order_by(p.at.desc(), p.name)).mappings()
+            return [Purged(**row) for row in rows]
 
     def undo(self, id: str, now: datetime | None = None) -> Document:
         """Bring a document back with its file, chunks, vectors, fields, labels and track record.
@@ -106,10 +107,7 @@ class Purges:
         kept = kept.reshape(len(its_chunks), self._embedder.dimension)
 
         def moved(connection: Connection) -> None:
-            if store.empty(connection):
-                store.set_model(connection, self._embedder)
-            else:
-                store.check_model(connection, self._embedder)
+            store.ensure_model(connection, self._embedder)
             _bring_back(connection, id, {**content["document"], "model": self._embedder.id}, content, kept)
 
         self._database.free(moved)
@@ -197,9 +195,8 @@ def _rows(connection: Connection, table: Table, where: ColumnElement[bool]) -> l
 
 def _chunks(content: dict[str, Any]) -> Sequence[Chunk]:
     about = content["document"]
-    names = ("number", "id", "page", "ordinal", "start", "end", "text", "context", "kind", "lines", "place", "tables")
     its_document = (about["id"], about["name"], about["title"])
-    return [store.chunk_of([*(row[name] for name in names), *its_document]) for row in content["chunks"]]
+    return [store.chunk_of([*(row[name] for name in store.CHUNK_COLUMNS), *its_document]) for row in content["chunks"]]
 
 
 def _least(now: datetime | None) -> str:

@@ -90,25 +90,14 @@ class Runs:
         `own`: those alone that were asked in the app.
         """
         c = runs.c
-        found = select(c.id, c.question, c.strategy, c.action, c.started_at, c.seconds, c.via)
+        found = select(c.id.label("run_id"), c.question, c.strategy, c.action, c.started_at, c.seconds, c.via)
         with self._database.read() as connection:
             if not every:
                 found = found.where(asked_condition(connection.dialect))
             if own:
                 found = found.where(c.via.in_(OWN))
-            rows = connection.execute(found.order_by(c.number.desc()).limit(limit)).all()
-        return [
-            RunSummary(
-                run_id=id,
-                question=question,
-                strategy=strategy,
-                action=action,
-                started_at=at,
-                seconds=seconds,
-                via=via,
-            )
-            for id, question, strategy, action, at, seconds, via in rows
-        ]
+            rows = connection.execute(found.order_by(c.number.desc()).limit(limit)).mappings()
+            return [RunSummary(**row) for row in rows]
 
     def ids(self) -> list[str]:
         """The ids of all runs, oldest first. A run that is stored again, under its old id, comes last."""
@@ -178,17 +167,11 @@ def spending_of(connection: Connection, first: str, behind: str) -> list[DaySpen
 def _save_calls(connection: Connection, trace: Trace) -> None:
     """Store a run's calls, in place of those of a run of the same id. They stay when the run is deleted."""
     connection.execute(delete(calls).where(calls.c.run == trace.run_id))
+    names = ("step", "provider", "model", "seconds", "input_tokens", "output_tokens")
     rows = [
         {
-            "run": trace.run_id,
-            "at": trace.started_at,
-            "step": call.step,
-            "provider": call.provider,
-            "model": call.model,
-            "seconds": call.seconds,
-            "input_tokens": call.input_tokens,
-            "output_tokens": call.output_tokens,
-            "failed": int(call.error is not None),
+            **{"run": trace.run_id, "at": trace.started_at, "failed": int(call.error is not None)},
+            **{name: getattr(call, name) for name in names},
         }
         for call in trace.calls
     ]

@@ -1,4 +1,4 @@
-"""What search reads of a library: chunks, vectors, and which model made them. Every function runs in its caller's"""
+"""Reads and writes of chunks, vectors and cached grades. Every function runs in its caller's transaction."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ from crag.storage.tables import meta as about
 
 Change = Literal["added", "deleted", "described", "embedded"]
 
+_PLAIN = "id", "page", "ordinal", "start", "end", "text", "context", "kind", "place"
+CHUNK_COLUMNS = "number", "lines", "tables", *_PLAIN
 CHUNK = select(
-    *(chunks.c[name] for name in ("number", "id", "page", "ordinal", "start", "end", "text", "context", "kind")),
-    *(chunks.c.lines, chunks.c.place, chunks.c.tables, documents.c.id, documents.c.name, documents.c.title),
+    *(chunks.c[name] for name in CHUNK_COLUMNS), documents.c.id, documents.c.name, documents.c.title
 ).join_from(chunks, documents, documents.c.number == chunks.c.document)
 """What `chunk_of` makes a chunk of."""
 CHUNK_WITHOUT_LINES = CHUNK.with_only_columns(
@@ -55,9 +56,12 @@ _BATCH = 500
 
 
 def select_in(
-    connection: Connection, statement: Select[Any], column: ColumnElement[Any], values: Sequence[Any]
+    connection: Connection, statement: Select[Any], column: ColumnElement[Any], values: Sequence[Any] | None
 ) -> Iterator[Any]:
-    """The rows of a statement whose `column` is one of these values, some hundreds at a time."""
+    """The rows of a statement whose `column` is one of these values, some hundreds at a time; None: all its rows."""
+    if values is None:
+        yield from connection.execute(statement)
+        return
     for at in range(0, len(values), _BATCH):
         some: Any = values[at : at + _BATCH]
         if connection.dialect.name == "sqlite":
@@ -110,8 +114,15 @@ def check_model(connection: Connection, embedder: Embedder) -> None:
         raise ModelMismatchError(f"The library's vectors were made by {stored}; the model in use is {used}.")
 
 
-def set_model(connection: Connection, embedder: Embedder) -> None:
-    """Note which model makes the vectors, and how long they are."""
+def ensure_model(connection: Connection, embedder: Embedder) -> None:
+    """Before vectors are added: the first ones decide which model the library has. Raises ModelMismatchError."""
+    if empty(connection):
+        _set_model(connection, embedder)
+    else:
+        check_model(connection, embedder)
+
+
+def _set_model(connection: Connection, embedder: Embedder) -> None:
     _set(connection, "model", model_name(embedder))
     _set(connection, "dimension", str(embedder.dimension))
 
@@ -133,7 +144,7 @@ def replace_vectors(
     connection.execute(delete(vectors))
     for numbers, rows in batches:
         put_vectors(connection, numbers, rows)
-    set_model(connection, embedder)
+    _set_model(connection, embedder)
     connection.execute(update(documents).values(model=embedder.id))
     bump(connection, "embedded")
 
@@ -151,35 +162,18 @@ def chunks_numbered(connection: Connection, numbers: Sequence[int] | NDArray[np.
 
 def chunk_of(row: Sequence[Any]) -> Chunk:
     """The chunk of a row of `CHUNK`."""
-    _, id, page, ordinal, start, end, text, context, kind, lines, place, tables, document_id, name, title = row
-    return Chunk(
-        id=id,
-        document_id=document_id,
-        source=name,
-        title=title,
-        page=page,
-        ordinal=ordinal,
-        start=start,
-        end=end,
-        text=text,
-        context=context,
-        kind=kind,
-        lines=_unpack(lines),
-        place=place,
-        tables=load_tables(json.loads(tables), len(text)),
-    )
+    _, lines, tables, *plain = row
+    values = dict(zip((*_PLAIN, "document_id", "source", "title"), plain, strict=True))
+    return Chunk(**values, lines=_unpack(lines), tables=load_tables(json.loads(tables), len(values["text"])))
 
 
 def read_documents(
     connection: Connection, numbers: Sequence[int] | None = None
 ) -> Iterator[tuple[int, tuple[Document, dict[str, Value]]]]:
     """All documents in order of number, each with the fields that it was given; or those of these numbers."""
-    asked = select(documents.c.number, documents.c.record, documents.c.model, documents.c.meta)
-    if numbers is None:
-        found: Iterable[Any] = connection.execute(asked.order_by(documents.c.number))
-    else:
-        found = select_in(connection, asked, documents.c.number, numbers)
-    for number, record, model, given in found:
+    c = documents.c
+    asked = select(c.number, c.record, c.model, c.meta).order_by(c.number)
+    for number, record, model, given in select_in(connection, asked, c.number, numbers):
         yield number, (document_of(record, model), stored_fields(given))
 
 

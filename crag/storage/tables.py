@@ -85,7 +85,7 @@ _NUMBER = BigInteger().with_variant(Integer(), "sqlite")
 
 
 def _number_column() -> Column[int]:
-    """A row's number, given by the database and never used twice: what is a change behind mistakes no row for another.
+    """A row's number, given by the database and never used twice, so that the log of changes names one row for good.
 
     SQLite needs `sqlite_autoincrement` on the table for that.
     """
@@ -96,42 +96,46 @@ def _needed(name: str, type: Any, *rest: Any, **options: Any) -> Column[Any]:
     return Column(name, type, *rest, nullable=False, **options)
 
 
+def _texts(*names: str) -> list[Column[Any]]:
+    return [_needed(name, _WORDS) for name in names]
+
+
+def _integers(*names: str) -> list[Column[Any]]:
+    return [_needed(name, Integer) for name in names]
+
+
+def _reals(*names: str) -> list[Column[Any]]:
+    return [_needed(name, _REAL) for name in names]
+
+
+def _key_of(name: str, of: Column[Any]) -> Column[Any]:
+    """The key of a table that has at most one row for each of another's, and loses it with that one."""
+    return Column(name, _NUMBER, ForeignKey(of, ondelete="CASCADE"), primary_key=True, autoincrement=False)
+
+
+def _key_value_table(name: str, *columns: Column[Any]) -> Table:
+    return Table(name, metadata, Column("key", _WORDS, primary_key=True), *columns, sqlite_with_rowid=False)
+
+
 # What the library itself is: `library`, its own id; `generation`, which counts changes of documents and vectors;
-# `model` and `dimension` of the vectors. `in flight …`: work that is not over, as `crag.storage.in_flight` has it.
-meta = Table(
-    "meta", metadata, Column("key", _WORDS, primary_key=True), _needed("value", _WORDS), sqlite_with_rowid=False
-)
+# `model` and `dimension` of the vectors. `in flight …`: unfinished work, see `crag.storage.in_flight`.
+meta = _key_value_table("meta", *_texts("value"))
 
 documents = Table(
     "documents",
     metadata,
     _number_column(),
     _needed("id", _WORDS, unique=True),
-    _needed("name", _WORDS),
-    _needed("title", _WORDS),
-    _needed("card", _WORDS),
-    _needed("added_at", _WORDS),
-    _needed("confidence", _REAL),
-    _needed("model", _WORDS),
-    _needed("record", _WORDS),
-    # As text: PostgreSQL's own form of it would give a number of 1e22 back as a whole one.
+    *_texts("name", "title", "card", "added_at"),
+    *_reals("confidence"),
+    *_texts("model", "record"),
+    # As text: PostgreSQL's own form of it would return a number of 1e22 as an integer.
     _needed("meta", JSON(), server_default=text("'{}'")),
     sqlite_autoincrement=True,
 )
 
 # A table of their own: listing documents must not walk through the bytes.
-files = Table(
-    "files",
-    metadata,
-    Column(
-        "document",
-        _NUMBER,
-        ForeignKey(documents.c.number, ondelete="CASCADE"),
-        primary_key=True,
-        autoincrement=False,
-    ),
-    _needed("bytes", LargeBinary),
-)
+files = Table("files", metadata, _key_of("document", documents.c.number), _needed("bytes", LargeBinary))
 
 chunks = Table(
     "chunks",
@@ -139,72 +143,41 @@ chunks = Table(
     _number_column(),
     _needed("id", _WORDS, unique=True),
     _needed("document", _NUMBER, ForeignKey(documents.c.number, ondelete="CASCADE")),
-    _needed("ordinal", Integer),
-    _needed("page", Integer),
-    _needed("start", Integer),
-    _needed("end", Integer),
-    _needed("text", _WORDS),
-    _needed("context", _WORDS),
-    _needed("kind", _WORDS),
-    _needed("lines", _WORDS),
-    _needed("place", _WORDS),
-    _needed("tables", _WORDS),
+    *_integers("ordinal", "page", "start", "end"),
+    *_texts("text", "context", "kind", "lines", "place", "tables"),
     Index("chunks_by_document", "document", "ordinal"),
     sqlite_autoincrement=True,
 )
 
-vectors = Table(
-    "vectors",
-    metadata,
-    Column(
-        "chunk",
-        _NUMBER,
-        ForeignKey(chunks.c.number, ondelete="CASCADE"),
-        primary_key=True,
-        autoincrement=False,
-    ),
-    _needed("vector", LargeBinary),
-)
+vectors = Table("vectors", metadata, _key_of("chunk", chunks.c.number), _needed("vector", LargeBinary))
 
-# What a chunk index has to follow: one row for each generation since version 5. `document` is its number, also when
-# it is there no more; NULL where all vectors were replaced.
+# What a chunk index has to follow: one row for each generation. `document` is its number, also after it was deleted;
+# NULL where all vectors were replaced.
 changes = Table(
     "changes",
     metadata,
     Column("generation", _NUMBER, primary_key=True, autoincrement=False),
     Column("document", _NUMBER),
-    _needed("kind", _WORDS),
+    *_texts("kind"),
     CheckConstraint("kind IN ('added', 'deleted', 'described', 'embedded')", name="changes_kind"),
 )
 
-grades = Table(
-    "grades", metadata, Column("key", _WORDS, primary_key=True), _needed("grade", _WORDS), sqlite_with_rowid=False
-)
-
-searches = Table(
-    "searches",
-    metadata,
-    Column("key", _WORDS, primary_key=True),
-    _needed("found_at", _WORDS),
-    _needed("pages", _WORDS),
-    sqlite_with_rowid=False,
-)
+grades = _key_value_table("grades", *_texts("grade"))
+searches = _key_value_table("searches", *_texts("found_at", "pages"))
 
 runs = Table(
     "runs",
     metadata,
     _number_column(),
     _needed("id", _WORDS, unique=True),
-    _needed("question", _WORDS),
-    _needed("strategy", _WORDS),
+    *_texts("question", "strategy"),
     Column("action", _WORDS),
-    _needed("started_at", _WORDS),
-    _needed("seconds", _REAL),
-    _needed("trace", _WORDS),
-    _needed("events", _WORDS),
+    *_texts("started_at"),
+    *_reals("seconds"),
+    *_texts("trace", "events"),
     _needed("via", _WORDS, server_default=text("''")),
-    # So that the history is found among ten thousand runs of evaluations. `via` lies behind the texts of its row, which
-    # SQLite would have to walk through; here it does not.
+    # Finds the history among ten thousand runs of evaluations. `via` lies behind the texts of its row, which SQLite
+    # would have to walk through; in the index it does not.
     Index(
         *("runs_asked", "number", "via", "id"),
         sqlite_where=text(ASKED["sqlite"]),
@@ -213,74 +186,51 @@ runs = Table(
     sqlite_autoincrement=True,
 )
 
-# What each run comes to in figures: `detail` is JSON of those that have no column. They go with their run.
+# The figures of each run: `detail` is JSON of those that have no column. They are deleted with their run.
 facts = Table(
     "facts",
     metadata,
-    Column(
-        "run",
-        _NUMBER,
-        ForeignKey(runs.c.number, ondelete="CASCADE"),
-        primary_key=True,
-        autoincrement=False,
-    ),
-    *(_needed(name, _WORDS) for name in ("id", "started_at", "strategy", "via", "action", "outcome")),
-    *(_needed(name, _WORDS) for name in ("evaluator", "scope")),
+    _key_of("run", runs.c.number),
+    *_texts("id", "started_at", "strategy", "via", "action", "outcome", "evaluator", "scope"),
     *(Column(name, _REAL) for name in ("best", "upper", "lower")),
-    *(_needed(name, Integer) for name in ("searches", "rewrites")),
-    *(_needed(name, _REAL) for name in ("seconds", "waited")),
+    *_integers("searches", "rewrites"),
+    *_reals("seconds", "waited"),
     Column("faithfulness", _REAL),
-    _needed("detail", _WORDS),
+    *_texts("detail"),
 )
 
 # No call refers to a run by key: what was spent stays spent when a run is deleted.
 calls = Table(
     "calls",
     metadata,
-    _needed("run", _WORDS),
-    _needed("at", _WORDS),
-    _needed("step", _WORDS),
-    _needed("provider", _WORDS),
-    _needed("model", _WORDS),
-    _needed("seconds", _REAL),
+    *_texts("run", "at", "step", "provider", "model"),
+    *_reals("seconds"),
     Column("input_tokens", Integer),
     Column("output_tokens", Integer),
-    _needed("failed", Integer),
+    *_integers("failed"),
     Index("calls_by_run", "run"),
     Index("calls_by_time", "at"),
 )
 
-# A question of 2,000 characters is too long for a key of PostgreSQL's: its hash stands for it there.
+# A question of 2,000 characters is too long for a key in PostgreSQL: its hash stands for it there.
 labels = Table(
     "labels",
     metadata,
     _needed("chunk", _WORDS, ForeignKey(chunks.c.id, ondelete="CASCADE")),
-    _needed("question", _WORDS),
-    _needed("label", _WORDS),
-    _needed("at", _WORDS),
+    *_texts("question", "label", "at"),
     PrimaryKeyConstraint("chunk", "question").ddl_if(dialect="sqlite"),
 )
 Index("labels_by_chunk", labels.c.chunk, func.md5(labels.c.question), unique=True).ddl_if(dialect="postgresql")
 
-# What runs said of a chunk, counted once a run; `score_sum` is of its `graded` grades. Nothing of their questions.
+# What runs said of a chunk, counted once a run; `score_sum` is of its `graded` grades. Their questions are not in it.
 tracks = Table(
     "tracks",
     metadata,
-    Column(
-        "chunk",
-        _NUMBER,
-        ForeignKey(chunks.c.number, ondelete="CASCADE"),
-        primary_key=True,
-        autoincrement=False,
-    ),
-    _needed("retrieved", Integer),
-    _needed("used", Integer),
-    _needed("graded", Integer),
-    _needed("score_sum", _REAL),
+    _key_of("chunk", chunks.c.number),
+    *_integers("retrieved", "used", "graded"),
+    *_reals("score_sum"),
     Column("last_score", _REAL),
-    _needed("last_action", _WORDS),
-    _needed("last_at", _WORDS),
-    _needed("last_used", _WORDS),
+    *_texts("last_action", "last_at", "last_used"),
 )
 
 # Documents that a purge took out, whole, until it can't be undone any more. `content` is JSON: their rows but for the
@@ -289,11 +239,7 @@ purged = Table(
     "purged",
     metadata,
     Column("id", _WORDS, primary_key=True),
-    _needed("name", _WORDS),
-    _needed("at", _WORDS),
-    _needed("reason", _WORDS),
-    _needed("model", _WORDS),
-    _needed("content", _WORDS),
+    *_texts("name", "at", "reason", "model", "content"),
     _needed("vectors", LargeBinary),
     _needed("bytes", LargeBinary),
 )
@@ -302,12 +248,9 @@ question_sets = Table(
     "question_sets",
     metadata,
     Column("id", _WORDS, primary_key=True),
-    _needed("name", _WORDS),
-    _needed("kind", _WORDS),
-    _needed("questions", Integer),
-    _needed("problems", Integer),
-    _needed("added_at", _WORDS),
-    _needed("content", _WORDS),
+    *_texts("name", "kind"),
+    *_integers("questions", "problems"),
+    *_texts("added_at", "content"),
 )
 
 evaluations = Table(
@@ -316,12 +259,7 @@ evaluations = Table(
     _number_column(),
     _needed("id", _WORDS, unique=True),
     _needed("question_set", _WORDS, ForeignKey(question_sets.c.id, ondelete="CASCADE")),
-    _needed("strategy", _WORDS),
-    _needed("settings", _WORDS),
-    _needed("parts", _WORDS),
-    _needed("key", _WORDS),
-    _needed("started_at", _WORDS),
-    _needed("finished_at", _WORDS),
+    *_texts("strategy", "settings", "parts", "key", "started_at", "finished_at"),
     Index("evaluations_by_set", "question_set"),
     sqlite_autoincrement=True,
 )
@@ -332,7 +270,7 @@ results = Table(
     metadata,
     Column("evaluation", _NUMBER, ForeignKey(evaluations.c.number, ondelete="CASCADE"), primary_key=True),
     Column("place", Integer, primary_key=True, autoincrement=False),
-    _needed("row", _WORDS),
+    *_texts("row"),
 )
 
 # Alembic's own table: which revision the others are of. It is written here too, for a library that is rebuilt.
