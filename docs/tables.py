@@ -6,7 +6,6 @@ python docs/tables.py --check    exits with 1 where docs/reference.md differs
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ sys.path.insert(0, str(ROOT))
 import typer  # noqa: E402
 from pydantic import BaseModel  # noqa: E402
 
-from crag.cli.main import COMMANDS, load_command, parser  # noqa: E402
+from crag.cli.main import COMMANDS, load_command  # noqa: E402
 from crag.cli.options import option_of, provider_settings  # noqa: E402
 from crag.core.config import SETTINGS  # noqa: E402
 from crag.core.config_groups import ProviderSettings  # noqa: E402
@@ -103,10 +102,6 @@ def commands() -> Iterable[str]:
     yield "| command | what it does |"
     yield "|---|---|"
     for name in COMMANDS:
-        if name in PARSERS:
-            given = [shape(action) for action in PARSERS[name]._actions if not action.option_strings]
-            yield f"| `{' '.join([name, *given])}` | {PARSERS[name].description} |"
-            continue
         each = load_command(name)
         pieces = [piece for param in each.params for piece in param.get_usage_pieces(typer.Context(each))]
         yield f"| `{' '.join([name, *pieces])}` | {' '.join(each.help.split())} |"
@@ -126,29 +121,12 @@ def options() -> Iterable[str]:
 
 
 def _options_of(name: str) -> Iterable[tuple[str, str]]:
-    if name in PARSERS:
-        for action in PARSERS[name]._actions:
-            if action.option_strings and action.dest != "help" and not action.dest.startswith("app_"):
-                help = str(action.help).replace("%%", "%")
-                yield f"{action.option_strings[0]} {shape(action)}".strip(), help
-        return
     command = load_command(name)
     for param in command.params:
         if param.param_type_name == "option" and param.name not in provider_settings():
             option, help = param.get_help_record(typer.Context(command))
             yield option.replace("|", ", "), help.replace("  [", " (").replace("]", ")").rstrip(".")
 
-
-def shape(action: argparse.Action) -> str:
-    """What is given after an option, or in place of an argument."""
-    if action.nargs == 0:
-        return ""
-    what = str(action.metavar or ", ".join(map(str, action.choices or ())))
-    return f"{what} …" if action.nargs == "+" else what
-
-
-(_COMMANDS,) = (each for each in parser()._actions if isinstance(each, argparse._SubParsersAction))
-PARSERS: dict[str, argparse.ArgumentParser] = _COMMANDS.choices
 
 KEYS = {
     "llm": "the model server, whichever is chosen",

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
-import typer
+from typer import Argument, Context, Option
 
 from crag.admin import quantities
 from crag.admin.audit import AuditedAct
@@ -27,21 +27,21 @@ _Given = Literal["viewer", "editor", "admin"]
 
 
 def limits(
-    ctx: typer.Context,
+    ctx: Context,
     output: Output,
     workspace: Annotated[
-        str, typer.Option(metavar="NAME", help="show or change the limits of this one; without it, those of all")
+        str, Option(metavar="NAME", help="show or change the limits of this one; without it, those of all")
     ] = "",
     change: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="NAME=VALUE",
             help="change a limit, by the name of its setting; 0: no limit, empty: as it was before. Repeatable",
         ),
     ] = None,
     begin_day: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--begin-day", help="count calls and dollars to today again, after the clock stood ahead and was set right"
         ),
     ] = False,
@@ -95,12 +95,12 @@ def _show_limit(standing: Standing, workspace: str, output: Output) -> None:
 
 
 def people(
-    action: Annotated[Literal["list", "invite", "role", "remove"], typer.Argument(help="what to do")],
+    action: Annotated[Literal["list", "invite", "role", "remove"], Argument(help="what to do")],
     output: Output,
-    who: Annotated[str, typer.Argument(metavar="PERSON", help="an e-mail, or an id of the list")] = "",
-    role: Annotated[_Given | None, typer.Argument(metavar="ROLE", help=", ".join(ROLES[1:]))] = None,
+    who: Annotated[str, Argument(metavar="PERSON", help="an e-mail, or an id of the list")] = "",
+    role: Annotated[_Given | None, Argument(metavar="ROLE", help=", ".join(ROLES[1:]))] = None,
     was: Annotated[
-        _Given | None, typer.Option(metavar="ROLE", help="change the role only if it still is this one, as you saw it")
+        _Given | None, Option(metavar="ROLE", help="change the role only if it still is this one, as you saw it")
     ] = None,
 ) -> int:
     """The role shown is the one that counts, with the setting that gives it where one does. The app may run meanwhile:
@@ -139,16 +139,15 @@ def _show_person(person: Person, output: Output) -> None:
 
 
 def audit(
-    ctx: typer.Context,
+    ctx: Context,
     output: Output,
     since: Annotated[
-        str,
-        typer.Option(metavar="WHEN", help="from this day or moment in UTC on, as 2026-11-01, or an age, as 7d or 2w"),
+        str, Option(metavar="WHEN", help="from this day or moment in UTC on, as 2026-11-01, or an age, as 7d or 2w")
     ] = "",
-    who: Annotated[str, typer.Option(metavar="NAME", help="by this person, token or link alone")] = "",
-    act: Annotated[AuditedAct | None, typer.Option(help="of this kind alone")] = None,
-    workspace: Annotated[str | None, typer.Option(metavar="NAME", help="in this workspace alone")] = None,
-    limit: Annotated[int, typer.Option(min=0, metavar="N", help="the newest so many; 0: all")] = 500,
+    who: Annotated[str, Option(metavar="NAME", help="by this person, token or link alone")] = "",
+    act: Annotated[AuditedAct | None, Option(help="of this kind alone")] = None,
+    workspace: Annotated[str | None, Option(metavar="NAME", help="in this workspace alone")] = None,
+    limit: Annotated[int, Option(min=0, metavar="N", help="the newest so many; 0: all")] = 500,
 ) -> int:
     """One line an entry, the oldest first, as a log is read."""
     after = _moment(since) if since else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-import typer
+from typer import Argument, Context, Option
 
 from crag.cli.options import Part, Providers, Run, interruptible, opened
 from crag.cli.output import Colour, Output, plain, strip_controls
@@ -52,18 +52,18 @@ from crag.providers.prices import cost_sentence, table
 
 _QUOTE = 160
 _EXCERPT = 240
-_Question = Annotated[str, typer.Argument(metavar="QUESTION")]
+_Question = Annotated[str, Argument(metavar="QUESTION")]
 
 _COLOURS: dict[Action, Colour] = {Action.CORRECT: "blue", Action.AMBIGUOUS: "amber", Action.INCORRECT: "red"}
 
 
 def search(
-    ctx: typer.Context,
+    ctx: Context,
     question: _Question,
     part: Part,
     run: Run,
     output: Output,
-    mode: Annotated[Literal["hybrid", "dense", "bm25"], typer.Option(help="how it searches")] = "hybrid",
+    mode: Annotated[Literal["hybrid", "dense", "bm25"], Option(help="how it searches")] = "hybrid",
 ) -> int:
     """One line a chunk, best first."""
     chosen, where = run.settings(), part.existing
@@ -98,14 +98,10 @@ def ask(
     run: Run,
     providers: Providers,
     output: Output,
-    after: Annotated[
-        str | None, typer.Option(metavar="RUN_ID", help="the stored run that this question follows on")
-    ] = None,
+    after: Annotated[str | None, Option(metavar="RUN_ID", help="the stored run that this question follows on")] = None,
     as_markdown: Annotated[
         bool,
-        typer.Option(
-            "--markdown", help="print the whole answer at its end, as Markdown with a footnote for each source"
-        ),
+        Option("--markdown", help="print the whole answer at its end, as Markdown with a footnote for each source"),
     ] = False,
 ) -> int:
     """The run as it happens. 0 for an answer (an honest "the documents do not say" is one), 1 for a failed run."""

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Context, Option
 
 from crag.cli.options import Place, find_document, interruptible, opened
 from crag.cli.output import Colour, Output, plain
@@ -42,17 +42,17 @@ _Ended = DocumentAdded | DuplicateFound | DocumentFailed | DocumentRefreshed
 
 
 def index(
-    ctx: typer.Context,
+    ctx: Context,
     paths: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="PATH",
             help="a file, a folder to search for those whose names end in what is read, or the address of a web page",
         ),
     ],
     place: Place,
     output: Output,
-    confidence: Annotated[float, typer.Option(help="how far these files are trusted, from 0 to 1")] = 1.0,
+    confidence: Annotated[float, Option(help="how far these files are trusted, from 0 to 1")] = 1.0,
 ) -> int:
     """One result line a file, in order, then one a web page. 0 if each is in the library as it is now, 1 if not."""
     addresses = [each for each in paths if _ADDRESS.match(each)]
@@ -92,19 +92,18 @@ def index(
 
 
 def refresh(
-    ctx: typer.Context,
+    ctx: Context,
     place: Place,
     output: Output,
     documents: Annotated[
         list[str] | None,
-        typer.Argument(metavar="DOCUMENT", help="its name, its address, or the beginning of its id; none: all"),
+        Argument(metavar="DOCUMENT", help="its name, its address, or the beginning of its id; none: all"),
     ] = None,
     older_than: Annotated[
-        int | None,
-        typer.Option(parser=days_of, metavar="DAYS", help="only if looked at longer ago than this: 7d, 2w"),
+        int | None, Option(parser=days_of, metavar="DAYS", help="only if looked at longer ago than this: 7d, 2w")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="look, and note what changed for documents --stale; replace nothing")
+        bool, Option("--dry-run", help="look, and note what changed for documents --stale; replace nothing")
     ] = False,
 ) -> int:
     """One line a document. 0 if every page came and could be read, 1 if some did not."""

@@ -1,30 +1,21 @@
-"""evaluate: Ask a set of questions under one or more strategies, and compare what comes of it."""
+"""evaluate: the command that asks a set of questions under several strategies, and how far it is while it runs."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Option
 
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.questions.adapters import csv_export, json_export
 from crag.analysis.questions.sets import MOST_BYTES, QuestionSet, read_set
-from crag.cli.options import (
-    add_library,
-    add_providers,
-    add_settings,
-    add_strategy,
-    existing,
-    interruptible,
-    opened,
-    providers,
-)
-from crag.cli.options import settings as chosen_settings
-from crag.cli.output import Output, plain
-from crag.core.errors import PROGRAM, CancelledError, EmptyLibraryError, InputError, SettingsError
+from crag.cli.options import Place, Providers, Run, interruptible
+from crag.cli.output import Options, Output, plain
+from crag.core.errors import PROGRAM, CancelledError, EmptyLibraryError, InputError
 from crag.core.request import RunRequest
 from crag.providers.prices import table as price_table
 
@@ -38,65 +29,73 @@ SHOWN_PROBLEMS = 10
 BAR = 24
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "questions",
-        metavar="SET",
-        help=f"questions as CSV, JSON Lines or JSON; or the word {SAMPLE}, for those that ship",
-    )
-    add_library(parser)
-    add_strategy(parser, several=True)
-    parser.add_argument(
-        "--restart",
-        action="store_true",
-        help="ask every question, also where the same evaluation was broken off or finished before",
-    )
-    parser.add_argument("--limit", type=int, metavar="N", help="only the first N questions")
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="write one row a question and strategy as CSV")
-    parser.add_argument("--json-file", type=Path, metavar="FILE", help="the same as JSON")
-    add_settings(parser)
-    add_providers(parser)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked(Options):
+    """Which questions are asked, and where the rows go besides the library."""
+
+    limit: Annotated[int | None, Option(metavar="N", min=1, help="only the first N questions")] = None
+    restart: Annotated[
+        bool,
+        Option("--restart", help="ask every question, also where the same evaluation was broken off or ended before"),
+    ] = False
+    csv: Annotated[Path | None, Option(metavar="FILE", help="write one row a question and strategy as CSV")] = None
+    json_file: Annotated[Path | None, Option(metavar="FILE", help="the same as JSON")] = None
 
 
-def run(options: argparse.Namespace, output: Output) -> int:
+def evaluate(
+    questions: Annotated[
+        str,
+        Argument(
+            metavar="SET", help=f"questions as CSV, JSON Lines or JSON; or the word {SAMPLE}, for those that ship"
+        ),
+    ],
+    asked: _Asked,
+    run: Run,
+    place: Place,
+    providers: Providers,
+    output: Output,
+    more: Annotated[
+        list[str] | None, Argument(metavar="STRATEGY", help="with --strategy: others to compare with")
+    ] = None,
+) -> int:
     """Strategies one after another, then a table of all. 0 if every run ended, 1 if some failed."""
-    strategies = list(dict.fromkeys(options.strategy))
-    settings = {name: chosen_settings(options, name) for name in strategies}
-    for file in (options.csv, options.json_file):
+    strategies = list(dict.fromkeys([run.strategy, *(more or ())]))
+    settings = {name: run.settings(name) for name in strategies}
+    for file in (asked.csv, asked.json_file):
         _check_target(file)
-    place = existing(options)
-    with interruptible() as cancel, opened(options, **providers(options)) as engine:
+    where = place.existing
+    with interruptible() as cancel, providers.opened() as engine:
         from crag.analysis.evaluate import add_set, evaluate, rows, spending
         from crag.analysis.metrics.results import summed_up
         from crag.cli.table import Column  # only now: it loads numpy
 
-        questions, library = _questions(options, engine, output), engine.library(place)
+        found, library = _read_questions(questions, asked.limit, engine, output), engine.library(where)
         if not library.documents.count():
             raise EmptyLibraryError("There is no document to ask about.", f"Add one: {PROGRAM} index FILE.pdf")
-        set_id, prices = add_set(library, questions), price_table(engine.config.providers.prices)
+        set_id, prices = add_set(library, found), price_table(engine.config.providers.prices)
         done = []
         for name in strategies:
             events = evaluate(
                 engine,
                 set_id,
-                RunRequest("", name, place, settings=settings[name], allowed=output.approved, cancel=cancel),
-                restart=options.restart,
+                RunRequest("", name, where, settings=settings[name], allowed=output.approved, cancel=cancel),
+                restart=asked.restart,
                 finished_too=True,
             )
             shown = _Shown(name, output)
             for event in events:
                 shown.seen(event)
             shown.end()
-            found, cost = rows(library, shown.id), spending(library, shown.id, prices)
-            done.append(Column(id=shown.id, strategy=name, rows=found, result=summed_up(found), spent=cost))
+            answered, cost = rows(library, shown.id), spending(library, shown.id, prices)
+            done.append(Column(id=shown.id, strategy=name, rows=answered, result=summed_up(answered), spent=cost))
     _tell(done, output)
-    _export([row for column in done for row in column.rows], options, output)
+    _export([row for column in done for row in column.rows], asked, output)
     return 1 if any(row.problem for column in done for row in column.rows) else 0
 
 
-def _questions(options: argparse.Namespace, engine: Engine, output: Output) -> QuestionSet:
+def _read_questions(name: str, limit: int | None, engine: Engine, output: Output) -> QuestionSet:
     """The set, each bad row of it named. Raises InputError."""
-    path = engine.sample().question_set if options.questions == SAMPLE else Path(options.questions)
+    path = engine.sample().question_set if name == SAMPLE else Path(name)
     found = read_set(path.name, _read(path))
     for problem in found.problems[:SHOWN_PROBLEMS]:
         output.message(f"warning: {plain(str(problem))}")
@@ -108,11 +107,9 @@ def _questions(options: argparse.Namespace, engine: Engine, output: Output) -> Q
         f"{plain(found.name)}: {len(found.questions):,} questions, {left_out:,} rows left out; read as {found.kind}"
         + (f" ({columns})" if columns else "")
     )
-    if options.limit is None or options.limit >= len(found.questions):
+    if limit is None or limit >= len(found.questions):
         return found
-    if options.limit < 1:
-        raise SettingsError(f"--limit {options.limit} leaves no question.", "Give a number of at least 1.")
-    return replace(found, name=f"{found.name}, the first {options.limit:,}", questions=found.questions[: options.limit])
+    return replace(found, name=f"{found.name}, the first {limit:,}", questions=found.questions[:limit])
 
 
 def _read(path: Path) -> bytes:
@@ -188,14 +185,14 @@ def _tell(done: list[Column], output: Output) -> None:
         output.line(line)
 
 
-def _export(rows: list[ResultRow], options: argparse.Namespace, output: Output) -> None:
+def _export(rows: list[ResultRow], asked: _Asked, output: Output) -> None:
     """All rows to the files named. Raises InputError; the results are in the library all the same."""
     from crag.analysis.metrics.results import flat
 
     tables = [flat(row) for row in rows]
     columns = list(dict.fromkeys(name for table in tables for name in table))
     cells = [[table.get(name) for name in columns] for table in tables]
-    for file, written in ((options.csv, csv_export), (options.json_file, json_export)):
+    for file, written in ((asked.csv, csv_export), (asked.json_file, json_export)):
         if file is None:
             continue
         try:

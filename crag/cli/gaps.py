@@ -6,7 +6,7 @@ import shlex
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Context, Option
 
 from crag.cli.options import Place, interruptible, opened
 from crag.cli.output import Output, plain
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def gaps(
-    ctx: typer.Context,
+    ctx: Context,
     place: Place,
     output: Output,
-    closed: Annotated[bool, typer.Option("--closed", help="those too that the documents have answered since")] = False,
+    closed: Annotated[bool, Option("--closed", help="those too that the documents have answered since")] = False,
 ) -> int:
     """The open gaps, those asked most often first, each with its pages."""
     from crag.analysis.gaps import found_pages, gaps  # only now: it loads the library
@@ -67,19 +67,17 @@ def _show(gap: Gap, pages: list[FoundPage], output: Output) -> None:
 
 
 def keep(
-    ctx: typer.Context,
-    run: Annotated[
-        str, typer.Argument(metavar="RUN", help='a run\'s id, as ask --json and gaps say it; "last": the latest')
-    ],
+    ctx: Context,
+    run: Annotated[str, Argument(metavar="RUN", help='a run\'s id, as ask --json and gaps say it; "last": the latest')],
     place: Place,
     output: Output,
     pages: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="URL", help='the address of a page that it found; "all", or none: those that its answer cites'
         ),
     ] = None,
-    confidence: Annotated[float, typer.Option(help="how far these pages are trusted, from 0 to 1")] = KEPT_CONFIDENCE,
+    confidence: Annotated[float, Option(help="how far these pages are trusted, from 0 to 1")] = KEPT_CONFIDENCE,
 ) -> int:
     """One line a page. 0 if every page is in the library now, 1 if some are not."""
     from crag.analysis.gaps import keep, pages_named  # only now: they load the reader and the library

@@ -1,8 +1,7 @@
-"""grade: Score texts for questions: lines of {"question", "text"} from standard input, scored, in order."""
+"""grade: the command that scores texts, for programs that write lines to it and read its answers."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import queue
 import sys
@@ -11,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from crag.cli.options import add_providers, add_settings, add_strategy, opened, providers, settings
+from crag.cli.options import Providers, Run
 from crag.cli.output import Output, plain
 from crag.core.errors import CragError
 from crag.core.makers import about
@@ -39,25 +38,16 @@ class _Line:
     error: str | None = None
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_strategy(parser)
-    add_settings(parser)
-    add_providers(parser)
-
-
-def run(options: argparse.Namespace, output: Output) -> int:
+def grade(run: Run, providers: Providers, output: Output) -> int:
     """One line out for one line in. A bad line gives an error in its place; it stops nothing and the exit code is 0."""
-    chosen = settings(options)
+    chosen = run.settings()
     done = failed = 0
-    with opened(options, **providers(options)) as engine:
+    with providers.opened() as engine:
         for batch in _batches(sys.stdin.buffer):
             for record in _grade(engine, batch, chosen):
                 done += 1
                 failed += "error" in record
-                if output.json:
-                    output.record(record)
-                else:
-                    output.line(_line(record))
+                output.show(record, _line(record))
             output.progress(f"{done:,} lines graded")
     if failed:
         output.note(f"{done:,} lines, {failed:,} of them not graded")
@@ -144,20 +134,14 @@ def _lines(stream: BinaryIO) -> Iterator[_Line]:
 
 
 def _parse(number: int, raw: bytes) -> _Line:
+    values: dict[str, Any] = {}
     try:
-        values = json.loads(raw.decode(), parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        reason = "is not UTF-8" if isinstance(error, UnicodeDecodeError) else "is not a JSON object"
-        return _Line(number, {}, f'Line {number} {reason}. Write {{"question": "…", "text": "…"}}.')
-    if not isinstance(values, dict):
-        return _Line(number, {}, f'Line {number} is not a JSON object. Write {{"question": "…", "text": "…"}}.')
-    for name in ("question", "text"):
-        if not isinstance(values.get(name), str):
-            return _Line(number, values, f'Line {number} has no text under "{name}".')
-        try:
-            values[name].encode()
-        except UnicodeEncodeError:
-            return _Line(number, values, f'Line {number} has half a character (a lone surrogate) under "{name}".')
+        read = json.loads(raw.decode(), parse_constant=_no_constant)
+        values = read if isinstance(read, dict) else {}
+        for name in ("question", "text"):
+            values[name].encode()  # half a surrogate pair can't be graded
+    except (ValueError, RecursionError, KeyError, AttributeError):
+        return _Line(number, values, f'Line {number} is no JSON object {{"question": "…", "text": "…"}} in UTF-8.')
     return _Line(number, values)
 
 

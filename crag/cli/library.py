@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Context, Option
 
 from crag.cli.options import Place, find_document, interruptible, opened, record_command
 from crag.cli.output import Options, Output, plain
@@ -18,16 +18,13 @@ from crag.core.trace import Track
 
 
 def documents(
-    ctx: typer.Context,
+    ctx: Context,
     place: Place,
     output: Output,
     stale: Annotated[
-        bool,
-        typer.Option("--stale", help="those out of date (vectors, chunks, file, web page, review_by), and why"),
+        bool, Option("--stale", help="those out of date (vectors, chunks, file, web page, review_by), and why")
     ] = False,
-    purged: Annotated[
-        bool, typer.Option("--purged", help="those that a purge took out and --undo brings back")
-    ] = False,
+    purged: Annotated[bool, Option("--purged", help="those that a purge took out and --undo brings back")] = False,
 ) -> int:
     """One line a document, oldest first."""
     where = place.existing
@@ -65,12 +62,12 @@ def _track_fields(track: Track) -> dict[str, Any]:
 
 
 def tag(
-    ctx: typer.Context,
-    document: Annotated[str, typer.Argument(metavar="DOCUMENT", help="its name, or the beginning of its id")],
+    ctx: Context,
+    document: Annotated[str, Argument(metavar="DOCUMENT", help="its name, or the beginning of its id")],
     place: Place,
     output: Output,
     fields: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME=VALUE", help="none: show the fields that it has")
+        list[str] | None, Argument(metavar="NAME=VALUE", help="none: show the fields that it has")
     ] = None,
 ) -> int:
     """All fields are read before any is stored."""
@@ -92,33 +89,30 @@ class _Given(Options):
     """The conditions of a purge, as `Conditions` of `crag.core.purging` takes them."""
 
     older_than: Annotated[
-        int | None, typer.Option(parser=days_of, metavar="DAYS", help="added longer ago than this: 30d, 8w")
+        int | None, Option(parser=days_of, metavar="DAYS", help="added longer ago than this: 30d, 8w")
     ] = None
     not_used_for: Annotated[
-        int | None, typer.Option(parser=days_of, metavar="DAYS", help="in no answer's evidence for so long: 30d")
+        int | None, Option(parser=days_of, metavar="DAYS", help="in no answer's evidence for so long: 30d")
     ] = None
-    confidence_below: Annotated[float | None, typer.Option(min=0, max=1, help="trusted less than this")] = None
-    score_below: Annotated[float | None, typer.Option(min=0, max=1, help="graded worse than this on average")] = None
-    unverified: Annotated[bool, typer.Option("--unverified", help="not marked with verified=true")] = False
+    confidence_below: Annotated[float | None, Option(min=0, max=1, help="trusted less than this")] = None
+    score_below: Annotated[float | None, Option(min=0, max=1, help="graded worse than this on average")] = None
+    unverified: Annotated[bool, Option("--unverified", help="not marked with verified=true")] = False
     where: Annotated[
-        str | None,
-        typer.Option(metavar="FILTER", help="only documents that match it, as: source = news.example.org"),
+        str | None, Option(metavar="FILTER", help="only documents that match it, as: source = news.example.org")
     ] = None
 
 
 def purge(
-    ctx: typer.Context,
+    ctx: Context,
     given: _Given,
     place: Place,
     output: Output,
     document: Annotated[
-        str | None, typer.Argument(metavar="DOCUMENT", help="with --undo: its name, or the beginning of its id")
+        str | None, Argument(metavar="DOCUMENT", help="with --undo: its name, or the beginning of its id")
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="show what would go and why, and take nothing out")
-    ] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="show what would go and why, and take nothing out")] = False,
     undo: Annotated[
-        bool, typer.Option("--undo", help="bring back what was purged within a day: this document, or all")
+        bool, Option("--undo", help="bring back what was purged within a day: this document, or all")
     ] = False,
 ) -> int:
     """One line a document, oldest first. A document goes that meets all conditions; at least one must be given."""
@@ -144,7 +138,7 @@ def purge(
     return 0
 
 
-def _undo_purge(ctx: typer.Context, document: str | None, place: Place, output: Output) -> int:
+def _undo_purge(ctx: Context, document: str | None, place: Place, output: Output) -> int:
     """0 if all came back, 1 if some did not."""
     failed = 0
     with opened(ctx) as engine:
@@ -170,7 +164,7 @@ def _show_purged(status: str, id: str, name: str, why: str, output: Output) -> N
     output.show({"status": status, "id": id, "name": name, **({"why": why} if why else {})}, line)
 
 
-def reindex(ctx: typer.Context, place: Place, output: Output) -> int:
+def reindex(ctx: Context, place: Place, output: Output) -> int:
     """All or nothing: until the end, and if it is interrupted, the library stays as it was."""
     where = place.existing
     with interruptible() as cancel, opened(ctx) as engine:
@@ -183,12 +177,10 @@ def reindex(ctx: typer.Context, place: Place, output: Output) -> int:
 
 
 def verify(
-    ctx: typer.Context,
+    ctx: Context,
     place: Place,
     output: Output,
-    repair: Annotated[
-        bool, typer.Option("--repair", help="where the index differs from the records, rebuild it")
-    ] = False,
+    repair: Annotated[bool, Option("--repair", help="where the index differs from the records, rebuild it")] = False,
 ) -> int:
     """0 where everything fits, or was mended; 1 where the index differs."""
     where = place.existing

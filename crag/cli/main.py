@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from inspect import Parameter, Signature, getdoc, signature
-from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -72,7 +70,7 @@ COMMANDS = {
         "Read a whole library, and compare its parts and its index; with --repair the index is rebuilt.",
     ),
     "copy": (
-        "copy",
+        "backup",
         "Copy libraries between folders and databases, compare every row, and fill the index of the copy.",
     ),
     "backup": (
@@ -80,7 +78,7 @@ COMMANDS = {
         "Write all that is stored into one file, while the app runs; and read such a file, whether it is whole.",
     ),
     "restore": (
-        "restore",
+        "backup",
         "Put back what a backup holds, all or one library, into an empty place or in the place of what is there.",
     ),
     "audit": (
@@ -88,11 +86,11 @@ COMMANDS = {
         "Print the audit log: who signed in, deleted, shared, changed a setting or used a key, and what was refused.",
     ),
     "serve": (
-        "serve",
+        "servers",
         "Answer programs over HTTP: chat, rerank, embed, search and documents, for anyone who has a token.",
     ),
     "mcp": (
-        "mcp",
+        "servers",
         "Serve a library to agents over the Model Context Protocol: on standard input and output, or by HTTP.",
     ),
     "people": ("admin", "List who signed in to the app, invite somebody, change a role, remove somebody."),
@@ -149,14 +147,14 @@ def main(arguments: Sequence[str] | None = None, make: Callable[[AppConfig], Eng
     given = list(sys.argv[1:] if arguments is None else arguments)
     output = Output()
     try:
-        code: int = _run(given, make)
+        code: int = app(given, prog_name=PROGRAM, standalone_mode=False, obj=make)
         output.flush()
     except ClosedOutputError:
         # The reader has what it wanted. Python would complain once more while closing standard output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OUTPUT_CLOSED
     except typer.TyperException as error:
-        output.message(f"error: {error.format_message()} See {PROGRAM} --help.")
+        output.message(f"error: {error.format_message().rstrip('.')}. See {PROGRAM} --help.")
         return error.exit_code
     except SettingsError as error:
         output.message(f"error: {error}")
@@ -175,8 +173,8 @@ def main(arguments: Sequence[str] | None = None, make: Callable[[AppConfig], Eng
 
 def load_command(name: str) -> Any:
     """The command of this name as Typer makes it of its function, with all its options."""
-    about = COMMANDS[name][1]
-    function = getattr(_module_of(name), name)
+    module, about = COMMANDS[name]
+    function = getattr(import_module(f"crag.cli.{module}"), name)
     one = typer.Typer(add_completion=False, rich_markup_mode=None)
     one.command(name, help=f"{about}\n\n{getdoc(function) or ''}")(_expand(function))
     return get_command(one)
@@ -206,38 +204,3 @@ def _expand(function: Callable[..., int]) -> Callable[..., int]:
     )
     run.__annotations__ = {}
     return run
-
-
-def _module_of(name: str) -> ModuleType:
-    return import_module(f"crag.cli.{COMMANDS[name][0]}")
-
-
-def _run(given: list[str], make: Callable[[AppConfig], Engine] | None) -> Any:
-    if given and given[0] in COMMANDS and hasattr(_module_of(given[0]), "add_arguments"):
-        try:
-            options = parser().parse_args(given)
-        except SystemExit as ended:
-            return ended.code
-        options.make = make
-        output = Output(json=options.json, quiet=options.quiet)
-        try:
-            return options.command(options, output)
-        finally:
-            output.end_progress()
-    return app(given, prog_name=PROGRAM, standalone_mode=False, obj=make)
-
-
-def parser() -> argparse.ArgumentParser:
-    """The commands that argparse still reads."""
-    whole = argparse.ArgumentParser(prog=PROGRAM)
-    commands = whole.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name, (_, about) in COMMANDS.items():
-        room = _module_of(name)
-        if not hasattr(room, "add_arguments"):
-            continue
-        command = commands.add_parser(name, help=about, description=about)
-        room.add_arguments(command)
-        command.add_argument("--json", action="store_true", help="one JSON object a line")
-        command.add_argument("--quiet", action="store_true", help="no progress")
-        command.set_defaults(command=room.run)
-    return whole

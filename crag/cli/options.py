@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import signal
 import threading
 import types
@@ -14,7 +13,7 @@ from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeVar
 
-import typer
+from typer import Context, Option
 
 from crag.cli.output import Options
 from crag.core.config import SETTINGS, AppConfig
@@ -50,8 +49,7 @@ class Place(Options):
     """Which library a command works on."""
 
     library: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="the library's folder (default: the app's own, under CRAG_DATA)"),
+        Path | None, Option(metavar="DIR", help="the library's folder (default: the app's own, under CRAG_DATA)")
     ] = None
 
     @property
@@ -74,11 +72,11 @@ class Place(Options):
 class Part(Place):
     """Which documents of a library are asked."""
 
-    of: Annotated[
-        list[str] | None, typer.Option(metavar="NAME_OR_ID", help="ask only this document; may be given again")
-    ] = None
+    of: Annotated[list[str] | None, Option(metavar="NAME_OR_ID", help="ask only this document; may be given again")] = (
+        None
+    )
     tag: Annotated[
-        list[str] | None, typer.Option(metavar="TAG", help="ask only documents with this tag; may be given again")
+        list[str] | None, Option(metavar="TAG", help="ask only documents with this tag; may be given again")
     ] = None
 
     def narrow(self, chosen: Settings, engine: Engine) -> Settings:
@@ -97,7 +95,7 @@ class Part(Place):
         return chosen.changed(where=narrow_filter(chosen.where, Scope(tuple(ids), tuple(self.tag or ()))))
 
 
-StrategyName = Annotated[str, typer.Option("--strategy", metavar="NAME", help=f"one of: {', '.join(STRATEGIES)}")]
+StrategyName = Annotated[str, Option("--strategy", metavar="NAME", help=f"one of: {', '.join(STRATEGIES)}")]
 _NAMED = {"upper": "SCORE", "lower": "SCORE", "aggregation": "", "k": "N", "where": "FILTER"}
 """The settings of a run that have an option of their own, and how their values are called."""
 
@@ -111,9 +109,7 @@ class Run(Options):
         strategy: StrategyName = "balanced",
         set: Annotated[
             list[str] | None,
-            typer.Option(
-                metavar="NAME=VALUE", help="any setting of docs/reference.md; several actions are joined by commas"
-            ),
+            Option(metavar="NAME=VALUE", help="any setting of docs/reference.md; several actions are joined by commas"),
         ] = None,
         **given: Any,
     ) -> None:
@@ -153,7 +149,7 @@ def _read_setting(pair: str) -> tuple[str, Any]:
 class Providers(Options):
     """Which outside services take part. Keys come from the environment alone: a command line is seen by others."""
 
-    def __init__(self, ctx: typer.Context, **given: Any) -> None:
+    def __init__(self, ctx: Context, **given: Any) -> None:
         self._ctx = ctx
         self._given = {name: value for name, value in given.items() if value is not None}
         if self._given.get("web_folder"):
@@ -178,7 +174,7 @@ def _declare(name: str, help: str, choices: tuple[str, ...], metavar: str, *, fl
     kind: Any = bool if flag else Literal[choices] if choices else str
     option = option_of(name)
     names = [f"{option}/--no-{option[2:]}"] if flag else [option]
-    about = typer.Option(*names, metavar=None if choices or flag else metavar, help=help)
+    about = Option(*names, metavar=None if choices or flag else metavar, help=help)
     return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, about])
 
 
@@ -192,125 +188,9 @@ def provider_settings() -> tuple[str, ...]:
     return (*declared, *registry.address_settings())
 
 
-def add_library(parser: argparse.ArgumentParser) -> None:
-    """`--library DIR`: which library."""
-    parser.add_argument(
-        "--library", type=Path, metavar="DIR", help="the library's folder (default: the app's own, under CRAG_DATA)"
-    )
-
-
-def add_strategy(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
-    """`--strategy NAME`: which bundle of settings the others change; or several, one after another."""
-    parser.add_argument(
-        "--strategy",
-        nargs="+" if several else None,
-        default=["balanced"] if several else "balanced",
-        choices=sorted(STRATEGIES),
-        metavar="NAME",
-        help=f"{'one or more' if several else 'one'} of: {', '.join(STRATEGIES)} (default: balanced)",
-    )
-
-
-def add_providers(parser: argparse.ArgumentParser) -> None:
-    """Which outside services take part. Keys come from the environment alone: a command line is seen by others."""
-    group = parser.add_argument_group(
-        "outside services", "Keys come from the environment alone: see docs/reference.md."
-    )
-    for name in provider_settings():
-        more: dict[str, Any] = {"metavar": name.rpartition("_")[2].upper()}
-        if name in SETTINGS and SETTINGS[name].model_fields[name].annotation is bool:
-            more = {"action": argparse.BooleanOptionalAction, "default": None}
-        elif choices := registry.choices(name):
-            more = {"choices": choices}
-        help = str(registry.about(name)["help"]).replace("%", "%%")
-        group.add_argument(option_of(name), dest=f"app_{name}", help=help, **more)
-
-
 def option_of(name: str) -> str:
     """The command-line option of a setting of AppConfig."""
     return {"llm_base_url": "--base-url", "llm_model": "--model"}.get(name, f"--{name.replace('_', '-')}")
-
-
-def providers(options: argparse.Namespace) -> dict[str, Any]:
-    """What was given of them, as values of AppConfig."""
-    given = {name: getattr(options, f"app_{name}") for name in provider_settings()}
-    found = {name: value for name, value in given.items() if value is not None}
-    if found.get("web_folder") and "web" not in found:
-        found["web"] = "folder"
-    return found
-
-
-def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Every setting of a run: the common ones by name, all of them by `--set`."""
-    parser.add_argument("--upper", metavar="SCORE", help="a score of at least this is CORRECT")
-    parser.add_argument("--lower", metavar="SCORE", help="a score below this is INCORRECT")
-    parser.add_argument("--aggregation", choices=[each.value for each in Aggregation], help="how chunks decide")
-    parser.add_argument("--k", metavar="N", help="how many chunks are retrieved")
-    parser.add_argument(
-        "--where", metavar="FILTER", help="only documents whose fields meet it, as: verified and date >= 2024"
-    )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="any setting of docs/reference.md; several actions are joined by commas",
-    )
-
-
-def add_scope(parser: argparse.ArgumentParser) -> None:
-    """`--of NAME_OR_ID` and `--tag TAG`: which documents are asked."""
-    parser.add_argument(
-        "--of", action="append", default=[], metavar="NAME_OR_ID", help="ask only this document; may be given again"
-    )
-    parser.add_argument(
-        "--tag", action="append", default=[], metavar="TAG", help="ask only documents with this tag; may be given again"
-    )
-
-
-def narrowed_to(options: argparse.Namespace, chosen: Settings, engine: Engine) -> Settings:
-    """The settings for the documents that `--of` and `--tag` name. Raises NotFoundError for a document or tag."""
-    if not options.of and not options.tag:
-        return chosen
-    stored = engine.library(existing(options)).documents
-    documents = stored.all() if options.of else []
-    ids = [find_document(said, documents).id for said in options.of]
-    tags = {tag for given in stored.given().values() for tag in tags_of(given)} if options.tag else set()
-    known = {tag.casefold() for tag in tags}
-    for tag in options.tag:
-        if tag.casefold() not in known:
-            near = ", ".join(sorted(tags)[:12]) or "none yet"
-            raise NotFoundError(f"No document has the tag {tag}.", f"Tags there are: {near}.")
-    return chosen.changed(where=narrow_filter(chosen.where, Scope(tuple(ids), tuple(options.tag))))
-
-
-def settings(options: argparse.Namespace, named: str | None = None) -> Settings:
-    """The settings of the strategy chosen (or `named`), the given ones changed. SettingsError names what is wrong."""
-    base = strategy(named or str(getattr(options, "strategy", "balanced"))).settings
-    changes: dict[str, Any] = {}
-    for name in ("k", "upper", "lower", "aggregation", "where"):
-        given = getattr(options, name, None)
-        if given is not None:
-            changes[name] = given
-    for pair in options.set:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise SettingsError(f"--set {pair}: no value given.", "Write --set NAME=VALUE.")
-        if name not in Settings.model_fields:
-            near = get_close_matches(name, Settings.model_fields, n=1)
-            hint = f"Did you mean {near[0]}?" if near else "docs/reference.md lists all settings."
-            raise SettingsError(f"--set {pair}: there is no setting {name!r}.", hint)
-        many = isinstance(Settings.model_fields[name].default, tuple)
-        changes[name] = tuple(each.strip() for each in value.split(",") if each.strip()) if many else value
-    return base.changed(**changes) if changes else base
-
-
-def target(options: argparse.Namespace) -> str | Path:
-    return Place(options.library).target
-
-
-def existing(options: argparse.Namespace) -> str | Path:
-    return Place(options.library).existing
 
 
 def record_command(engine: Engine, place: str | Path, act: AuditedAct, what: str, detail: str = "") -> None:
@@ -332,13 +212,12 @@ def find_document(said: str, documents: Sequence[N]) -> N:
 
 
 @contextmanager
-def opened(ctx: typer.Context | argparse.Namespace, **given: Any) -> Iterator[Engine]:
+def opened(ctx: Context, **given: Any) -> Iterator[Engine]:
     """The engine for one command, closed at its end. `given` are values of AppConfig; None means not given."""
     config = AppConfig.from_environment(**given)
     from crag.engine import Engine  # only now: it loads the models' runtime
 
-    make = ctx.make if isinstance(ctx, argparse.Namespace) else ctx.obj
-    engine: Engine = (make or Engine)(config)
+    engine: Engine = (ctx.obj or Engine)(config)
     try:
         yield engine
     finally:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from inspect import Parameter, signature
 from typing import Annotated, Any, Literal
 
-import typer
+from typer import Option
 
 Colour = Literal["bold", "dim", "blue", "amber", "red"]
 
@@ -53,8 +53,8 @@ class Output(Options):
     def __init__(
         self,
         *,
-        json: Annotated[bool, typer.Option("--json", help="one JSON object a line")] = False,
-        quiet: Annotated[bool, typer.Option("--quiet", help="no progress")] = False,
+        json: Annotated[bool, Option("--json", help="one JSON object a line")] = False,
+        quiet: Annotated[bool, Option("--quiet", help="no progress")] = False,
     ) -> None:
         self.json = json
         self.quiet = quiet

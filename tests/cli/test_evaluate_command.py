@@ -239,8 +239,8 @@ def test_a_set_that_is_none_says_what_to_do(
     ("arguments", "code", "says"),
     [
         (["--strategy", "clever"], 2, "clever"),
-        (["--limit", "0"], 2, "--limit 0"),
-        (["--limit", "many"], 2, "many"),
+        (["--limit", "0"], 2, "--limit"),
+        (["--limit", "many"], 2, "--limit"),
         (["--upper", "2"], 2, "upper"),
         (["--strategy", "joint", "--aggregation", "any"], 2, "joint"),
         (["--csv", "/nowhere/out.csv"], 1, "can't be written"),

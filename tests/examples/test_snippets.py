@@ -13,7 +13,7 @@ import pytest
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 
-from crag.cli.main import parser
+from crag.cli.main import load_command
 from tests.examples.conftest import ROOT, process
 from tests.support import shell
 
@@ -59,7 +59,7 @@ def test_the_commands_take_these_arguments() -> None:
     (entry,) = (json.loads(block)["mcpServers"]["documents"] for block in blocks("json"))
     commands = [shlex.split(line.partition("crag ")[2]) for line in lines] + [entry["args"]]
     assert entry["command"] == "crag"
-    assert all(parser().parse_args(command) for command in commands)
+    assert all(load_command(name).make_context(name, arguments) for name, *arguments in commands)
     assert {name for name, *_ in commands} == {"ask", "grade", "mcp", "serve"}
 
 

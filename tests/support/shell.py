@@ -49,10 +49,7 @@ def crag(*arguments: object, given: str | bytes = b"", **more: str) -> Ran:
             stack.enter_context(mock.patch.object(sys, name, stream))
         stack.enter_context(mock.patch.dict(os.environ, environment(**more), clear=True))
         stack.enter_context(contextlib.chdir(ROOT))
-        try:
-            code = main([str(each) for each in arguments], local_models.engine)
-        except SystemExit as ended:  # so does argparse, on wrong usage and after --help
-            code = ended.code if isinstance(ended.code, int) else 0
+        code = main([str(each) for each in arguments], local_models.engine)
         out, err = (_written(stream) for stream in streams[1:])
     return Ran(code, out, err)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from crag.cli.main import main, parser
+from crag.cli.main import load_command, main
 from tests.support import local_models
 from tests.support.kills import ROOT
 
@@ -42,5 +42,6 @@ def test_they_run_as_they_stand_and_end_where_they_began(
 
 def test_the_nightly_command_is_one() -> None:
     (line,) = re.findall(r"^15 3 .*python -m (crag .*)$", PAGE, flags=re.MULTILINE)
-    options = parser().parse_args(shlex.split(line)[1:])
-    assert options.keep == 14 and options.quiet
+    _, name, *arguments = shlex.split(line)
+    given = load_command(name).make_context(name, arguments).params
+    assert given["keep"] == 14 and given["quiet"]

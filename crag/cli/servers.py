@@ -1,0 +1,172 @@
+"""The commands that serve a library to other programs: serve, over HTTP, and mcp, to agents."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from crag.admin.access import Access
+from crag.cli.options import DEFAULT_WORKSPACE, Place, Providers, StrategyName, interruptible
+from crag.cli.output import Options, Output, plain
+from crag.core.errors import PROGRAM, CragError, NotFoundError, SettingsError
+from crag.core.strategies import strategy as strategy_named
+
+if TYPE_CHECKING:
+    from crag.engine import Engine
+
+_EXTRA = ("uvicorn", "fastapi", "starlette", "python_multipart")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bounds(Options):
+    """How much the server takes on, as `Limits` of `crag.integrations.http.serving` names it."""
+
+    rate: Annotated[int | None, Option(metavar="N", help="requests a minute of one token; 0: any (default: 600)")] = (
+        None
+    )
+    waiting: Annotated[
+        int | None, Option(metavar="N", help="requests that may be here besides those at work (default: 64)")
+    ] = None
+    grace: Annotated[
+        float | None, Option(metavar="SECONDS", help="how long requests may go on after a signal to end (default: 10)")
+    ] = None
+
+
+def serve(
+    bounds: _Bounds,
+    providers: Providers,
+    output: Output,
+    host: Annotated[str, Option(help="the address to listen at")] = "127.0.0.1",
+    port: Annotated[int, Option(help="0: any that is free")] = 8000,
+    workspace: Annotated[str, Option(metavar="NAME", help="the library that is served where there are no tokens")] = "",
+) -> int:
+    """Tokens come from the environment: CRAG_TOKENS=token=workspace,…, or the file that CRAG_TOKENS_FILE names, an
+    entry a line. Without any, this machine alone is served. The address is printed as soon as it listens.
+    """
+    access = Access.from_environment(workspace or DEFAULT_WORKSPACE)
+    if access.asks and workspace:
+        raise SettingsError("With tokens, each has its workspace.", "Leave --workspace out.")
+    for name in ("rate", "waiting", "grace"):
+        if (getattr(bounds, name) or 0) < 0:
+            raise SettingsError(f"--{name} can't be below 0.")
+    access.check_address(host)
+    with providers.opened() as engine:
+        try:
+            from crag.integrations.http.app import app, server
+        except ModuleNotFoundError as error:
+            if error.name not in _EXTRA:
+                raise
+            raise CragError(
+                "The HTTP server needs packages that are not installed.",
+                'Run: pip install "fastapi>=0.120,<1" "uvicorn>=0.34,<1" "python-multipart>=0.0.18,<1"',
+            ) from error
+        from crag.integrations.http.serving import Limits
+
+        limits = Limits.of(engine.config, rate=bounds.rate, waiting=bounds.waiting, grace_seconds=bounds.grace)
+        _log_to_standard_error(output)
+        with interruptible():
+            served = server(app(engine, access, limits))
+            served.listen(host, port, lambda url: _print_start(url, access, output))
+    return 0
+
+
+def _print_start(url: str, access: Access, output: Output) -> None:
+    output.show({"url": url, "tokens": access.asks}, f"Serving at {url}")
+    if not access.asks and not output.json:
+        output.note("No tokens are set, so this machine alone is served, and every program on it.")
+
+
+def _log_to_standard_error(output: Output) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    logger = logging.getLogger("crag.integrations")
+    logger.addHandler(handler)
+    logger.setLevel(logging.WARNING if output.quiet else logging.INFO)
+    logger.propagate = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Served(Place):
+    """Which library agents get, and what they may do in it."""
+
+    workspace: Annotated[
+        str | None, Option(metavar="NAME", help="a library of the app's own, by its name (default: default)")
+    ] = None
+    new: Annotated[bool, Option("--new", help="begin the library if there is none yet")] = False
+    read_only: Annotated[bool, Option("--read-only", help="let nobody add documents")] = False
+    files: Annotated[
+        Path | None, Option(metavar="DIR", help="a folder of which files may be added by their paths (default: none)")
+    ] = None
+
+    def choose(self) -> str | Path:
+        """Which library is served. Raises SettingsError, NotFoundError."""
+        if self.library is not None and self.workspace is not None:
+            raise SettingsError("Both --library and --workspace are given.", "Give one of them.")
+        if self.files is not None and not self.files.is_dir():
+            raise SettingsError(f"There is no folder {self.files}.", "Name one with --files, or leave it out.")
+        if self.library is not None:
+            return self.target if self.new else self.existing
+        return self.workspace or DEFAULT_WORKSPACE
+
+    def check(self, engine: Engine, place: str | Path) -> None:
+        """That there is such a library: none is made by misspelling one. Raises NotFoundError, InputError."""
+        if self.new or place == DEFAULT_WORKSPACE or isinstance(place, Path) or engine.library(place).exists:
+            return
+        name = plain(place)
+        raise NotFoundError(f"There is no workspace {name}.", f"Begin it: {PROGRAM} mcp --workspace {name} --new")
+
+
+def mcp(
+    served: _Served,
+    providers: Providers,
+    output: Output,
+    strategy: StrategyName = "balanced",
+    http: Annotated[bool, Option("--http", help="serve streamable HTTP in place of standard input and output")] = False,
+    host: Annotated[str, Option(help="with --http: where to listen")] = "127.0.0.1",
+    port: Annotated[int, Option(help="with --http: the port; 0: a free one")] = 8808,
+) -> int:
+    """Serves until the input ends or a signal comes. By HTTP, tokens come from the environment:
+    CRAG_TOKENS=token=workspace,…, or the file that CRAG_TOKENS_FILE names, an entry a line. Without any, this machine
+    alone is served.
+    """
+    if importlib.util.find_spec("mcp") is None:
+        raise CragError(
+            "What MCP needs is not installed.", 'Run: pip install "mcp>=2.3,<3" (in a clone: pip install ".[mcp]").'
+        )
+    from crag.integrations.mcp.request import ServerConfig
+    from crag.integrations.mcp.server import LibraryServer
+
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    place = served.choose()
+    access = Access.from_environment() if http else Access()
+    if access.asks and (served.workspace or served.library):
+        raise SettingsError("With tokens, each has its workspace.", "Leave --workspace and --library out.")
+    with providers.opened() as engine:
+        for each in access.workspaces if access.asks else [place]:
+            served.check(engine, each)
+        server = LibraryServer(
+            ServerConfig(
+                engine=engine,
+                workspace=None if access.asks else place,
+                tokens=access.callers,
+                strategy=strategy_named(strategy).name,
+                read_only=served.read_only,
+                files=served.files,
+            )
+        )
+        if http:
+            from crag.integrations.mcp.http import serve as serve_http
+
+            with interruptible():
+                serve_http(server, access, host, port, lambda at: output.message(f"MCP at {at}"))
+        else:
+            from crag.integrations.mcp.stdio import serve as serve_stdio
+
+            serve_stdio(server)
+    return 0
