@@ -40,6 +40,7 @@ from crag.core.types import INDEXED_AS
 from crag.engine import Engine
 from crag.evaluation.local import LocalEvaluator
 from crag.ingest.chunking import CHUNKING_ID
+from crag.messages.evaluations import difference_sentence
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -171,7 +172,7 @@ def differences(rows: Mapping[str, Sequence[ResultRow]]) -> dict[str, Any]:
     if not {"balanced", "plain-rag"} <= set(rows):
         return {}
     found = compare_results(rows["plain-rag"], rows["balanced"])
-    return {name: found[name].sentence for name in COMPARED if found[name].value is not None}
+    return {name: difference_sentence(found[name]) for name in COMPARED if found[name].value is not None}
 
 
 def write(results: Mapping[str, Any], folder: Path | None) -> None:

@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from crag.analysis.metrics.metrics import ResultRow
-from crag.analysis.metrics.results import MEASURES, UNTIMED, Difference, Mean, Result, compare_results
+from crag.analysis.metrics.results import Difference, Mean, Result, compare_results
 from crag.core.types import Action
+from crag.messages.evaluations import TITLES, UNTIMED, difference_sentence
 from crag.providers.prices import Spent
 
 MAIN = """
@@ -49,7 +50,7 @@ def table_lines(columns: Sequence[Column]) -> list[str]:
             ]
         )
     for name in MAIN:
-        lines.append([MEASURES[name], *(_mean(name, column.result.means.get(name)) for column in columns)])
+        lines.append([TITLES[name], *(_mean(name, column.result.means.get(name)) for column in columns)])
     lines.append(["Cost of all calls", *(column.spent.cost for column in columns)])
     widths = [max(len(line[place]) for line in lines) for place in range(len(columns) + 1)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
@@ -64,9 +65,9 @@ def differences(first: Column, second: Column) -> list[Difference]:
 def difference_lines(found: Sequence[Difference]) -> list[str]:
     """A sentence for each measure that differs, the others in one line, and why times are not among them."""
     same = [each for each in found if each.value == each.low == each.high == 0]
-    lines = [each.sentence for each in found if each not in same]
+    lines = [difference_sentence(each) for each in found if each not in same]
     if same:
-        lines.append(f"The same with both: {'; '.join(MEASURES[each.measure] for each in same)}.")
+        lines.append(f"The same with both: {'; '.join(TITLES[each.measure] for each in same)}.")
     return [*lines, UNTIMED] if found else []
 
 
@@ -84,7 +85,7 @@ def result_record(column: Column) -> dict[str, Any]:
 def difference_record(first: Column, second: Column, difference: Difference) -> dict[str, Any]:
     """One measure of both, second minus first."""
     between = {"from": first.id, "to": second.id, "strategies": [first.strategy, second.strategy]}
-    return {"kind": "difference", **between, **asdict(difference), "sentence": difference.sentence}
+    return {"kind": "difference", **between, **asdict(difference), "sentence": difference_sentence(difference)}
 
 
 def _describe_action(column: Column, action: Action) -> str:

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from crag.analysis.metrics.results import MEASURES
 from crag.cli.table import MAIN
 from crag.core.sample import Sample
+from crag.messages.evaluations import TITLES
 from crag.storage.library import Library
 from tests.support.shell import ROOT, Ran, crag, environment
 from tests.support.sizes import sized
@@ -74,15 +74,15 @@ def test_strategies_stand_side_by_side_with_what_is_known(place: Path, questions
     ran = crag("evaluate", questions, "--library", place, "--strategy", "balanced", "plain-rag", "joint", "--restart")
     assert ran.code == 0, ran.err
     table = table_of(ran)
-    assert {MEASURES[name] for name in MAIN} <= set(table)
+    assert {TITLES[name] for name in MAIN} <= set(table)
     assert table["Questions"] == ["2", "2", "2"]
-    assert table[MEASURES["acted_right"]][1] == "–", "plain RAG decides nothing"
-    assert table[MEASURES["first_source_recall"]][0] == "1.00"
+    assert table[TITLES["acted_right"]][1] == "–", "plain RAG decides nothing"
+    assert table[TITLES["first_source_recall"]][0] == "1.00"
     assert table["Cost of all calls"][0] == "$0"
     assert "set.csv: 2 questions, 0 rows left out; read as CSV (id from 'id'" in ran.err
     assert "balanced: 2 questions" in ran.err and "joint: 2 questions" in ran.err
     sentences = ran.out.partition("\n\n")[2]
-    assert "with plain-rag than with balanced over 2 questions; the 95 % interval" in sentences
+    assert "with plain-rag than with balanced over 2 questions; the 95% interval" in sentences
     assert "joint" not in sentences, "the first two are compared"
     assert "The same with both: " in sentences
     assert "\x1b" not in ran.out + ran.err

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.metrics import ResultRow
-from crag.analysis.metrics.results import ROUGH, UNTIMED, Difference
-from ui.evaluate.measures import GROUPS, PLOTTED, as_text, label, signed
+from crag.analysis.metrics.results import Difference
+from crag.messages.evaluations import ROUGH, UNTIMED, difference_sentence, title_of
+from ui.evaluate.measures import GROUPS, PLOTTED, as_text, signed
 from ui.evaluate.rows import facts, taken
 from ui.kit import html as h
 from ui.kit.html import Html
@@ -22,7 +23,7 @@ _ALSO = ("evidence_words", "rewrites", "searches", "calls", "input_tokens", "out
 
 def sentences(found: Mapping[str, Difference], said: tuple[str, str]) -> Html:
     """What differs for sure, then what does not, each in a sentence."""
-    order = [measure.key for group in GROUPS.values() for measure in group]
+    order = [measure for group in GROUPS.values() for measure in group]
     known = [found[key] for key in order if key in found and found[key].value is not None]
     sure = [each for each in known if each.includes_zero is False]
     unsure = [found[key] for key in _TOLD if key in found and found[key] in known and found[key] not in sure]
@@ -33,7 +34,7 @@ def sentences(found: Mapping[str, Difference], said: tuple[str, str]) -> Html:
         h.b[f"{len(sure)} of {len(known)}"],
         f" measures differ between {said[0]} and {said[1]} with an interval that leaves zero out.{rough}",
     ]
-    listed = h.ul[(h.li[each.claim if all_rough else each.sentence] for each in shown)]
+    listed = h.ul[(h.li[difference_sentence(each, rough=not all_rough)] for each in shown)]
     return h.div("cx eval-said")[lead, listed, h.p("small")[UNTIMED]]
 
 
@@ -70,8 +71,8 @@ def _line(each: Difference, most: float) -> Html:
     lane = h.span("lane")[h.i("span", style=f"left:{start};width:{width}"), mark]
     between = f"{signed(each.measure, low)} to {signed(each.measure, high)}" if each.low is not None else "no interval"
     number = h.fragment(h.b[signed(each.measure, value)], " ", h.span("small")[f"{between}, n {each.pairs:,}"])
-    return h.li("sure" if sure else "", title=each.sentence)[
-        h.span("name")[label(each.measure)], h.span("track zero")[lane], h.span("number num")[number]
+    return h.li("sure" if sure else "", title=difference_sentence(each))[
+        h.span("name")[title_of(each.measure)], h.span("track zero")[lane], h.span("number num")[number]
     ]
 
 
@@ -84,7 +85,7 @@ def _numbers(rest: Sequence[Difference], said: tuple[str, str]) -> Html:
         return Html()
     body = [
         h.tr[
-            h.td[label(each.measure)],
+            h.td[title_of(each.measure)],
             h.td("r")[as_text(each.measure, each.first)],
             h.td("r")[as_text(each.measure, each.second)],
             h.td("r")[h.b[signed(each.measure, each.value)]],

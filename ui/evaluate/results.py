@@ -9,13 +9,13 @@ import streamlit as st
 
 from crag.analysis.evaluate import Evaluation
 from crag.analysis.metrics.metrics import ResultRow
-from crag.analysis.metrics.results import MEASURES, Result, flat
+from crag.analysis.metrics.results import Result, flat
 from crag.core.errors import InputError
+from crag.messages.evaluations import title_of
 from ui.app import navigation
 from ui.app.session import Session
 from ui.evaluate import numbers, work
 from ui.evaluate import rows as evaluate_rows
-from ui.evaluate.measures import label
 from ui.evaluate.names import file_name, name, names, parts
 from ui.evaluate.table import MARKS, Column, confusions, dots, table
 from ui.kit import downloads, problems, words
@@ -156,7 +156,7 @@ def summary_table(results: Sequence[tuple[Evaluation, Result]]) -> downloads.Tab
     for evaluation, result in results:
         lead = (evaluation.set_name, name(evaluation), evaluation.settings.model_dump_json(), parts(evaluation))
         for key, mean in result.means.items():
-            said = MEASURES.get(key, label(key))
+            said = title_of(key)
             lines.append((*lead, key, said, mean.value, mean.low, mean.high, mean.known, result.questions))
         for action, counts in result.actions.items():
             for held, number in counts.items():

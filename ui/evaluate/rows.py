@@ -10,6 +10,7 @@ import streamlit as st
 from crag.analysis.evaluate import Evaluation
 from crag.analysis.metrics.metrics import ResultRow
 from crag.core.errors import NotFoundError
+from crag.messages.evaluations import UNSCORED
 from ui.app import navigation
 from ui.app.session import Session
 from ui.evaluate.measures import FILTERS, as_text, found
@@ -104,7 +105,7 @@ def facts(row: ResultRow) -> Html:
     shown.append(h.span("num")[as_text("seconds", row.seconds)])
     tags = [
         row.abstained and h.span("tag")["abstained"],
-        row.unscored and h.span("tag", title=row.unscored)["not scored"],
+        row.unscored and h.span("tag", title=UNSCORED)["not scored"],
     ]
     return h.fragment(shown, tags)
 

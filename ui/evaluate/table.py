@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.results import STEP_SECONDS, Mean, Result
 from crag.core.types import Action
+from crag.messages.evaluations import NOTES, title_of
 from crag.providers.prices import Spent
 from crag.text.formats import money
-from ui.evaluate.measures import GROUPS, PLOTTED, REST, Measure, as_text, label
+from ui.evaluate.measures import GROUPS, PLOTTED, REST, as_text
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
@@ -47,7 +48,7 @@ class Column:
 
 def table(columns: Sequence[Column], *, rest: bool = False) -> Html:
     """Measures down, strategies across: a mean, its interval, and how many questions know it. `rest`: all others."""
-    groups: Mapping[str, Sequence[Measure]] = {"Other measures": _rest(columns)} if rest else GROUPS
+    groups: Mapping[str, Sequence[str]] = {"Other measures": _rest(columns)} if rest else GROUPS
     heads = [
         h.th(scope="col", title=column.parts)[_sign(place), f" {column.name}", h.span("small")[column.state]]
         for place, column in enumerate(columns)
@@ -59,9 +60,9 @@ def table(columns: Sequence[Column], *, rest: bool = False) -> Html:
     ]
 
 
-def _rest(columns: Sequence[Column]) -> list[Measure]:
+def _rest(columns: Sequence[Column]) -> list[str]:
     steps = sorted({key for column in columns for key in column.result.means if key in STEP_SECONDS})
-    return [*REST, *(Measure(key, label(key)) for key in steps)]
+    return [*REST, *steps]
 
 
 def _mark(place: int) -> str:
@@ -72,11 +73,11 @@ def _sign(place: int) -> Html:
     return h.span(f"eval-mark s{place % len(MARKS)}")[_mark(place)]
 
 
-def _group(name: str, measures: Sequence[Measure], columns: Sequence[Column]) -> Html:
+def _group(name: str, measures: Sequence[str], columns: Sequence[Column]) -> Html:
     head = h.tr("group")[h.th(scope="colgroup", colspan=len(columns) + 1)[name]]
     rows = [
-        h.tr[h.th(scope="row", title=measure.note)[measure.name], [_cell(measure.key, column) for column in columns]]
-        for measure in measures
+        h.tr[h.th(scope="row", title=NOTES.get(key, ""))[title_of(key)], [_cell(key, column) for column in columns]]
+        for key in measures
     ]
     return h.fragment(head, rows)
 
@@ -126,7 +127,7 @@ def dots(columns: Sequence[Column]) -> Html:
     legend = [h.span[_sign(place), f" {column.name}"] for place, column in enumerate(columns)]
     rows = [
         h.li[
-            h.span("name")[label(key)],
+            h.span("name")[title_of(key)],
             h.span("track")[[_lane(key, place, column) for place, column in enumerate(columns)]],
         ]
         for key in known

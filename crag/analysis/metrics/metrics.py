@@ -33,7 +33,8 @@ from crag.core.makers import about
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Chunk, Step
 
-UNSCORED = "No accepted answer can be compared with a text: each is an explanation, or says nothing."
+MEAN = "mean"
+"""Marks a field of `ResultRow` that is averaged over questions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +57,7 @@ class Ranked:
 class ResultRow:
     """One question under one strategy, measured. None: the labels or the run do not tell.
 
-    A field with a title is averaged over questions; of a Ranked, its three shares are.
+    A field marked MEAN is averaged over questions; of a Ranked, its three shares are.
     `problem` says why a run did not finish; what depends on its answer is then None.
     `first_*` is of the first retrieval, `acted_*` of the one acted on. Their `*_by_source` and `*_by_page`
     rank chunks by file name, and by file name and page. `*_holds`: whether what is sought was retrieved: see
@@ -66,8 +67,8 @@ class ResultRow:
     `evidence_source`: whether one of them is from an expected page or source, a web page too; `evidence_words`: how
     many words are kept.
     `answer_exact`, `answer_f1` (0..1), `answer_holds`: the answer against the accepted ones; an abstention gives none.
-    The first two are the better of the answer's and its `short_answer`'s, where it has one. `unscored` says why
-    none of the three tells though an answer is accepted.
+    The first two are the better of the answer's and its `short_answer`'s, where it has one. `unscored`:
+    none of the three tells, though an answer is accepted.
     `question_covered`: the share of the question's content words that the answer takes up, 0..1. It stands in for
     answer relevance and knows nothing of meaning: 0 for an abstention though an answer is expected.
     `topics_covered`: the share of expected topics that the answer names, 0..1.
@@ -88,44 +89,44 @@ class ResultRow:
     problem: str = ""
     answer: str = ""
     short_answer: str = ""
-    first_by_source: Annotated[Ranked | None, "by source, first retrieval"] = None
-    first_by_page: Annotated[Ranked | None, "by page, first retrieval"] = None
-    acted_by_source: Annotated[Ranked | None, "by source, retrieval acted on"] = None
-    acted_by_page: Annotated[Ranked | None, "by page, retrieval acted on"] = None
+    first_by_source: Ranked | None = None
+    first_by_page: Ranked | None = None
+    acted_by_source: Ranked | None = None
+    acted_by_page: Ranked | None = None
     judged_by: Label | None = None
-    first_holds: Annotated[bool | None, "First retrieval holds what is sought"] = None
-    acted_holds: Annotated[bool | None, "Retrieval acted on holds what is sought"] = None
+    first_holds: Annotated[bool | None, MEAN] = None
+    acted_holds: Annotated[bool | None, MEAN] = None
     first_action: Action | None = None
-    first_right: Annotated[float | None, "First action right (AMBIGUOUS counts half)"] = None
+    first_right: Annotated[float | None, MEAN] = None
     action: Action | None = None
-    acted_right: Annotated[float | None, "Action right (AMBIGUOUS counts half)"] = None
-    evidence_answer: Annotated[bool | None, "Evidence kept holds the answer"] = None
-    evidence_page: Annotated[bool | None, "Evidence kept is from an expected page"] = None
-    evidence_source: Annotated[bool | None, "Evidence kept is from an expected source"] = None
-    evidence_words: Annotated[int | None, "Words of evidence kept"] = None
-    faithfulness: Annotated[float | None, "Faithfulness"] = None
-    attributed: Annotated[float | None, "Sentences whose source was found afterwards"] = None
-    unsupported: Annotated[float | None, "Sentences that nothing shown supports"] = None
-    answer_exact: Annotated[bool | None, "Answer: exact match"] = None
-    answer_f1: Annotated[float | None, "Answer: token F1"] = None
-    answer_holds: Annotated[bool | None, "Answer says an accepted answer"] = None
-    unscored: str = ""
-    question_covered: Annotated[float | None, "Question's words taken up by the answer"] = None
-    topics_covered: Annotated[float | None, "Topics named"] = None
-    abstained: Annotated[bool | None, "Abstained"] = None
-    abstention_right: Annotated[bool | None, "Abstained or answered as the evidence asks"] = None
-    rewrites: Annotated[int, "Rewrites"] = 0
-    library_rewrites: Annotated[int, "Rewrites for the library"] = 0
-    rewrite_helped: Annotated[bool | None, "Rewriting found what was missing"] = None
-    searches: Annotated[int, "Web searches"] = 0
-    calls: Annotated[int, "Calls"] = 0
-    failed_calls: Annotated[int, "Failed calls"] = 0
-    failed_grades: Annotated[int, "Failed grades"] = 0
-    remembered: Annotated[int, "Remembered grades and searches"] = 0
-    seconds: Annotated[float | None, "Seconds"] = None
+    acted_right: Annotated[float | None, MEAN] = None
+    evidence_answer: Annotated[bool | None, MEAN] = None
+    evidence_page: Annotated[bool | None, MEAN] = None
+    evidence_source: Annotated[bool | None, MEAN] = None
+    evidence_words: Annotated[int | None, MEAN] = None
+    faithfulness: Annotated[float | None, MEAN] = None
+    attributed: Annotated[float | None, MEAN] = None
+    unsupported: Annotated[float | None, MEAN] = None
+    answer_exact: Annotated[bool | None, MEAN] = None
+    answer_f1: Annotated[float | None, MEAN] = None
+    answer_holds: Annotated[bool | None, MEAN] = None
+    unscored: bool = False
+    question_covered: Annotated[float | None, MEAN] = None
+    topics_covered: Annotated[float | None, MEAN] = None
+    abstained: Annotated[bool | None, MEAN] = None
+    abstention_right: Annotated[bool | None, MEAN] = None
+    rewrites: Annotated[int, MEAN] = 0
+    library_rewrites: Annotated[int, MEAN] = 0
+    rewrite_helped: Annotated[bool | None, MEAN] = None
+    searches: Annotated[int, MEAN] = 0
+    calls: Annotated[int, MEAN] = 0
+    failed_calls: Annotated[int, MEAN] = 0
+    failed_grades: Annotated[int, MEAN] = 0
+    remembered: Annotated[int, MEAN] = 0
+    seconds: Annotated[float | None, MEAN] = None
     step_seconds: dict[Step, float] = field(default_factory=dict)
-    input_tokens: Annotated[int | None, "Tokens in"] = None
-    output_tokens: Annotated[int | None, "Tokens out"] = None
+    input_tokens: Annotated[int | None, MEAN] = None
+    output_tokens: Annotated[int | None, MEAN] = None
 
 
 def measure_run(trace: Trace, expected: Question) -> ResultRow:
@@ -174,7 +175,7 @@ def measure_run(trace: Trace, expected: Question) -> ResultRow:
         answer_exact=any(match.exact for match in matches) if matches else None,
         answer_f1=max((match.f1 for match in matches), default=None),
         answer_holds=any(match.holds for match in matches) if matches else None,
-        unscored=UNSCORED if accepted and not comparable(accepted) else "",
+        unscored=bool(accepted) and not comparable(accepted),
         question_covered=_question_covered(said, abstained, expected),
         topics_covered=topic_coverage(said, expected.topics) if answer else None,
         abstained=abstained,

@@ -9,37 +9,32 @@ from typing import get_args, get_type_hints
 import numpy as np
 from pydantic import TypeAdapter
 
-from crag.analysis.intervals import LEVEL, Values, intervals
-from crag.analysis.metrics.metrics import Ranked, ResultRow
+from crag.analysis.intervals import Values, intervals
+from crag.analysis.metrics.metrics import MEAN, Ranked, ResultRow
 from crag.core.types import Action, Step
 
 FEW = 20
 """Below so many questions an interval is rough."""
-ROUGH = "So few questions make a rough interval."
-UNTIMED = (
-    "Times are not compared: strategies run one after another, and grades remembered from earlier runs take no time."
-)
 STEP_SECONDS: dict[str, Step] = {f"seconds_{step}": step for step in get_args(Step)}
-"""The measures of single steps, which stand beside the others."""
+"""The measures of single steps, beside the others."""
 
 Cell = str | int | float | bool | None
 
 _SHARES = ("precision", "recall", "reciprocal_rank")
 
 
-def _measures() -> Iterator[tuple[str, str]]:
+def _measures() -> Iterator[str]:
     for name, hint in get_type_hints(ResultRow, include_extras=True).items():
-        (title,) = getattr(hint, "__metadata__", ("",))
         if name in _RANKED:
-            yield from ((f"{_RANKED[name]}_{of}", f"{of.replace('_', ' ').capitalize()} {title}") for of in _SHARES)
-        elif title:
-            yield name, title
+            yield from (f"{_RANKED[name]}_{of}" for of in _SHARES)
+        elif MEAN in getattr(hint, "__metadata__", ()):
+            yield name
 
 
 _RANKED = {each.name: each.name.replace("_by_", "_") for each in fields(ResultRow) if "_by_" in each.name}
 """Fields that hold a Ranked, and how their columns begin."""
-MEASURES = dict(_measures())
-"""Every measure that is averaged: its column in `flat` and its name on screen. Yes counts 1, no 0.
+MEASURES = tuple(_measures())
+"""The columns of `flat` that are averaged. Yes counts 1, no 0.
 
 Seconds of single steps come beside them, as `seconds_<step>`.
 """
@@ -76,11 +71,12 @@ class Result:
 class Difference:
     """Second minus first, over the `pairs` questions where both know the measure.
 
-    `includes_zero`: whether the interval does; None where there is none. `claim` says it in words. `rough`: the
-    questions are few for that interval.
+    `names` of both. `includes_zero`: whether the interval does; None where there is none. `rough`: the questions are
+    few for that interval.
     """
 
     measure: str
+    names: tuple[str, str]
     pairs: int
     first: float | None
     second: float | None
@@ -88,13 +84,7 @@ class Difference:
     low: float | None
     high: float | None
     includes_zero: bool | None
-    claim: str
     rough: bool
-
-    @property
-    def sentence(self) -> str:
-        """The claim, and that its interval is rough."""
-        return f"{self.claim} {ROUGH}" if self.rough else self.claim
 
 
 def summed_up(rows: Sequence[ResultRow]) -> Result:
@@ -136,10 +126,10 @@ def confusion(rows: Sequence[ResultRow], *, first: bool = False) -> dict[str, di
 def compare_results(
     first: Sequence[ResultRow], second: Sequence[ResultRow], *, names: tuple[str, str] | None = None
 ) -> dict[str, Difference]:
-    """Every measure but times of two results over the questions that are in both; `names` for the sentences.
+    """Every measure but times of two results over the questions that are in both.
 
-    Of times no difference is stated, as UNTIMED says. ValueError where a result has a question twice, or none is in
-    both.
+    Times say nothing: strategies run one after another. `names` replace the strategies' names. ValueError where a
+    result has a question twice, or none is in both.
     """
     ours, theirs = _by_question(first), _by_question(second)
     shared = [question for question in ours if question in theirs]
@@ -207,7 +197,7 @@ def _by_question(rows: Sequence[ResultRow]) -> Mapping[str, ResultRow]:
 
 
 def _difference(
-    name: str, first: Values, second: Values, interval: tuple[float | None, float | None], said: tuple[str, str]
+    name: str, first: Values, second: Values, interval: tuple[float | None, float | None], names: tuple[str, str]
 ) -> Difference:
     """`first` and `second` by question, both NaN where one does not know."""
     known = ~np.isnan(first)
@@ -215,6 +205,7 @@ def _difference(
     value = float((second - first)[known].mean()) if count else None
     return Difference(
         measure=name,
+        names=names,
         pairs=count,
         first=float(first[known].mean()) if count else None,
         second=float(second[known].mean()) if count else None,
@@ -222,25 +213,7 @@ def _difference(
         low=low,
         high=high,
         includes_zero=low <= 0.0 <= high if low is not None and high is not None else None,
-        claim=_claim(name, count, value, low, high, said),
         rough=low is not None and count < FEW,
-    )
-
-
-def _claim(
-    name: str, count: int, value: float | None, low: float | None, high: float | None, said: tuple[str, str]
-) -> str:
-    label = MEASURES[name]
-    if value is None:
-        return f"{label}: unknown, for no question is it known of both."
-    if low is None or high is None:
-        return f"{label}: known of both for one question only; no interval can be given."
-    step = "as high" if value == 0 else f"{abs(value):.3g} {'higher' if value > 0 else 'lower'}"
-    than = "as" if value == 0 else "than"
-    zero = "includes zero: it may be chance" if low <= 0.0 <= high else "does not include zero"
-    return (
-        f"{label}: {step} with {said[1]} {than} with {said[0]} over {count} questions; "
-        f"the {LEVEL} % interval of the difference, {low:.3g} to {high:.3g}, {zero}."
     )
 
 

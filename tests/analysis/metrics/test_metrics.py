@@ -344,8 +344,8 @@ def test_an_answer_that_no_text_can_be_compared_with_is_not_scored() -> None:
     row = measure_run(RUN, replace(ASKED, answers=(long,), pages=(), sources=()))
     assert (row.answer_exact, row.answer_f1, row.answer_holds, row.evidence_answer) == (None,) * 4
     assert (row.abstention_right, row.judged_by) == (None, None) and row.unscored
-    assert measure_run(RUN, replace(ASKED, answers=(long, *ASKED.answers))).unscored == ""
-    assert measure_run(RUN, replace(ASKED, answers=(long,), labels=(UNANSWERABLE,))).unscored == ""
+    assert measure_run(RUN, replace(ASKED, answers=(long, *ASKED.answers))).unscored is False
+    assert measure_run(RUN, replace(ASKED, answers=(long,), labels=(UNANSWERABLE,))).unscored is False
 
 
 def test_grades_and_searches_of_earlier_runs_are_counted() -> None:

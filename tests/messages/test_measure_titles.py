@@ -1,0 +1,64 @@
+"""Titles of measures, and how two results differ in one sentence."""
+
+from dataclasses import replace
+
+import pytest
+
+from crag.analysis.metrics.results import MEASURES, Difference
+from crag.messages.evaluations import NOTES, ROUGH, TITLES, difference_sentence, title_of
+
+FOUND = Difference(
+    measure="answer_f1",
+    names=("paper", "balanced"),
+    pairs=80,
+    first=0.4,
+    second=0.45,
+    value=0.05,
+    low=0.04,
+    high=0.06,
+    includes_zero=False,
+    rough=False,
+)
+
+
+def test_every_measure_has_a_title_of_its_own() -> None:
+    assert set(TITLES) == set(MEASURES) and len(set(TITLES.values())) == len(TITLES)
+    assert set(NOTES) <= set(TITLES) and all(note.endswith(".") for note in NOTES.values())
+    assert title_of("seconds_search") == "Seconds: search"
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            {},
+            "Answer F1: 0.05 higher with balanced than with paper over 80 questions; the 95% interval of the "
+            "difference, 0.04 to 0.06, does not include zero.",
+        ),
+        (
+            {"value": -0.05, "low": -0.1, "high": 0.01, "includes_zero": True},
+            "Answer F1: 0.05 lower with balanced than with paper over 80 questions; the 95% interval of the "
+            "difference, -0.1 to 0.01, includes zero, so it may be chance.",
+        ),
+        (
+            {"value": 0.0, "low": 0.0, "high": 0.0, "includes_zero": True},
+            "Answer F1: as high with balanced as with paper over 80 questions; the 95% interval of the difference, "
+            "0 to 0, includes zero, so it may be chance.",
+        ),
+        (
+            {"pairs": 1, "low": None, "high": None, "includes_zero": None},
+            "Answer F1: only one question has this measure in both results, so there is no interval.",
+        ),
+        (
+            {"pairs": 0, "value": None, "low": None, "high": None, "includes_zero": None},
+            "Answer F1: unknown, because no question has this measure in both results.",
+        ),
+    ],
+)
+def test_a_difference_is_said_with_its_interval(changes: dict[str, object], sentence: str) -> None:
+    assert difference_sentence(replace(FOUND, **changes)) == sentence
+
+
+def test_a_rough_interval_is_said_to_be_rough() -> None:
+    rough = replace(FOUND, rough=True)
+    assert difference_sentence(rough) == f"{difference_sentence(rough, rough=False)} {ROUGH}"
