@@ -7,12 +7,13 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from sqlalchemy import delete, func, insert, select
 
+from crag.admin.roles import join_lines
 from crag.admin.store import audit
 from crag.core.errors import StorageError
 from crag.runtime.limits import Buckets
@@ -120,35 +121,18 @@ class AuditLog:
 
         What is refused, or done by strangers, again and again is counted, and reported with the next of its kind.
         """
-        entry = Entry(
-            at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-            who=_line(who),
-            act=act,
-            workspace=_line(workspace),
-            what=_line(what),
-            detail=_line(detail),
-            refused=refused,
-        )
         left_out = self._limiter.passed(_line(who), act, workspace, refused)
         if left_out is None:
             return
-        if left_out:
-            entry = replace(entry, detail=_line(f"{entry.detail} (and {left_out:,} more like it before)"))
+        detail = f"{_line(detail)} (and {left_out:,} more like it before)" if left_out else detail
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        texts = {"who": who, "workspace": workspace, "what": what, "detail": detail}
+        entry = Entry(at=at, act=act, refused=refused, **{name: _line(text) for name, text in texts.items()})
         said = "refused" if refused else "done"
         _log.info("%s %s by %r in %r: %r %r", act, said, entry.who, entry.workspace, entry.what, entry.detail)
         try:
             with self._store.write() as connection:
-                connection.execute(
-                    insert(audit).values(
-                        at=entry.at,
-                        who=entry.who,
-                        act=entry.act,
-                        workspace=entry.workspace,
-                        what=entry.what,
-                        detail=entry.detail,
-                        refused=entry.refused,
-                    )
-                )
+                connection.execute(insert(audit).values(asdict(entry)))
         except StorageError as error:
             _log.warning("the entry above is in this log alone: %s", error.message)
 
@@ -167,18 +151,17 @@ class AuditLog:
         if since:
             wanted = wanted.where(c.at >= since)
         with self._store.read() as connection:
-            rows = connection.execute(wanted.order_by(c.number.desc()).limit(limit)).all()
-        for at, by, what_act, where, what, detail, refused in rows:
-            yield Entry(at=at, who=by, act=what_act, workspace=where, what=what, detail=detail, refused=refused)
+            rows = connection.execute(wanted.order_by(c.number.desc()).limit(limit)).mappings().all()
+        yield from (Entry(**row) for row in rows)
 
     def names(self) -> tuple[list[str], list[str]]:
         """The people and the workspaces that the log names, each in order. Raises StorageError."""
         with self._store.read() as connection:
-            who = connection.scalars(select(audit.c.who).distinct().order_by(audit.c.who).limit(_NAMED)).all()
-            where = connection.scalars(
-                select(audit.c.workspace).distinct().order_by(audit.c.workspace).limit(_NAMED)
-            ).all()
-        return list(who), list(where)
+            who, where = (
+                list(connection.scalars(select(column).distinct().order_by(column).limit(_NAMED)))
+                for column in (audit.c.who, audit.c.workspace)
+            )
+        return who, where
 
     def tidy(self, days: int) -> int:
         """Removes entries older than so many days (0: none for their age), and more than a file can bear; how many."""
@@ -214,5 +197,4 @@ def _place(word: str) -> str:
 
 
 def _line(text: str) -> str:
-    """On one line, of a bounded length: what others named may hold anything."""
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())[:300]
+    return join_lines(text, 300)

@@ -11,7 +11,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Literal
 
@@ -204,12 +204,8 @@ def _life(connection: Connection, workspace: str) -> Life:
 
 def _put(connection: Connection, workspace: str, life: Life) -> None:
     c = usage.c
-    there = (c.workspace == workspace) & (c.day == "") & c.what.in_(_FIELDS)
-    connection.execute(delete(usage).where(there))
-    rows = [
-        {"workspace": workspace, "day": "", "what": what, "amount": getattr(life, what)}
-        for what in _FIELDS
-        if getattr(life, what)
-    ]
-    if rows:
+    connection.execute(delete(usage).where((c.workspace == workspace) & (c.day == "") & c.what.in_(_FIELDS)))
+    known = {what: day for what, day in asdict(life).items() if day}
+    if known:
+        rows = [{"workspace": workspace, "day": "", "what": what, "amount": day} for what, day in known.items()]
         connection.execute(insert(usage), rows)

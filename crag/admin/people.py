@@ -14,7 +14,7 @@ from typing import Any, Literal, cast
 from sqlalchemy import Connection, Row, delete, insert, or_, select, update
 
 from crag.admin.audit import AuditLog
-from crag.admin.roles import ROLES, Role, higher
+from crag.admin.roles import ROLES, Role, higher, join_lines
 from crag.admin.store import open_store, people, sign_ins
 from crag.core.config import AppConfig
 from crag.core.config_groups import PeopleSettings
@@ -85,10 +85,8 @@ class Identity:
 
 
 def _line(value: Any) -> str:
-    """What a claim says, on one line of a bounded length: providers hand on what people typed."""
-    if not isinstance(value, str):
-        return ""
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in value).split())[:_LONGEST]
+    """The text of a claim; providers pass on what people typed."""
+    return join_lines(value, _LONGEST) if isinstance(value, str) else ""
 
 
 def _groups(said: Any) -> tuple[str, ...]:
@@ -300,18 +298,13 @@ class People:
         fixed, source = self._by_settings(row.subject, row.email, groups) or (None, "")
         roles = [each for each in (given, fixed) if each is not None]
         counts = fixed is not None and (given is None or ROLES.index(fixed) >= ROLES.index(given))
+        names = ("id", "issuer", "name", "email", "made_at", "seen_at", "removed_at")
         return Person(
-            id=row.id,
-            issuer=row.issuer,
+            **{name: getattr(row, name) for name in names},
             subject=row.subject if row.issuer else "",
-            name=row.name,
-            email=row.email,
             groups=groups,
             role=higher(roles[0], roles[-1]) if roles else "reader",
             source=source if counts else "",
-            made_at=row.made_at,
-            seen_at=row.seen_at,
-            removed_at=row.removed_at,
         )
 
     def _by_settings(self, subject: str, email: str, groups: tuple[str, ...]) -> tuple[Role, str] | None:

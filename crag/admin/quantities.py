@@ -38,53 +38,39 @@ LEVELS: tuple[Level, Level] = ("workspace", "server")
 PERIODS: tuple[Period, ...] = ("minute", "hour", "day")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Quantity:
-    """Something that a quota limits, counted in `unit`: within a `period`, or, without one, what is there.
-
-    `own` and `all` name the settings of its limit for one workspace and for all together.
-    """
+    """Something that a quota limits, counted in `unit`: within a `period`, or, without one, what is stored now."""
 
     name: str
     title: str
     unit: str
-    own: str
-    all: str
     period: Period = ""
+
+    @property
+    def own(self) -> str:
+        """The setting of its limit for one workspace."""
+        return f"library_{self._setting}"
+
+    @property
+    def all(self) -> str:
+        """The setting of its limit for all workspaces together."""
+        return f"all_{self._setting}"
+
+    @property
+    def _setting(self) -> str:
+        return f"{self.name}_{self.period}" if self.period else self.name
 
 
 QUANTITIES: Mapping[str, Quantity] = {
     each.name: each
     for each in (
-        Quantity(name="documents", title="Documents", unit="document", own="library_documents", all="all_documents"),
-        Quantity(name="mb", title="On the disk", unit="MB", own="library_mb", all="all_mb"),
-        Quantity(
-            name="questions",
-            title="Questions",
-            unit="question",
-            own="library_questions_minute",
-            all="all_questions_minute",
-            period="minute",
-        ),
-        Quantity(
-            name="files",
-            title="Files added",
-            unit="file",
-            own="library_files_hour",
-            all="all_files_hour",
-            period="hour",
-        ),
-        Quantity(
-            name="calls",
-            title="Outside calls",
-            unit="outside call",
-            own="library_calls_day",
-            all="all_calls_day",
-            period="day",
-        ),
-        Quantity(
-            name="dollars", title="Dollars", unit="$", own="library_dollars_day", all="all_dollars_day", period="day"
-        ),
+        Quantity("documents", "Documents", "document"),
+        Quantity("mb", "On the disk", "MB"),
+        Quantity("questions", "Questions", "question", "minute"),
+        Quantity("files", "Files added", "file", "hour"),
+        Quantity("calls", "Outside calls", "outside call", "day"),
+        Quantity("dollars", "Dollars", "$", "day"),
     )
 }
 

@@ -21,6 +21,7 @@ __all__ = [
     "Role",
     "check",
     "higher",
+    "join_lines",
     "lower",
     "may",
     "one_line",
@@ -105,9 +106,14 @@ def refusals_noted(audit: AuditLog, by: Actor, act: AuditedAct, workspace: str, 
         raise
 
 
+def join_lines(text: str, most: int) -> str:
+    """A text on one line of at most `most` characters, without control characters."""
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())[:most]
+
+
 def one_line(said: str, what: str, most: int) -> str:
     """Words that a person gave, on one line. Raises InputError for none and for more than `most` characters."""
-    line = " ".join("".join(sign if sign.isprintable() else " " for sign in said[: 4 * most]).split())
+    line = join_lines(said[: 4 * most], most + 1)
     if not 1 <= len(line) <= most:
         raise InputError(f"{what} has 1 to {most} characters.", "Write it again.")
     return line

@@ -64,14 +64,12 @@ sign_ins = Table(
     Column("over", Boolean, nullable=False),
 )
 
-# `name`: of its library, a folder below data/workspaces or a schema. `ends_at` is not in use: when an idle workspace
-# ends stands in team_usage, with what was seen of its warning.
+# `name`: of its library, a folder below data/workspaces or a schema.
 workspaces = Table(
     "team_workspaces",
     metadata,
     Column("name", Text, primary_key=True),
     *_texts("title", "owner", "made_at", "used_at"),
-    Column("ends_at", Text, nullable=False, server_default=""),
 )
 
 # `kind`: "person", by id or, before they first signed in, by e-mail; or "group", a value of the groups claim.

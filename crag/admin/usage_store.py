@@ -11,7 +11,7 @@ from itertools import product
 from math import floor
 from typing import TypeVar
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, select
 
 from crag.admin.quantities import PERIODS, QUANTITIES, Bound, Period, amount_left, decide, period_of, refusal
 from crag.admin.store import usage
@@ -19,6 +19,7 @@ from crag.core.errors import CragError, StorageError
 from crag.core.types import Call
 from crag.providers.prices import Price, sum_calls
 from crag.storage.records import Records
+from crag.storage.store import put
 
 __all__ = ["DailyBudget", "DailyLimits", "Refused", "Reserved", "UsageStore", "Want"]
 
@@ -105,9 +106,11 @@ class UsageStore:
         return self._booked(period, "", {workspace, SERVER}, set(wants), work)
 
     def add(self, workspace: str, within: str, more: Mapping[str, float]) -> None:
-        """So much more was used in that minute, hour or day, or less, where amounts are below 0."""
+        """So much more was used on that day ("": today), or less, where amounts are below 0."""
         if any(more.values()):
-            self._booked("", within, {workspace, SERVER}, set(more), lambda _, amounts: _add(amounts, more))
+            self._booked(
+                "" if within else "day", within, {workspace, SERVER}, set(more), lambda _, amounts: _add(amounts, more)
+            )
 
     def used(self, workspace: str) -> dict[str, dict[str, float]]:
         """What is used of each, now: of this minute, hour and day by their names. Raises StorageError."""
@@ -189,17 +192,15 @@ def _read(connection: Connection, within: str, workspaces: set[str], whats: set[
 
 
 def _write(connection: Connection, within: str, before: _Amounts, after: _Amounts) -> None:
-    """What changed. With the first amount of a minute, hour or day go those that are older than they have to be."""
+    """Store what changed. The first amount of a minute, hour or day removes those that are no longer kept."""
     c = usage.c
-    for (who, what), amount in after.items():
-        if (who, what) not in before:
-            if amount:
-                connection.execute(insert(usage).values(workspace=who, day=within, what=what, amount=amount))
-            if amount and within and who == SERVER:
-                connection.execute(delete(usage).where(c.what == what, c.day != "", c.day < _oldest(within)))
-        elif amount != before[who, what]:
-            there = (c.workspace == who) & (c.day == within) & (c.what == what)
-            connection.execute(update(usage).where(there).values(amount=amount))
+    changed = {key: amount for key, amount in after.items() if amount != before.get(key, 0.0)}
+    rows = [{"workspace": who, "day": within, "what": what, "amount": n} for (who, what), n in changed.items()]
+    if rows:
+        put(connection, usage, rows)
+    new = [what for who, what in changed if who == SERVER and (who, what) not in before]
+    if within and new:
+        connection.execute(delete(usage).where(c.what.in_(new), c.day != "", c.day < _oldest(within)))
 
 
 def _oldest(within: str) -> str:
@@ -298,9 +299,5 @@ class DailyBudget:
 
     def _release(self) -> None:
         more = {what: self._used[what] - self._granted[what] for what in self._used}
-        if not self._within and any(more.values()):
-            wants = {what: Want(least=amount, most=amount, whole=False) for what, amount in more.items()}
-            self._usage.reserve(self._workspace, "day", wants)
-        elif self._within:
-            self._usage.add(self._workspace, self._within, more)
+        self._usage.add(self._workspace, self._within, more)
         self._used, self._granted = dict.fromkeys(self._used, 0.0), dict.fromkeys(self._granted, 0.0)

@@ -6,7 +6,7 @@ import hashlib
 import re
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, get_args
 
@@ -90,12 +90,12 @@ class Workspaces:
     def of(self, person: Principal) -> list[Shared]:
         """All that the person may enter: their own first, the others by title. For who administers: all there are."""
         with self._store.read() as connection:
-            rows = connection.execute(select(workspaces)).all()
+            everywhere = _select(connection)
             given = _read_memberships(connection, person)
         own = own_name(person.id)
         found = [
             Shared(workspace=each, role=role)
-            for each in map(_workspace, rows)
+            for each in everywhere
             if (role := _role(person, each, given.get(each.name, ()))) is not None
         ]
         return sorted(found, key=lambda each: (each.workspace.name != own, each.workspace.title.casefold()))
@@ -103,27 +103,21 @@ class Workspaces:
     def role_in(self, person: Principal, name: str) -> Role | None:
         """What a person may do in a workspace; None: they may not enter it, or there is none of this name."""
         with self._store.read() as connection:
-            row = connection.execute(select(workspaces).where(workspaces.c.name == name)).one_or_none()
-            if row is None:
-                return None
-            return _role(person, _workspace(row), _read_memberships(connection, person, name).get(name, ()))
+            found = _select(connection, name)
+            given = _read_memberships(connection, person, name) if found else {}
+        return _role(person, found[0], given.get(name, ())) if found else None
 
     def own(self, person: Principal) -> Workspace:
         """The person's own workspace, made when they first come. Where others shared by their e-mail, it is theirs."""
         name = own_name(person.id)
         with self._store.read() as connection:
-            row = connection.execute(select(workspaces).where(workspaces.c.name == name)).one_or_none()
+            found = _select(connection, name)
             waiting = (bool(person.email) and connection.scalar(_waiting(select(func.count()), person))) or 0
-        if row is not None and not waiting:
-            return _workspace(row)
+        if found and not waiting:
+            return found[0]
         with self._store.write() as connection:
             _take_over(connection, person)
-            row = connection.execute(select(workspaces).where(workspaces.c.name == name)).one_or_none()
-            if row is None:
-                made = _build_workspace(name, _own_title(person), person.id)
-                connection.execute(insert(workspaces).values(_row(made)))
-                return made
-        return _workspace(row)
+            return _select_or_insert(connection, _build_workspace(name, _own_title(person), person.id))
 
     # Making and changing them
 
@@ -138,7 +132,7 @@ class Workspaces:
                 raise InputError(
                     f"One person may have {MOST_OWNED} workspaces.", "Delete one that is no longer needed."
                 )
-            connection.execute(insert(workspaces).values(_row(made)))
+            connection.execute(insert(workspaces).values(asdict(made)))
         self._audit.note("workspace", by.name, workspace=made.name, what="made", detail=made.title)
         return made
 
@@ -150,10 +144,8 @@ class Workspaces:
             raise InputError("That is no name of a library that can be shared.", "Copy it to another name first.")
         made = _build_workspace(name, one_line(title, "The title of a workspace", _TITLE), "")
         with self._store.write() as connection:
-            row = connection.execute(select(workspaces).where(workspaces.c.name == name)).one_or_none()
-            if row is not None:
-                return _workspace(row)
-            connection.execute(insert(workspaces).values(_row(made)))
+            if (found := _select_or_insert(connection, made)) is not made:
+                return found
         self._audit.note("workspace", by.name, workspace=name, what="adopted", detail=made.title)
         return made
 
@@ -209,9 +201,7 @@ class Workspaces:
     def all(self) -> list[Workspace]:
         """Every workspace, the one used last first."""
         with self._store.read() as connection:
-            return [
-                _workspace(row) for row in connection.execute(select(workspaces).order_by(workspaces.c.used_at.desc()))
-            ]
+            return sorted(_select(connection), key=lambda each: each.used_at, reverse=True)
 
     # Members
 
@@ -331,10 +321,24 @@ def _waiting(asked: Any, person: Principal) -> Any:
 
 
 def _find(connection: Connection, name: str) -> Workspace:
-    row = connection.execute(select(workspaces).where(workspaces.c.name == name)).one_or_none()
-    if row is None:
+    found = _select(connection, name)
+    if not found:
         raise NotFoundError("There is no such workspace.", "It may have been deleted: reload the page.")
-    return _workspace(row)
+    return found[0]
+
+
+def _select(connection: Connection, name: str | None = None) -> list[Workspace]:
+    """All workspaces, or at most the one of this name."""
+    wanted = select(workspaces) if name is None else select(workspaces).where(workspaces.c.name == name)
+    return [Workspace(**row) for row in connection.execute(wanted).mappings()]
+
+
+def _select_or_insert(connection: Connection, made: Workspace) -> Workspace:
+    """The workspace of this name as it is stored; if there is none, this one is."""
+    if found := _select(connection, made.name):
+        return found[0]
+    connection.execute(insert(workspaces).values(asdict(made)))
+    return made
 
 
 def _read_roles(connection: Connection, name: str) -> dict[tuple[str, str], Role]:
@@ -375,14 +379,6 @@ def _own_title(person: Principal) -> str:
 def _build_workspace(name: str, title: str, owner: str) -> Workspace:
     now = _now()
     return Workspace(name=name, title=title, owner=owner, made_at=now, used_at=now)
-
-
-def _row(made: Workspace) -> dict[str, str]:
-    return {name: getattr(made, name) for name in Workspace.__dataclass_fields__}
-
-
-def _workspace(row: Any) -> Workspace:
-    return Workspace(**{name: getattr(row, name) for name in Workspace.__dataclass_fields__})
 
 
 def _now() -> str:
