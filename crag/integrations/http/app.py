@@ -118,7 +118,7 @@ def app(engine: Engine, access: Access, limits: Limits | None = None) -> FastAPI
 
     Its own end waits for the work that is under way.
     """
-    serving = ServerState.of(engine, access, limits or Limits.of(engine.config))
+    serving = ServerState(engine, access, limits or Limits.of(engine.config))
 
     @asynccontextmanager
     async def alive(_: FastAPI) -> AsyncIterator[None]:

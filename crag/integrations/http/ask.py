@@ -63,9 +63,22 @@ async def with_heartbeat(items: AsyncIterator[T], seconds: float = HEARTBEAT_SEC
             following.cancel()
 
 
-def event_stream(events: AsyncIterator[str]) -> StreamingResponse:
-    """The reply that streams these events. X-Accel-Buffering: a proxy in front is not to hold them back."""
-    return StreamingResponse(events, media_type=EVENTS, headers={"x-accel-buffering": "no"})
+def event_stream(events: AsyncIterator[str], *, failure: str = "", end: str = "") -> StreamingResponse:
+    """The reply that streams these events, with comments while none comes. What they raise is an event, too.
+
+    `failure` is the name of that event; `end` comes last. X-Accel-Buffering: a proxy in front is not to hold them back.
+    """
+
+    async def stream() -> AsyncIterator[str]:
+        try:
+            async for each in with_heartbeat(events):
+                yield HEARTBEAT if each is None else each
+        except Exception as error:  # noqa: BLE001 (the reply has started: the error goes into the stream)
+            yield format_sse(problem_of(error).body, failure)
+        if end:
+            yield end
+
+    return StreamingResponse(stream(), media_type=EVENTS, headers={"x-accel-buffering": "no"})
 
 
 _OPENING = (
@@ -205,23 +218,17 @@ async def ask(body: AskRequest, call: CurrentCall) -> Response | RunRecord:
     if body.stream:
         run = Run(call, asked)
         await call.attend(run.begin())
-        return event_stream(_events(run))
+        return event_stream(_events(run), failure="error")
     return await call.work(lambda: RunRecord.of(run_to_end(call, asked)))
 
 
 async def _events(run: Run) -> AsyncIterator[str]:
     """Each event by its number, from 1, then the whole run under the number that follows."""
     number = 0
-    try:
-        async for event in with_heartbeat(run.events()):
-            if event is None:
-                yield HEARTBEAT
-                continue
-            number += 1
-            yield format_event(number, event)
-        yield format_sse(RunRecord.of(run.trace).json_values(), "trace", number + 1)
-    except Exception as error:  # noqa: BLE001 (the reply has started: the error goes into the stream)
-        yield format_sse(problem_of(error).body, "error")
+    async for event in run.events():
+        number += 1
+        yield format_event(number, event)
+    yield format_sse(RunRecord.of(run.trace).json_values(), "trace", number + 1)
 
 
 def format_event(number: int, event: Event) -> str:
@@ -262,7 +269,7 @@ async def events(id: Id, call: CurrentCall, last_event_id: Annotated[str, Header
     """Its events as they happened, each under its number, then the whole run; from the one after `Last-Event-ID`."""
     found = await call.work(lambda: call.library.runs.events(id))
     seen = int(last_event_id) if last_event_id.isdecimal() and len(last_event_id) < 10 else 0
-    return event_stream(_stream_events(found, seen))
+    return event_stream(_stream_events(found, seen), failure="error")
 
 
 async def _stream_events(found: Sequence[Event], seen: int) -> AsyncIterator[str]:

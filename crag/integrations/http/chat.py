@@ -19,7 +19,6 @@ from crag.export.records import Outcome, describe_outcome
 from crag.generation.conversation.rules import exchanges_of
 from crag.integrations.http.ask import (
     EVENTS,
-    HEARTBEAT,
     Run,
     choose_settings,
     event_stream,
@@ -27,11 +26,10 @@ from crag.integrations.http.ask import (
     question_of,
     request_of,
     run_to_end,
-    with_heartbeat,
 )
 from crag.integrations.http.guard import GuardedRoute
 from crag.integrations.http.models import strategies, unknown
-from crag.integrations.http.problems import Problem, problem_of
+from crag.integrations.http.problems import Problem
 from crag.integrations.http.serving import CurrentCall, RequestModel
 from crag.messages.answers import disagreement_sentence, fault_of
 from crag.messages.wording import failure_sentence, remark_sentence, unnamed_sentence
@@ -190,9 +188,13 @@ class ChatCompletion(BaseModel):
     crag: CragRecord
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class Delta(BaseModel):
-    role: Literal["assistant"] | None = None
-    content: str | None = None
+    role: Literal["assistant"] | None = Field(default=None, exclude_if=_is_none)
+    content: str | None = Field(default=None, exclude_if=_is_none)
 
 
 class ChunkChoice(BaseModel):
@@ -211,16 +213,11 @@ class ChatChunk(BaseModel):
     model: str
     choices: list[ChunkChoice]
     usage: Usage | None = None
-    crag: CragRecord | None = None
+    crag: CragRecord | None = Field(default=None, exclude_if=_is_none)
 
     def record(self, *, counted: bool) -> dict[str, Any]:
         """As it is sent: without what it does not say. Where tokens are `counted`, usage is null until the end."""
-        said = self.model_dump(mode="json", exclude=None if self.crag else {"crag"})
-        if not counted:
-            del said["usage"]
-        for choice in said["choices"]:
-            choice["delta"] = {name: value for name, value in choice["delta"].items() if value is not None}
-        return said
+        return self.model_dump(mode="json", exclude=None if counted else {"usage"})
 
 
 def crag_record(trace: Trace) -> CragRecord:
@@ -284,7 +281,7 @@ async def completions(body: ChatRequest, call: CurrentCall) -> Response | ChatCo
         run = Run(call, asked)
         await call.attend(run.begin())
         quotes = call.engine.resolve_providers(settings=settings).writer is None
-        return event_stream(_chunks(run, body, quotes=quotes))
+        return event_stream(_chunks(run, body, quotes=quotes), end=_DONE)
     return _whole(await call.work(lambda: run_to_end(call, asked)), body)
 
 
@@ -324,29 +321,23 @@ async def _chunks(run: Run, body: ChatRequest, *, quotes: bool) -> AsyncIterator
         return chunk(ChunkChoice(delta=Delta(content=text)))
 
     harmless, written = Harmless(), ""
-    try:
-        async for event in with_heartbeat(run.events()):
-            match event:
-                case None:
-                    yield HEARTBEAT
-                case ev.RunStarted():
-                    yield chunk(ChunkChoice(delta=Delta(role="assistant", content="")))
-                case ev.Token() if not quotes:
-                    written += event.text
-                    if text := harmless(event.text):
-                        yield said(text)
-                case ev.Answered():
-                    yield said(_unwritten(event.answer, written, harmless))
-        if run.ended is not None:
-            raise run.ended
-        if body.crag.footnotes and (text := closing(run.trace)):
-            yield said(text)
-        yield chunk(ChunkChoice(delta=Delta(), finish_reason=finish_of(run.trace)), last=not counted)
-        if counted:
-            yield chunk(last=True)
-    except Exception as error:  # noqa: BLE001 (the reply has started: the error goes into the stream)
-        yield format_sse(problem_of(error).body)
-    yield _DONE
+    async for event in run.events():
+        match event:
+            case ev.RunStarted():
+                yield chunk(ChunkChoice(delta=Delta(role="assistant", content="")))
+            case ev.Token() if not quotes:
+                written += event.text
+                if text := harmless(event.text):
+                    yield said(text)
+            case ev.Answered():
+                yield said(_unwritten(event.answer, written, harmless))
+    if run.ended is not None:
+        raise run.ended
+    if body.crag.footnotes and (text := closing(run.trace)):
+        yield said(text)
+    yield chunk(ChunkChoice(delta=Delta(), finish_reason=finish_of(run.trace)), last=not counted)
+    if counted:
+        yield chunk(last=True)
 
 
 def _unwritten(answer: Answer, written: str, harmless: Harmless) -> str:

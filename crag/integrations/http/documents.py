@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Literal
 
 import python_multipart  # noqa: F401 - starlette reads forms with it; a missing package is reported at the start
 from fastapi import APIRouter, Query, Request
-from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound
 from crag.core.request import SearchQuery
-from crag.core.types import Document
 from crag.export.records import HitRecord
 from crag.integrations.http.guard import FORM, JSON, GuardedRoute, UploadRoute
 from crag.integrations.http.problems import Problem
@@ -25,7 +21,9 @@ from crag.integrations.http.serving import Call, CurrentCall, Id, RequestModel
 from crag.pipeline.admission import QUESTION_CHARS
 
 PAGE, MOST_A_PAGE, MOST_FILES = 100, 1_000, 100
-_STATUSES = {"limit_reached": 429, "no_room": 507, "unreadable_document": 422}
+Outcome = Literal["added", "duplicate", "failed"]
+Code = Literal["limit_reached", "no_room", "unreadable_document"]
+_STATUSES: dict[Code, int] = {"limit_reached": 429, "no_room": 507, "unreadable_document": 422}
 File = tuple[str, Callable[[], bytes]]
 
 router = APIRouter(route_class=GuardedRoute)
@@ -56,21 +54,14 @@ async def search(asked: Search, call: CurrentCall) -> Hits:
     return Hits(data=[HitRecord.of(hit) for hit in hits])
 
 
-def _decode_base64(given: Any) -> Any:
-    if not isinstance(given, str):
-        return given
-    try:
-        return base64.b64decode(given, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise ValueError("it is no base64") from error
-
-
 class NewDocument(RequestModel):
     """One document in JSON: its `text`, or the bytes of its file in `base64`. Larger files are sent as a form."""
 
+    model_config = ConfigDict(val_json_bytes="base64")
+
     name: str = Field("document.txt", min_length=1, max_length=500)
     text: str | None = None
-    base64: Annotated[bytes | None, BeforeValidator(_decode_base64)] = None
+    base64: bytes | None = None
     confidence: float = Field(1.0, ge=0, le=1)
 
     @model_validator(mode="after")
@@ -87,36 +78,21 @@ class NewDocument(RequestModel):
 class DocumentRecord(BaseModel):
     """What a program sees of a document. The place of its file is not among it."""
 
+    model_config = ConfigDict(from_attributes=True)
+
     id: str
     object: Literal["document"] = "document"
     name: str
     title: str
     kind: str
-    bytes: int
+    bytes: int = Field(validation_alias="size")
     pages: int
     chunks: int
     added_at: str
     url: str | None
-    published: str | None
+    published: Annotated[str | None, BeforeValidator(lambda day: day or None)]
     confidence: float
     warnings: tuple[str, ...]
-
-    @classmethod
-    def of(cls, document: Document) -> DocumentRecord:
-        return cls(
-            id=document.id,
-            name=document.name,
-            title=document.title,
-            kind=document.kind,
-            bytes=document.size,
-            pages=document.pages,
-            chunks=document.chunks,
-            added_at=document.added_at,
-            url=document.url,
-            published=document.published or None,
-            confidence=document.confidence,
-            warnings=document.warnings,
-        )
 
 
 class DocumentPage(BaseModel):
@@ -132,7 +108,7 @@ class FileError(BaseModel):
     """Why a file was not added: `unreadable_document`, `limit_reached` (again free in `retry_after` s) or `no_room`."""
 
     message: str
-    code: Literal["unreadable_document", "limit_reached", "no_room"]
+    code: Code
     retry_after: int | None
 
 
@@ -140,7 +116,7 @@ class FileOutcome(BaseModel):
     """What came of one file; a duplicate is the document that is there."""
 
     name: str
-    outcome: Literal["added", "duplicate", "failed"]
+    outcome: Outcome
     document: DocumentRecord | None = None
     error: FileError | None = None
 
@@ -171,7 +147,7 @@ async def list_documents(
             raise Problem(400, "invalid_field", "after: there is no such document.", param="after")
         rest = ids[ids.index(after) + 1 :] if after is not None else ids
         found = {each.id: each for each in documents.all(rest[:limit])}
-        data = [DocumentRecord.of(found[id]) for id in rest[:limit] if id in found]
+        data = [DocumentRecord.model_validate(found[id]) for id in rest[:limit] if id in found]
         return DocumentPage(data=data, total=len(ids), has_more=len(rest) > limit)
 
     return await call.work(page)
@@ -180,7 +156,7 @@ async def list_documents(
 @router.get("/v1/documents/{id}", summary="A document")
 async def one(id: Id, call: CurrentCall) -> DocumentRecord:
     """What is known of it."""
-    return DocumentRecord.of(await call.work(lambda: call.library.documents.get(id)))
+    return DocumentRecord.model_validate(await call.work(lambda: call.library.documents.get(id)))
 
 
 @router.delete("/v1/documents/{id}", summary="Delete a document")
@@ -221,10 +197,7 @@ async def add_documents(request: Request, call: CurrentCall) -> Response:
     JSON.
     """
     if not request.headers["content-type"].lower().startswith(FORM):
-        try:
-            asked = NewDocument.model_validate(await request.json())
-        except ValidationError as error:
-            raise RequestValidationError(error.errors()) from error
+        asked = NewDocument.model_validate_json(await request.body())
         return await call.work(lambda: _add(call, [(asked.name, lambda: asked.data)], asked.confidence))
     try:
         async with request.form(max_files=MOST_FILES, max_fields=20) as form:
@@ -256,21 +229,17 @@ def _outcomes(events: Iterator[Any]) -> Iterator[FileOutcome]:
     """What came of each file, in order."""
     for event in events:
         match event:
-            case DocumentAdded():
-                yield FileOutcome(name=event.name, outcome="added", document=DocumentRecord.of(event.document))
-            case DuplicateFound():
-                yield FileOutcome(name=event.name, outcome="duplicate", document=DocumentRecord.of(event.document))
+            case DocumentAdded() | DuplicateFound():
+                outcome: Outcome = "added" if isinstance(event, DocumentAdded) else "duplicate"
+                document = DocumentRecord.model_validate(event.document)
+                yield FileOutcome(name=event.name, outcome=outcome, document=document)
             case DocumentFailed():
                 # Whether it is the file's fault, or a limit that is free again, or one that is full.
-                code = "unreadable_document"
-                if event.reason == "limit":
-                    code = "limit_reached" if event.retry_after else "no_room"
-                error = FileError.model_validate(
-                    {
-                        "message": f"{event.message} {event.remedy}".strip(),
-                        "code": code,
-                        "retry_after": event.retry_after or None,
-                    }
+                limit: Code = "limit_reached" if event.retry_after else "no_room"
+                error = FileError(
+                    message=f"{event.message} {event.remedy}".strip(),
+                    code=limit if event.reason == "limit" else "unreadable_document",
+                    retry_after=event.retry_after or None,
                 )
                 yield FileOutcome(name=event.name, outcome="failed", error=error)
 

@@ -10,14 +10,14 @@ from typing import Any
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from crag.integrations.http.problems import Problem, problem_of, problem_response
+from crag.integrations.http.problems import Problem, problem_response
 from crag.integrations.http.serving import ServerState
-from crag.runtime.transfer import RefusedError, bound_body, drop_when_unread
+from crag.runtime.transfer import bound_body, drop_when_unread
 
 _log = logging.getLogger("crag.integrations.http.access")
 
@@ -90,12 +90,8 @@ class BoundedRequest(Request):
     """A request with JSON that is checked as it is parsed: depth, half surrogate pairs, endless numbers."""
 
     async def json(self) -> Any:
-        """The body. Raises Problem 400 for what is no JSON."""
-        try:
-            return _ANY.validate_json(await self.body())
-        except ValidationError as error:
-            why = error.errors(include_url=False, include_input=False)[0]["msg"]
-            raise Problem(400, "invalid_json", f"The body is no JSON that can be read: {why}.") from error
+        """The body. Raises ValidationError."""
+        return _ANY.validate_json(await self.body())
 
 
 class GuardedRoute(APIRoute):
@@ -123,9 +119,7 @@ class GuardedRoute(APIRoute):
         return BoundedRequest(request.scope, self._bound(request)) if request.method == "POST" else request
 
     def _bound(self, request: Request) -> Receive:
-        """What receives the body, as far as it may come. Raises Problem for one of another kind, or that says itself
-        that it is too large.
-        """
+        """What receives the body, as far as it may come. Raises Problem for one of another kind."""
         serving: ServerState = request.app.state.serving
         limits, headers = serving.limits, request.headers
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -138,15 +132,7 @@ class GuardedRoute(APIRoute):
             raise Problem(415, "encoded", "Send the body as it is, without Content-Encoding.")
         most, shares = (limits.upload_bytes, serving.uploads) if kind == FORM else (limits.json_bytes, serving.bodies)
         hold = request.state.held.enter_context(shares.borrow(request.state.caller.number))
-        bounded = bound_body(request.receive, headers.getlist("content-length"), most, hold, limits.pace)
-
-        async def receive() -> Message:
-            try:
-                return await bounded()
-            except RefusedError as error:
-                raise problem_of(error) from error
-
-        return receive
+        return bound_body(request.receive, headers.getlist("content-length"), most, hold, limits.pace)
 
 
 class UploadRoute(GuardedRoute):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import secrets
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -72,10 +73,10 @@ async def list_models(call: CurrentCall) -> ModelList:
 
 @router.get("/v1/models/{id}", summary="A model")
 async def one(id: str, call: CurrentCall) -> Model:
-    for model in _models():
-        if model.id == id:
-            return model
-    raise Problem(404, "model_not_found", f"There is no model {id[:100]!r} here; GET /v1/models lists them.")
+    found = next((each for each in _models() if each.id == id), None)
+    if found is None:
+        raise Problem(404, "model_not_found", f"There is no model {id[:100]!r} here; GET /v1/models lists them.")
+    return found
 
 
 class Reranking(RequestModel):
@@ -145,16 +146,22 @@ def _grade_texts(call: Call, query: str, texts: list[str]) -> list[Grade]:
     """A grade with a score for each text. Raises Problem 502 where one has none."""
     grades: list[Grade] = []
     call.sends_keys()
-    for first in range(0, len(texts), _TOGETHER):
-        if call.cancel.is_set():
-            raise CancelledError("It was stopped before all texts were graded.")
-        grades += call.engine.grade(query, texts[first : first + _TOGETHER])
+    for some in _batches(call, texts):
+        grades += call.engine.grade(query, some)
     failed = [(place, grade) for place, grade in enumerate(grades) if grade.score is None]
     if failed:
         place, grade = failed[0]
         said = f"{len(failed)} of {len(texts)} texts could not be graded, the first of them at index {place}: "
         raise Problem(502, "grade_failed", said + about(grade.error, grade.who))
     return grades
+
+
+def _batches(call: Call, texts: list[str]) -> Iterator[list[str]]:
+    """The texts, some at a time, until the request is stopped. Raises CancelledError then."""
+    for first in range(0, len(texts), _TOGETHER):
+        if call.cancel.is_set():
+            raise CancelledError("It was stopped before all texts were done.")
+        yield texts[first : first + _TOGETHER]
 
 
 class EmbeddingRequest(RequestModel):
@@ -209,10 +216,8 @@ async def embed(asked: EmbeddingRequest, call: CurrentCall) -> Response:
 def _embeddings(call: Call, asked: EmbeddingRequest) -> Response:
     """The whole reply: to write out a million numbers takes a while, too."""
     vectors: list[Any] = []
-    for first in range(0, len(asked.input), _TOGETHER):
-        if call.cancel.is_set():
-            raise CancelledError("It was stopped before all texts were embedded.")
-        found = _embed(call, asked, asked.input[first : first + _TOGETHER])
+    for some in _batches(call, asked.input):
+        found = _embed(call, asked, some)
         if asked.encoding_format == "base64":
             vectors += [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in found]
         else:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -107,8 +107,10 @@ def problem_of(error: Exception) -> Problem:
     match error:
         case Problem():
             return error
-        case RequestValidationError():
-            return _problem_of_fields(error)
+        case HTTPException(__cause__=ValidationError() | RefusedError() as cause):
+            return problem_of(cause)  # FastAPI replaces what is raised while it reads a body
+        case RequestValidationError() | ValidationError():
+            return _problem_of_fields(error.errors()[0])
         case RefusedError():
             return Problem(error.status, error.code, str(error), headers=error.headers)
         case QuotaError():
@@ -126,9 +128,10 @@ def problem_of(error: Exception) -> Problem:
     return Problem(500, "failed", "The server failed at this request. Its log says more.")
 
 
-def _problem_of_fields(error: RequestValidationError) -> Problem:
+def _problem_of_fields(first: Mapping[str, Any]) -> Problem:
     """What is wrong with a request: its first fault, with the name of the field; never what was sent there."""
-    first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        return Problem(400, "invalid_json", f"The body is no JSON that can be read: {first['msg']}.")
     where, *names = first["loc"] if first["loc"] and first["loc"][0] in _STATUS_OF else ("body", *first["loc"])
     if where == "path":
         return Problem(404, "not_found", "There is nothing of this id in this library.")

@@ -23,11 +23,10 @@ from crag.analysis.monitoring.metrics import Metrics, standing
 from crag.analysis.monitoring.scraping import Scraping, metrics_token
 from crag.core.config import AppConfig
 from crag.engine import Engine
-from crag.integrations.http.problems import Problem
 from crag.providers.prices import usable
 from crag.runtime.jobs import WorkQueue
 from crag.runtime.limits import Buckets, Shares
-from crag.runtime.transfer import Pace
+from crag.runtime.transfer import Pace, RefusedError
 from crag.storage.library import Library
 from crag.storage.records import server_at
 
@@ -71,13 +70,13 @@ class Rates:
         self._rate, self._buckets = rate, Buckets(rate, now)
 
     def take(self, caller: Caller) -> None:
-        """One request of the caller. Raises Problem 429 where none is left, and says when there is one again."""
+        """One request of the caller. Raises RefusedError 429 where none is left, and says when there is one again."""
         if not self._rate:
             return
         if (seconds := self._buckets.take(caller.number)) > 0:
             wait = ceil(seconds)
-            said = f"These were more than {self._rate} requests a minute. Try again in {wait} s."
-            raise Problem(429, "rate_limit_exceeded", said, headers={"Retry-After": str(wait)})
+            cause, again = f"These were more than {self._rate} requests a minute.", {"Retry-After": str(wait)}
+            raise RefusedError(429, "rate_limit_exceeded", cause, f"Try again in {wait} s.", again)
 
 
 class RequestLimit:
@@ -89,13 +88,14 @@ class RequestLimit:
 
     @contextmanager
     def hold(self, caller: Caller) -> Iterator[None]:
-        """Count a request until its reply is sent. Raises Problem 429 for one too many of a caller, 503 of all."""
+        """Count a request until its reply is sent. Raises RefusedError 429 for one too many of a caller, 503 of all."""
         limits, number = self._limits, caller.number
         if not self._here.take(number):
             if number and self._here.held(number) >= limits.each:
-                said = f"This token has {limits.each} requests at once, which is as many as it may."
-                raise Problem(429, "too_many_at_once", said, headers={"Retry-After": "1"})
-            raise Problem(503, "busy", "The server has more to do than it may take on.", headers={"Retry-After": "2"})
+                cause = f"This token has {limits.each} requests at once, which is as many as it may."
+                raise RefusedError(429, "too_many_at_once", cause, "Wait for replies.", {"Retry-After": "1"})
+            cause = "The server has more to do than it may take on."
+            raise RefusedError(503, "busy", cause, "Try again in 2 s.", {"Retry-After": "2"})
         try:
             yield
         finally:
@@ -111,56 +111,33 @@ class RequestModel(BaseModel):
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, kw_only=True)
 class ServerState:
-    """One server: its engine, who may use it, how much of it, and what is under way."""
+    """One server: its engine, who may use it, how much of it, and what is under way.
 
-    engine: Engine
-    door: Door
-    limits: Limits
-    requests: RequestLimit
-    bodies: Shares
-    """Bytes of JSON that are here."""
-    uploads: Shares
-    """Bytes of forms that are here, on the disk."""
-    rates: Rates
-    work: WorkQueue
-    ready: threading.Event
-    """The models are loaded."""
-    health: Health
-    scraping: Scraping
-    metrics: Metrics | None
-    """Where anybody may read them."""
+    `bodies` and `uploads`: bytes of JSON in memory, and of forms on the disk. `ready` is set once the models are
+    loaded. `metrics`: None where nobody may read them.
+    """
 
-    @classmethod
-    def of(cls, engine: Engine, access: Access, limits: Limits) -> ServerState:
-        ready, health = threading.Event(), Health.of(engine.config, server_at(engine.config.storage.database_url))
-        scraping = Scraping(
-            engine.config.serving.metrics, metrics_token(), not access.asks, partial(_audit_refusal, engine)
+    def __init__(self, engine: Engine, access: Access, limits: Limits) -> None:
+        callers, config = access.callers, engine.config
+        self.engine, self.limits = engine, limits
+        self.door = Door(access, Arrivals(engine.teams.audit.note))
+        self.requests = RequestLimit(limits, callers)
+        self.rates = Rates(limits.rate)
+        self.bodies = Shares(limits.bodies_bytes, callers, least=limits.json_bytes)
+        self.uploads = Shares(limits.at_once * limits.upload_bytes, callers, least=limits.upload_bytes)
+        self.work = WorkQueue(limits.at_once, limits.at_once + limits.waiting, callers)
+        self.ready = threading.Event()
+        self.health = Health.of(config, server_at(config.storage.database_url))
+        refused = partial(engine.teams.audit.note, "scrape", "visitor", what="/metrics", refused=True)
+        self.scraping = Scraping(
+            config.serving.metrics, metrics_token(), not access.asks, lambda why: refused(detail=why)
         )
-        metrics = None
-        if scraping.on:
-            sources = standing(lambda: engine, health, ready.is_set)
-            metrics = Metrics(lambda: usable(engine.config.providers.prices), sources, engine.circuits.open)
-            engine.watchers.append(metrics.watch)
-        return cls(
-            engine=engine,
-            door=Door(access, Arrivals(engine.teams.audit.note)),
-            limits=limits,
-            requests=RequestLimit(limits, access.callers),
-            bodies=Shares(limits.bodies_bytes, access.callers, least=limits.json_bytes),
-            uploads=Shares(limits.at_once * limits.upload_bytes, access.callers, least=limits.upload_bytes),
-            rates=Rates(limits.rate),
-            work=WorkQueue(limits.at_once, limits.at_once + limits.waiting, access.callers),
-            ready=ready,
-            health=health,
-            scraping=scraping,
-            metrics=metrics,
-        )
-
-
-def _audit_refusal(engine: Engine, why: str) -> None:
-    engine.teams.audit.note("scrape", "visitor", what="/metrics", detail=why, refused=True)
+        self.metrics: Metrics | None = None
+        if self.scraping.on:
+            sources = standing(lambda: engine, self.health, self.ready.is_set)
+            self.metrics = Metrics(lambda: usable(config.providers.prices), sources, engine.circuits.open)
+            engine.watchers.append(self.metrics.watch)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,8 +15,8 @@ from starlette.types import Message
 from crag.admin.access import Access, Caller
 from crag.engine import Engine
 from crag.integrations.http.app import app
-from crag.integrations.http.problems import Problem
 from crag.integrations.http.serving import Call, Limits, Rates, RequestLimit, ServerState
+from crag.runtime.transfer import RefusedError
 
 ONE, TWO = Caller(number=1, workspace="alpha"), Caller(number=2, workspace="beta")
 
@@ -26,18 +26,18 @@ def test_a_bucket_is_filled_again_within_a_minute() -> None:
     rates = Rates(60, lambda: now[0])
     for _ in range(60):
         rates.take(ONE)
-    with pytest.raises(Problem) as caught:
+    with pytest.raises(RefusedError) as caught:
         rates.take(ONE)
     assert caught.value.headers["Retry-After"] == "1"
     rates.take(TWO)
     now[0] = 1.0
     rates.take(ONE)
-    with pytest.raises(Problem):
+    with pytest.raises(RefusedError):
         rates.take(ONE)
     now[0] = 10_000.0
     for _ in range(60):
         rates.take(ONE)
-    with pytest.raises(Problem):
+    with pytest.raises(RefusedError):
         rates.take(ONE)
 
 
@@ -45,10 +45,10 @@ def test_requests_are_counted_by_token_and_nobody_takes_the_part_of_another() ->
     limit, three = RequestLimit(Limits(at_once=2, waiting=4, each=4), callers=2), Caller(number=3, workspace="beta")
 
     def refused(caller: Caller) -> int:
-        with pytest.raises(Problem) as caught, limit.hold(caller):
+        with pytest.raises(RefusedError) as caught, limit.hold(caller):
             pass
         assert int(caught.value.headers["Retry-After"]) >= 1
-        return caught.value.status_code
+        return caught.value.status
 
     with ExitStack() as here:
         for _ in range(4):
@@ -77,7 +77,7 @@ def test_a_client_that_goes_stops_the_work_that_was_for_it(engine: Engine) -> No
             await begun.wait()
             yield {"type": "http.disconnect"}
 
-        serving, loop = ServerState.of(engine, Access(), Limits()), asyncio.get_running_loop()
+        serving, loop = ServerState(engine, Access(), Limits()), asyncio.get_running_loop()
         call = Call(serving=serving, request=_request(messages()), caller=ONE)
 
         def job() -> bool:
@@ -98,7 +98,7 @@ def test_work_under_way_is_stopped_and_waited_for(engine: Engine) -> None:
             await asyncio.Event().wait()
             yield {"type": "http.disconnect"}
 
-        serving = ServerState.of(engine, Access(), Limits())
+        serving = ServerState(engine, Access(), Limits())
         call = Call(serving=serving, request=_request(messages()), caller=ONE)
 
         def job() -> bool:
@@ -149,7 +149,7 @@ def test_a_body_is_read_no_further_than_it_may_be(engine: Engine) -> None:
 
 def test_who_waits_for_a_turn_and_goes_leaves_the_queue(engine: Engine) -> None:
     async def scenario() -> None:
-        serving, release = ServerState.of(engine, Access(), Limits(at_once=1)), threading.Event()
+        serving, release = ServerState(engine, Access(), Limits(at_once=1)), threading.Event()
         going, staying = asyncio.Event(), asyncio.Event()
 
         async def messages(gone: asyncio.Event) -> AsyncIterator[Message]:
