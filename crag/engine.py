@@ -33,7 +33,8 @@ from crag.pipeline.indexing import Indexer
 from crag.pipeline.libraries import OpenLibraries
 from crag.pipeline.pages import Pages
 from crag.pipeline.resolve import ProviderPlan, resolve_providers
-from crag.pipeline.status import ProviderStatus, model_status, outside_statuses, stale, storage_statuses
+from crag.pipeline.staleness import Stale, find_stale
+from crag.pipeline.status import ProviderStatus, model_status, outside_statuses, storage_statuses
 from crag.providers.registry import FOLDER, given_keys
 from crag.retrieval.rewriting import KeywordRewriter
 from crag.runtime.circuit import Circuits
@@ -170,9 +171,9 @@ class Engine:
         may_grow = partial(self.teams.quotas.check_growth, folder.name)
         return Library.open(folder, self.embedder, may_grow, self._server, open_index)
 
-    def stale(self, workspace: Workspace = "default", ids: Sequence[str] | None = None) -> dict[str, tuple[str, ...]]:
-        """What is stale of these documents, or of all: see `crag.pipeline.status.stale`."""
-        return stale(self.library(workspace), ids)
+    def stale(self, workspace: Workspace = "default", ids: Sequence[str] | None = None) -> dict[str, tuple[Stale, ...]]:
+        """What is out of date of these documents, or of all: see `crag.pipeline.staleness.find_stale`."""
+        return find_stale(self.library(workspace), ids)
 
     def tidy(self, stop: threading.Event) -> None:
         """Purge every named library as `config.storage.purge` says, and delete what can't be restored any more.

@@ -24,7 +24,6 @@ from crag.ingest.identity import content_id, record_of, safe_name
 from crag.ingest.reader import read_document
 from crag.storage.library import Library
 from crag.storage.runs import RunSummary
-from crag.text.formats import count
 
 if TYPE_CHECKING:
     from crag.engine import Engine
@@ -185,14 +184,6 @@ class KeptPage:
     page: WebPage
     document: Document
     already: bool
-
-    @property
-    def sentence(self) -> str:
-        name = self.document.name
-        if self.already:
-            return f"It is in the library already, as {name}."
-        chunks = count(self.document.chunks, "chunk")
-        return f"Kept as a document, unverified until you say that it is right: {name}, {chunks}."
 
 
 def used_pages(trace: Trace) -> tuple[WebPage, ...]:

@@ -35,6 +35,7 @@ from crag.messages.answers import (
     suggestion_text,
     web_text,
 )
+from crag.messages.documents import stale_sentences
 from crag.messages.wording import (
     context_text,
     decision_sentence,
@@ -134,7 +135,7 @@ def ask(
                 _answer(event.answer, written, output)
             else:
                 _show(event, trace, output)
-        stale = engine.stale(place, trace.documents) if trace.documents else {}
+        stale = stale_sentences(engine.stale(place, trace.documents)) if trace.documents else {}
         prices = table(engine.config.providers.prices)
     if output.json:
         output.record({**RunRecord.of(trace).json_values(), "stale": {id: list(said) for id, said in stale.items()}})

@@ -29,7 +29,7 @@ from crag.core.ingesting import (
 )
 from crag.core.types import Document
 from crag.ingest.media import ENDINGS
-from crag.messages.wording import left_text, lost_text
+from crag.messages.documents import left_text, lost_text
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _DONE = frozenset({"added", "changed", "duplicate", "replaced", "unchanged"})

@@ -13,6 +13,7 @@ from crag.cli.output import Output, plain
 from crag.core.errors import PROGRAM, CragError, NotFoundError
 from crag.core.metadata import KEPT_CONFIDENCE
 from crag.messages.answers import origins_text
+from crag.messages.documents import kept_sentence
 from crag.text.formats import count
 
 if TYPE_CHECKING:
@@ -102,5 +103,5 @@ def keep(
                 continue
             status = "already there" if kept.already else "kept"
             record = {"status": status, "url": page.url, "id": kept.document.id, "name": kept.document.name}
-            output.show(record, f"{plain(page.url)}: {plain(kept.sentence)}")
+            output.show(record, f"{plain(page.url)}: {plain(kept_sentence(kept))}")
     return 1 if failed else 0

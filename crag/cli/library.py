@@ -15,6 +15,7 @@ from crag.core.filters.where import parse
 from crag.core.metadata import read_field, written_field
 from crag.core.purging import Conditions
 from crag.core.trace import Track
+from crag.messages.documents import stale_sentences
 
 
 def documents(
@@ -35,7 +36,7 @@ def documents(
                 said = f"{plain(gone.name)}  {gone.id[:12]}  purged {gone.at[:16]}: {plain(gone.why)}"
                 output.show(asdict(gone), said)
             return 0
-        found, tracks, why = library.documents.all(), library.documents.tracks(), engine.stale(where)
+        found, tracks, why = library.documents.all(), library.documents.tracks(), stale_sentences(engine.stale(where))
         citing = library.facts.citing(found)
     if stale:
         found = [document for document in found if document.id in why]

@@ -30,7 +30,7 @@ from crag.text.words import count_words
 
 __all__ = [
     *("injection_reason", "injection_text", "context_text", "decision_sentence"),
-    *("failure_sentence", "instead_sentence", "kept_reason", "kept_word", "left_text", "lost_text"),
+    *("failure_sentence", "instead_sentence", "kept_reason", "kept_word"),
     *("outcome_sentence", "recognised_text", "remark_sentence", "scope_text", "searched_text"),
     *("stored_sentence", "unnamed_sentence", "unread_sentence", "web_origin", "why_sentence", "words_text"),
 ]
@@ -129,19 +129,6 @@ def context_text(context: QuestionRewritten, name: Name = str) -> str:
 def web_origin(from_web: FromWeb) -> str:
     """What is said of a page that was kept from the web, wherever it is cited; nothing of any other document."""
     return f"kept from the web, {from_web}" if from_web else ""
-
-
-def lost_text(labels: int, records: int, verified: bool) -> str:
-    """What people and runs said of a document's old text that is true of no chunk of its new one, without a full stop.
-
-    Nothing where all of it went over.
-    """
-    said = [
-        *([count(labels, "label")] if labels else []),
-        *([f"the track record of {count(records, 'chunk')}"] if records else []),
-        *(["that a person verified it"] if verified else []),
-    ]
-    return f"lost with the old text: {', '.join(said)}" if said else ""
 
 
 def words_text(kept: Iterable[Strip], most: int = 0) -> str:
@@ -283,16 +270,6 @@ def recognised_text(confidence: float | None) -> str:
         return ""
     unsure = f", low confidence ({confidence:.0%})" if confidence < LOW_RECOGNITION else ""
     return f"read by text recognition{unsure}"
-
-
-def left_text(seconds: float) -> str:
-    """How long something still takes, as people say it: "about 2 min left"."""
-    if seconds < 10:
-        return "a few seconds left"
-    if seconds < 55:
-        return f"about {round(seconds, -1):.0f} s left"
-    minutes = max(1, round(seconds / 60))
-    return f"about {minutes} min left" if minutes < 60 else f"about {minutes // 60} h {minutes % 60} min left"
 
 
 def stored_sentence(stored: StoredSettings) -> str:

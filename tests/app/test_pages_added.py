@@ -4,6 +4,7 @@ import pytest
 
 from crag.core.request import RunRequest
 from crag.core.trace import Trace
+from crag.messages.documents import stale_sentences
 from tests.support.app_text import pick, said
 from tests.support.web_pages import Site
 from tests.support.web_server import Reply, serving
@@ -48,11 +49,11 @@ def test_pages_are_added_fetched_again_and_what_is_wrong_with_them_is_marked(doc
     site.answer = Site(ferry=Reply(status=410))
     documents.button(key="documents-again").click().run()
     assert not documents.exception and "There is no page" in said(documents)
-    assert "Its web page is gone" in documents.dataframe[0].value["Problems"][0]
-    stale = program().engine.stale()
+    assert "Its web page was gone" in documents.dataframe[0].value["Problems"][0]
+    stale = stale_sentences(program().engine.stale())
     assert "out of date" not in export.page(trace).lower()
     made = export.page(trace, stale=stale)
-    assert "Out of date: 127.0.0.1" in made and "Its web page is gone" in made and "tag old" in made
+    assert "Out of date: 127.0.0.1" in made and "Its web page was gone" in made and "tag old" in made
 
     site.answer = Site(ferry=Reply(kind="text/plain", body=FERRY.replace("sixty", "ninety").encode()))
     documents.button(key="documents-again").click().run()
@@ -61,6 +62,6 @@ def test_pages_are_added_fetched_again_and_what_is_wrong_with_them_is_marked(doc
     documents.query_params["run"] = trace.run_id
     documents.switch_page("pages/ask.py").run()
     assert not documents.exception
-    assert "Its web page has changed: since" in said(documents) and "tag old" in said(documents)
+    assert "the library holds the new text" in said(documents) and "tag old" in said(documents)
     page = said(pick(documents, "cite:1"))
     assert not documents.exception and "as the run kept it" in page and "cited" in page and "sixty people" in page

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from crag.core.documents import LOW_RECOGNITION, LineBox, Rect
-from crag.messages.wording import left_text, recognised_text
+from crag.messages.wording import recognised_text
 from crag.testing.fakes import chunk_of
 
 RECT = Rect(page=1, left=0, top=0, right=9, bottom=9)
@@ -32,17 +32,3 @@ def test_what_is_unsure_is_said_to_be() -> None:
     assert recognised_text(None) == ""
     assert recognised_text(LOW_RECOGNITION) == "read by text recognition"
     assert recognised_text(0.61) == "read by text recognition, low confidence (61%)"
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [
-        (3.0, "a few seconds left"),
-        (34.0, "about 30 s left"),
-        (57.0, "about 1 min left"),
-        (130.0, "about 2 min left"),
-        (7500.0, "about 2 h 5 min left"),
-    ],
-)
-def test_how_long_it_takes_is_said_roughly(seconds: float, said: str) -> None:
-    assert left_text(seconds) == said

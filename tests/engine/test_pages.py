@@ -14,6 +14,7 @@ from crag.core.ingesting import DocumentAdded, DocumentFailed, DocumentRefreshed
 from crag.core.request import RunRequest
 from crag.core.types import Document
 from crag.engine import Engine
+from crag.pipeline.staleness import Stale
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.small_library import WordEmbedder, spread
 from tests.support.small_pdf import small_pdf
@@ -250,21 +251,22 @@ class TestAgain:
         assert library.documents.chunk_tracks(document.id).keys() == {kept.id}
         assert "western" in " ".join(found.chunk.text for found in library.search("western bank", 5))
         assert {found.chunk.document_id for found in library.search("bank", 5)} == {document.id}
-        (said,) = engine.stale(ids=[first.document.id])[first.document.id]
-        assert "has changed" in said and document.fetched_at[:10] in said
+        assert engine.stale(ids=[first.document.id]) == {
+            first.document.id: (Stale("replaced", document.fetched_at[:10]),)
+        }
 
     @pytest.mark.parametrize(
-        ("reply", "found", "said"),
+        ("reply", "found"),
         [
-            (Reply(status=410), "gone", "is gone"),
-            (Reply(status=403), "refused", "sign in"),
-            (Reply(status=503), "unreachable", "did not come"),
-            (Reply(ends="closed"), "unreachable", "did not come"),
-            (Reply(body=b"\0\1\2" * 99), "unreadable", "could not be read"),
+            (Reply(status=410), "gone"),
+            (Reply(status=403), "refused"),
+            (Reply(status=503), "unreachable"),
+            (Reply(ends="closed"), "unreachable"),
+            (Reply(body=b"\0\1\2" * 99), "unreadable"),
         ],
     )
     def test_what_does_not_come_or_can_not_be_read_is_noted_and_nothing_is_lost(
-        self, engine: Engine, site: Site, one_page: Document, reply: Reply, found: str, said: str
+        self, engine: Engine, site: Site, one_page: Document, reply: Reply, found: str
     ) -> None:
         before, site.pages["/bridge"] = site.pages["/bridge"], reply
         (event,) = refreshed(engine)
@@ -272,8 +274,8 @@ class TestAgain:
         (document,) = held(engine)
         assert (document.id, document.look, document.fetched_at) == (one_page.id, found, one_page.fetched_at)
         assert engine.library().documents.file(document.id)
-        (told,) = engine.stale()[document.id]
-        assert said in told
+        (stale,) = engine.stale()[document.id]
+        assert (stale.reason, stale.since, stale.looked) == (found, one_page.fetched_at[:10], document.looked_at[:10])
         site.pages["/bridge"] = before
         refreshed(engine)
         assert engine.stale() == {} and held(engine)[0].look == ""
@@ -302,7 +304,7 @@ class TestAgain:
         assert isinstance(event, DocumentRefreshed) and event.found == "changed"
         (document,) = held(engine)
         assert (document.id, document.etag, document.look) == (one_page.id, '"1"', "changed")
-        assert "fetch it again" in engine.stale()[document.id][0]
+        assert [each.reason for each in engine.stale()[document.id]] == ["changed"]
         (event,) = refreshed(engine)
         assert isinstance(event, DocumentRefreshed) and event.found == "replaced" and engine.stale() == {}
 

@@ -9,6 +9,7 @@ import streamlit as st
 
 from crag.core.metadata import Fields, fields_of, written_field
 from crag.core.types import Document
+from crag.messages.documents import stale_sentences
 from crag.storage.facts import Standing
 from ui.app.program import program
 from ui.app.session import Session
@@ -67,7 +68,7 @@ Stamp = tuple[str, str, int]
 
 @st.cache_resource(show_spinner=False, max_entries=8, ttl=_FILES_SECONDS)
 def _stale(place: str, stamp: Stamp, *, _workspace: str) -> dict[str, tuple[str, ...]]:
-    return program().engine.stale(_workspace)
+    return stale_sentences(program().engine.stale(_workspace))
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)

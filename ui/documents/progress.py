@@ -23,7 +23,7 @@ from crag.core.ingesting import (
     ReadingQueued,
     RecognisingPage,
 )
-from crag.messages.wording import left_text, lost_text
+from crag.messages.documents import left_text, lost_text
 from crag.runtime.jobs import Job
 from ui.kit import html as h
 from ui.kit import problems, words

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from crag.core.trace import Trace
 from crag.core.types import Chunk
+from crag.messages.documents import stale_sentences
 from ui.app.program import program
 from ui.app.session import Session
 from ui.kit import html as h
@@ -18,7 +19,7 @@ Stale = Mapping[str, Sequence[str]]
 def of(session: Session, trace: Trace) -> Stale:
     """What is out of date by now of all documents that the run found. Raises CragError."""
     ids = {each.document_id for each in trace.sources.values() if isinstance(each, Chunk) and not each.elsewhere}
-    return program().engine.stale(session.workspace, sorted(ids)) if ids else {}
+    return stale_sentences(program().engine.stale(session.workspace, sorted(ids))) if ids else {}
 
 
 def note(trace: Trace, stale: Stale) -> Html:

@@ -11,6 +11,7 @@ from crag.analysis.gaps import KeptPage, in_library, keep, pages_named, used_pag
 from crag.core.errors import NotFoundError
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation
+from crag.messages.documents import kept_sentence
 from crag.messages.wording import web_origin
 from ui.app.program import program
 from ui.app.session import Session
@@ -112,4 +113,4 @@ def kept(session: Session, trace: Trace, page: str) -> KeptPage:
 
 def told(page: KeptPage) -> None:
     """Say what came of keeping a page."""
-    st.toast(markdown(page.sentence))
+    st.toast(markdown(kept_sentence(page)))

@@ -28,7 +28,7 @@ from crag.ingest.media import ENDINGS
 from crag.integrations.mcp.request import Request, document_uri, line, reply
 from crag.integrations.mcp.results import AddResult
 from crag.integrations.mcp.search import Call
-from crag.messages.wording import left_text
+from crag.messages.documents import left_text
 from crag.text.formats import count
 from crag.text.injection import fence, mask_injection
 

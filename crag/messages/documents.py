@@ -1,0 +1,63 @@
+"""Sentences about documents: what is out of date, what keeping and replacing a page did, how long reading takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from crag.analysis.gaps import KeptPage
+from crag.pipeline.staleness import Stale
+from crag.text.formats import count
+
+__all__ = ["kept_sentence", "left_text", "lost_text", "stale_sentence", "stale_sentences"]
+
+_STALE = {
+    "vectors": "Another embedding model made its vectors: re-index the library.",
+    "chunks": "An earlier version cut its chunks: delete it and add it again.",
+    "file": "Its file changed after it was read: delete it and add the file again.",
+    "review": "Its review was due by {since}.",
+    "replaced": "Its web page changed, and the library holds the new text since {since}: ask again.",
+    "changed": "Its web page changed after {since}: fetch it again.",
+    "duplicate": "Its web page has the text of another document here since {looked}: delete one of them.",
+    "gone": "Its web page was gone on {looked}. The text here is from {since}.",
+    "refused": "Its web page asked for a sign-in on {looked}. The text here is from {since}.",
+    "unreachable": "Its web page could not be reached on {looked}. The text here is from {since}.",
+    "unreadable": "Its web page could not be read on {looked}. The text here is from {since}.",
+}
+
+
+def stale_sentence(stale: Stale) -> str:
+    """What is out of date, and what to do."""
+    return _STALE[stale.reason].format(since=stale.since, looked=stale.looked)
+
+
+def stale_sentences(found: Mapping[str, Sequence[Stale]]) -> dict[str, tuple[str, ...]]:
+    """The same of several documents, by id."""
+    return {id: tuple(map(stale_sentence, each)) for id, each in found.items()}
+
+
+def kept_sentence(kept: KeptPage) -> str:
+    """What keeping a web page did."""
+    name = kept.document.name
+    if kept.already:
+        return f"It is already in the library, as {name}."
+    return f"Kept as a document, unverified until you confirm it: {name}, {count(kept.document.chunks, 'chunk')}."
+
+
+def lost_text(labels: int, records: int, verified: bool) -> str:
+    """What was known of a document's old text and holds for no chunk of the new one; empty where all went over."""
+    lost = [
+        *([count(labels, "label")] if labels else []),
+        *([f"the track record of {count(records, 'chunk')}"] if records else []),
+        *(["its verification"] if verified else []),
+    ]
+    return f"lost with the old text: {', '.join(lost)}" if lost else ""
+
+
+def left_text(seconds: float) -> str:
+    """How much longer something takes, as "about 2 min left"."""
+    if seconds < 10:
+        return "a few seconds left"
+    if seconds < 55:
+        return f"about {round(seconds, -1):.0f} s left"
+    minutes = max(1, round(seconds / 60))
+    return f"about {minutes} min left" if minutes < 60 else f"about {minutes // 60} h {minutes % 60} min left"
