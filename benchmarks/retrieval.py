@@ -35,7 +35,7 @@ from crag.core.request import SearchQuery
 from crag.core.types import Chunk, Document
 from crag.index.chunk_index import ChunkIndex, Contents
 from crag.ingest.chunking import CHUNKING_ID, chunk_document
-from crag.ingest.identity import content_id
+from crag.ingest.files import content_id
 from crag.ingest.reader import read_document
 from crag.models.embedders import EMBEDDERS, embedder_of
 from crag.storage.library import Library

@@ -28,7 +28,7 @@ from typing import NamedTuple
 from crag.core.config import AppConfig
 from crag.core.types import Chunk
 from crag.ingest.chunking import chunk_document
-from crag.ingest.identity import content_id
+from crag.ingest.files import content_id
 from crag.ingest.reader import read_document
 
 HERE = Path(__file__).resolve().parent

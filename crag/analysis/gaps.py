@@ -20,7 +20,7 @@ from crag.core.protocols import Embedder, QuestionEmbedder
 from crag.core.trace import Trace
 from crag.core.types import Document, WebPage
 from crag.ingest.chunking import chunk_document
-from crag.ingest.identity import content_id, record_of, safe_name
+from crag.ingest.files import content_id, record_of, safe_name
 from crag.ingest.reader import read_document
 from crag.storage.library import Library
 from crag.storage.runs import RunSummary

@@ -28,7 +28,7 @@ from crag.core.ingesting import (
     RecognisingPage,
 )
 from crag.core.types import Document
-from crag.ingest.media import ENDINGS
+from crag.ingest.files import ENDINGS
 from crag.messages.documents import left_text, lost_text
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")

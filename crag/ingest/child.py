@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 
 from crag.core.tables import dump_tables
 from crag.ingest.chunking import cut_page
-from crag.ingest.media import READERS, FileError
+from crag.ingest.files import READERS, FileError
 from crag.ingest.sections import ComposedPage
 
 Reader = Callable[[bytes, dict[str, Any]], Iterator[dict[str, Any] | ComposedPage]]
@@ -79,7 +79,8 @@ def _send(out: BinaryIO, message: dict[str, Any], body: bytes = b"") -> None:
 
 def _read(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
     """All pages, each sent as soon as it is read."""
-    read: Reader = importlib.import_module(READERS[job["media"]]).read
+    module, name = READERS[job["media"]].split(":")
+    read: Reader = getattr(importlib.import_module(module), name)
     pages = 0
     for item in read(data, job):
         if isinstance(item, ComposedPage):

@@ -5,17 +5,17 @@ from __future__ import annotations
 import hashlib
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from typing import Generic, TypeVar
 
 from crag.core.ingesting import Cut, Page, ParsedDocument
-from crag.core.tables import Table
+from crag.core.tables import SEPARATOR, Table
 from crag.core.types import Chunk, LineBox
 from crag.ingest.sections import ComposedPage
 from crag.text.sentences import sentences
 
-_SEPARATOR = " › "
 _COLUMNS = " | "
 _MOST_HEADER = 160
 _MOST_PLACE = 80
@@ -24,8 +24,6 @@ _MOST_COMPARED = 2_000
 """Characters of a header that are compared with a chunk, which is shorter."""
 _WORD = re.compile(r"\w+")
 _BLANK = re.compile(r"\s*+")
-_LABEL = re.compile(r":\s")
-_VALUE = re.compile(r"[\d—–-]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,13 +64,14 @@ def chunk_document(parsed: ParsedDocument, document_id: str, source: str, *, siz
     found: list[Chunk] = []
     heading = ""
     for page in parsed.pages:
-        headings, lines, tables = _Headings(page), _Lines(page.lines), _TableParts(page.tables)
+        headings, lines, tables = _Headings(page), _Places(page.lines), _Places(page.tables)
         for each in page.cuts if page.cuts is not None and sizes == _SIZES else cut_page(page, sizes):
             heading = headings.before(each.start) or heading
             # A chunk that opens with its own heading needs no other's.
             opening = headings.opening(each.start)
             own = opening is not None and page.text.startswith(opening[:20], each.start)
             parts = [parsed.title, "" if own else heading, *each.headers]
+            crossed = tables.within(each.start, each.end)
             found.append(
                 Chunk(
                     id=chunk_id(document_id, page.number, each.start, each.end),
@@ -84,10 +83,10 @@ def chunk_document(parsed: ParsedDocument, document_id: str, source: str, *, siz
                     start=each.start,
                     end=each.end,
                     text=page.text[each.start : each.end],
-                    context=_SEPARATOR.join(part for part in parts if part),
+                    context=SEPARATOR.join(part for part in parts if part),
                     kind="table" if each.table else "text",
-                    lines=lines.within(each.start, each.end),
-                    tables=tables.within(each.start, each.end),
+                    lines=_boxes(lines.within(each.start, each.end), each.start, each.end),
+                    tables=tuple(filter(None, (table.within(each.start, each.end) for table in crossed))),
                     place=_place(page, headings.section(each.start, heading)),
                 )
             )
@@ -98,9 +97,14 @@ def chunk_document(parsed: ParsedDocument, document_id: str, source: str, *, siz
 
 def cut_page(page: Page | ComposedPage, sizes: Sizes = _SIZES) -> tuple[Cut, ...]:
     """Where the chunks of a page begin and end, and what its tables say of each. Takes time by the page's length."""
-    tables = _Tables(page)
+    tables = _Places(page.tables)
     return tuple(
-        Cut(start=start, end=end, table=table is not None, headers=tuple(tables.headers(start, end)))
+        Cut(
+            start=start,
+            end=end,
+            table=table is not None,
+            headers=_headers(page.text, tables.within(start, end), start, end),
+        )
         for start, end, table in _spans(page, sizes)
     )
 
@@ -139,109 +143,35 @@ class _Headings:
         return self._found[self._last[at]][1] if opens else heading
 
 
-class _Lines:
-    """The boxes of a page's lines, found by their places."""
-
-    def __init__(self, lines: Sequence[LineBox]) -> None:
-        self._lines = sorted(lines, key=lambda line: line.start)
-        self._starts = [line.start for line in self._lines]
-        self._reach = [*accumulate((line.end for line in self._lines), max)]
-
-    def within(self, start: int, end: int) -> tuple[LineBox, ...]:
-        """The boxes of a span."""
-        first, last = bisect_right(self._reach, start), bisect_left(self._starts, end)
-        return _boxes(self._lines[first:last], start, end)
+_Item = TypeVar("_Item", LineBox, Table)
 
 
-class _TableParts:
-    """The tables of a page, found by their places."""
+class _Places(Generic[_Item]):
+    """The lines or tables of a page, found by their places."""
 
-    def __init__(self, tables: Sequence[Table]) -> None:
-        self._tables = sorted(tables, key=lambda table: table.start)
-        self._starts = [table.start for table in self._tables]
-        self._reach = [*accumulate((table.end for table in self._tables), max)]
+    def __init__(self, items: Iterable[_Item]) -> None:
+        self._items: list[_Item] = sorted(items, key=lambda item: item.start)
+        self._starts = [item.start for item in self._items]
+        self._reach = [*accumulate((item.end for item in self._items), max)]
 
-    def within(self, start: int, end: int) -> tuple[Table, ...]:
-        """Of each table the rows that lie in a span, counted from its start."""
-        first, last = bisect_right(self._reach, start), bisect_left(self._starts, end)
-        parts = (table.within(start, end) for table in self._tables[first:last])
-        return tuple(part for part in parts if part is not None)
+    def within(self, start: int, end: int) -> Sequence[_Item]:
+        """Those that share characters with a span."""
+        return self._items[bisect_right(self._reach, start) : bisect_left(self._starts, end)]
 
 
-class _Tables:
-    """What the tables of a page say of the rows that a chunk holds."""
-
-    def __init__(self, page: Page | ComposedPage) -> None:
-        self._text = page.text
-        self._tables = [_Table(page.text, table) for table in sorted(page.tables, key=lambda table: table.start)]
-        self._starts = [table.start for table in self._tables]
-        self._reach = [*accumulate((table.end for table in self._tables), max)]
-
-    def headers(self, start: int, end: int) -> list[str]:
-        """What a chunk's tables say of its rows and the chunk does not: unit, captions, columns, its first section."""
-        found: list[str] = []
-        first, last = bisect_right(self._reach, start), bisect_left(self._starts, end)
-        text = _words(self._text[start:end]) if first < last else ""
-        for table in self._tables[first:last]:
-            if table.end > start:
-                said = ((part, words) for part, words in table.said(start) if part not in found and words not in text)
-                found += [part[:_MOST_HEADER] for part, _ in said]
-        return found
-
-
-class _Table:
-    """A table's rows, each looked at once, whatever the number of chunks that they make."""
-
-    def __init__(self, text: str, table: Table) -> None:
-        self.start, self.end = table.start, table.end
-        self._text = text
-        self._parts = [(part, _words(part[:_MOST_COMPARED])) for part in table.heads[:_MOST_PARTS]]
-        self._rows = text[table.start : table.end].split("\n")
-        self._places = [*accumulate((len(row) + 1 for row in self._rows[:-1]), initial=table.start)]
-        self._sections: list[str] | None = None
-
-    def said(self, start: int) -> Iterator[tuple[str, str]]:
-        """What heads a chunk that begins at `start`, each with its words alone."""
-        for part, words in self._parts:
-            # The line that names the columns is in the chunk that the table begins in, if not in these words.
-            if part and (start > self.start or _COLUMNS not in part):
-                yield part, words
-        if start > self.start and (section := self._section(start)):
-            yield section, _words(section)
-
-    def _section(self, start: int) -> str:
-        """The last line without values before a chunk that begins within the table, unless a total has closed it."""
-        end = start
-        while end > self.start and self._text[end - 1] == "\n":
-            end -= 1
-        at = bisect_right(self._places, end) - 1
-        if at == 0:
-            return ""
-        if self._sections is None:
-            self._values = [_values_end(row) for row in self._rows]
-            self._sections = [""]
-            for place in range(1, len(self._rows)):
-                self._sections.append(self._closed(place, len(self._rows[place])))
-        return self._closed(at, end - self._places[at])
-
-    def _closed(self, at: int, size: int) -> str:
-        """The section that the first `size` characters of a row leave open."""
-        assert self._sections is not None
-        row = self._rows[at]
-        if size < self._values[at]:
-            return row[: min(size, _MOST_COMPARED)].strip(" :")
-        # The first row of a section may be a total, as "Total revenue" is.
-        if row[: min(size, 5)].lower() == "total" and self._values[at - 1] <= len(self._rows[at - 1]):
-            return ""
-        return self._sections[at - 1]
-
-
-def _values_end(row: str) -> int:
-    """How much of a row must be there to see that it holds values, and is not the name of a section."""
-    ends = [row.find(";") + 1 or len(row) + 1]
-    if (label := _LABEL.search(row)) and (value := _VALUE.search(row, label.end())):
-        ends.append(value.end())
-    return min(ends)
+def _headers(text: str, tables: Sequence[Table], start: int, end: int) -> tuple[str, ...]:
+    """What a chunk's tables say of its rows and the chunk does not: unit, captions, columns, its first section."""
+    found: list[str] = []
+    own = _words(text[start:end]) if tables else ""
+    for table in tables:
+        # The chunk that the table begins in holds the line that names the columns, if not in these words.
+        parts = [part for part in table.heads[:_MOST_PARTS] if start > table.start or _COLUMNS not in part]
+        row = bisect_right(table.rows, start, key=lambda row: row.end)
+        section = table.rows[row].section.rpartition(SEPARATOR)[2] if row < len(table.rows) else ""
+        for part in filter(None, [*parts, section if start > table.start else ""]):
+            if part not in found and _words(part[:_MOST_COMPARED]) not in own:
+                found.append(part[:_MOST_HEADER])
+    return tuple(found)
 
 
 def _place(page: Page, heading: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from crag.core.tables import Cell, Table, place_sections
 from crag.core.tables import Row as TableRow
@@ -173,7 +174,8 @@ class _Writer:
             row = self._table_row(frame, line, left)
             self._break()
             if number >= table.heads and row.start < row.end:
-                rows.append((row, "".join(piece.text for piece in line if piece.segment and piece.column is None)))
+                label = takewhile(lambda piece: piece.column is None, line)
+                rows.append((row, "".join(piece.text for piece in label)))
         if self.length - 1 > start:
             self.page.tables.append(
                 Table(

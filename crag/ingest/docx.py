@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import Any
 
-from crag.ingest.media import FileError
-from crag.ingest.office import faults, messages, opened
-from crag.ingest.sections import Block, ComposedPage, fill_pages, write_table
+from crag.ingest.files import FileError, check_container, translate_errors
+from crag.ingest.sections import Block, ComposedPage, fill_pages, messages, write_table
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MATH_TEXT = "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"
@@ -41,10 +40,10 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
     from docx.package import Package
     from docx.parts.document import DocumentPart
 
-    container = opened(data, job)
+    _, notes = check_container(data, job)
     for kind in _MACROS:
         PartFactory.part_type_for[kind] = DocumentPart
-    with faults():
+    with translate_errors():
         package = Package.open(BytesIO(data))
         main = package.main_document_part
         if not isinstance(main, DocumentPart):
@@ -53,7 +52,7 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
         body = _Body(_styles(related.get("styles")), _notes(related))
         found = list(fill_pages(_with_headings(list(body.blocks(main.element.body)))))
         title = package.core_properties.title
-        notes = {**container.notes, "deleted": body.deleted, "comments": _comments(related.get("comments"))}
+        notes |= {"deleted": body.deleted, "comments": _comments(related.get("comments"))}
     yield from messages(found, job, title, notes)
 
 

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from crag.ingest.media import FileError
-from crag.ingest.office import faults, messages
-from crag.ingest.sections import Block, ComposedPage, fill_pages, squeeze, write_table
+from crag.ingest.files import FileError, translate_errors
+from crag.ingest.sections import Block, ComposedPage, fill_pages, messages, squeeze, write_table
 from crag.text.encodings import decode_text
 
 log = logging.getLogger(__name__)
@@ -58,7 +57,7 @@ _DAY = re.compile(r"[12]\d{3}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)
 
 def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | ComposedPage]:
     """The page in parts of a few thousand characters. Raises FileError."""
-    with faults():
+    with translate_errors():
         source = decode_text(data)
         root, deep = parse_page(source)
         title, date, blocks = find_title(root), find_date(root), list(walk_page(root))

@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from typing import Any
 
-from crag.ingest.media import FileError
+from crag.ingest.files import FileError
 from crag.ingest.sections import ComposedPage
 
 _AHEAD = 8  # pages on either side that a header or footer is looked for on

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from PIL import Image, ImageOps
 
-from crag.ingest.media import FileError
+from crag.ingest.files import FileError
 from crag.ingest.pdf import opened
 from crag.ingest.sections import ComposedPage
 

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from crag.ingest.office import messages
-from crag.ingest.sections import Block, ComposedPage, fill_pages, write_table
+from crag.ingest.sections import Block, ComposedPage, fill_pages, messages, write_table
 from crag.text.encodings import guess_encoding
 
 _BREAK = re.compile(r"\n[ \t]*\n")
@@ -19,17 +18,22 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 
 
-def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | ComposedPage]:
-    """The text in parts of a few thousand characters. Raises FileError for more parts than pages are read."""
-    text = guess_encoding(data).replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
-    if job["media"] != "markdown":
-        found = fill_pages(Block(text=paragraph.strip("\n")) for paragraph in _BREAK.split(text))
-        yield from messages(found, job, "", {})
-        return
-    front, blocks, comments = parse_markdown(text)
+def read_text(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | ComposedPage]:
+    """Plain text in parts of a few thousand characters. Raises FileError for more parts than pages are read."""
+    paragraphs = _BREAK.split(_decode(data))
+    yield from messages(fill_pages(Block(text=paragraph.strip("\n")) for paragraph in paragraphs), job, "", {})
+
+
+def read_markdown(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | ComposedPage]:
+    """Markdown, in the same way."""
+    front, blocks, comments = parse_markdown(_decode(data))
     pages = list(fill_pages(blocks))
     opening = pages[0].headings[0][1] if pages and pages[0].headings else ""
     yield from messages(pages, job, front.get("title") or opening, {"remarks": comments})
+
+
+def _decode(data: bytes) -> str:
+    return guess_encoding(data).replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
 
 
 def parse_markdown(text: str) -> tuple[dict[str, str], Iterator[Block], int]:

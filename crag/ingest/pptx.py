@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
 
-from crag.ingest.office import faults, messages, opened
-from crag.ingest.sections import Block, ComposedPage, write_table
+from crag.ingest.files import check_container, translate_errors
+from crag.ingest.sections import Block, ComposedPage, messages, write_table
 
 _MOST_CATEGORIES = 500
 _HIDDEN = ("1", "true")
@@ -17,8 +17,8 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
     """A page a slide that is shown, and one for its notes. Raises FileError."""
     from pptx.package import Package
 
-    container = opened(data, job)
-    with faults():
+    names, notes = check_container(data, job)
+    with translate_errors():
         package = Package.open(BytesIO(data))
         presentation = package.main_document_part.presentation
         size = (presentation.slide_width or 0, presentation.slide_height or 0)
@@ -38,9 +38,9 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
                 pages.append(ComposedPage(len(pages) + 1, 0.0, 0.0, place=f"notes of slide {number}"))
                 pages[-1].write(Block(text=_clean(spoken.text)))
         title = package.core_properties.title
-        comments = sum(name.startswith("ppt/comments/") for name in container.names)
+        comments = sum(name.startswith("ppt/comments/") for name in names)
         pages = pages if any(page.text or page.unseen for page in pages) else []
-        notes = {**container.notes, "hidden slides": hidden, "comments": comments}
+        notes |= {"hidden slides": hidden, "comments": comments}
     yield from messages(pages, job, title, notes)
 
 

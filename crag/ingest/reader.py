@@ -9,15 +9,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from crag.core.config import AppConfig
-from crag.core.errors import DamagedError, EmptyError, EncryptedError, LimitError, UnknownMediaError
+from crag.core.errors import (
+    DamagedError,
+    DocumentError,
+    EmptyError,
+    EncryptedError,
+    LimitError,
+    SettingsError,
+    UnknownMediaError,
+)
 from crag.core.ingesting import Cut, Page, ParsedDocument
 from crag.core.metadata import days_in
 from crag.core.tables import load_tables
 from crag.core.types import LineBox, Media, Rect
 from crag.ingest import scans
+from crag.ingest.files import NAMES, READERS, media_of, old_office, safe_name
 from crag.ingest.headers import document_title
-from crag.ingest.identity import safe_name
-from crag.ingest.media import NAMES, READERS, media_of, old_office
 from crag.ingest.sandbox import run_child
 from crag.ingest.scans import format_pages
 
@@ -285,3 +292,41 @@ def _cuts(raw: Sequence[Any], size: int) -> Iterator[Cut]:
 def _span(start: Any, end: Any, size: int) -> None:
     if not (isinstance(start, int) and isinstance(end, int) and 0 <= start <= end <= size):
         raise ValueError("a span outside its page")
+
+
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_WIDEST = 4000
+_AT_ONCE = threading.BoundedSemaphore(4)
+"""Pages that are drawn side by side, for all who look: each has a process of its own."""
+
+
+def render_page(
+    data: bytes,
+    page: int,
+    config: AppConfig,
+    *,
+    highlights: Sequence[Rect] = (),
+    strong: Sequence[Rect] = (),
+    width: int = 900,
+) -> bytes:
+    """A PNG `width` pixels wide (fewer for a very tall page) of page `page`, counted from 1; it holds its resolution.
+
+    `strong` is marked over the highlights. Marks of other pages are left out. Raises the errors of `read_document`,
+    DocumentError for a page that is not.
+    """
+    if not 16 <= width <= _WIDEST:
+        raise SettingsError(f"An image is 16 to {_WIDEST} pixels wide, not {width}.")
+    media = detect_media(data, "The document", config)
+    if media not in ("pdf", "image"):
+        raise DocumentError("This document has no pages to be drawn.", "Read its text instead.")
+    boxes = [[r.left, r.top, r.right, r.bottom] for r in highlights if r.page == page]
+    over = [[r.left, r.top, r.right, r.bottom] for r in strong if r.page == page]
+    job = {"task": "render", "media": media, "page": page, "width": width, "highlights": boxes, "strong": over}
+    image = b""
+    with _AT_ONCE:
+        for message, body in run_child(job, data, "The document", config):
+            if message.get("image") == "png":
+                image = body
+    if not image.startswith(_SIGNATURE):
+        raise DamagedError(f"Page {page} can't be drawn: the reader's answer made no sense.")
+    return image

@@ -12,8 +12,8 @@ from typing import Any
 from PIL import Image
 
 from crag.ingest.compose import LaidPage, compose, lay_out
+from crag.ingest.files import FileError
 from crag.ingest.lines import Find, Found, recogniser
-from crag.ingest.media import FileError
 from crag.ingest.pdf import with_repeats
 from crag.ingest.pictures import Pages, pages_of
 from crag.ingest.scans import Skew, laid_back, page_words

@@ -1,10 +1,9 @@
-"""Runs the child process that reads a file, and turns every way it can end into a frame or one clear error."""
+"""Runs the child process that reads a file, and turns each way in which it can end into a frame or one clear error."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import queue
 import signal
 import struct
 import subprocess
@@ -28,9 +27,9 @@ Frame = tuple[dict[str, Any], bytes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a child may take: `seconds` of the processor for the whole file, or, with `each`, for every page again.
+    """The limits of a child: `seconds` of processor time for the whole file or, with `each`, again for every page.
 
-    `what` names it in Settings. It has `spare` seconds more on the clock.
+    `what` names it in Settings. On the clock it has `spare` seconds more.
     """
 
     what: str
@@ -41,12 +40,12 @@ class Limits:
 
 
 def reading(config: AppConfig) -> Limits:
-    """What reading a file and drawing a page may take; of the processor, a tenth of a second more for each page."""
+    """The limits of reading a file and drawing a page; each page that is read adds a tenth of a processor second."""
     return Limits(what="the reader's", memory_mb=config.limits.read_memory_mb, seconds=config.limits.read_seconds)
 
 
 def recognising(config: AppConfig) -> Limits:
-    """What text recognition may take."""
+    """The limits of text recognition."""
     return Limits(
         what="text recognition's",
         memory_mb=config.limits.recognise_memory_mb,
@@ -65,11 +64,10 @@ def run_child(
     limits: Limits | None = None,
     command: Sequence[str] = (sys.executable, "-m", "crag.ingest.child"),
 ) -> Iterator[Frame]:
-    """The frames that the child sends for `job`, as they come; the child is dead when the iterator is.
+    """Run a child for `job` and yield the frames that it sends. The child is dead once the iterator ends.
 
-    `command` is what runs as the child: another program that speaks the protocol may stand in for it. The child has
-    the processor seconds of `limits` (those of reading, if not given).
-    Raises a DocumentError subclass that says why there are no more frames, or CancelledError.
+    `command` runs the child; tests give another program that speaks the protocol. `limits` are those of reading unless
+    given. Raises CancelledError, or a DocumentError that says why there are no more frames.
     """
     limits = limits or reading(config)
     full = {**job, "memory_mb": limits.memory_mb, "seconds": limits.seconds, "max_pages": config.limits.max_pages}
@@ -82,25 +80,47 @@ def run_child(
         cwd=PACKAGE_PARENT,
         start_new_session=True,
     )
-    if process.stdin is None or process.stdout is None:
-        raise DamagedError(f"The reader for {name} could not be started.")
-    frames: queue.Queue[Frame | str | None] = queue.Queue(maxsize=64)
-    stopped = threading.Event()
+    assert process.stdin is not None and process.stdout is not None
     head = json.dumps(full).encode() + b"\n"
-    writer = threading.Thread(target=_write, args=(process.stdin, head, data), daemon=True)
-    reader = threading.Thread(target=_collect, args=(process.stdout, frames, stopped), daemon=True)
-    writer.start()
-    reader.start()
+    watch = _Watch(process, limits, cancel or threading.Event())
+    threads = [
+        threading.Thread(target=_write, args=(process.stdin, head, data), daemon=True),
+        threading.Thread(target=watch.run, daemon=True),
+    ]
+    for thread in threads:
+        thread.start()
     try:
-        yield from _frames(process, frames, name, config, limits, cancel)
+        yield from _frames(process, watch, name, config)
     finally:
-        stopped.set()
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
+        watch.ended.set()
+        process.kill()
         process.wait()
-        writer.join()
-        reader.join()
+        for thread in threads:
+            thread.join()
         process.stdout.close()
+
+
+class _Watch:
+    """Kills a child that is out of time or cancelled."""
+
+    def __init__(self, process: subprocess.Popen[bytes], limits: Limits, cancel: threading.Event) -> None:
+        self.limits, self.cancel, self.ended, self.late = limits, cancel, threading.Event(), False
+        self._process = process
+        self._until = time.monotonic() + limits.seconds + limits.spare
+
+    def run(self) -> None:
+        while not self.ended.wait(_BEAT):
+            self.late = time.monotonic() > self._until
+            if self.late or self.cancel.is_set():
+                self._process.kill()
+                return
+
+    def extend(self, message: Mapping[str, Any]) -> None:
+        """Give more time for what has arrived."""
+        if self.limits.each:
+            self._until = time.monotonic() + self.limits.seconds + self.limits.spare
+        elif "page" in message:
+            self._until += 0.2
 
 
 def _write(pipe: IO[bytes], head: bytes, data: bytes) -> None:
@@ -110,140 +130,90 @@ def _write(pipe: IO[bytes], head: bytes, data: bytes) -> None:
         pipe.write(data)
 
 
-def _collect(pipe: IO[bytes], frames: queue.Queue[Frame | str | None], stopped: threading.Event) -> None:
-    """Move frames from the pipe to the queue; a text stands for a broken protocol, None for the end."""
-    last: Frame | str | None = None
-    try:
-        while True:
-            sizes = pipe.read(8)
-            if len(sizes) < 8:
-                last = "the reader's answer broke off" if sizes else None
-                break
-            first, second = struct.unpack(">II", sizes)
-            if first > _MOST_FRAME or second > _MOST_FRAME:
-                last = "the reader's answer made no sense"
-                break
-            head, body = pipe.read(first), pipe.read(second)
-            if len(head) < first or len(body) < second:
-                last = "the reader's answer broke off"
-                break
-            message = json.loads(head)
-            if not isinstance(message, dict):
-                last = "the reader's answer made no sense"
-                break
-            if not _put(frames, (message, body), stopped):
-                return
-    except ValueError:
-        last = "the reader's answer made no sense"
-    _put(frames, last, stopped)
-
-
-def _put(frames: queue.Queue[Frame | str | None], item: Frame | str | None, stopped: threading.Event) -> bool:
-    while not stopped.is_set():
-        try:
-            frames.put(item, timeout=_BEAT)
-        except queue.Full:
-            continue
-        return True
-    return False
-
-
-def _frames(
-    process: subprocess.Popen[bytes],
-    frames: queue.Queue[Frame | str | None],
-    name: str,
-    config: AppConfig,
-    limits: Limits,
-    cancel: threading.Event | None,
-) -> Iterator[Frame]:
-    began, read = time.monotonic(), 0
+def _frames(process: subprocess.Popen[bytes], watch: _Watch, name: str, config: AppConfig) -> Iterator[Frame]:
+    assert process.stdout is not None
     finished = False
     while True:
-        if cancel is not None and cancel.is_set():
+        frame = _read_frame(process.stdout)
+        if watch.cancel.is_set():
             raise CancelledError(f"Reading {name} was stopped.", "Add the file again when ready.")
-        allowed = limits.seconds + limits.spare + read / 5
-        if time.monotonic() - began > allowed:
-            raise _too_slow(name, limits)
-        try:
-            item = frames.get(timeout=_BEAT)
-        except queue.Empty:
-            continue
-        if item is None:
+        if watch.late:
+            raise _error_of("time", "", name, config, watch.limits)
+        if isinstance(frame, str):
+            raise DamagedError(f"{name} can't be read: the reader's answer {frame}.")
+        if frame is None:
             if not finished:
-                raise _died(process, name, limits)
+                raise _error_of_status(process.wait(), name, config, watch.limits)
             return
-        if isinstance(item, str):
-            raise DamagedError(f"{name} can't be read: {item}.")
-        message, _ = item
+        message, _ = frame
         if "error" in message:
-            raise _error_from(message, name, config, limits)
-        if limits.each:
-            began = time.monotonic()
-        else:
-            read += "page" in message
+            kind, detail = str(message["error"]), str(message.get("detail", ""))[:200]
+            raise _error_of(kind, detail, name, config, watch.limits)
+        watch.extend(message)
         finished = finished or "done" in message or "image" in message
-        yield item
+        yield frame
 
 
-def _died(process: subprocess.Popen[bytes], name: str, limits: Limits) -> DocumentError:
-    """Why a child ended without saying so."""
-    status = process.wait()
-    if status == -signal.SIGXCPU:
-        return _too_slow(name, limits)
-    if status == -signal.SIGKILL:
-        return _too_large(name, limits)
-    if status < 0:
-        try:
-            word = signal.Signals(-status).name
-        except ValueError:
-            word = f"signal {-status}"
-        return DamagedError(
-            f"{name} made the reader stop ({word}): it is damaged, built to do harm, "
-            f"or needs more than {limits.memory_mb} MB of memory."
-        )
-    return DamagedError(f"{name} can't be read: the reader gave up (status {status}).")
+def _read_frame(pipe: IO[bytes]) -> Frame | str | None:
+    """The next frame, what is wrong with it, or None at the end."""
+    sizes = pipe.read(8)
+    if not sizes:
+        return None
+    if len(sizes) < 8:
+        return "broke off"
+    first, second = struct.unpack(">II", sizes)
+    if max(first, second) > _MOST_FRAME:
+        return "made no sense"
+    head, body = pipe.read(first), pipe.read(second)
+    if len(head) + len(body) < first + second:
+        return "broke off"
+    try:
+        message = json.loads(head)
+    except (ValueError, RecursionError):
+        return "made no sense"
+    return (message, body) if isinstance(message, dict) else "made no sense"
 
 
-def _too_slow(name: str, limits: Limits) -> LimitError:
-    took = f"a page of {name}" if limits.each else name
-    return LimitError(
-        f"Reading {took} took more than {limits.seconds} seconds and was stopped.",
-        f"Try another copy; split the document, or raise {limits.what} time in Settings.",
+def _error_of_status(status: int, name: str, config: AppConfig, limits: Limits) -> DocumentError:
+    """Why a child ended without a word."""
+    if status in (-signal.SIGXCPU, -signal.SIGKILL):
+        return _error_of("time" if status == -signal.SIGXCPU else "memory", "", name, config, limits)
+    if status >= 0:
+        return DamagedError(f"{name} can't be read: the reader gave up (status {status}).")
+    try:
+        word = signal.Signals(-status).name
+    except ValueError:
+        word = f"signal {-status}"
+    return DamagedError(
+        f"{name} made the reader stop ({word}): it is damaged, built to do harm, "
+        f"or needs more than {limits.memory_mb} MB of memory."
     )
 
 
-def _too_large(name: str, limits: Limits) -> LimitError:
-    return LimitError(
-        f"Reading {name} took more than {limits.memory_mb} MB of memory and was stopped.",
-        f"Try another copy; split the document, or raise {limits.what} memory in Settings.",
-    )
-
-
-def _error_from(message: Mapping[str, Any], name: str, config: AppConfig, limits: Limits) -> DocumentError:
-    """The error that the child reported."""
-    kind, detail = str(message.get("error")), str(message.get("detail", ""))[:200]
+def _error_of(kind: str, detail: str, name: str, config: AppConfig, limits: Limits) -> DocumentError:
+    """The error for one of the kinds that a child reports."""
+    raise_limit = f"Try another copy; split the document, or raise {limits.what}"
     match kind:
         case "encrypted":
             return EncryptedError(f"{name} is locked with a password.")
-        case "no pages":
-            return EmptyError(f"{name} has no pages.", "Open the file in a PDF viewer to check it, then try another.")
-        case "no text":
-            return EmptyError(f"{name} holds no text.", "Open the file in its own program to check it.")
+        case "no pages" | "no text":
+            return EmptyError(f"{name} holds {kind}.", "Open the file in its own program to check it.")
         case "unpacked":
-            return LimitError(
-                f"{name} holds {detail} when unpacked: it is built to do harm, or too large for the reader.",
-                "Try another copy; split the document, or raise the reader's memory in Settings.",
-            )
+            said = f"{name} holds {detail} when unpacked: it is built to do harm, or too large for the reader."
+            return LimitError(said, f"{raise_limit} memory in Settings.")
         case "pages":
             return LimitError(f"{name} has {detail} pages; at most {config.limits.max_pages} are read.")
         case "memory":
-            return _too_large(name, limits)
+            said = f"Reading {name} took more than {limits.memory_mb} MB of memory and was stopped."
+            return LimitError(said, f"{raise_limit} memory in Settings.")
+        case "time":
+            took = f"a page of {name}" if limits.each else name
+            said = f"Reading {took} took more than {limits.seconds} seconds and was stopped."
+            return LimitError(said, f"{raise_limit} time in Settings.")
         case "pixels":
             size = f" ({detail})" if detail else ""
-            return LimitError(
-                f"{name} holds a picture of too many pixels{size}: at most 80 million are read.",
-                "Save it with fewer dots an inch: 300 are enough.",
-            )
+            said = f"{name} holds a picture of too many pixels{size}: at most 80 million are read."
+            return LimitError(said, "Save it with fewer dots an inch: 300 are enough.")
         case "no such page":
             return DocumentError(f"{name} has only {detail} pages.", "Choose a page that exists.")
         case _:

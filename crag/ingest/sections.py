@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from typing import Any
 
 from crag.core.tables import BESIDE, Cell, Row, Table, place_sections
+from crag.ingest.files import FileError
 
 PART = 3000
 """Characters at which a page ends with the next heading; at twice as many it ends with the next block."""
@@ -167,3 +169,18 @@ def _cut_long(blocks: Iterable[Block]) -> Iterator[Block]:
             yield Block(text=text[:cut])
             text = text[cut:].lstrip()
         yield block if text is block.text else replace(block, text=text, heading=False)
+
+
+def messages(
+    found: Iterable[ComposedPage], job: Mapping[str, Any], title: str, notes: Mapping[str, Any], published: str = ""
+) -> Iterator[dict[str, Any] | ComposedPage]:
+    """What a reader yields of these pages. Raises FileError for none, and for more than are read."""
+    pages = list(found)
+    if not pages:
+        raise FileError("no text")
+    if len(pages) > int(job["max_pages"]):
+        raise FileError("pages", str(len(pages)))
+    opening = next((text for _, text in pages[0].headings), "")
+    pages[0].largest = [(opening, 1.0)] if opening else []
+    yield {"pages": len(pages), "title": title, "notes": dict(notes), "published": published}
+    yield from pages

@@ -30,7 +30,7 @@ from crag.core.ingesting import (
 from crag.core.protocols import Embedder
 from crag.core.types import Chunk, Document
 from crag.ingest.chunking import chunk_document
-from crag.ingest.identity import content_id, record_of, safe_name
+from crag.ingest.files import content_id, record_of, safe_name
 from crag.ingest.reader import read_document
 from crag.runtime.fair_queue import FairQueue
 from crag.storage.library import Library

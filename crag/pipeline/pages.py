@@ -30,8 +30,7 @@ from crag.core.ingesting import DocumentAdded, DocumentFailed, DocumentRefreshed
 from crag.core.metadata import kept_from_web
 from crag.core.protocols import Embedder
 from crag.core.types import Chunk, Document
-from crag.ingest.identity import content_id
-from crag.ingest.media import media_of
+from crag.ingest.files import content_id, media_of
 from crag.pipeline.indexing import Ended, Indexer, Load, Original, Read
 from crag.runtime.fair_queue import FairQueue
 from crag.storage.library import Library

@@ -14,7 +14,7 @@ from crag.core.errors import ModelMismatchError
 from crag.core.metadata import Fields, days_in
 from crag.core.types import Document
 from crag.ingest.chunking import chunk_id
-from crag.ingest.identity import content_id
+from crag.ingest.files import content_id
 from crag.storage.library import Library
 
 

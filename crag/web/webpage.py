@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import quote, urlsplit
 
 from crag.ingest import html
-from crag.ingest.media import FileError
+from crag.ingest.files import FileError
 from crag.ingest.plain import parse_markdown
 from crag.text.encodings import decode_text
 from crag.web.markup import plain_markup, without_raw

@@ -6,7 +6,7 @@ import pytest
 
 from crag.core.config import AppConfig
 from crag.core.types import Rect
-from crag.ingest.render import render_page
+from crag.ingest.reader import render_page
 from tests.support.small_pdf import small_pdf
 from ui.run import pageview
 

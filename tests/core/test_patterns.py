@@ -20,7 +20,7 @@ from crag.generation.citations import literal, quotable, split_cited_sentences, 
 from crag.generation.conversation.followup_detection import follows_on, names
 from crag.generation.subjects import names_of, subjects_of
 from crag.index.lexical import stems
-from crag.ingest.identity import safe_name
+from crag.ingest.files import safe_name
 from crag.providers.replies import Speech, read
 from crag.retrieval.rewriting import _validate_query
 from crag.testing.fakes import chunk_of

@@ -13,7 +13,7 @@ from crag.core.ingesting import DocumentAdded, RecognisingPage
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.export.records import HitRecord, RunRecord
-from crag.ingest.render import render_page
+from crag.ingest.reader import render_page
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.scanned_page import drawn, needs_recognition
 from tests.support.small_library import WordEmbedder

@@ -234,7 +234,7 @@ def test_openpyxl_has_a_parser_that_tells_the_rows_and_columns_of_a_sheet() -> N
     from openpyxl import load_workbook
     from openpyxl.worksheet._reader import WorkSheetParser
 
-    where = "crag/ingest/xlsx.py"
+    where = "crag/ingest/sheets.py"
     book = load_workbook(BytesIO(small_xlsx()), read_only=True, data_only=True)
     sheet = book["Revenue"]
     held = all(hasattr(book, name) for name in ("_archive", "_cell_styles", "_number_formats", "_date_formats"))

@@ -10,7 +10,7 @@ import pytest
 
 from crag.core.config import AppConfig
 from crag.core.errors import DamagedError, DocumentError, EmptyError, EncryptedError, LimitError
-from crag.ingest.office import opened
+from crag.ingest.files import check_container
 from crag.ingest.reader import read_document
 from tests.support.small_office import blank_pptx, body, edited, paragraph, sheet, small_docx, small_pptx, small_xlsx
 
@@ -208,4 +208,4 @@ def test_files_without_text_say_so(data: bytes, name: str) -> None:
 
 
 def test_a_container_within_bounds_is_told_by_name() -> None:
-    assert "word/document.xml" in opened(DOCX, {"memory_mb": 256}).names
+    assert "word/document.xml" in check_container(DOCX, {"memory_mb": 256})[0]

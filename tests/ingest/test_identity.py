@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag.ingest.identity import content_id, safe_name
+from crag.ingest.files import content_id, safe_name
 
 
 def test_content_id_is_the_hash_of_the_bytes() -> None:

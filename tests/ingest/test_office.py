@@ -13,9 +13,9 @@ from crag.core.errors import EncryptedError, UnknownMediaError
 from crag.core.ingesting import ParsedDocument
 from crag.core.tables import SEPARATOR
 from crag.ingest.chunking import chunk_document
-from crag.ingest.media import media_of
+from crag.ingest.files import media_of
 from crag.ingest.reader import read_document
-from crag.ingest.xlsx import format_cell
+from crag.ingest.sheets import format_cell
 from tests.support.small_office import body, edited, paragraph, small_docx, small_pptx, small_xlsx
 
 CONFIG = AppConfig()

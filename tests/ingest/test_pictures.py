@@ -12,10 +12,10 @@ from PIL import Image
 from crag.core.config import AppConfig
 from crag.core.errors import LimitError
 from crag.core.types import Rect
-from crag.ingest.media import FileError, media_of
+from crag.ingest.files import FileError, media_of
 from crag.ingest.pictures import pages_of, read
-from crag.ingest.reader import read_document
-from crag.ingest.render import render_page
+from crag.ingest.reader import read_document, render_page
+from crag.ingest.sections import ComposedPage
 
 
 def saved(image: Image.Image, kind: str, **more: object) -> bytes:
@@ -92,13 +92,9 @@ def test_a_picture_that_lies_on_its_side_is_turned_up(kind: str) -> None:
 def test_a_tiff_has_a_page_for_each_picture() -> None:
     others = [Image.new("L", (100 * place, 100), 255) for place in (2, 3)]
     data = saved(Image.new("L", (100, 100), 255), "TIFF", save_all=True, append_images=others)
-    told = list(read(data, {"max_pages": 3}))
-    assert told[0] == {"pages": 3, "title": ""}
-    assert [(each["page"]["width"], each["page"]["scanned"]) for each in told[1:]] == [
-        (100, True),
-        (200, True),
-        (300, True),
-    ]
+    facts, *pages = read(data, {"max_pages": 3})
+    assert facts == {"pages": 3, "title": ""}
+    assert [page.width for page in pages if isinstance(page, ComposedPage) and page.scanned] == [100, 200, 300]
     with pytest.raises(LimitError, match="3 pages"):
         read_document(data, "a.tiff", AppConfig.of(max_pages=2))
 

@@ -11,7 +11,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import LimitError, UnknownMediaError
 from crag.core.types import Media
 from crag.ingest.chunking import chunk_document
-from crag.ingest.media import media_of
+from crag.ingest.files import media_of
 from crag.ingest.reader import read_document
 from crag.ingest.sections import PART, Block, fill_pages, write_table
 

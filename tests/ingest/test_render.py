@@ -10,8 +10,7 @@ from PIL import Image
 from crag.core.config import AppConfig
 from crag.core.errors import DocumentError, EncryptedError, LimitError, SettingsError, UnknownMediaError
 from crag.core.types import Rect
-from crag.ingest.reader import read_document
-from crag.ingest.render import render_page
+from crag.ingest.reader import read_document, render_page
 from tests.support.tiny_pdf import line, locked, pdf
 
 LIMITS = AppConfig()

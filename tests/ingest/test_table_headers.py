@@ -6,8 +6,8 @@ import pytest
 
 from crag.core.config import AppConfig
 from crag.core.ingesting import Page
-from crag.core.tables import SEPARATOR, Table
-from crag.ingest.chunking import _Table, chunk_document
+from crag.core.tables import SEPARATOR
+from crag.ingest.chunking import chunk_document
 from crag.ingest.reader import read_document
 from crag.ingest.units import unit_in
 from tests.support.tiny_pdf import line, pdf
@@ -197,16 +197,3 @@ def test_every_chunk_of_a_table_says_unit_columns_and_section() -> None:
     for chunk in inner:
         before = parsed.pages[0].text[: chunk.start]
         assert chunk.context.endswith("Sails of the coast" if "Sails" in before else "Oars of the coast")
-
-
-def section_below(rows: str) -> str:
-    """What a chunk that begins below these rows of its table stands under."""
-    table = Table(start=0, end=len(rows) + 4)
-    return _Table(f"{rows}more", table)._section(len(rows))
-
-
-def test_a_section_that_a_total_has_closed_is_not_said() -> None:
-    text = "2021; 2020\nOars:\nHome: 2021 1; 2020 2\nTotal oars: 2021 1; 2020 2\nWood: 2021 3; 2020 4"
-    assert section_below(text[: text.index("Total")]) == "Oars"
-    assert section_below(text[: text.index("Wood")]) == ""
-    assert section_below("2021; 2020\nOars:\nTotal oars: 2021 1; 2020 2\n") == "Oars"

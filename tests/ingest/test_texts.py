@@ -8,8 +8,8 @@ from crag.core.config import AppConfig
 from crag.core.errors import EmptyError
 from crag.core.tables import SEPARATOR
 from crag.ingest.chunking import chunk_document
-from crag.ingest.delimited import delimiter
 from crag.ingest.reader import read_document
+from crag.ingest.sheets import find_delimiter
 
 CONFIG = AppConfig()
 PAGE = """<!doctype html><html><head><title>Harbour news</title><style>p {}</style></head><body>
@@ -78,7 +78,7 @@ def test_markdown_has_tables_code_comments_and_a_title_of_its_own() -> None:
     [("a,b\n1,2", ","), ("a;b\n1,5;2,5\n3,1;4,2", ";"), ("a\tb\n1\t2", "\t"), ('"a,b"|c\n"d,e"|f', "|"), ("a\nb", ",")],
 )
 def test_what_parts_cells_is_told_from_the_first_lines(text: str, sign: str) -> None:
-    assert delimiter(text) == sign
+    assert find_delimiter(text) == sign
 
 
 def test_a_csv_table_is_cited_by_its_rows() -> None:

@@ -9,8 +9,7 @@ from pathlib import PurePosixPath
 
 import streamlit as st
 
-from crag.ingest.identity import safe_name
-from crag.ingest.media import ENDINGS
+from crag.ingest.files import ENDINGS, safe_name
 from ui.app import guide, limits, returning
 from ui.app.program import program
 from ui.app.session import REFUSALS, Session

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from crag.analysis.gaps import RUNS, FoundPage, Gap, found_pages, gaps
-from crag.ingest.media import ENDINGS
+from crag.ingest.files import ENDINGS
 from crag.messages.answers import origins_text
 from crag.storage.library import Library
 from ui.app import navigation

@@ -13,7 +13,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from crag.ingest.identity import safe_name
+from crag.ingest.files import safe_name
 from crag.runtime.jobs import Job, JobFunction
 from crag.storage.in_flight import InFlightJob
 from ui.app import clicks

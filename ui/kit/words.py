@@ -10,7 +10,7 @@ from crag.core.fields import meta
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Action, Chunk, Citation, Step
-from crag.ingest.media import NAMES
+from crag.ingest.files import NAMES
 from crag.providers import registry
 from crag.text.formats import MONTHS
 from crag.text.formats import count as count

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from crag.core.errors import CragError, NotFoundError
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Document, Rect, ShortAnswer, WebPage
-from crag.ingest.render import render_page
+from crag.ingest.reader import render_page
 from crag.storage.library import Library
 from crag.text.injection import detect_injection
 from ui.app.program import program

@@ -24,7 +24,7 @@ from crag.core.ingesting import (
     ReadingQueued,
     RecognisingPage,
 )
-from crag.ingest.media import ENDINGS
+from crag.ingest.files import ENDINGS
 from crag.integrations.mcp.request import Request, document_uri, line, reply
 from crag.integrations.mcp.results import AddResult
 from crag.integrations.mcp.search import Call

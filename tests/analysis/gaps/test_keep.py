@@ -15,7 +15,7 @@ from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.core.types import Action, WebPage
 from crag.engine import Engine
-from crag.ingest.identity import content_id
+from crag.ingest.files import content_id
 
 QUESTION = "How long does the moon take to circle the earth?"
 

@@ -1,17 +1,21 @@
-"""Excel workbooks: their sheets' rows with the values as they are shown, what is hidden left out and counted."""
+"""Excel workbooks and CSV files: rows with values as they are shown. Hidden ones are left out and counted."""
 
 from __future__ import annotations
 
+import csv
 import datetime
+import math
 import re
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from io import BytesIO
+from io import BytesIO, StringIO
+from itertools import islice
 from typing import Any
 
-from crag.ingest.office import faults, messages, opened
-from crag.ingest.sections import Block, ComposedPage, TableText, names_columns, squeeze
+from crag.ingest.files import check_container, translate_errors
+from crag.ingest.sections import Block, ComposedPage, TableText, messages, names_columns, squeeze
+from crag.text.encodings import guess_encoding
 
 ROWS, CHARACTERS = 200, 20_000
 """Of one page."""
@@ -93,64 +97,71 @@ class _Sheet:
 
 
 _MOST_ROWS, _MOST_CELLS, _MOST_COLUMNS = 50_000, 500_000, 300
-"""Of a workbook, rows and cells; of one row."""
+"""Of a file, rows and, in a workbook, cells; of one row."""
 _TIME = 0.5
-"""Of the seconds that the reader may take, the share after which no more rows are read."""
+"""Share of the reader's seconds after which no more rows are read."""
+
+
+class _Limits:
+    """How much of a file is read. `cut`: the place from which something is left out; `over`: nothing more is read."""
+
+    def __init__(self, job: Mapping[str, Any], cells: float) -> None:
+        self.cut, self.over = "", False
+        self._until, self._rows, self._cells = _TIME * float(job["seconds"]), _MOST_ROWS, cells
+
+    def take(self, cells: int, place: str) -> None:
+        """Count a row, the last one that is read if it reaches a limit."""
+        self._rows -= 1
+        self._cells -= cells
+        if self._rows <= 0 or self._cells <= 0 or time.process_time() > self._until:
+            self.cut, self.over = place, True
+
+
+def _messages(
+    pages: Sequence[ComposedPage], job: Mapping[str, Any], title: str, notes: dict[str, Any], limits: _Limits
+) -> Iterator[dict[str, Any] | ComposedPage]:
+    """The first pages, as many as are read, with a note where they end."""
+    most = int(job["max_pages"])
+    notes["cut"] = pages[most - 1].place if len(pages) > most else limits.cut
+    yield from messages(pages[:most], job, title, notes)
+
+
+# Excel workbooks
+
 _BESIDE = re.compile(r'"[^"]*"|\\.|_.|\*.|\[(?!\$)[^\]]{0,255}\]')  # text, colours and gaps in a number's format
 _CURRENCY = re.compile(r"\[\$([^\]\-]{1,3})[^\]]{0,255}\]|([$€£¥])")
 
 
-def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | ComposedPage]:
+def read_xlsx(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | ComposedPage]:
     """The sheets in pages of some hundred rows, in order. Raises FileError."""
     from openpyxl import load_workbook
 
-    container = opened(data, job, streamed="xl/worksheets/")
+    names, notes = check_container(data, job, streamed="xl/worksheets/")
     warnings.simplefilter("ignore")
-    notes = container.notes
-    with faults():
+    limits = _Limits(job, _MOST_CELLS)
+    with translate_errors():
         workbook = load_workbook(BytesIO(data), read_only=True, data_only=True)
         shown = [sheet for sheet in workbook.worksheets if sheet.sheet_state == "visible"]
         notes["hidden sheets"] = len(workbook.worksheets) - len(shown)
-        notes["comments"] = sum(name.startswith(("xl/comments", "xl/threadedComments")) for name in container.names)
-        limits = _Limits(float(job["seconds"]))
+        notes["comments"] = sum(name.startswith(("xl/comments", "xl/threadedComments")) for name in names)
         pages: list[ComposedPage] = []
         for sheet in shown:
-            if limits.reached:
+            if limits.over:
                 break
             rows = _Rows(workbook, sheet, limits)
             pages += sheet_pages(rows.cells(), f"sheet {sheet.title}", len(pages) + 1)
             notes["hidden rows"] = notes.get("hidden rows", 0) + rows.hidden
-            notes["hidden columns"] = notes.get("hidden columns", 0) + len(rows.beside)
-        if limits.reached:
-            notes["cut"] = limits.reached
+            notes["hidden columns"] = notes.get("hidden columns", 0) + len(rows.hidden_columns)
         title = workbook.properties.title or ""
-    most = int(job["max_pages"])
-    if len(pages) > most:
-        notes["cut"], pages = pages[most - 1].place, pages[:most]
-    yield from messages(pages, job, title, notes)
-
-
-class _Limits:
-    """How much of a workbook is read. `reached`: the place after which nothing is, once that is so."""
-
-    def __init__(self, seconds: float) -> None:
-        self.reached = ""
-        self._until = _TIME * seconds
-        self._rows = self._cells = 0
-
-    def take(self, cells: int, place: str) -> None:
-        self._rows += 1
-        self._cells += cells
-        if self._rows >= _MOST_ROWS or self._cells >= _MOST_CELLS or time.process_time() > self._until:
-            self.reached = place
+    yield from _messages(pages, job, title, notes, limits)
 
 
 class _Rows:
-    """One sheet's rows. `hidden` of them, and the columns that are `beside` what is shown, are left out."""
+    """One sheet's rows. `hidden` of them and the `hidden_columns` are left out."""
 
     def __init__(self, workbook: Any, sheet: Any, limits: _Limits) -> None:
         self.hidden = 0
-        self.beside: set[int] = set()
+        self.hidden_columns: set[int] = set()
         self._workbook, self._sheet, self._limits = workbook, sheet, limits
 
     def cells(self) -> Iterator[tuple[int, list[str]]]:
@@ -168,27 +179,27 @@ class _Rows:
             )
             for number, found in parser.parse():
                 about = parser.row_dimensions.pop(str(number), {})
-                if not self.beside and parser.column_dimensions:
+                if not self.hidden_columns and parser.column_dimensions:
                     self._columns(parser.column_dimensions)
                 if _hidden(about):
                     self.hidden += any(cell["value"] is not None for cell in found)
                     continue
                 yield number, self._row(found)
                 self._limits.take(len(found), f"sheet {self._sheet.title}, row {number:,}")
-                if self._limits.reached:
+                if self._limits.over:
                     return
 
     def _columns(self, dimensions: Mapping[str, Mapping[str, str]]) -> None:
         for about in dimensions.values():
             if _hidden(about):
                 last = min(int(about["max"]), _MOST_COLUMNS)
-                self.beside.update(range(int(about["min"]), last + 1))
+                self.hidden_columns.update(range(int(about["min"]), last + 1))
 
     def _row(self, found: list[dict[str, Any]]) -> list[str]:
         cells: list[str] = []
         for cell in found:
             column = cell["column"]
-            if cell["value"] is None or column > _MOST_COLUMNS or column in self.beside:
+            if cell["value"] is None or column > _MOST_COLUMNS or column in self.hidden_columns:
                 continue
             cells += [""] * (column - len(cells))
             cells[column - 1] = format_cell(cell["value"], self._format(cell["style_id"]))
@@ -235,3 +246,62 @@ def format_cell(value: Any, form: str = "General") -> str:
     else:
         text = f"{amount:.10g}" if isinstance(value, float) else str(amount)
     return f"{sign}{(currency[1] or currency[2]) if currency else ''}{text}"
+
+
+# CSV
+
+_DELIMITERS = ",;\t|"
+_LOOKED_AT, _LINES = 65_536, 30  # characters and lines that show the delimiter
+_MOST_CELL, _MOST_LINE = 131_072, 200_000  # characters
+
+
+def read_csv(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | ComposedPage]:
+    """The rows in pages of some hundred. Raises FileError where there are none."""
+    limits = _Limits(job, math.inf)
+    pages = islice(sheet_pages(_limit(_csv_rows(guess_encoding(data), limits), limits), ""), int(job["max_pages"]) + 1)
+    yield from _messages(list(pages), job, "", {}, limits)
+
+
+def _limit(rows: Iterator[tuple[int, list[str]]], limits: _Limits) -> Iterator[tuple[int, list[str]]]:
+    for number, cells in rows:
+        yield number, cells
+        limits.take(len(cells), f"row {number:,}")
+        if limits.over:
+            return
+
+
+def _csv_rows(text: str, limits: _Limits) -> Iterator[tuple[int, list[str]]]:
+    """Each row with the number of the line on which it ends.
+
+    From quotation marks on that never end, or end amid a cell, lines are split without regard to them.
+    """
+    between = find_delimiter(text)
+    csv.field_size_limit(_MOST_CELL)
+    done = 0
+    reader = csv.reader(_csv_lines(text, 0, limits), delimiter=between, strict=True)
+    try:
+        for row in reader:
+            yield reader.line_num, row[:_MOST_COLUMNS]
+            done = reader.line_num
+    except csv.Error:
+        for number, line in enumerate(_csv_lines(text, done, limits), done + 1):
+            yield number, [cell.strip().strip('"') for cell in line.split(between, _MOST_COLUMNS)[:_MOST_COLUMNS]]
+
+
+def _csv_lines(text: str, first: int, limits: _Limits) -> Iterator[str]:
+    for number, line in enumerate(islice(StringIO(text, newline=""), first, None), first + 1):
+        if len(line) > _MOST_LINE:
+            limits.cut = limits.cut or f"row {number:,}"
+        yield line[:_MOST_LINE]
+
+
+def find_delimiter(text: str) -> str:
+    """The sign that separates the cells of the first lines, outside quotation marks: most evenly, then most often."""
+    lines = ["".join(line.split('"')[::2]) for line in text[:_LOOKED_AT].splitlines()[:_LINES] if line.strip()]
+
+    def evenness(sign: str) -> tuple[int, int]:
+        counts = [line.count(sign) for line in lines]
+        common = max(set(counts), key=lambda count: (counts.count(count), count), default=0)
+        return (counts.count(common), sum(counts)) if common else (0, sum(counts))
+
+    return max(_DELIMITERS, key=evenness)

@@ -1,0 +1,209 @@
+"""What a file is: its kind by its bytes, its id and name, and what an Office container holds before it is parsed."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+import zipfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from io import BytesIO
+from types import MappingProxyType
+from typing import Any
+
+from crag.core.ingesting import ParsedDocument
+from crag.core.types import Chunk, Document, Media
+from crag.text.words import few_marks
+
+
+class FileError(Exception):
+    """An error of the file: `kind` is one of those that `crag.ingest.sandbox` turns into messages."""
+
+    def __init__(self, kind: str, detail: str = "") -> None:
+        self.kind, self.detail = kind, detail
+        super().__init__(kind, detail)
+
+
+READERS: Mapping[Media, str] = MappingProxyType(
+    {
+        "pdf": "crag.ingest.pdf:read",
+        "docx": "crag.ingest.docx:read",
+        "pptx": "crag.ingest.pptx:read",
+        "xlsx": "crag.ingest.sheets:read_xlsx",
+        "csv": "crag.ingest.sheets:read_csv",
+        "html": "crag.ingest.html:read",
+        "markdown": "crag.ingest.plain:read_markdown",
+        "text": "crag.ingest.plain:read_text",
+        "image": "crag.ingest.pictures:read",
+    }
+)
+"""The function that reads each kind in the reader's child process, a `crag.ingest.child.Reader`."""
+
+NAMES: Mapping[Media, str] = MappingProxyType(
+    {
+        "pdf": "PDF",
+        "html": "web page",
+        "markdown": "Markdown",
+        "text": "plain text",
+        "docx": "Word document",
+        "pptx": "PowerPoint presentation",
+        "xlsx": "Excel workbook",
+        "csv": "CSV table",
+        "image": "image",
+    }
+)
+ENDINGS: Mapping[str, Media] = MappingProxyType(
+    {
+        **{"pdf": "pdf", "html": "html", "htm": "html", "md": "markdown", "markdown": "markdown", "txt": "text"},
+        **{"docx": "docx", "docm": "docx", "pptx": "pptx", "pptm": "pptx", "ppsx": "pptx"},
+        **{"xlsx": "xlsx", "xlsm": "xlsx", "csv": "csv", "tsv": "csv"},
+        **dict.fromkeys(("png", "jpg", "jpeg", "tif", "tiff", "webp", "bmp"), "image"),
+    }
+)
+"""What files of these endings most likely are: for choosing files, and between forms of plain text."""
+
+_PDF_WITHIN = 1024
+_LOOKED_AT = 4096
+_PARTS: Mapping[bytes, Media] = {b"word/": "docx", b"ppt/": "pptx", b"xl/": "xlsx"}
+_IMAGES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"II*\0", b"MM\0*")
+_HTML = (b"<!doctype html", b"<html", b"<head", b"<body")
+_MARKS = {b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"}
+_UNTEXTED = bytes(each for each in range(32) if each not in b"\t\n\v\f\r\x1b")
+
+
+def media_of(data: bytes, name: str) -> Media | None:
+    """What these bytes are; None for what nothing here reads. `name` tells Markdown and CSV from other text."""
+    head = data[:_LOOKED_AT]
+    if b"%PDF-" in head[:_PDF_WITHIN]:
+        return "pdf"
+    if head.startswith(b"PK\x03\x04"):
+        listed = _directory(data)
+        return next((media for part, media in _PARTS.items() if part in listed), None)
+    if head.startswith(_IMAGES) or (head.startswith(b"RIFF") and head[8:12] == b"WEBP") or _is_bitmap(head):
+        return "image"
+    if not _is_text(head) or b"%PDF-" in head:
+        return None
+    if any(tag in head.lower() for tag in _HTML):
+        return "html"
+    hint = ENDINGS.get(name.rpartition(".")[2].lower())
+    return hint if hint in ("html", "markdown", "csv") else "text"
+
+
+def _is_bitmap(head: bytes) -> bool:
+    """Whether these bytes begin a BMP: text may begin with the same two letters, but has no zeros behind them."""
+    return head.startswith(b"BM") and head[6:10] == bytes(4)
+
+
+def old_office(data: bytes) -> bool:
+    """Whether the bytes are the container of Office files that are locked with a password, or older than 2007."""
+    return data.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
+
+
+def _directory(data: bytes) -> bytes:
+    """The list of a container's parts, which stands at its end; all of one that is cut off."""
+    end = data.rfind(b"PK\x05\x06")
+    start = int.from_bytes(data[end + 16 : end + 20], "little") if end >= 0 else len(data)
+    return data[start:end] if start < end else data
+
+
+def _is_text(head: bytes) -> bool:
+    """Whether the beginning of a file is text in some encoding: no control characters but white space."""
+    if any(head.startswith(mark) for mark in _MARKS):
+        return True
+    return bool(head.strip()) and head.translate(None, _UNTEXTED) == head
+
+
+_MOST_NAME = 120
+_UNPRINTED = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]")
+_RESERVED = re.compile(r'[<>:"|?*]')
+
+
+def content_id(data: bytes) -> str:
+    """The SHA-256 of the bytes in hex: a document's identity, whatever its name."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def safe_name(name: str) -> str:
+    """`name` without path parts, control or direction characters or markup brackets, at most 120 characters.
+
+    Never empty and never only dots. The extension survives shortening.
+    """
+    flat = _UNPRINTED.sub("", unicodedata.normalize("NFC", few_marks(name.encode("utf-8", "ignore").decode())))
+    # A slash inside markup ("</b>") is a path separator like any other: what follows the last one is the name.
+    last = re.split(r"[\\/]", flat.rstrip("\\/ "))[-1]
+    label = " ".join(_RESERVED.sub("_", last).split()).strip(". ") if last.strip(". ") else ""
+    if not label:
+        return "document"
+    if len(label) > _MOST_NAME:
+        stem, dot, extension = label.rpartition(".")
+        keep = dot + extension if dot and len(extension) <= 8 else ""
+        label = (stem if keep else label)[: _MOST_NAME - len(keep)] + keep
+    return label
+
+
+def record_of(
+    parsed: ParsedDocument,
+    chunks: Sequence[Chunk],
+    *,
+    id: str,
+    name: str,
+    size: int,
+    model: str,
+) -> Document:
+    """The record of a document that was read, chunked and embedded; `size` in bytes, `model` the embedder's id."""
+    return Document(
+        id=id,
+        name=name,
+        title=parsed.title,
+        size=size,
+        pages=len(parsed.pages),
+        chunks=len(chunks),
+        added_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        model=model,
+        warnings=parsed.warnings,
+        kind=parsed.kind,
+        published=parsed.published,
+    )
+
+
+_MOST_PARTS = 20_000
+_SHARE = 4
+"""A container may unpack to one part in so many of the reader's memory: parsing takes more."""
+_LOCKED = 0x1
+_NO_MEMORY = 2
+"""The code of lxml's errors when libxml2 gets no memory."""
+
+
+def check_container(data: bytes, job: Mapping[str, Any], streamed: str = "") -> tuple[Collection[str], dict[str, Any]]:
+    """The names of an Office file's parts, and the notes about it for the warnings of `crag.ingest.reader`.
+
+    A container states how large its parts are when unpacked, and Python never reads more of a part than that. Parts
+    whose names begin with `streamed` are read bit by bit, so their size does not count.
+    Raises FileError for a container that is damaged, locked, or too large for the reader's memory.
+    """
+    with translate_errors(), zipfile.ZipFile(BytesIO(data)) as file:
+        parts = file.infolist()
+    if any(part.flag_bits & _LOCKED for part in parts):
+        raise FileError("encrypted")
+    size = sum(part.file_size for part in parts if not (streamed and part.filename.startswith(streamed)))
+    if len(parts) > _MOST_PARTS:
+        raise FileError("unpacked", f"{len(parts):,} parts")
+    if size > int(job["memory_mb"]) * 1024 * 1024 // _SHARE:
+        raise FileError("unpacked", f"{size // 1024 // 1024:,} MB")
+    names = {part.filename for part in parts}
+    return names, {"macros": 1} if any(name.endswith("vbaProject.bin") for name in names) else {}
+
+
+@contextmanager
+def translate_errors() -> Iterator[None]:
+    """Turn every error of a library into a FileError, except that it has too little memory."""
+    try:
+        yield
+    except (FileError, MemoryError):
+        raise
+    except Exception as error:
+        if getattr(error, "code", None) == _NO_MEMORY:
+            raise MemoryError from error
+        raise FileError("damaged", type(error).__name__) from error
