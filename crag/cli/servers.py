@@ -166,7 +166,7 @@ def mcp(
             with interruptible():
                 serve_http(server, access, host, port, lambda at: output.message(f"MCP at {at}"))
         else:
-            from crag.integrations.mcp.stdio import serve as serve_stdio
+            from crag.integrations.mcp.server import serve_stdio
 
             serve_stdio(server)
     return 0

@@ -25,12 +25,11 @@ from crag.core.ingesting import (
     RecognisingPage,
 )
 from crag.ingest.files import ENDINGS
-from crag.integrations.mcp.request import Request, document_uri, line, reply
+from crag.integrations.mcp.request import Asked, Request, describe_document, line, reply
 from crag.integrations.mcp.results import AddResult
-from crag.integrations.mcp.search import Call
 from crag.messages.documents import left_text
 from crag.text.formats import count
-from crag.text.injection import fence, mask_injection
+from crag.text.injection import fence
 
 MB = 1024 * 1024
 UPLOAD_MB = 16
@@ -54,15 +53,15 @@ FilePath = Annotated[
 
 
 async def add_document(
-    context: Call, name: FileName, text: Text = "", base64: Base64 = "", confidence: Confidence = 1.0
+    request: Asked, name: FileName, text: Text = "", base64: Base64 = "", confidence: Confidence = 1.0
 ) -> Annotated[CallToolResult, AddResult]:
     """Adds a document to the library: PDF, Word, PowerPoint, Excel, CSV, HTML, Markdown, text or an image. It can be
     searched as soon as this returns. The same content is never there twice."""
-    return await add_file(context, name, text, base64, confidence=confidence)
+    return await add_file(request, name, text, base64, confidence=confidence)
 
 
 async def add_file(
-    context: Call,
+    request: Asked,
     name: FileName = "",
     text: Text = "",
     base64: Base64 = "",
@@ -70,7 +69,7 @@ async def add_file(
     confidence: Confidence = 1.0,
 ) -> Annotated[CallToolResult, AddResult]:
     """The same tool, by the same name, where the server was started with a folder of files."""
-    request, ended = Request(context.request_context), None
+    ended: IngestEvent | None = None
 
     def begin(cancel: threading.Event) -> Iterator[IngestEvent]:
         file, data = _file(request, name, text, base64, path)
@@ -109,16 +108,8 @@ def _progress(event: IngestEvent) -> str:
 
 
 def _result(status: Literal["added", "duplicate"], document: Document) -> CallToolResult:
-    record = AddResult(
-        status=status,
-        id=document.id,
-        name=line(document.name),
-        title=line(mask_injection(document.title)),
-        pages=document.pages,
-        chunks=document.chunks,
-        warnings=[line(each) for each in document.warnings],
-        uri=document_uri(document.id),
-    )
+    described = describe_document(document)
+    record = AddResult.model_validate({**described, "status": status, "warnings": [*map(line, document.warnings)]})
     how = "Added" if status == "added" else "Nothing added: the same content is in the library already"
     heading = f"{how}: {count(record.pages, 'page')}, {count(record.chunks, 'passage')}, {record.uri}"
     body = fence("document", "\n".join([f"{record.name} · {record.title}", *record.warnings]))

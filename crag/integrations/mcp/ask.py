@@ -20,9 +20,9 @@ from crag.core.types import Chunk, Citation, Grade, RetrievedChunk, Step, Strip
 from crag.export.markdown import escape_markdown, turn
 from crag.export.records import describe_grade, describe_hit, describe_outcome
 from crag.generation.conversation.rules import leading_to
-from crag.integrations.mcp.request import DATA, Request, document_uri, line, reply, run_uri
+from crag.integrations.mcp.request import DATA, Asked, document_uri, line, reply, run_uri
 from crag.integrations.mcp.results import AskResult, Cited, Evidence, Graded
-from crag.integrations.mcp.search import Call, Names, Tags, Where
+from crag.integrations.mcp.search import Names, Tags, Where
 from crag.messages.answers import disagreement_sentence
 from crag.messages.wording import decision_sentence, failure_sentence, instead_sentence, outcome_sentence
 from crag.pipeline.admission import QUESTION_CHARS
@@ -42,7 +42,7 @@ _STEPS: dict[Step, str] = {
 
 
 async def ask(
-    context: Call,
+    request: Asked,
     question: Annotated[
         str, Field(min_length=1, max_length=QUESTION_CHARS, description="The question, in plain words.")
     ],
@@ -73,7 +73,6 @@ async def ask(
     against its citations. Says so if the documents hold no answer. Takes some seconds; reports its steps as progress.
     Cancelling the request stops it."""
 
-    request = Request(context.request_context)
     name = strategy or request.config.strategy
     settings = strategies.strategy(name).settings
     trace = Trace()

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from mcp.server.context import ServerRequestContext
+from mcp.server.mcpserver import Context, Resolve
 from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_REQUEST, CallToolResult, TextContent
 from pydantic import BaseModel
 
 from crag.admin.access import Arrivals, Caller
+from crag.core.documents import Document
 from crag.core.errors import NotFoundError
 from crag.core.filters.where import Scope, narrow_filter
 from crag.engine import Engine, Workspace
 from crag.runtime.jobs import WorkQueue
 from crag.storage.library import Library
-from crag.text.injection import UNTRUSTED, sendable
+from crag.text.injection import UNTRUSTED, mask_injection, sendable
 
 T = TypeVar("T")
 
@@ -98,10 +100,19 @@ class Request:
     def filter(self, where: str, documents: Sequence[str], tags: Sequence[str]) -> str:
         """`where`, narrowed to documents by their names or ids, and to tags. Raises NotFoundError, FilterError."""
         names = self.library.documents.names() if documents else {}
-        return narrow_filter(where, Scope(tuple(_find_id(each, names) for each in documents), tuple(tags)))
+        return narrow_filter(where, Scope(tuple(find_id(each, names) for each in documents), tuple(tags)))
 
 
-def _find_id(wanted: str, names: dict[str, str]) -> str:
+def take_request(context: Context[ServerState, Any]) -> Request:
+    """The request that a tool or a resource is called by."""
+    return Request(context.request_context)
+
+
+Asked = Annotated[Request, Resolve(take_request)]
+"""What a tool takes to get its request."""
+
+
+def find_id(wanted: str, names: dict[str, str]) -> str:
     """The id of the document with this name, this id, or an id that begins like this."""
     found = [id for id, name in names.items() if wanted in (id, name)]
     found = found or [id for id in names if len(wanted) >= 6 and id.startswith(wanted)]
@@ -122,6 +133,12 @@ def reply(text: str, record: BaseModel) -> CallToolResult:
 def line(text: str) -> str:
     """Untrusted text as one line of visible characters."""
     return "".join(each for each in " ".join(text.split()) if each.isprintable())
+
+
+def describe_document(document: Document) -> dict[str, Any]:
+    """The fields of a document, safe for a model to read, with its resource."""
+    safe = {"name": line(document.name), "title": line(mask_injection(document.title))}
+    return {**asdict(document), **safe, "uri": document_uri(document.id)}
 
 
 def document_uri(id: str, page: int | None = None) -> str:

@@ -7,18 +7,30 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.mcpserver import Context
 from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, Resource
 
 from crag.core.documents import Chunk, Document
 from crag.core.errors import NotFoundError
 from crag.export.records import RunRecord
-from crag.integrations.mcp.request import DATA, SCHEME, Request, ServerState, document_uri, line
-from crag.integrations.mcp.search import PAGE, Call
+from crag.integrations.mcp.request import (
+    DATA,
+    SCHEME,
+    Request,
+    ServerState,
+    describe_document,
+    document_uri,
+    find_id,
+    line,
+    take_request,
+)
+from crag.integrations.mcp.search import PAGE
 from crag.integrations.mcp.search import documents as list_documents
 from crag.text.formats import count
-from crag.text.injection import fence_text, mask_injection, quote_for_model
+from crag.text.injection import fence_text, quote_for_model
 
+Call = Context[ServerState, Any]
 LISTED = 50
 """Resources on a page of their list."""
 CHARS = 100_000
@@ -28,25 +40,25 @@ _CUT = 1_000
 
 async def documents(context: Call, offset: int = 0) -> str:
     """A page of the list of documents, as the tool documents returns it."""
-    result = await list_documents(context, offset=max(0, offset), limit=PAGE)
+    result = await list_documents(take_request(context), offset=max(0, offset), limit=PAGE)
     return json.dumps(result.structured_content, ensure_ascii=False)
 
 
 async def document(context: Call, id: str) -> str:
     """The text of a document, page by page, as far as it is short enough; then where the rest is."""
-    request = Request(context.request_context)
+    request = take_request(context)
     return await request.call(lambda: _document(request, id, None))
 
 
 async def page(context: Call, id: str, page: int) -> str:
     """The text of one page of a document, from 1."""
-    request = Request(context.request_context)
+    request = take_request(context)
     return await request.call(lambda: _document(request, id, page))
 
 
 async def run(context: Call, run_id: str) -> str:
     """Everything that a run found, graded, decided and wrote."""
-    request = Request(context.request_context)
+    request = take_request(context)
     return await request.call(lambda: _run(request, run_id))
 
 
@@ -83,10 +95,11 @@ async def list_library(ctx: ServerRequestContext[ServerState, Any], call_next: C
 
 
 def _resource(document: Document) -> Resource:
+    described = describe_document(document)
     return Resource(
-        name=line(document.name),
-        title=line(mask_injection(document.title)) or None,
-        uri=document_uri(document.id),
+        name=described["name"],
+        title=described["title"] or None,
+        uri=described["uri"],
         description=f"{count(document.pages, 'page')}, {count(document.chunks, 'passage')}.",
         mime_type="text/plain",
     )
@@ -95,10 +108,7 @@ def _resource(document: Document) -> Resource:
 def _document(request: Request, id: str, page: int | None) -> str:
     """The text of a document, or of one of its pages. Raises NotFoundError."""
     stored = request.library.documents
-    found = [each for each in stored.names() if len(id) >= 6 and each.startswith(id)]
-    if len(found) != 1:
-        raise NotFoundError(f"There is no document {line(id)[:80]}.", "The tool documents lists all documents.")
-    document = stored.get(found[0])
+    document = stored.get(find_id(id, stored.names()))
     if page is not None and not 1 <= page <= document.pages:
         raise NotFoundError(f"The document has no page {page}.", f"It has {document.pages}, from 1.")
     pages: dict[int, list[Chunk]] = {}

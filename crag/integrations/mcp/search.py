@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
 from pydantic import Field
 
@@ -17,7 +16,7 @@ from crag.core.request import SearchQuery
 from crag.core.strategies import strategy
 from crag.core.types import Grade, RetrievedChunk
 from crag.export.records import describe_hit
-from crag.integrations.mcp.request import DATA, Request, ServerState, document_uri, line, reply
+from crag.integrations.mcp.request import DATA, Asked, describe_document, document_uri, line, reply
 from crag.integrations.mcp.results import DocumentList, GradeResult, Listed, Passage, Score, SearchResult
 from crag.messages.wording import recognised_text, web_origin
 from crag.pipeline.admission import QUESTION_CHARS, check_question
@@ -29,7 +28,6 @@ TEXTS, TEXT_CHARS = 64, 20_000
 PAGE = 50
 """Documents on a page of the list, by default."""
 
-Call = Context[ServerState, Any]
 Name = Annotated[str, Field(min_length=1, max_length=300)]
 Names = Annotated[
     tuple[Name, ...],
@@ -47,7 +45,7 @@ Where = Annotated[
 
 
 async def search(
-    context: Call,
+    request: Asked,
     question: Annotated[
         str, Field(min_length=1, max_length=QUESTION_CHARS, description="A question, or words to search for.")
     ],
@@ -62,7 +60,7 @@ async def search(
 ) -> Annotated[CallToolResult, SearchResult]:
     """Finds the passages of the documents nearest to a question, each with its document, page and similarity. Nothing
     is graded and nothing answered: to have a question answered, use ask."""
-    request, question = Request(context.request_context), check_question(question)
+    question = check_question(question)
     settings = strategy(request.config.strategy).settings
 
     def find() -> list[RetrievedChunk]:
@@ -119,7 +117,7 @@ def _format_passage(hit: RetrievedChunk, passage: Passage) -> str:
 
 
 async def grade(
-    context: Call,
+    request: Asked,
     question: Annotated[
         str, Field(min_length=1, max_length=QUESTION_CHARS, description="The question that the texts may answer.")
     ],
@@ -130,7 +128,7 @@ async def grade(
 ) -> Annotated[CallToolResult, GradeResult]:
     """Scores how likely each text answers a question, 0 to 1, calibrated: of texts scored 0.8 about 80 % do. Uses no
     document."""
-    request, question = Request(context.request_context), check_question(question)
+    question = check_question(question)
 
     def run() -> list[Grade]:
         request.note_keys()
@@ -155,7 +153,7 @@ async def grade(
 
 
 async def documents(
-    context: Call,
+    request: Asked,
     containing: Annotated[str, Field(max_length=300, description="Only those with these words in name or title.")] = "",
     tag: Annotated[str, Field(max_length=300, description="Only those with this tag.")] = "",
     where: Annotated[str, Field(max_length=2_000, description="Only those whose fields match, as: pages > 10.")] = "",
@@ -165,7 +163,6 @@ async def documents(
     limit: Annotated[int, Field(ge=1, le=200, description="How many at most.")] = PAGE,
 ) -> Annotated[CallToolResult, DocumentList]:
     """Lists the documents with their fields, a page at a time; filters by words, tag or fields."""
-    request = Request(context.request_context)
     filter, words = parse(where), containing.casefold().split()
 
     def select() -> list[tuple[Document, Fields]]:
@@ -192,18 +189,5 @@ async def documents(
 
 
 def _listed(document: Document, fields: Fields) -> Listed:
-    title = line(mask_injection(document.title))
-    return Listed(
-        id=document.id,
-        name=line(document.name),
-        title=title,
-        kind=document.kind,
-        pages=document.pages,
-        chunks=document.chunks,
-        size=document.size,
-        added_at=document.added_at,
-        confidence=document.confidence,
-        url=document.url,
-        fields={**fields, "title": title},
-        uri=document_uri(document.id),
-    )
+    described = describe_document(document)
+    return Listed.model_validate({**described, "fields": {**fields, "title": described["title"]}})

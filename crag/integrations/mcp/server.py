@@ -1,10 +1,14 @@
-"""The MCP server of an engine: the tools, resources and prompt that it registers, and how it reports failures."""
+"""The MCP server of an engine: what it registers, how it reports failures, and how it serves standard input."""
 
 from __future__ import annotations
 
 import inspect
+import os
+import signal
+import socket
+import threading
 from collections.abc import AsyncIterator, Callable, Set
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Annotated, Any
 
 from mcp.server.mcpserver import MCPServer
@@ -25,7 +29,8 @@ from crag.integrations.mcp import resources
 from crag.integrations.mcp.add import add_document, add_file
 from crag.integrations.mcp.ask import ask
 from crag.integrations.mcp.request import ServerConfig, ServerState, line
-from crag.integrations.mcp.search import Call, documents, grade, search
+from crag.integrations.mcp.resources import Call
+from crag.integrations.mcp.search import documents, grade, search
 from crag.runtime.jobs import WorkQueue
 from crag.text.injection import sendable
 
@@ -81,7 +86,7 @@ class LibraryServer(MCPServer[ServerState]):
         hints = ToolAnnotations(
             title=title, read_only_hint=reads, destructive_hint=False, idempotent_hint=True, open_world_hint=reaches
         )
-        self._parameters[described.__name__] = inspect.signature(run).parameters.keys() - {"context"}
+        self._parameters[described.__name__] = inspect.signature(run).parameters.keys() - {"request"}
         self.tool(described.__name__, title=title, description=inspect.getdoc(described), annotations=hints)(run)
 
     def stop(self) -> None:
@@ -145,3 +150,39 @@ def _faults(error: ValidationError) -> str:
     """What is wrong with each argument, without the value that was given."""
     faults = [f"{line('.'.join(map(str, each['loc'])))[:80]}: {each['msg']}." for each in error.errors()]
     return sendable(" ".join(faults[:8]))
+
+
+_PART = 1 << 16
+
+
+def serve_stdio(server: LibraryServer) -> None:
+    """Serve standard input and output until the input ends or a signal comes; every run is then ended and stored."""
+    end = _closable_input()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: end())
+    server.run("stdio")
+
+
+def _closable_input() -> Callable[[], None]:
+    """Put a socket in place of standard input, and return what closes it.
+
+    The SDK's thread reads the input, and a read of the client's pipe can't be ended from here: a signal would wait for
+    the next message.
+    """
+    source = os.dup(0)
+    sender, receiver = socket.socketpair()
+    os.dup2(receiver.fileno(), 0)
+    receiver.close()
+
+    def end() -> None:
+        with suppress(OSError):
+            sender.shutdown(socket.SHUT_WR)
+
+    def pass_on() -> None:
+        with suppress(OSError):  # after `end`
+            while part := os.read(source, _PART):
+                sender.sendall(part)
+        end()
+
+    threading.Thread(target=pass_on, name="standard input", daemon=True).start()
+    return end
