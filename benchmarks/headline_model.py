@@ -24,8 +24,7 @@ from crag.core.errors import ModelFileError
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Strip, WebPage
 from crag.generation.citations import usable_of
-from crag.pipeline.resolve import resolve_providers
-from crag.pipeline.status import problem
+from crag.pipeline.resolve import problem, resolve_providers
 from crag.providers.endpoint import OPENAI, Endpoint
 from crag.providers.gguf_server import GgufServer, installed
 from crag.providers.registry import given_keys

@@ -34,7 +34,6 @@ from crag.pipeline.libraries import OpenLibraries
 from crag.pipeline.pages import Pages
 from crag.pipeline.resolve import ProviderPlan, resolve_providers
 from crag.pipeline.staleness import Stale, find_stale
-from crag.pipeline.status import ProviderStatus, model_status, outside_statuses, storage_statuses
 from crag.providers.registry import FOLDER, given_keys
 from crag.retrieval.rewriting import KeywordRewriter
 from crag.runtime.circuit import Circuits
@@ -47,7 +46,7 @@ from crag.storage.private import PrivateLibraries
 from crag.storage.records import server_at
 from crag.web.folder import FolderWeb
 
-__all__ = ["Engine", "ProviderStatus"]
+__all__ = ["Engine"]
 
 Workspace = str | Path
 _LASTING = {"data": "data folder", "database_url": "database", "index": "chunk index", "milvus_uri": "chunk index"}
@@ -304,20 +303,6 @@ class Engine:
         """What `config` and `keys` (this engine's own, if not given) come to: see `crag.pipeline.resolve`."""
         given = self._given_web.name if self._given_web else ""
         return resolve_providers(config or self.config, keys or self.keys, settings, given_web=given)
-
-    def status(
-        self, config: AppConfig | None = None, keys: Keys | None = None, place: Callable[[Path], str] = str
-    ) -> list[ProviderStatus]:
-        """What is on and off under `config` and `keys` (this engine's own, if not given), each with its reason.
-
-        `place` names a folder for anyone who reads it.
-        """
-        local = [
-            model_status("Embedding model", lambda: self.embedder.id),
-            model_status("Retrieval evaluator", lambda: self.evaluator.id),
-        ]
-        stored = storage_statuses(config or self.config)
-        return [*local, *stored, *outside_statuses(self.resolve_providers(config, keys), place)]
 
     def sample(self) -> Sample:
         """The sample library that ships with the project. Raises NotFoundError where it is missing."""

@@ -24,8 +24,9 @@ from crag.core.settings import Settings, StoredSettings
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.pipeline.executor import Events
-from crag.pipeline.status import parts_in_words
+from crag.pipeline.resolve import problem
 from crag.providers.prices import Price, Spent, of_day, sum_spent
+from crag.providers.registry import FOLDER, LOCAL
 from crag.storage.evaluations import EvaluationRecord
 from crag.storage.library import Library
 
@@ -167,10 +168,24 @@ def _askable(question: Question) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What an evaluation ran with: ids of models with their hosts, never a key.
+
+    `grader` is empty where nothing is graded; `webs` are None where the strategy searches none.
+    """
+
+    documents: int
+    embedder: str
+    grader: str
+    writer: str
+    webs: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
     """One strategy with its settings over one set: `done` of its `questions` have a result.
 
-    `parts` says in words what searched, graded and wrote: models and host names, never a key. Times are ISO 8601,
+    `parts` says what searched, graded and wrote; None where another version stored it. Times are ISO 8601,
     UTC; `finished_at` is "" while it is not finished.
     """
 
@@ -179,7 +194,7 @@ class Evaluation:
     set_name: str
     strategy: str
     stored: StoredSettings
-    parts: str
+    parts: Parts | None
     questions: int
     done: int
     started_at: str
@@ -271,7 +286,7 @@ def _evaluation(record: EvaluationRecord) -> Evaluation:
         set_name=record.set_name,
         strategy=record.strategy,
         stored=Settings.stored(json.loads(record.settings)),
-        parts=record.parts,
+        parts=_read_parts(record.parts),
         questions=record.questions,
         done=record.done,
         started_at=record.started_at,
@@ -306,7 +321,7 @@ def evaluate(
     if not library.size[1]:
         raise EmptyLibraryError("The library holds no documents yet.")
     library.check_model()
-    parts = _parts(engine, library, request.effective_settings, config, keys)
+    parts = _PARTS.dump_json(_parts(engine, library, request.effective_settings, config, keys)).decode()
     stored = request.effective_settings.model_dump_json()
     key = hashlib.sha256(
         json.dumps([crag.__version__, set_id, request.strategy, stored, parts, _documents(library)]).encode()
@@ -329,11 +344,27 @@ def evaluate(
     return events()
 
 
-def _parts(engine: Engine, library: Library, settings: Settings, config: AppConfig, keys: Keys) -> str:
+def _parts(engine: Engine, library: Library, settings: Settings, config: AppConfig, keys: Keys) -> Parts:
+    """Raises ProviderError for a service that is chosen and can't be used: another one would be measured then."""
     plan = engine.resolve_providers(config, keys, settings)
-    words = parts_in_words(settings, plan, evaluator=engine.evaluator.id, generator=engine.generator.by)
-    documents = library.documents.count()
-    return f"{documents} document{'' if documents == 1 else 's'}, retrieved with {engine.embedder.id}. {words}"
+    if plan.missing:
+        raise problem(plan.missing[0])
+    grader = plan.grader.endpoint.id if plan.grader.provider != LOCAL else engine.evaluator.id
+    webs = tuple(f"folder {plan.pages}" if web.provider == FOLDER else web.provider.name for web in plan.webs)
+    return Parts(
+        documents=library.documents.count(),
+        embedder=engine.embedder.id,
+        grader="" if settings.evaluator == "none" else grader,
+        writer=plan.writer.endpoint.id if plan.writer else engine.generator.by,
+        webs=webs if settings.web_on else None,
+    )
+
+
+def _read_parts(text: str) -> Parts | None:
+    try:
+        return _PARTS.validate_json(text)
+    except ValidationError:
+        return None
 
 
 def _documents(library: Library) -> list[str]:
@@ -341,6 +372,7 @@ def _documents(library: Library) -> list[str]:
     return sorted(document.id for document in library.documents.all())
 
 
+_PARTS: TypeAdapter[Parts] = TypeAdapter(Parts)
 _QUESTION: TypeAdapter[Question] = TypeAdapter(Question)
 _SET: TypeAdapter[QuestionSet] = TypeAdapter(QuestionSet)
 

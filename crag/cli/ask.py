@@ -36,6 +36,7 @@ from crag.messages.answers import (
     web_text,
 )
 from crag.messages.documents import stale_sentences
+from crag.messages.providers import cost_sentence
 from crag.messages.wording import (
     context_text,
     decision_sentence,
@@ -49,7 +50,7 @@ from crag.messages.wording import (
     unread_sentence,
     web_origin,
 )
-from crag.providers.prices import cost_sentence, table
+from crag.providers.prices import table
 
 _QUOTE = 160
 _EXCERPT = 240

@@ -10,6 +10,7 @@ from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Difference, Mean, Result, compare_results
 from crag.core.types import Action
 from crag.messages.evaluations import TITLES, UNTIMED, difference_sentence
+from crag.messages.providers import cost_text
 from crag.providers.prices import Spent
 
 MAIN = """
@@ -51,7 +52,7 @@ def table_lines(columns: Sequence[Column]) -> list[str]:
         )
     for name in MAIN:
         lines.append([TITLES[name], *(_mean(name, column.result.means.get(name)) for column in columns)])
-    lines.append(["Cost of all calls", *(column.spent.cost for column in columns)])
+    lines.append(["Cost of all calls", *(cost_text(column.spent) for column in columns)])
     widths = [max(len(line[place]) for line in lines) for place in range(len(columns) + 1)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
 
@@ -78,7 +79,7 @@ def result_record(column: Column) -> dict[str, Any]:
         "kind": "evaluation",
         "id": column.id,
         **result,
-        "spent": {**asdict(column.spent), "said": column.spent.cost},
+        "spent": {**asdict(column.spent), "said": cost_text(column.spent)},
     }
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from crag.analysis.evaluate import Evaluation
 from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.results import STEP_SECONDS, Difference
+from crag.core.makers import name_in_sentence
+from crag.messages.wording import stored_sentence
+from crag.text.formats import count
 
-__all__ = ["NOTES", "ROUGH", "TITLES", "UNSCORED", "UNTIMED", "difference_sentence", "title_of"]
+__all__ = ["NOTES", "ROUGH", "TITLES", "UNSCORED", "UNTIMED", "difference_sentence", "parts_sentence", "title_of"]
 
 ROUGH = "The interval is rough: there are few questions."
 UNTIMED = (
@@ -119,3 +123,14 @@ def difference_sentence(found: Difference, *, rough: bool = True) -> str:
         f"the {LEVEL}% interval of the difference, {found.low:.3g} to {found.high:.3g}, {zero}."
     )
     return f"{said} {ROUGH}" if rough and found.rough else said
+
+
+def parts_sentence(evaluation: Evaluation) -> str:
+    """What searched, graded and wrote, and which of the settings can't be read here."""
+    parts, unread = evaluation.parts, stored_sentence(evaluation.stored)
+    if parts is None:
+        return unread
+    grader = name_in_sentence(parts.grader) if parts.grader else "nothing"
+    web = "not searched" if parts.webs is None else ", then ".join(parts.webs) or "off"
+    said = f"{count(parts.documents, 'document')}, retrieved with {parts.embedder}."
+    return f"{said} Graded by {grader}; written by {name_in_sentence(parts.writer)}; web: {web}. {unread}".rstrip()

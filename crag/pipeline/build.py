@@ -45,8 +45,7 @@ from crag.pipeline.guarded import (
     guard_web,
 )
 from crag.pipeline.guiding import Guide
-from crag.pipeline.resolve import ProviderPlan, resolve_providers
-from crag.pipeline.status import problem
+from crag.pipeline.resolve import ProviderPlan, problem, resolve_providers
 from crag.providers.endpoint import Endpoint
 from crag.providers.registry import LLM, LOCAL
 from crag.providers.rerank import Reranker

@@ -13,6 +13,7 @@ from typing import Generic, Literal, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from crag.core.config import AppConfig, Keys
+from crag.core.errors import ProviderError
 from crag.core.settings import Settings
 from crag.core.types import Step
 from crag.providers import registry
@@ -22,6 +23,7 @@ from crag.providers.gguf_server import installed, server_of
 from crag.providers.prices import price_of, usable
 from crag.providers.registry import FOLDER, GGUF, LOCAL
 from crag.runtime.provider import EvaluatorProvider, Price, Provider, WebProvider
+from crag.text.formats import format_size
 
 Kind = TypeVar("Kind", bound=Provider)
 Kind_co = TypeVar("Kind_co", bound=Provider, covariant=True)
@@ -119,6 +121,11 @@ class ProviderPlan:
         sent = [each for each in self.leaving if each.provider.key and each.endpoint.key is not None]
         return tuple(dict.fromkeys((each.provider.key, each.host) for each in sent))
 
+    @property
+    def pages(self) -> str:
+        """What the folder of saved pages is called: as the engine's maker named it, or by its own name."""
+        return self.given_web or (self.folder.name if self.folder else "")
+
     def missing_for(self, step: Step) -> Missing | None:
         """The first of what that step does without."""
         return next((each for each in self.missing if each.step == step), None)
@@ -159,6 +166,54 @@ def resolve_providers(
         given_web=given_web,
         asks=config.providers.ask_before_web and any(each.provider.leaves for each in webs),
     )
+
+
+def problem(missing: Missing) -> ProviderError:
+    """Why something that was chosen can't be used, and what to do."""
+    provider = missing.provider
+    title = provider.title if provider else missing.name
+    server = (provider.server or title) if provider else ""
+    match missing.reason:
+        case "unknown":
+            said = f"There is no provider called {missing.name!r} here.", "Choose another in Settings, or install it."
+        case "no-model" if provider == GGUF:
+            said = "No model file is chosen.", "Choose one in Settings, or set CRAG_LLM_MODEL to its path."
+        case "no-model":
+            said = "No model is chosen.", "Choose one in Settings, or set CRAG_LLM_MODEL."
+        case "no-key":
+            known = registry.key_variables()
+            variables = (known.get(provider.name) or known[provider.key]) if provider else ("",)
+            said = f"{title} needs a key.", f"Enter it in Settings, or set {variables[-1]}."
+        case "no-address":
+            said = f"The {server} server has no address.", "Enter it in Settings."
+        case "bad-address":
+            example = provider.example if provider else ""
+            said = f"{missing.address!r} is not the address of a {server} server.", f"Write it as {example}."
+        case "not-allowed":
+            host = urlsplit(missing.address).hostname
+            said = f"{host} is not among the servers that may be used here.", "Ask your administrator."
+        case "no-folder":
+            said = "No folder of pages is set.", "Name it in Settings, or set CRAG_WEB_FOLDER."
+        case "no-file":
+            said = f"There is no model file {missing.file}.", "Check its path in Settings, or CRAG_LLM_MODEL."
+        case "no-gguf":
+            said = f"{missing.file} is not a GGUF file.", "Choose a model file whose name ends in .gguf."
+        case "cut-off":
+            has, whole = format_size(missing.has), f" of {format_size(missing.needs)}" if missing.needs else ""
+            said = f"{missing.file} is incomplete: {has}{whole}.", "Download or copy it again."
+        case "no-chat":
+            said = f"{missing.file} is not a chat model.", "Choose one made for chat: often named instruct."
+        case "no-memory":
+            needs, free = format_size(missing.needs), format_size(missing.has)
+            said = f"{missing.file} needs about {needs} of memory; {free} are free.", "Choose a smaller model file."
+        case "no-extra":
+            said = (
+                "The package that runs model files is not installed.",
+                "Install it: pip install xllamacpp, and restart.",
+            )
+        case "no-language-model":
+            said = "The evaluator needs a language model, and none is set.", "Set one in Settings."
+    return ProviderError(*said)
 
 
 def bare(address: str) -> str:

@@ -15,7 +15,6 @@ from crag.core.trace import Trace
 from crag.core.types import Call, Chunk, Step, WebPage
 from crag.providers.registry import GGUF, PROVIDERS, evaluators, webs
 from crag.runtime.provider import Price as Price
-from crag.text.formats import count, money
 
 FORM = "Write model=in/out in US dollars for a million tokens, or provider=in/out/call; model=none takes a price away."
 
@@ -165,13 +164,6 @@ class Spent:
         """Calls that cost something nobody knows."""
         return self.unpriced + self.uncounted
 
-    @property
-    def cost(self) -> str:
-        """The cost in words: "$0.0012", "at least $0.0012", or why there is none."""
-        if self.unknown and not self.dollars:
-            return "no price known" if self.unpriced else "tokens not counted"
-        return f"at least {money(self.dollars)}" if self.unknown else money(self.dollars)
-
 
 def sum_calls(calls: Iterable[Call], prices: Mapping[str, Price]) -> Spent:
     """The sums over calls."""
@@ -310,22 +302,3 @@ def _prompt(texts: Iterable[tuple[str, Chunk | WebPage | None]], trace: Trace, s
             break
         size += len(text) + TAGS + (len(source.title) if source else 0)
     return size
-
-
-def cost_sentence(trace: Trace, prices: Mapping[str, Price]) -> str:
-    """A run's outside calls in one line, with plain RAG beside: for the shell."""
-    whole = sum_calls(trace.calls, prices)
-    if not whole.calls:
-        return "No outside calls: local models cost nothing."
-    parts = [count(whole.calls - whole.searches, "model call")]
-    parts += [count(whole.searches, "web search", "es")] if whole.searches else []
-    parts += [f"{whole.failed} failed"] if whole.failed else []
-    parts.append(f"{whole.input_tokens:,} tokens in, {whole.output_tokens:,} out")
-    line = f"{', '.join(parts)}: {whole.cost}."
-    plain = plain_rag(trace, prices)
-    if plain is None:
-        return line
-    if not plain.calls:
-        return f"{line} Plain RAG: no calls."
-    price = "no price known" if plain.dollars is None else f"about {money(plain.dollars)}"
-    return f"{line} Plain RAG: 1 call, about {plain.input_tokens + plain.output_tokens:,} tokens, {price} (estimated)."

@@ -51,7 +51,7 @@ def evaluation(id="a", strategy="balanced", settings=None, at="2026-11-21T10:00:
         set_name="s.csv",
         strategy=strategy,
         stored=StoredSettings(settings or STRATEGIES[strategy].settings),
-        parts="",
+        parts=None,
         questions=1,
         done=1,
         started_at=at,

@@ -27,6 +27,7 @@ from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation
 from crag.engine import Engine
+from crag.messages.providers import describe_providers
 from crag.models.e5 import E5
 from crag.models.minilm import MiniLM
 from crag.providers.registry import choices
@@ -157,7 +158,7 @@ def test_another_config_gives_a_run_another_web(engine: Engine) -> None:
     settings = Settings(upper=1.0, lower=0.0)
     assert Trace.from_events(engine.ask(RunRequest(QUESTION, settings=settings))).searches
     assert not Trace.from_events(engine.ask(RunRequest(QUESTION, settings=settings, config=off))).searches
-    assert [status.on for status in engine.status(off) if status.name == "Web search"] == [False]
+    assert [status.on for status in describe_providers(engine, off) if status.name == "Web search"] == [False]
 
 
 def test_files_of_little_confidence_are_left_out_where_the_strategy_says_so(engine: Engine) -> None:

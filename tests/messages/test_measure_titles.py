@@ -1,11 +1,13 @@
-"""Titles of measures, and how two results differ in one sentence."""
+"""Titles of measures, how two results differ in one sentence, and what an evaluation ran with."""
 
 from dataclasses import replace
 
 import pytest
 
+from crag.analysis.evaluate import Evaluation, Parts
 from crag.analysis.metrics.results import MEASURES, Difference
-from crag.messages.evaluations import NOTES, ROUGH, TITLES, difference_sentence, title_of
+from crag.core.settings import Settings, StoredSettings
+from crag.messages.evaluations import NOTES, ROUGH, TITLES, difference_sentence, parts_sentence, title_of
 
 FOUND = Difference(
     measure="answer_f1",
@@ -62,3 +64,46 @@ def test_a_difference_is_said_with_its_interval(changes: dict[str, object], sent
 def test_a_rough_interval_is_said_to_be_rough() -> None:
     rough = replace(FOUND, rough=True)
     assert difference_sentence(rough) == f"{difference_sentence(rough, rough=False)} {ROUGH}"
+
+
+@pytest.mark.parametrize(
+    ("parts", "sentence"),
+    [
+        (
+            Parts(documents=1, embedder="words", grader="local-4", writer="extractive", webs=()),
+            "1 document, retrieved with words. Graded by the local evaluator; written by extractive; web: off.",
+        ),
+        (
+            Parts(
+                documents=1200,
+                embedder="words",
+                grader="llm:openai-compatible:m@127.0.0.1:9:4",
+                writer="openai-compatible:m@127.0.0.1:9",
+                webs=("tavily", "folder pages"),
+            ),
+            "1,200 documents, retrieved with words. Graded by m at 127.0.0.1:9; written by m at 127.0.0.1:9; "
+            "web: tavily, then folder pages.",
+        ),
+        (
+            Parts(documents=2, embedder="words", grader="", writer="extractive", webs=None),
+            "2 documents, retrieved with words. Graded by nothing; written by extractive; web: not searched.",
+        ),
+        (None, ""),
+    ],
+)
+def test_an_evaluation_s_parts_are_named(parts: Parts | None, sentence: str) -> None:
+    made = Evaluation(
+        id="e",
+        set_id="s",
+        set_name="set.csv",
+        strategy="balanced",
+        stored=StoredSettings(Settings()),
+        parts=parts,
+        questions=1,
+        done=1,
+        started_at="",
+        finished_at="",
+    )
+    assert parts_sentence(made) == sentence
+    unread = replace(made, stored=StoredSettings(Settings(), unknown=("gone",)))
+    assert "gone" in parts_sentence(unread)

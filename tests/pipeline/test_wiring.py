@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 
 from crag.core.config import AppConfig, Keys
-from crag.core.errors import ProviderError
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
-from crag.pipeline.resolve import ProviderPlan, resolve_providers
-from crag.pipeline.status import outside_statuses, parts_in_words, problem
+from crag.messages.providers import describe_plan
+from crag.pipeline.resolve import ProviderPlan, problem, resolve_providers
 from crag.runtime.provider import Price
 
 KEY = "sk-owner-and-nobody-else"
@@ -95,9 +93,7 @@ def test_what_is_missing_is_a_fact_with_a_sentence(config, keys, step, name, rea
     assert found.missing_for(step) is missing and (missing.provider is None) == (reason == "unknown")
     error = problem(missing)
     assert error.message.endswith(".") and error.remedy.endswith(".") and KEY not in str(error)
-    assert any(error.message in each.detail for each in outside_statuses(found)) or reason == "no-language-model"
-    with pytest.raises(ProviderError, match=re.escape(error.message)):
-        parts_in_words(Settings(), found, evaluator="local", generator="extractive")
+    assert any(error.message in each.detail for each in describe_plan(found)) or reason == "no-language-model"
 
 
 def test_why_there_is_no_model_is_said_once() -> None:
@@ -126,18 +122,3 @@ def test_each_key_goes_to_its_own_provider() -> None:
     found = of(keys, web="tavily", web_fallback="brave")
     assert [each.endpoint.key.get_secret_value() for each in found.webs if each.endpoint.key] == ["t", "b"]
     assert of(keys, web="duckduckgo", web_fallback="searxng", searxng_base_url="http://h").webs[1].endpoint.key is None
-
-
-@pytest.mark.parametrize(
-    ("config", "settings", "said"),
-    [
-        ({}, {}, "Graded by L; written by E; web: off."),
-        ({"web": "tavily", "web_fallback": "folder", "web_folder": Path("/a/pages")}, {}, "tavily, then folder pages."),
-        ({"web": "tavily"}, {"web_on": ()}, "web: not searched."),
-        ({**SERVED, "evaluator": "llm"}, {}, "by m at 127.0.0.1:9; written by m at "),
-        ({}, {"evaluator": "none"}, "Graded by nothing"),
-    ],
-)
-def test_an_evaluation_s_parts_are_named(config, settings, said) -> None:
-    chosen = Settings().changed(**settings)
-    assert said in parts_in_words(chosen, of(settings=chosen, **config), evaluator="L", generator="E")

@@ -11,8 +11,7 @@ import pytest
 
 from crag.core.config import AppConfig, Keys
 from crag.pipeline import resolve
-from crag.pipeline.resolve import model_place, resolve_providers
-from crag.pipeline.status import problem
+from crag.pipeline.resolve import model_place, problem, resolve_providers
 from crag.providers.gguf import SLOTS, Fault, ModelFile, free_memory, inspect_model, model_files
 from tests.support.real_server import model_file
 from tests.support.small_gguf import CHAT, small_gguf
@@ -135,9 +134,9 @@ def test_a_model_file_writes_costs_nothing_and_nothing_leaves(tmp_path: Path) ->
     [
         (lambda file: "", "No model file is chosen."),
         (lambda file: file, "There is no model file m.gguf."),
-        (lambda file: file.write_bytes(b"text" * 100) and file, "m.gguf is no GGUF file."),
-        (lambda file: small_gguf(file, tensors=(4096,)), "m.gguf is cut off:"),
-        (lambda file: small_gguf(file, {"general.architecture": "x"}), "m.gguf holds no model that converses."),
+        (lambda file: file.write_bytes(b"text" * 100) and file, "m.gguf is not a GGUF file."),
+        (lambda file: small_gguf(file, tensors=(4096,)), "m.gguf is incomplete:"),
+        (lambda file: small_gguf(file, {"general.architecture": "x"}), "m.gguf is not a chat model."),
     ],
 )
 def test_why_a_file_can_not_be_used_is_said_with_its_name_alone(tmp_path: Path, made: Any, said: str) -> None:

@@ -14,8 +14,8 @@ from crag.core.config import AppConfig, Keys
 from crag.core.errors import SettingsError
 from crag.core.trace import Trace
 from crag.engine import Engine
+from crag.messages.providers import describe_plan
 from crag.pipeline.resolve import resolve_providers
-from crag.pipeline.status import outside_statuses
 from crag.providers import registry
 from crag.providers.prices import format_prices, price_of, table
 from crag.runtime.provider import Price, Provider
@@ -138,7 +138,7 @@ def test_another_package_s_evaluator_grades_and_the_local_one_stands_by(
     plugged(tmp_path / "a", monkeypatch, "mine", GOOD, "crag.evaluators")
     trace = asked(tmp_path / "data", AppConfig.of(evaluator="mine"))
     assert {(grade.score, grade.evaluator) for grade in trace.rounds[-1].grades.values()} == {(0.75, "mine:g")}
-    assert "by Mine; the local" in outside_statuses(resolve_providers(AppConfig.of(evaluator="mine"), Keys()))[1].detail
+    assert "by Mine; the local" in describe_plan(resolve_providers(AppConfig.of(evaluator="mine"), Keys()))[1].detail
 
 
 def asked(data: Path, config: AppConfig, keys: Keys | None = None, question: str = QUESTION) -> Trace:
@@ -183,7 +183,7 @@ def test_what_can_t_be_used_is_told_and_everything_else_works(
     assert registry.choices("web") == (*before, "archive")
     [told] = registry.unusable()
     assert (told.entry, told.package, told.reason) == ("other", "other", reason) and detail in told.detail
-    last = outside_statuses(resolve_providers(AppConfig(), Keys()))[-1]
+    last = describe_plan(resolve_providers(AppConfig(), Keys()))[-1]
     assert last.name == "Plug-in" and not last.on and "other, of the package other, is not used" in last.detail
 
 
@@ -256,5 +256,5 @@ def test_a_provider_that_is_not_there_is_told_and_local_parts_do_its_work(
     trace = asked(tmp_path, chosen)
     assert trace.answer is not None and [failure.step for failure in trace.failures] == [step]
     assert "There is no provider called 'gone' here" in trace.failures[0].cause
-    words = " ".join(each.detail for each in outside_statuses(resolve_providers(chosen, Keys())))
+    words = " ".join(each.detail for each in describe_plan(resolve_providers(chosen, Keys())))
     assert "no provider called 'gone'" in words

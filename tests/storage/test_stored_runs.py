@@ -18,9 +18,10 @@ from crag.core.events import events_from_jsonl, events_to_jsonl
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
+from crag.messages.providers import cost_sentence
 from crag.messages.wording import outcome_sentence
 from crag.models.minilm import MiniLM
-from crag.providers.prices import PRICES, cost_sentence, plain_rag
+from crag.providers.prices import PRICES, plain_rag
 from crag.storage.library import Library
 from tests.support.stored import RUNS, stored_library, stored_run
 

@@ -19,6 +19,7 @@ from crag.core.config import SETTINGS, AppConfig, Keys
 from crag.core.errors import SettingsError, StorageError
 from crag.core.trace import Trace
 from crag.engine import Engine
+from crag.messages.providers import describe_providers
 from crag.providers.registry import FOLDER
 from crag.runtime.jobs import Jobs
 from crag.storage.records import CHOSEN, IN_USE, KeyValueStore, server_at
@@ -151,7 +152,7 @@ def providers(config: AppConfig | None = None, keys: Keys | None = None) -> list
     """
     engine = program().engine
     shared = workspaces.shared(engine.config)
-    found = engine.status(config, keys, lambda folder: _near(folder, shared))
+    found = describe_providers(engine, config, keys, lambda folder: _near(folder, shared))
     return [(each.name, each.on, each.detail) for each in found]
 
 

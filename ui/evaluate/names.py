@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from crag.analysis.evaluate import Evaluation
-from crag.messages.wording import stored_sentence
 from ui.kit import words
 
 _ENDING = re.compile(r"\.(csv|tsv|txt|jsonl|ndjson|json)$")
@@ -22,11 +21,6 @@ def name(evaluation: Evaluation) -> str:
         return words.strategy(evaluation.strategy)
     said = ", ".join(differs) if len(differs) <= _FEW else f"{len(differs)} settings changed"
     return f"{words.strategy(evaluation.strategy)} ({said})"
-
-
-def parts(evaluation: Evaluation) -> str:
-    """What searched, graded and wrote, and which of its settings can't be read here."""
-    return f"{evaluation.parts} {stored_sentence(evaluation.stored)}".strip()
 
 
 def names(evaluations: Sequence[Evaluation]) -> dict[str, str]:

@@ -11,12 +11,12 @@ from crag.analysis.evaluate import Evaluation
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Result, flat
 from crag.core.errors import InputError
-from crag.messages.evaluations import title_of
+from crag.messages.evaluations import parts_sentence, title_of
 from ui.app import navigation
 from ui.app.session import Session
 from ui.evaluate import numbers, work
 from ui.evaluate import rows as evaluate_rows
-from ui.evaluate.names import file_name, name, names, parts
+from ui.evaluate.names import file_name, name, names
 from ui.evaluate.table import MARKS, Column, confusions, dots, table
 from ui.kit import downloads, problems, words
 from ui.kit import html as h
@@ -98,7 +98,7 @@ def _column(session: Session, evaluation: Evaluation, called: str) -> Column:
     result = numbers.result(session, evaluation)
     return Column(
         name=called,
-        parts=parts(evaluation),
+        parts=parts_sentence(evaluation),
         done=result.questions,
         questions=evaluation.questions,
         result=result,
@@ -120,7 +120,7 @@ def _rows(session: Session, chosen: Sequence[Evaluation], called: Mapping[str, s
         if session.may("edit"):
             _delete(session, evaluation, called[picked])
         st.button("Tune on these runs", key="eval-tune", type="tertiary", on_click=navigation.go, args=("tune",))
-    begun = f"{words.moment(evaluation.started_at)}. {parts(evaluation)}"
+    begun = f"{words.moment(evaluation.started_at)}. {parts_sentence(evaluation)}"
     st.caption(markdown(begun))
     evaluate_rows.show(session, evaluation, rows)
 
@@ -154,7 +154,12 @@ def summary_table(results: Sequence[tuple[Evaluation, Result]]) -> downloads.Tab
     """A line for each measure of each evaluation, and for each count of the confusion of actions."""
     lines: list[Sequence[Any]] = []
     for evaluation, result in results:
-        lead = (evaluation.set_name, name(evaluation), evaluation.settings.model_dump_json(), parts(evaluation))
+        lead = (
+            evaluation.set_name,
+            name(evaluation),
+            evaluation.settings.model_dump_json(),
+            parts_sentence(evaluation),
+        )
         for key, mean in result.means.items():
             said = title_of(key)
             lines.append((*lead, key, said, mean.value, mean.low, mean.high, mean.known, result.questions))

@@ -9,12 +9,13 @@ import streamlit as st
 from crag.analysis.evaluate import Evaluation
 from crag.core.config import AppConfig
 from crag.core.strategies import STRATEGIES
+from crag.messages.evaluations import parts_sentence
 from crag.storage.evaluations import StoredSet
 from ui.app.clicks import requires
 from ui.app.session import REFUSALS, Session
 from ui.documents import progress, uploads
 from ui.evaluate.estimate import sentence, without_outside
-from ui.evaluate.names import name, parts
+from ui.evaluate.names import name
 from ui.evaluate.work import Plan, start
 from ui.kit import problems, words
 from ui.kit.safe import markdown
@@ -118,7 +119,7 @@ def unfinished(session: Session, made: Sequence[Evaluation]) -> None:
                 on_click=_resume,
                 args=(session, each),
                 type="primary",
-                help=markdown(parts(each)),
+                help=markdown(parts_sentence(each)),
             )
             st.button("Delete", key=f"eval-drop-{each.id}", on_click=_ask_to_drop, args=(each.id,), type="tertiary")
         if st.session_state.get("eval-dropping") == each.id and session.may("edit"):

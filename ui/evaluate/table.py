@@ -9,6 +9,7 @@ from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.results import STEP_SECONDS, Mean, Result
 from crag.core.types import Action
 from crag.messages.evaluations import NOTES, title_of
+from crag.messages.providers import cost_text
 from crag.providers.prices import Spent
 from crag.text.formats import money
 from ui.evaluate.measures import GROUPS, PLOTTED, REST, as_text
@@ -110,7 +111,7 @@ def _cost(whole: Spent, questions: int) -> Html:
     if not whole.calls:
         return h.fragment(h.b["$0"], h.span("ci")["no calls"])
     if whole.unknown and not whole.dollars:
-        return h.span("small")[whole.cost]
+        return h.span("small")[cost_text(whole)]
     lead = "at least " if whole.unknown else ""
     each = f"{lead}{money(whole.dollars / questions)}"
     return h.fragment(h.b[each], h.span("ci")[f"each, {money(whole.dollars)} in all"])

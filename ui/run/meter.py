@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from crag.core.makers import about, name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Step
+from crag.messages.providers import cost_text
 from crag.providers.prices import PRICES, PlainRag, Price, Spent, by_step, plain_rag, sum_calls, usable
 from crag.text.formats import money
 from ui.app.program import program
@@ -67,7 +68,7 @@ def _figures(trace: Trace, whole: Spent) -> Html:
         shown.append(h.span["local models: no cost"])
     else:
         shown += [_figure(_tokens(whole), "tokens")] if whole.input_tokens or whole.output_tokens else []
-        shown.append(_figure(whole.cost, ""))
+        shown.append(_figure(cost_text(whole), ""))
     longest = sorted(_seconds(trace).items(), key=lambda item: -item[1])[:3]
     shares = ", ".join(f"{words.STEPS[step].lower()} {words.format_duration(seconds)}" for step, seconds in longest)
     shown.append(h.span[f"most of the time: {shares or '–'}"])
@@ -127,7 +128,7 @@ def _row(name: str, sums: Spent, errors: str) -> Html:
         h.td("r")[failed or "", f"{sums.calls:,}"],
         h.td("r")[_tokens(sums)],
         h.td("r")[f"{sums.seconds:.1f}"],
-        h.td("r cost")[sums.cost],
+        h.td("r cost")[cost_text(sums)],
     ]
 
 

@@ -11,6 +11,7 @@ import streamlit as st
 from crag.analysis.questions.adapters import guard_formula, unguard_formula
 from crag.core.errors import SettingsError
 from crag.core.runfacts import DaySpending
+from crag.messages.providers import cost_text
 from crag.providers.prices import PRICES, Price, Spent, format_prices, of_day, sum_spent, table
 from ui.app import signin
 from ui.app.program import overridden, program
@@ -90,7 +91,7 @@ def _line(row: DaySpending, sums: Spent) -> dict[str, Any]:
     return {
         "Day": row.day,
         "Model": guard_formula(row.model or row.provider),
-        "Cost": sums.cost,
+        "Cost": cost_text(sums),
         "Calls": sums.calls,
         "Failed": sums.failed,
         "Tokens in": sums.input_tokens if row.model else None,
@@ -103,7 +104,7 @@ def _line(row: DaySpending, sums: Spent) -> dict[str, Any]:
 def _totals(whole: Spent) -> Html:
     """The period in one line, and what its cost leaves out."""
     figures = [
-        (whole.cost, ""),
+        (cost_text(whole), ""),
         (
             f"{whole.calls:,}",
             ("call" if whole.calls == 1 else "calls") + (f", {whole.failed:,} failed" * (whole.failed > 0)),
@@ -127,7 +128,7 @@ def _chart(days: Sequence[tuple[DaySpending, Spent]]) -> None:
         by_day.setdefault(row.day, []).append(sums)
     whole = {day: sum_spent(parts) for day, parts in sorted(by_day.items())}
     if any(sums.dollars for sums in whole.values()):
-        heights = {day: (sums.dollars, sums.cost) for day, sums in whole.items()}
+        heights = {day: (sums.dollars, cost_text(sums)) for day, sums in whole.items()}
         st.caption("Cost by day, as far as prices are known.")
         bars = charts.bars(heights, "$", charts.current_theme())
     else:

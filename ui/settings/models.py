@@ -9,7 +9,7 @@ import streamlit as st
 
 from crag.core.config import AppConfig
 from crag.core.errors import CragError
-from crag.pipeline.status import problem
+from crag.pipeline.resolve import problem
 from crag.providers import registry
 from crag.providers.registry import FOLDER
 from crag.runtime.provider import Provider

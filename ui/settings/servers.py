@@ -10,8 +10,7 @@ import streamlit as st
 from crag.core.errors import CragError
 from crag.core.makers import about, name_in_sentence
 from crag.core.types import Step
-from crag.pipeline.resolve import Service
-from crag.pipeline.status import problem
+from crag.pipeline.resolve import Service, problem
 from crag.providers import registry
 from crag.providers.discovery import Trial, list_models, running_servers, try_model, try_reranker
 from crag.providers.endpoint import Endpoint

@@ -13,6 +13,7 @@ import pytest
 
 from crag.analysis.evaluate import (
     FAILURES_IN_A_ROW,
+    Parts,
     Progress,
     add_set,
     evaluate,
@@ -151,8 +152,8 @@ def test_the_parts_are_named_without_address_and_key(engine: Engine, tmp_path: P
     keys = given_keys({"TAVILY_API_KEY": "tvly-very-secret"})
     list(evaluate(engine, id, RunRequest("", "balanced", config=config, keys=keys, cancel=cancel)))
     (made,) = evaluations(engine.library())
-    assert made.parts == (
-        "1 document, retrieved with words-test-1. Graded by scripted; written by fixed; web: tavily, then folder pages."
+    assert made.parts == Parts(
+        documents=1, embedder="words-test-1", grader="scripted", writer="fixed", webs=("tavily", "folder pages")
     )
     list(
         evaluate(
@@ -162,8 +163,8 @@ def test_the_parts_are_named_without_address_and_key(engine: Engine, tmp_path: P
         )
     )
     parts = evaluations(engine.library())[0].parts
-    assert "written by small-model at 127.0.0.1:9" in parts
-    assert "secret" not in parts and str(tmp_path) not in parts
+    assert parts is not None and parts.writer == "openai-compatible:small-model@127.0.0.1:9"
+    assert "secret" not in repr(parts) and str(tmp_path) not in repr(parts)
 
 
 # Stopping and going on

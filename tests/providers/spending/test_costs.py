@@ -11,7 +11,8 @@ from crag.core.settings import Settings
 from crag.core.trace import Round, StepRecord, Trace
 from crag.core.types import Answer, Call, RetrievedChunk, Step, Strip
 from crag.generation.llm import LlmGenerator
-from crag.providers.prices import Price, Spent, by_step, cost_sentence, of_day, plain_rag, sum_calls, sum_spent
+from crag.messages.providers import cost_sentence, cost_text
+from crag.providers.prices import Price, Spent, by_step, of_day, plain_rag, sum_calls, sum_spent
 from crag.testing.fakes import FakeChat, chunk_of
 
 PRICES = {"small": Price(1.0, 2.0), "tavily": Price(call=0.01), "home": Price()}
@@ -63,23 +64,23 @@ def test_tokens_and_calls_cost_what_their_prices_say() -> None:
     whole = sum_calls(calls, PRICES)
     assert whole.dollars == pytest.approx((1500 * 1.0 + 150 * 2.0) / 1_000_000 + 0.01)
     assert (whole.calls, whole.searches, whole.input_tokens, whole.output_tokens) == (3, 1, 1500, 150)
-    assert (whole.seconds, whole.failed, whole.unknown, whole.cost) == (1.5, 0, 0, "$0.012")
+    assert (whole.seconds, whole.failed, whole.unknown, cost_text(whole)) == (1.5, 0, 0, "$0.012")
 
 
 def test_an_unknown_price_is_not_free() -> None:
     only = sum_calls([call("answer", 1000, 10, model="mystery")], PRICES)
-    assert (only.unpriced, only.dollars, only.cost) == (1, 0, "no price known")
+    assert (only.unpriced, only.dollars, cost_text(only)) == (1, 0, "no price known")
     mixed = sum_spent([only, sum_calls([call("answer", 1_000_000, 0)], PRICES)])
-    assert mixed.cost == "at least $1.00"
+    assert cost_text(mixed) == "at least $1.00"
 
 
 def test_tokens_that_nobody_counted_are_not_free_either() -> None:
     for given, written in ((None, None), (100, None), (None, 5)):
-        assert sum_calls([call("answer", given, written)], PRICES).cost == "tokens not counted"
+        assert cost_text(sum_calls([call("answer", given, written)], PRICES)) == "tokens not counted"
 
 
 def test_models_that_cost_nothing_need_not_be_counted() -> None:
-    assert sum_calls([call("answer", model="home")], PRICES).cost == "$0"
+    assert cost_text(sum_calls([call("answer", model="home")], PRICES)) == "$0"
 
 
 def test_failed_calls_are_counted_and_free() -> None:
@@ -133,7 +134,7 @@ def test_a_day_s_searches_cost_by_the_call() -> None:
 
 def test_nothing_sums_to_nothing() -> None:
     assert sum_spent([]) == Spent()
-    assert Spent().cost == "$0"
+    assert cost_text(Spent()) == "$0"
 
 
 # Plain RAG

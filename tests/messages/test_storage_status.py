@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crag.core.config import AppConfig
-from crag.pipeline.status import storage_statuses
+from crag.messages.providers import describe_storage
 
 
 @pytest.mark.parametrize(
@@ -27,4 +27,4 @@ from crag.pipeline.status import storage_statuses
     ],
 )
 def test_where_documents_are_kept_is_told_without_addresses(config: AppConfig, said: list[str]) -> None:
-    assert [status.detail for status in storage_statuses(config)] == said
+    assert [status.detail for status in describe_storage(config)] == said
