@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import Annotated, Literal, cast
 
 from typer import Argument, Context, Option
 
 from crag.admin import quantities
 from crag.admin.audit import AuditedAct
+from crag.admin.people import Person, people_of
+from crag.admin.quotas import Standing
 from crag.admin.roles import ROLES, Role
 from crag.cli.options import opened
 from crag.cli.output import Output, plain
 from crag.core.config import AppConfig
 from crag.core.errors import SettingsError
 from crag.core.fields import days_of
-
-if TYPE_CHECKING:
-    from crag.admin.people import Person
-    from crag.admin.quotas import Standing
 
 _WHO = "command line"
 _MOST = 1_000_000
@@ -112,8 +110,6 @@ def people(
         raise SettingsError("No role is named.", f"Give one of {', '.join(ROLES[1:])}.")
     if was and action != "role":
         raise SettingsError("--was goes with a change of a role.", "Leave it out.")
-    from crag.admin.people import people_of  # only now: it loads SQLAlchemy
-
     with people_of(AppConfig.from_environment()) as found:
         if action == "list":
             for person in found.all():
@@ -168,9 +164,10 @@ def audit(
 def _moment(said: str) -> str:
     """Raises SettingsError for what is neither a day, a moment nor an age."""
     try:
-        if said[-1:] in "dw" and said[:-1].isdecimal():
-            return (datetime.now(UTC) - timedelta(days=days_of(said))).isoformat(timespec="milliseconds")
-        moment = datetime.fromisoformat(said)
+        if said[-1:] in "dw":
+            moment = datetime.now(UTC) - timedelta(days=days_of(said))
+        else:
+            moment = datetime.fromisoformat(said)
     except (ValueError, OverflowError) as error:
         raise SettingsError(f"--since {said}: that is no day.", "Write 2026-11-01, or an age as 7d or 2w.") from error
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat(timespec="milliseconds")

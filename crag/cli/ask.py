@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from typer import Argument, Context, Option
@@ -19,37 +19,9 @@ from crag.core.types import Action, Answer, Chunk, Citation, InjectionSpan, Sent
 from crag.export import markdown
 from crag.export.records import EventRecord, HitRecord, RunRecord
 from crag.generation.conversation.rules import leading_to
-from crag.messages.answers import (
-    FOUND,
-    HEADS,
-    NOTHING_SHOWN,
-    about_text,
-    against_text,
-    confidence_text,
-    disagreement_sentence,
-    figures_sentences,
-    handed_sentence,
-    headings_text,
-    objection_sentence,
-    origin_text,
-    suggestion_text,
-    web_text,
-)
+from crag.messages import answers, wording
 from crag.messages.documents import stale_sentences
 from crag.messages.providers import cost_sentence
-from crag.messages.wording import (
-    context_text,
-    decision_sentence,
-    failure_sentence,
-    injection_text,
-    outcome_sentence,
-    recognised_text,
-    remark_sentence,
-    scope_text,
-    unnamed_sentence,
-    unread_sentence,
-    web_origin,
-)
 from crag.providers.prices import table
 
 _QUOTE = 160
@@ -83,7 +55,7 @@ def search(
         found = library.find(SearchQuery(question, chosen.k, mode=mode, **limits))
     for hit in found:
         name = output.paint(f"{plain(hit.chunk.source)}, {plain(hit.chunk.where)}", "bold")
-        how = f"  {said}" if (said := recognised_text(hit.chunk.recognised)) else ""
+        how = f"  {said}" if (said := wording.recognised_text(hit.chunk.recognised)) else ""
         line = f"{hit.rank:>2}  {name}  similarity {hit.similarity:.3f}{how}\n    {_shorten(hit.chunk.text, _EXCERPT)}"
         output.show(HitRecord.of(hit).json_values(), line)
     return 0
@@ -115,9 +87,12 @@ def ask(
         given: dict[str, Any] = {"settings": chosen, "allowed": output.approved, "cancel": cancel, "via": "cli"}
         if after:
             given["history"] = leading_to(after, engine.library(place).runs.trace)
-            _after(engine.library(place).runs.trace(after), output)
-        asked = engine.ask(RunRequest(question, run.strategy, place, **given))
-        for event in asked:
+            before = engine.library(place).runs.trace(after)
+            if via := answers.origin_text(before.via, before.client):
+                output.note(plain(f"Follows on “{before.meant}”, asked {via}. {answers.handed_sentence(before)}"))
+        services = engine.config.providers
+        streams = services.llm != "none" and services.writer != "extractive"
+        for event in engine.ask(RunRequest(question, run.strategy, place, **given)):
             trace = trace.apply(event)
             if output.json:
                 output.record(EventRecord.of(event).model_dump())
@@ -125,11 +100,7 @@ def ask(
                 continue
             elif isinstance(event, ev.Token):
                 # Quotes come all at once, and the words that answer are shown before them.
-                if (
-                    engine.config.providers.llm != "none"
-                    and engine.config.providers.writer != "extractive"
-                    and not _quoted(trace)
-                ):
+                if streams and not any(failure.instead == "quotes" for failure in trace.failures):
                     output.write(strip_controls(event.text))
                     written += event.text
             elif isinstance(event, ev.Answered):
@@ -137,7 +108,7 @@ def ask(
             else:
                 _show(event, trace, output)
         stale = stale_sentences(engine.stale(place, trace.documents)) if trace.documents else {}
-        prices = table(engine.config.providers.prices)
+        prices = table(services.prices)
     if output.json:
         output.record({**RunRecord.of(trace).json_values(), "stale": {id: list(said) for id, said in stale.items()}})
     elif trace.answer:
@@ -145,32 +116,23 @@ def ask(
             output.write(markdown.turn(trace))
         else:
             _conclude(trace, output)
-        for name, said in _stale(trace, stale):
-            output.message(f"warning: {plain(name)}: {said}")
+        names = {each.document_id: each.source for each in trace.sources.values() if isinstance(each, Chunk)}
+        for id, reasons in stale.items():
+            for reason in reasons:
+                output.message(f"warning: {plain(names[id])}: {reason}")
         output.note(cost_sentence(trace, prices))
         output.note(f"To follow on it: --after {trace.run_id}")
     if trace.cancelled:
         raise CancelledError("The run was stopped.")
     if trace.failure:
-        output.message(f"error: {failure_sentence(trace.failure)} {trace.failure.remedy}")
+        output.message(f"error: {wording.failure_sentence(trace.failure)} {trace.failure.remedy}")
         return 1
     return 0
 
 
-def _after(before: Trace, output: Output) -> None:
-    """Says what is followed on, where it was not asked in the app."""
-    if via := origin_text(before.via, before.client):
-        output.note(plain(f"Follows on “{before.meant}”, asked {via}. {handed_sentence(before)}"))
-
-
-def _quoted(trace: Trace) -> bool:
-    """Whether a language model was to write the answer and failed."""
-    return any(failure.instead == "quotes" for failure in trace.failures)
-
-
 def _answer(answer: Answer, written: str, output: Output) -> None:
     """The answer to standard output, what of it is not `written` yet: the words that answer, then the sentences."""
-    unnamed = plain(unnamed_sentence(answer.unnamed))
+    unnamed = plain(wording.unnamed_sentence(answer.unnamed))
     if unnamed and not answer.abstained:
         output.line(output.paint(unnamed, "amber"))
     if answer.short:
@@ -178,7 +140,7 @@ def _answer(answer: Answer, written: str, output: Output) -> None:
         output.line()
     output.line("" if written else strip_controls(answer.text))
     for each in answer.disagreements:
-        output.line(output.paint(plain(disagreement_sentence(each)), "amber"))
+        output.line(output.paint(plain(answers.disagreement_sentence(each)), "amber"))
 
 
 def _show(event: ev.Event, trace: Trace, output: Output) -> None:
@@ -193,21 +155,21 @@ def _show(event: ev.Event, trace: Trace, output: Output) -> None:
         case ev.Retrieved():
             _warn([(f"{each.chunk.source}, {each.chunk.where}", each.injections) for each in event.chunks], output)
         case ev.ScopeResolved():
-            output.note(plain(f"Asked of: {scope_text(event)}"))
+            output.note(plain(f"Asked of: {wording.scope_text(event)}"))
         case ev.QuestionRewritten() if event.standalone != event.question:
-            output.message(plain(f"Asked as: {event.standalone} {context_text(event)}"))
+            output.message(plain(f"Asked as: {event.standalone} {wording.context_text(event)}"))
         case ev.ActionTaken():
-            output.note(decision_sentence(event.decision))
+            output.note(wording.decision_sentence(event.decision))
         case ev.Rewritten():
             output.note(f"query for the {event.purpose}: {event.query}")
         case ev.Searched():
             when = f"remembered from {event.found_at}" if event.found_at else "sent now"
             output.note(f"{event.provider}: {len(event.pages)} pages for “{plain(event.query)}”, {when}")
             for problem in event.problems:
-                output.note(plain(unread_sentence(problem)))
+                output.note(plain(wording.unread_sentence(problem)))
             _warn([(page.title or page.url, page.injections) for page in event.pages], output)
         case ev.Failed(fatal=False):
-            output.message(f"warning: {failure_sentence(event)} {event.remedy}")
+            output.message(f"warning: {wording.failure_sentence(event)} {event.remedy}")
         case _:
             pass
 
@@ -216,43 +178,42 @@ def _warn(sources: Sequence[tuple[str, Sequence[InjectionSpan]]], output: Output
     """Says which of these texts speak to a language model."""
     for name, spans in sources:
         if spans:
-            output.message(f"warning: {plain(name)}: text there {injection_text(spans)}")
+            output.message(f"warning: {plain(name)}: text there {wording.injection_text(spans)}")
 
 
 def _conclude(trace: Trace, output: Output) -> None:
     """What the answer rests on: the action and its reason, the citations, and what no citation supports."""
     assert trace.answer is not None
     output.line()
-    sentence = plain(outcome_sentence(trace))
+    sentence = plain(wording.outcome_sentence(trace))
     if sentence:
         output.line(output.paint(sentence, _COLOURS[trace.action] if trace.action else "dim"))
-    if not trace.answer.abstained and (said := plain(confidence_text(trace.answer))):
+    if not trace.answer.abstained and (said := plain(answers.confidence_text(trace.answer))):
         output.line(output.paint(said, "amber" if trace.answer.low_confidence else "dim"))
     for remark in trace.answer.remarks:
-        output.line(output.paint(remark_sentence(remark), "amber"))
+        output.line(output.paint(wording.remark_sentence(remark), "amber"))
     for citation in trace.answer.citations:
-        citation_notes = [FOUND if citation.found else "", recognised_text(citation.recognised)]
+        citation_notes = [answers.FOUND if citation.found else "", wording.recognised_text(citation.recognised)]
         how = f" ({'; '.join(filter(None, citation_notes))})" if any(citation_notes) else ""
         output.line(f"[{citation.number}] {output.paint(_place(citation), 'bold')}{how}")
         output.line(f"    “{_shorten(citation.quote, _QUOTE)}”")
     if trace.guidance is not None:
         _guide(trace, trace.guidance, output)
+    known = {citation.number for citation in trace.answer.citations}
     for check in trace.checks:
-        _print_check(check, output)
-    for said in figures_sentences(trace.checks):
+        _print_check(check, known, output)
+    for said in answers.figures_sentences(trace.checks):
         output.line(output.paint(f"{plain(said)}.", "amber"))
 
 
-def _print_check(check: SentenceCheck, output: Output) -> None:
+def _print_check(check: SentenceCheck, known: set[int], output: Output) -> None:
     """A sentence that is not supported, whose source was found afterwards, or of which not all judges say the same."""
-    sentence, objection = plain(check.sentence), plain(objection_sentence(check))
-    if check.note == "nothing shown":
-        output.line(output.paint(f"{NOTHING_SHOWN.capitalize()}: {sentence}", "red"))
-    elif check.supported is False:
-        output.line(output.paint(f"Not supported by what it cites: {sentence}", "red"))
+    sentence, flag = plain(check.sentence), answers.flag_text(check, known)
+    objection = plain(answers.objection_sentence(check))
+    if flag:
+        output.line(output.paint(f"{flag[0].upper()}{flag[1:]}: {sentence}", "red"))
     elif check.attributed:
-        marks = "".join(f"[{number}]" for number in check.citations)
-        output.line(f"{FOUND.capitalize()} {marks}: {sentence}")
+        output.line(f"{answers.FOUND.capitalize()} {''.join(f'[{number}]' for number in check.citations)}: {sentence}")
     elif objection:
         output.line(f"Supported: {sentence}")
     if objection:
@@ -262,31 +223,23 @@ def _print_check(check: SentenceCheck, output: Output) -> None:
 def _guide(trace: Trace, guidance: Guidance, output: Output) -> None:
     """What helps on where there is no answer."""
     limits = trace.decision or Settings.stored(trace.settings).settings
-    parts = {
-        HEADS["suggestions"]: [f"{each.question} ({suggestion_text(each)})" for each in guidance.suggestions],
-        HEADS["near"]: [
-            f"{each.source}, {each.where}, {against_text(each.score, limits.upper, limits.lower)}: “{each.quote}”"
-            for each in guidance.near
-        ],
-        HEADS["about"]: [about_text(guidance.about), headings_text(guidance.about)],
-        HEADS["web"]: [f"{web_text(trace, on=guidance.web)} {guidance.query}"],
-    }
-    for head, lines in parts.items():
+    near = ((each, answers.against_text(each.score, limits.upper, limits.lower)) for each in guidance.near)
+    parts = (
+        [f"{each.question} ({answers.suggestion_text(each)})" for each in guidance.suggestions],
+        [f"{each.source}, {each.where}, {against}: “{each.quote}”" for each, against in near],
+        [answers.about_text(guidance.about), answers.headings_text(guidance.about)],
+        [f"{answers.web_text(trace, on=guidance.web)} {guidance.query}"],
+    )
+    for head, lines in zip(answers.HEADS.values(), parts, strict=True):
         if any(lines):
             output.line(output.paint(f"{head}:", "bold"))
         for line in filter(None, lines):
             output.line(f"    {plain(line)}")
 
 
-def _stale(trace: Trace, stale: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
-    """The names of the documents that the answer rests on, each with what is stale of it."""
-    names = {each.document_id: each.source for each in trace.sources.values() if isinstance(each, Chunk)}
-    return [(names[id], each) for id, said in stale.items() for each in said]
-
-
 def _place(citation: Citation) -> str:
     """Where to look: file and page, or the web address."""
     if citation.origin == "external":
         return f"web: {plain(citation.source)} {plain(citation.url or '')}".rstrip()
-    origin = f" ({web_origin(citation.from_web)}: {plain(citation.url or '')})" if citation.from_web else ""
+    origin = f" ({wording.web_origin(citation.from_web)}: {plain(citation.url or '')})" if citation.from_web else ""
     return f"{plain(citation.source)}, {plain(citation.where)}{origin}"

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
+from crag.admin.backup.archive import Archive
+from crag.admin.backup.create import Created, create_backup
+from crag.admin.backup.restore import audit_refusals, restore_backup, undo_restore
 from crag.cli.options import DEFAULT_WORKSPACE, interruptible
 from crag.cli.output import Options, Output, plain
 from crag.core.config import AppConfig
 from crag.core.errors import InputError, NotFoundError, SettingsError
 
 if TYPE_CHECKING:
-    from crag.admin.backup.create import Created
     from crag.admin.moving import Moved
 
 _PLACE = "a library's folder, a data folder, `database` (of CRAG_DATABASE_URL), env:NAME (of another variable) or a URL"
@@ -58,59 +60,46 @@ def copy(
     ] = None,
 ) -> int:
     """0 where every copy and its index are whole; 1 where one differs or failed, or a library was left out."""
-    _check_one_or_all(workspace, every)
+    _check_choice(workspace, every)
     config = AppConfig.from_environment(index=index)
     from crag.admin.moving import Move  # only now: it loads SQLAlchemy and the index
 
     with interruptible() as cancel, Move(source, target, config, workspace=workspace, every=every) as move:
         if every:
-            _show_kept(move.kept(), output)
-        code = 0
-        for moved in move.libraries(
-            watch=lambda name, table, done, of: output.progress(f"{name}: {done:,} of {of:,} {table}"),
-            cancel=cancel,
-        ):
+            kept = move.kept()
+            output.show({"kept": kept}, "\n".join(f"{name}: {_KEPT[what]}" for name, what in kept.items()))
+        whole = True
+        moves = move.libraries(watch=lambda name, table, *n: output.counted(f"{name}, {table}", *n), cancel=cancel)
+        for moved in moves:
             _show_moved(moved, output)
-            code = code if moved.whole else 1
+            whole &= moved.whole
         if count := move.left_out():
             output.message(f"{count} libraries were left out, which lie under no workspace's name")
-            code = 1
-    return code
+    return int(not whole or count > 0)
 
 
-def _check_one_or_all(workspace: str | None, every: bool) -> None:
+def _check_choice(workspace: str | None, every: bool) -> None:
     if workspace is not None and every:
         raise SettingsError("Both --workspace and --all are given.", "Give one of them.")
-
-
-def _show_kept(said: dict[str, str], output: Output) -> None:
-    if output.json:
-        output.record({"kept": said})
-        return
-    for name, what in said.items():
-        output.line(f"{name}: {_KEPT[what]}")
 
 
 def _show_moved(moved: Moved, output: Output) -> None:
     if output.json:
         output.record(_record_moved(moved))
         return
-    name = plain(moved.workspace)
+    name, index = plain(moved.workspace), moved.index
     if moved.copy is not None:
         output.line(f"{name}: {_describe_status(moved)}")
         output.line(f"  {'table':<14}{'source':>12}{'target':>12}")
         for each in moved.copy.tables:
-            differs = "" if each.same else "  differs"
-            output.line(f"  {each.table:<14}{each.source:>12,}{each.target:>12,}{differs}")
+            output.line(f"  {each.table:<14}{each.source:>12,}{each.target:>12,}{'' if each.same else '  differs'}")
     if moved.error is not None:
         output.message(f"{name}: error: {moved.error}")
-    elif moved.index is None:
-        output.line("  index: made by each app server when it is first asked" if moved.whole else "  index: not made")
-    elif moved.index:
-        missing, foreign = len(moved.index.missing), len(moved.index.foreign)
-        output.line(f"  index: {missing:,} chunks are missing in it, {foreign:,} are in it alone")
+    elif index is None:
+        output.line(f"  index: {'made by each app server when it is first asked' if moved.whole else 'not made'}")
     else:
-        output.line("  index: fits the records")
+        differs = f"{len(index.missing):,} chunks are missing in it, {len(index.foreign):,} are in it alone"
+        output.line(f"  index: {differs if index else 'fits the records'}")
 
 
 def _describe_status(moved: Moved) -> str:
@@ -154,7 +143,7 @@ def backup(
     private addresses are signed with: keep it as secret as the data. Not in it: indexes, which are made again, model
     files, which are named, and keys of services, which are stored nowhere.
     """
-    _check_one_or_all(workspace, every)
+    _check_choice(workspace, every)
     if target is None and verify is not None:
         return _verify(verify, output)
     if target is None or verify is not None:
@@ -162,17 +151,8 @@ def backup(
     data = _data_folder(source)
     if not (data / "workspaces").is_dir():
         raise NotFoundError(f"There is no data folder {data}, with a folder workspaces.", "Name another by --from.")
-    from crag.admin.backup.create import create_backup  # only now: it loads SQLAlchemy
-
     with interruptible() as cancel:
-        made = create_backup(
-            data,
-            target,
-            workspace=workspace,
-            keep=keep,
-            watch=lambda what, done, of: output.progress(f"{what}: {done:,} of {of:,}"),
-            cancel=cancel,
-        )
+        made = create_backup(data, target, workspace=workspace, keep=keep, watch=output.counted, cancel=cancel)
     _show_backup(made, output)
     return 1 if made.contents.left_out else 0
 
@@ -189,33 +169,21 @@ def _data_folder(said: str) -> Path:
 
 
 def _verify(file: Path, output: Output) -> int:
-    from crag.admin.backup.archive import Archive
-
     with interruptible() as cancel, Archive(file) as archive:
-        count, size = archive.verify(lambda name, done, of: output.progress(f"{done:,} of {of:,} bytes"), cancel)
+        count, size = archive.verify(output.counted, cancel)
     line = f"{plain(file.name)} is whole: {count} files, {size:,} bytes unpacked"
     output.show({"status": "whole", "files": count, "bytes": size}, line)
     return 0
 
 
 def _show_backup(made: Created, output: Output) -> None:
-    contents = made.contents
+    contents, file = made.contents, str(made.file)
     if output.json:
-        output.record(
-            {
-                "file": str(made.file),
-                "bytes": made.size,
-                "libraries": [each.model_dump() for each in contents.libraries],
-                "left_out": [each.model_dump() for each in contents.left_out],
-                "models": contents.models,
-                "removed": made.removed,
-            }
-        )
+        held = contents.model_dump(include={"libraries", "left_out", "models"})
+        output.record({"file": file, "bytes": made.size, **held, "removed": made.removed})
         return
     documents = sum(each.documents for each in contents.libraries)
-    output.line(
-        f"{plain(str(made.file))}: {len(contents.libraries)} libraries, {documents:,} documents, {made.size:,} bytes"
-    )
+    output.line(f"{plain(file)}: {len(contents.libraries)} libraries, {documents:,} documents, {made.size:,} bytes")
     for name in made.removed:
         output.line(f"removed: {name}")
     for each in contents.left_out:
@@ -253,8 +221,6 @@ def restore(
     if backup is not None and contents:
         return _list_contents(backup, output)
     data = _data_folder(target)
-    from crag.admin.backup.restore import audit_refusals, undo_restore  # only now: it loads SQLAlchemy
-
     with audit_refusals(data, "undone" if backup is None else backup.name):
         if backup is not None:
             return _restore(backup, chosen, data, output)
@@ -265,19 +231,8 @@ def restore(
 
 
 def _restore(backup: Path, chosen: _Chosen, data: Path, output: Output) -> int:
-    from crag.admin.backup.archive import Archive
-    from crag.admin.backup.restore import restore_backup
-
     with interruptible() as cancel, Archive(backup) as archive:
-        restored = restore_backup(
-            archive,
-            data,
-            workspace=chosen.workspace,
-            called=chosen.called,
-            replace=chosen.replace,
-            watch=lambda what, done, of: output.progress(f"{what}: {done:,} of {of:,}"),
-            cancel=cancel,
-        )
+        restored = restore_backup(archive, data, **asdict(chosen), watch=output.counted, cancel=cancel)
     aside = restored.aside.name if restored.aside else ""
     for name, stored in restored.libraries.items():
         said = f"{stored.documents:,} documents, {stored.chunks:,} chunks, {stored.runs:,} runs"
@@ -293,8 +248,6 @@ def _restore(backup: Path, chosen: _Chosen, data: Path, output: Output) -> int:
 
 
 def _list_contents(file: Path, output: Output) -> int:
-    from crag.admin.backup.archive import Archive
-
     with Archive(file) as archive:
         contents = archive.contents
     if output.json:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 import stat
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,18 +14,9 @@ from typer import Argument, Context, Option
 
 from crag.cli.options import Place, find_document, interruptible, opened
 from crag.cli.output import Colour, Output, plain
+from crag.core import ingesting as ev
 from crag.core.errors import CancelledError, CragError, DocumentError, LimitError, NotFoundError
 from crag.core.fields import days_of
-from crag.core.ingesting import (
-    DocumentAdded,
-    DocumentFailed,
-    DocumentRefreshed,
-    DuplicateFound,
-    IngestStep,
-    ReadingPage,
-    ReadingQueued,
-    RecognisingPage,
-)
 from crag.core.types import Document
 from crag.ingest.files import ENDINGS
 from crag.messages.documents import left_text, lost_text
@@ -38,7 +28,7 @@ _COLOURS: dict[str, Colour] = {
     **{"added": "blue", "replaced": "blue", "changed": "amber", "duplicate": "amber", "unchanged": "dim"},
 }
 
-_Ended = DocumentAdded | DuplicateFound | DocumentFailed | DocumentRefreshed
+_Ended = ev.DocumentAdded | ev.DuplicateFound | ev.DocumentFailed | ev.DocumentRefreshed
 
 
 def index(
@@ -73,19 +63,19 @@ def index(
                 yield file.name, partial(load, file)
 
         for event in engine.add_files(files(), place.target, confidence=confidence, cancel=cancel):
-            if isinstance(event, IngestStep):
+            if isinstance(event, ev.IngestStep):
                 output.progress(_progress(event))
                 continue
             file = started.popleft()  # one result a file, in the order they started
-            if isinstance(event, DocumentAdded | DuplicateFound):
-                note = partial(engine.library(place.target).documents.came_from, event.document.id)
-                _note_file(note, event.document, file.absolute(), modified[file], output)
+            if isinstance(event, ev.DocumentAdded | ev.DuplicateFound):
+                came_from = str(file.absolute()), modified[file]
+                if came_from != (event.document.path, event.document.modified):
+                    try:
+                        engine.library(place.target).documents.came_from(event.document.id, *came_from)
+                    except CragError as error:  # the document is in the library all the same
+                        output.note(f"{file}: later changes of this file will not be noticed. {error.message}")
             counts[_show(event, str(file), output)] += 1
-        for found in engine.pages.add(addresses, place.target, confidence=confidence, cancel=cancel):
-            if isinstance(found, IngestStep):
-                output.progress(_progress(found))
-            else:
-                counts[_show(found, found.name, output)] += 1
+        counts += _follow(engine.pages.add(addresses, place.target, confidence=confidence, cancel=cancel), output)
         if cancel.is_set():
             raise CancelledError("Indexing was stopped; the files listed as added are in the library.")
     return _conclude(counts, output)
@@ -107,19 +97,26 @@ def refresh(
     ] = False,
 ) -> int:
     """One line a document. 0 if every page came and could be read, 1 if some did not."""
-    counts: Counter[str] = Counter()
     where = place.existing
     with interruptible() as cancel, opened(ctx) as engine:
         held = engine.library(where).documents.all()
         ids = [_find_web_document(said, held).id for said in documents or ()] or None
-        for event in engine.pages.refresh(where, ids, older_than=older_than, dry_run=dry_run, cancel=cancel):
-            if isinstance(event, IngestStep):
-                output.progress(_progress(event))
-            else:
-                counts[_show(event, event.name, output)] += 1
+        looks = engine.pages.refresh(where, ids, older_than=older_than, dry_run=dry_run, cancel=cancel)
+        counts = _follow(looks, output)
         if cancel.is_set():
             raise CancelledError("Refreshing was stopped; the documents listed are done.")
     return _conclude(counts, output, "No web page was due.")
+
+
+def _follow(events: Iterable[ev.IngestEvent], output: Output) -> Counter[str]:
+    """Show what becomes of each web page; how many ended in each way."""
+    counts: Counter[str] = Counter()
+    for event in events:
+        if isinstance(event, ev.IngestStep):
+            output.progress(_progress(event))
+        else:
+            counts[_show(event, event.name, output)] += 1
+    return counts
 
 
 def _conclude(counts: Counter[str], output: Output, nothing: str = "") -> int:
@@ -136,61 +133,33 @@ def _find_web_document(said: str, held: list[Document]) -> Document:
     return document
 
 
-def _note_file(note: Callable[[str, int], None], document: Document, file: Path, modified: int, output: Output) -> None:
-    """So that a later change of the file is noticed. The document is in the library whether that succeeds or not."""
-    if (document.path, document.modified) == (str(file), modified):
-        return
-    try:
-        note(str(file), modified)
-    except CragError as error:
-        output.note(f"{file}: later changes of this file will not be noticed. {error.message}")
-
-
-def _files(path: Path) -> Iterator[Path]:
-    """The path itself, or what may be documents under it, in order of name; links to folders are not followed."""
-    if not path.is_dir():
-        yield path
-        return
-    found = False
-    for folder, folders, names in os.walk(path):
-        folders.sort()
-        for name in sorted(names):
-            if name.rpartition(".")[2].lower() in ENDINGS:
-                found = True
-                yield Path(folder, name)
-    if not found:
-        yield path
+def _files(path: Path) -> list[Path]:
+    """What may be documents under a folder, in order of name; the path itself where there is none, or it is a file."""
+    found = [each for each in path.rglob("*") if each.suffix[1:].lower() in ENDINGS and not each.is_dir()]
+    return sorted(found, key=lambda file: (file.parent.parts, file.name)) or [path]
 
 
 def _read(file: Path, max_mb: int) -> tuple[int, bytes]:
-    """When the file was changed last, and its bytes. Raises DocumentError; the size is checked before all is read."""
-    try:
-        about = file.stat()
-        if stat.S_ISDIR(about.st_mode):
-            raise DocumentError(
-                f"There is no document in the folder {file}.",
-                f"Name one with files that end in {', '.join(f'.{ending}' for ending in ENDINGS)}.",
-            )
-        if not stat.S_ISREG(about.st_mode):
-            raise DocumentError(f"{file} is not a regular file.", "Name a file or a folder.")
-        if about.st_size > max_mb * 1024 * 1024:
-            raise LimitError(
-                f"{file.name} is larger than {max_mb} MB.", "Split the document, or raise CRAG_MAX_FILE_MB."
-            )
-        return about.st_mtime_ns, file.read_bytes()
-    except FileNotFoundError as error:
-        raise DocumentError(f"There is no file {file}.", "Check the path.") from error
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise DocumentError(f"{file} can't be read: {reason}.", "Check the path and its permissions.") from error
+    """When the file was changed last, and its bytes. Raises DocumentError before all is read, and OSError."""
+    about = file.stat()
+    if stat.S_ISDIR(about.st_mode):
+        endings = ", ".join(f".{ending}" for ending in ENDINGS)
+        raise DocumentError(
+            f"There is no document in the folder {file}.", f"Name one with files that end in {endings}."
+        )
+    if not stat.S_ISREG(about.st_mode):
+        raise DocumentError(f"{file} is not a regular file.", "Name a file or a folder.")
+    if about.st_size > max_mb * 1024 * 1024:
+        raise LimitError(f"{file.name} is larger than {max_mb} MB.", "Split the document, or raise CRAG_MAX_FILE_MB.")
+    return about.st_mtime_ns, file.read_bytes()
 
 
-def _progress(event: IngestStep) -> str:
-    if isinstance(event, ReadingQueued):
+def _progress(event: ev.IngestStep) -> str:
+    if isinstance(event, ev.ReadingQueued):
         return f"{event.name}: waits until {event.before} others are read"
-    if isinstance(event, ReadingPage):
+    if isinstance(event, ev.ReadingPage):
         return f"{event.name}: page {event.page} of {event.pages}"
-    if isinstance(event, RecognisingPage):
+    if isinstance(event, ev.RecognisingPage):
         return f"{event.name}: recognising page {event.page} of {event.pages}, {left_text(event.seconds_left)}"
     return f"{event.name}: chunk {event.done} of {event.total} embedded"
 
@@ -206,17 +175,17 @@ def _show(event: _Ended, file: str, output: Output) -> str:
 
 def _describe(event: _Ended) -> tuple[dict[str, Any], str]:
     """One end as a record, and what it says of it for people."""
-    if isinstance(event, DocumentFailed):
+    if isinstance(event, ev.DocumentFailed):
         failed = {"status": "failed", "error": event.message, "remedy": event.remedy}
         return failed, plain(f"{event.message} {event.remedy}")
     document = event.document
     common = {"id": document.id, "title": document.title}
-    if isinstance(event, DocumentAdded):
+    if isinstance(event, ev.DocumentAdded):
         numbers = {"pages": document.pages, "chunks": document.chunks, "seconds": document.seconds}
         warnings = "".join(f"\n           {plain(warning)}" for warning in document.warnings)
         said = f"{document.pages} pages, {document.chunks} chunks, {document.seconds:.1f} s{warnings}"
         return {"status": "added", **common, **numbers, "warnings": list(document.warnings)}, said
-    if isinstance(event, DuplicateFound):
+    if isinstance(event, ev.DuplicateFound):
         duplicate = {"status": "duplicate", **common, "duplicate_of": document.name}
         return duplicate, f"same content as {plain(document.name)}"
     result = {"status": event.found, **common, "fetched_at": document.fetched_at}

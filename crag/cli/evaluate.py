@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
+from crag.analysis import evaluate as evaluation
 from crag.analysis.metrics.metrics import ResultRow
+from crag.analysis.metrics.results import flat, summed_up
 from crag.analysis.questions.adapters import csv_export, json_export
 from crag.analysis.questions.sets import MOST_BYTES, QuestionSet, read_set
 from crag.cli.options import Place, Providers, Run, interruptible
 from crag.cli.output import Options, Output, plain
+from crag.cli.table import Column, difference_lines, difference_record, differences, result_record, table_lines
 from crag.core.errors import PROGRAM, CancelledError, EmptyLibraryError, InputError
 from crag.core.request import RunRequest
 from crag.providers.prices import table as price_table
 
 if TYPE_CHECKING:
-    from crag.analysis.evaluate import Progress
-    from crag.cli.table import Column
     from crag.engine import Engine
 
 SAMPLE = "sample"
@@ -65,29 +68,17 @@ def evaluate(
         _check_target(file)
     where = place.existing
     with interruptible() as cancel, providers.opened() as engine:
-        from crag.analysis.evaluate import add_set, evaluate, rows, spending
-        from crag.analysis.metrics.results import summed_up
-        from crag.cli.table import Column  # only now: it loads numpy
-
         found, library = _read_questions(questions, asked.limit, engine, output), engine.library(where)
         if not library.documents.count():
             raise EmptyLibraryError("There is no document to ask about.", f"Add one: {PROGRAM} index FILE.pdf")
-        set_id, prices = add_set(library, found), price_table(engine.config.providers.prices)
+        set_id, prices = evaluation.add_set(library, found), price_table(engine.config.providers.prices)
         done = []
         for name in strategies:
-            events = evaluate(
-                engine,
-                set_id,
-                RunRequest("", name, where, settings=settings[name], allowed=output.approved, cancel=cancel),
-                restart=asked.restart,
-                finished_too=True,
-            )
-            shown = _Shown(name, output)
-            for event in events:
-                shown.seen(event)
-            shown.end()
-            answered, cost = rows(library, shown.id), spending(library, shown.id, prices)
-            done.append(Column(id=shown.id, strategy=name, rows=answered, result=summed_up(answered), spent=cost))
+            asking = RunRequest("", name, where, settings=settings[name], allowed=output.approved, cancel=cancel)
+            events = evaluation.evaluate(engine, set_id, asking, restart=asked.restart, finished_too=True)
+            id = _follow(events, output)
+            answered, cost = evaluation.rows(library, id), evaluation.spending(library, id, prices)
+            done.append(Column(id=id, strategy=name, rows=answered, result=summed_up(answered), spent=cost))
     _tell(done, output)
     _export([row for column in done for row in column.rows], asked, output)
     return 1 if any(row.problem for column in done for row in column.rows) else 0
@@ -134,46 +125,29 @@ def _check_target(file: Path | None) -> None:
         raise InputError(f"{file} can't be written.", "Name a file in a folder that is there and may be written to.")
 
 
-class _Shown:
-    """The progress of one evaluation on standard error."""
-
-    def __init__(self, strategy: str, output: Output) -> None:
-        self.id = ""
-        self._strategy, self._output = strategy, output
-        self._began, self._first, self._done, self._total = time.monotonic(), 0, 0, 0
-
-    def seen(self, event: Progress) -> None:
-        if event.row is None:
-            self.id, self._first, self._total, self._began = event.evaluation, event.done, event.total, time.monotonic()
-            if event.done:
-                done = f"{event.done:,} of {event.total:,} questions were done before"
-                self._output.note(f"{self._strategy}: {done} (--restart asks them again)")
-        self._done = event.done
-        full = BAR * event.done // max(1, event.total)
-        bar = "#" * full + "." * (BAR - full)
-        rate = self._rate()
-        left = f", about {(event.total - event.done) / rate:,.0f} s left" if rate else ""
-        self._output.progress(f"{self._strategy} [{bar}] {event.done:,}/{event.total:,}  {rate:.1f}/s{left}")
-
-    def end(self) -> None:
-        """Raises CancelledError where questions are left."""
-        if self._done < self._total:
-            raise CancelledError(
-                f"{self._done:,} of {self._total:,} questions of {self._strategy} are done and kept. "
-                "Give the same command again, without --restart, to go on."
-            )
-        if self._done > self._first:
-            self._output.note(f"{self._strategy}: {self._total:,} questions, {self._rate():.1f} a second")
-
-    def _rate(self) -> float:
-        """Questions a second of this command."""
-        return (self._done - self._first) / max(time.monotonic() - self._began, 1e-9)
+def _follow(events: Iterator[evaluation.Progress], output: Output) -> str:
+    """Shows how far an evaluation is, and returns its id. Raises CancelledError where questions are left."""
+    first = last = next(events)
+    began, name, total, rate = time.monotonic(), first.strategy, first.total, 0.0
+    if first.done:
+        output.note(f"{name}: {first.done:,} of {total:,} questions were done before (--restart asks them again)")
+    for last in chain([first], events):
+        rate = (last.done - first.done) / max(time.monotonic() - began, 1e-9)
+        bar = "#" * (BAR * last.done // max(1, total))
+        left = f", about {(total - last.done) / rate:,.0f} s left" if rate else ""
+        output.progress(f"{name} [{bar:.<{BAR}}] {last.done:,}/{total:,}  {rate:.1f}/s{left}")
+    if last.done < total:
+        raise CancelledError(
+            f"{last.done:,} of {total:,} questions of {name} are done and kept. "
+            "Give the same command again, without --restart, to go on."
+        )
+    if rate:
+        output.note(f"{name}: {total:,} questions, {rate:.1f} a second")
+    return first.evaluation
 
 
 def _tell(done: list[Column], output: Output) -> None:
     """The table, and how the first two strategies differ."""
-    from crag.cli.table import difference_lines, difference_record, differences, result_record, table_lines
-
     pair = differences(done[0], done[1]) if len(done) > 1 else []
     if output.json:
         for column in done:
@@ -187,8 +161,6 @@ def _tell(done: list[Column], output: Output) -> None:
 
 def _export(rows: list[ResultRow], asked: _Asked, output: Output) -> None:
     """All rows to the files named. Raises InputError; the results are in the library all the same."""
-    from crag.analysis.metrics.results import flat
-
     tables = [flat(row) for row in rows]
     columns = list(dict.fromkeys(name for table in tables for name in table))
     cells = [[table.get(name) for name in columns] for table in tables]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Argument, Context, Option
 
+from crag.analysis import gaps as analysis
 from crag.cli.options import Place, interruptible, opened
 from crag.cli.output import Output, plain
 from crag.core.errors import PROGRAM, CragError, NotFoundError
@@ -15,9 +17,6 @@ from crag.core.metadata import KEPT_CONFIDENCE
 from crag.messages.answers import origins_text
 from crag.messages.documents import kept_sentence
 from crag.text.formats import count
-
-if TYPE_CHECKING:
-    from crag.analysis.gaps import FoundPage, Gap
 
 
 def gaps(
@@ -27,44 +26,35 @@ def gaps(
     closed: Annotated[bool, Option("--closed", help="those too that the documents have answered since")] = False,
 ) -> int:
     """The open gaps, those asked most often first, each with its pages."""
-    from crag.analysis.gaps import found_pages, gaps  # only now: it loads the library
-
     where = place.existing
     with opened(ctx) as engine:
         library = engine.library(where)
-        found = [gap for gap in gaps(library, engine.embedder) if closed or not gap.closed_by]
-        pages = [found_pages(library, gap) for gap in found]
+        found = [gap for gap in analysis.gaps(library, engine.embedder) if closed or not gap.closed_by]
+        pages = [analysis.found_pages(library, gap) for gap in found]
     for gap, kept in zip(found, pages, strict=True):
-        if not output.json:
-            _show(gap, kept, output)
-            continue
         records = [
-            {
-                **{"run": each.run, "url": each.page.url, "title": each.page.title},
-                "kept_as": each.document.name if each.document else None,
-            }
-            for each in kept
+            {"run": run, "url": page.url, "title": page.title, "kept_as": document.name if document else None}
+            for run, page, document in ((each.run, each.page, each.document) for each in kept)
         ]
-        output.record({**asdict(gap), "pages": records})
+        output.show({**asdict(gap), "pages": records}, "\n".join(_lines(gap, kept, output)))
     if not found:
         output.note("No gap: every question of the latest runs was answered from the documents.")
     return 0
 
 
-def _show(gap: Gap, pages: list[FoundPage], output: Output) -> None:
-    output.line(output.paint(plain(gap.question), "bold"))
-    state = "answered since" if gap.closed_by else "open"
+def _lines(gap: analysis.Gap, pages: list[analysis.FoundPage], output: Output) -> Iterator[str]:
+    yield output.paint(plain(gap.question), "bold")
     through = f", {said}" if (said := origins_text(gap.vias)) else ""
-    output.line(f"    asked {count(gap.asked, 'time')}, last {gap.last[:16]}{through}, {state}")
-    for other in gap.others:
-        output.line(f"    also: {plain(other)}")
+    state = "answered since" if gap.closed_by else "open"
+    yield f"    asked {count(gap.asked, 'time')}, last {gap.last[:16]}{through}, {state}"
+    yield from (f"    also: {plain(other)}" for other in gap.others)
     for each in pages:
-        output.line(f"    {plain(each.page.title or each.page.url)}")
+        yield f"    {plain(each.page.title or each.page.url)}"
         if each.document:
-            output.line(f"        kept as {plain(each.document.name)}; ask again to close the gap")
-            continue
-        command = f"{PROGRAM} keep {shlex.quote(each.run)} {shlex.quote(plain(each.page.url))}"
-        output.line(output.paint(f"        {command}", "dim"))
+            yield f"        kept as {plain(each.document.name)}; ask again to close the gap"
+        else:
+            command = f"{PROGRAM} keep {shlex.quote(each.run)} {shlex.quote(plain(each.page.url))}"
+            yield output.paint(f"        {command}", "dim")
 
 
 def keep(
@@ -81,8 +71,6 @@ def keep(
     confidence: Annotated[float, Option(help="how far these pages are trusted, from 0 to 1")] = KEPT_CONFIDENCE,
 ) -> int:
     """One line a page. 0 if every page is in the library now, 1 if some are not."""
-    from crag.analysis.gaps import keep, pages_named  # only now: they load the reader and the library
-
     failed = 0
     where = place.existing
     with interruptible() as cancel, opened(ctx) as engine:
@@ -93,10 +81,10 @@ def keep(
                 raise NotFoundError("There is no run in this library.", "Ask a question first.")
             run = latest[0].run_id
         trace = library.runs.trace(run)
-        found = {page.id: page for said in pages or ["all"] for page in pages_named(trace, said)}
+        found = {page.id: page for said in pages or ["all"] for page in analysis.pages_named(trace, said)}
         for page in found.values():
             try:
-                kept = keep(page, trace.meant, library, engine, confidence=confidence, cancel=cancel)
+                kept = analysis.keep(page, trace.meant, library, engine, confidence=confidence, cancel=cancel)
             except CragError as error:
                 failed += 1
                 output.message(f"failed: {plain(page.url)}: {error}")

@@ -27,80 +27,45 @@ INTERRUPTED = 128 + signal.SIGINT
 OUTPUT_CLOSED = 141
 """128 + SIGPIPE, what a shell reports of a program whose reader has gone."""
 
-COMMANDS = {
-    "index": (
-        "documents",
-        "Add documents (PDF, Office, CSV, text, web pages), all those of a folder, or pages by their addresses.",
-    ),
-    "refresh": (
-        "documents",
-        "Look at the web pages of documents again: changed ones are replaced, gone ones are said.",
-    ),
-    "documents": ("library", "List the documents of a library."),
-    "tag": (
-        "library",
-        "Give a document fields that filters ask for: tags=a,b verified=true date=2024-03-01; name= takes one away.",
-    ),
-    "search": ("ask", "Find the chunks nearest to a question; nothing is graded."),
-    "ask": ("ask", "Answer a question from a library, with every step shown and every citation by file and page."),
-    "keep": ("gaps", "Keep web pages that the answer of a run used as documents of the library."),
-    "limits": (
-        "admin",
-        "Show how much a workspace and the whole server may take and what is used of it, and change it.",
-    ),
-    "gaps": (
-        "gaps",
-        "List the questions that the documents did not answer, and the web pages that could be kept for them.",
-    ),
-    "grade": (
-        "grade",
-        'Score texts for questions: lines of {"question", "text"} from standard input, scored, in order.',
-    ),
-    "evaluate": ("evaluate", "Ask a set of questions under one or more strategies, and compare what comes of it."),
-    "purge": (
-        "library",
-        "Take out documents that are old, little trusted, unverified or unused; for a day --undo brings them back.",
-    ),
-    "reindex": (
-        "library",
-        "Compute every vector of a library again, after the embedding model or what it reads has changed.",
-    ),
-    "verify": (
-        "library",
-        "Read a whole library, and compare its parts and its index; with --repair the index is rebuilt.",
-    ),
-    "copy": (
-        "backup",
-        "Copy libraries between folders and databases, compare every row, and fill the index of the copy.",
-    ),
-    "backup": (
-        "backup",
-        "Write all that is stored into one file, while the app runs; and read such a file, whether it is whole.",
-    ),
-    "restore": (
-        "backup",
-        "Put back what a backup holds, all or one library, into an empty place or in the place of what is there.",
-    ),
-    "audit": (
-        "admin",
-        "Print the audit log: who signed in, deleted, shared, changed a setting or used a key, and what was refused.",
-    ),
-    "serve": (
-        "servers",
-        "Answer programs over HTTP: chat, rerank, embed, search and documents, for anyone who has a token.",
-    ),
-    "mcp": (
-        "servers",
-        "Serve a library to agents over the Model Context Protocol: on standard input and output, or by HTTP.",
-    ),
-    "people": ("admin", "List who signed in to the app, invite somebody, change a role, remove somebody."),
+_MODULES = {
+    "documents": {
+        "index": "Add documents (PDF, Office, CSV, text, web pages), all of a folder, or pages by their addresses.",
+        "refresh": "Look at the web pages of documents again: changed ones are replaced, gone ones are said.",
+    },
+    "library": {
+        "documents": "List the documents of a library.",
+        "tag": "Give a document fields that filters ask for: tags=a,b date=2024-03-01; name= takes one away.",
+        "purge": "Take out documents that are old, little trusted, unverified or unused; --undo brings them back.",
+        "reindex": "Compute every vector of a library again, after the embedding model or what it reads has changed.",
+        "verify": "Read a whole library, and compare its parts and its index; with --repair the index is rebuilt.",
+    },
+    "ask": {
+        "search": "Find the chunks nearest to a question; nothing is graded.",
+        "ask": "Answer a question from a library, with every step shown and every citation by file and page.",
+    },
+    "gaps": {
+        "gaps": "List the questions that the documents did not answer, and the web pages to keep for them.",
+        "keep": "Keep web pages that the answer of a run used as documents of the library.",
+    },
+    "grade": {"grade": 'Score texts for questions: lines of {"question", "text"} from standard input, in order.'},
+    "evaluate": {"evaluate": "Ask a set of questions under one or more strategies, and compare what comes of it."},
+    "backup": {
+        "copy": "Copy libraries between folders and databases, compare every row, and fill the index of the copy.",
+        "backup": "Write all that is stored into one file, while the app runs; and check whether such a file is whole.",
+        "restore": "Put back what a backup holds, all or one library, also in the place of what is there.",
+    },
+    "admin": {
+        "limits": "Show how much a workspace and the whole server may take and what is used of it, and change it.",
+        "people": "List who signed in to the app, invite somebody, change a role, remove somebody.",
+        "audit": "Print the audit log: who signed in, deleted, shared or changed what, and what was refused.",
+    },
+    "servers": {
+        "serve": "Answer programs over HTTP: chat, rerank, embed, search and documents, for anyone who has a token.",
+        "mcp": "Serve a library to agents by the Model Context Protocol, on standard input and output or by HTTP.",
+    },
 }
-"""Each command: the module with the function of its name, and what it does. The list needs none of the modules."""
-
-_EPILOG = """\
-Results go to standard output, progress and messages to standard error.
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
-Environment: CRAG_DATA and the other CRAG_* variables of docs/reference.md; NO_COLOR."""
+"""Modules, the commands of each, and what they do. To list them needs none of the modules."""
+COMMANDS = {name: (module, about) for module, them in _MODULES.items() for name, about in them.items()}
 
 
 class _Commands(TyperGroup):
@@ -114,7 +79,10 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     cls=_Commands,
     help="Corrective RAG over your own documents: graded retrieval, an action, a cited answer.",
-    epilog="\b\n" + _EPILOG,
+    epilog="""\b
+Results go to standard output, progress and messages to standard error.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+Environment: CRAG_DATA and the other CRAG_* variables of docs/reference.md; NO_COLOR.""",
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -156,18 +124,15 @@ def main(arguments: Sequence[str] | None = None, make: Callable[[AppConfig], Eng
     except typer.TyperException as error:
         output.message(f"error: {error.format_message().rstrip('.')}. See {PROGRAM} --help.")
         return error.exit_code
-    except SettingsError as error:
-        output.message(f"error: {error}")
-        return USAGE
-    except CancelledError as error:
-        output.message(f"interrupted: {error.message}")
-        return INTERRUPTED
     except KeyboardInterrupt:
         output.message("interrupted")
         return INTERRUPTED
+    except CancelledError as error:
+        output.message(f"interrupted: {error.message}")
+        return INTERRUPTED
     except CragError as error:
         output.message(f"error: {error}")
-        return 1
+        return USAGE if isinstance(error, SettingsError) else 1
     return code
 
 

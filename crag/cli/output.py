@@ -84,12 +84,7 @@ class Output(Options):
 
     def record(self, values: Mapping[str, Any]) -> None:
         """One JSON object on a line. Raises ClosedOutputError."""
-        text = json.dumps(values, ensure_ascii=False, allow_nan=False)
-        try:
-            text.encode()
-        except UnicodeEncodeError:  # half a surrogate pair: only its escape can be written
-            text = json.dumps(values, allow_nan=False)
-        self.line(text)
+        self.line(json.dumps(values, ensure_ascii=False, allow_nan=False))
 
     def show(self, values: Mapping[str, Any], line: str) -> None:
         """A result as a record for scripts, or as a line for people. Raises ClosedOutputError."""
@@ -118,6 +113,10 @@ class Output(Options):
         if self._live and not self.quiet:
             self._error(f"\r\x1b[K{plain(text)[:100]}")
             self._pending = True
+
+    def counted(self, what: str, done: int, of: int) -> None:
+        """Progress as a count."""
+        self.progress(f"{what}: {done:,} of {of:,}")
 
     def approved(self, query: str) -> bool:
         """Whether the person at the terminal lets a query leave this machine; no where nobody sits there."""

@@ -27,14 +27,10 @@ _EXTRA = ("uvicorn", "fastapi", "starlette", "python_multipart")
 class _Bounds(Options):
     """How much the server takes on, as `Limits` of `crag.integrations.http.serving` names it."""
 
-    rate: Annotated[int | None, Option(metavar="N", help="requests a minute of one token; 0: any (default: 600)")] = (
-        None
-    )
-    waiting: Annotated[
-        int | None, Option(metavar="N", help="requests that may be here besides those at work (default: 64)")
-    ] = None
+    rate: Annotated[int | None, Option(min=0, help="requests a minute of one token; 0: any (default: 600)")] = None
+    waiting: Annotated[int | None, Option(min=0, help="requests besides those at work (default: 64)")] = None
     grace: Annotated[
-        float | None, Option(metavar="SECONDS", help="how long requests may go on after a signal to end (default: 10)")
+        float | None, Option(min=0, help="seconds that requests may go on after a signal to end (default: 10)")
     ] = None
 
 
@@ -52,9 +48,6 @@ def serve(
     access = Access.from_environment(workspace or DEFAULT_WORKSPACE)
     if access.asks and workspace:
         raise SettingsError("With tokens, each has its workspace.", "Leave --workspace out.")
-    for name in ("rate", "waiting", "grace"):
-        if (getattr(bounds, name) or 0) < 0:
-            raise SettingsError(f"--{name} can't be below 0.")
     access.check_address(host)
     with providers.opened() as engine:
         try:
@@ -69,7 +62,8 @@ def serve(
         from crag.integrations.http.serving import Limits
 
         limits = Limits.of(engine.config, rate=bounds.rate, waiting=bounds.waiting, grace_seconds=bounds.grace)
-        _log_to_standard_error(output)
+        logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(message)s")
+        logging.getLogger("crag.integrations").setLevel(logging.WARNING if output.quiet else logging.INFO)
         with interruptible():
             served = server(app(engine, access, limits))
             served.listen(host, port, lambda url: _print_start(url, access, output))
@@ -80,15 +74,6 @@ def _print_start(url: str, access: Access, output: Output) -> None:
     output.show({"url": url, "tokens": access.asks}, f"Serving at {url}")
     if not access.asks and not output.json:
         output.note("No tokens are set, so this machine alone is served, and every program on it.")
-
-
-def _log_to_standard_error(output: Output) -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
-    logger = logging.getLogger("crag.integrations")
-    logger.addHandler(handler)
-    logger.setLevel(logging.WARNING if output.quiet else logging.INFO)
-    logger.propagate = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,16 +135,15 @@ def mcp(
     with providers.opened() as engine:
         for each in access.workspaces if access.asks else [place]:
             served.check(engine, each)
-        server = LibraryServer(
-            ServerConfig(
-                engine=engine,
-                workspace=None if access.asks else place,
-                tokens=access.callers,
-                strategy=strategy_named(strategy).name,
-                read_only=served.read_only,
-                files=served.files,
-            )
+        config = ServerConfig(
+            engine=engine,
+            workspace=None if access.asks else place,
+            tokens=access.callers,
+            strategy=strategy_named(strategy).name,
+            read_only=served.read_only,
+            files=served.files,
         )
+        server = LibraryServer(config)
         if http:
             from crag.integrations.mcp.http import serve as serve_http
 

@@ -137,7 +137,7 @@ def test_a_file_that_changed_since_it_was_read_is_named(tmp_path: Path) -> None:
     file.write_bytes(small_pdf(*LIGHTHOUSE, "One page more."))
     (told,) = crag("documents", "--stale", "--library", place, "--json").records
     assert (told["path"], len(list(told["stale"]))) == (str(file), 1)  # type: ignore[call-overload]
-    assert "file changed since it was read" in crag("documents", "--library", place).out
+    assert "file changed after it was read" in crag("documents", "--library", place).out
     asked = crag("ask", "When was the lighthouse of Veldt Point built?", "--library", place)
     assert "lighthouse.pdf: Its file changed" in asked.err
     assert crag("index", tmp_path / "lighthouse.pdf", "--library", place).code == 0

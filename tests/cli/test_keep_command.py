@@ -32,7 +32,7 @@ def test_a_page_is_kept_from_the_shell_and_answers_the_next_question(place: Path
 
     ran = crag("keep", first["run_id"], url, "--library", place, "--confidence", "0.6", "--json")
     assert ran.code == 0 and [each["status"] for each in ran.records] == ["kept"]
-    assert "in the library already" in crag("keep", "last", url, "--library", place).out
+    assert "already in the library" in crag("keep", "last", url, "--library", place).out
 
     again = crag(*ask, "--json").records[-1]
     assert again["action"] == "CORRECT"

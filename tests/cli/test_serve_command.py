@@ -25,7 +25,7 @@ def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["--workspace", "mine"], "a-secret-token=alpha", "With tokens, each has its workspace"),
         (["--workspace", "../mine"], "", "no name for a workspace"),
         ([], "a-secret-token=alpha,alpha-secret", "Entry 2 of the tokens"),
-        (["--rate", "-1"], "", "--rate can't be below 0"),
+        (["--rate", "-1"], "", "--rate"),
         (["--port", "70000"], "", "Port 70000 of 127.0.0.1 can't be had"),
     ],
 )
