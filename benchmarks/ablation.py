@@ -12,122 +12,26 @@ rule that is no longer there stay, since the page says why it went. --rules meas
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import os
-import random
-import re
 import sys
-import tokenize
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks import faithfulness_figures as figures
+from benchmarks.ablation_rules import MOST, RULES, Pairs
 from crag.analysis.intervals import intervals
-from crag.core.types import FigureCheck
-from crag.generation.figures import check_figures
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
-MOST = 600
-"""Questions of one set."""
-SEED = 34
-
-Checks = Sequence[FigureCheck]
-
-
-@dataclass(frozen=True, slots=True)
-class Pairs:
-    """A set's questions under one measure, 0..1 each, with the rule and without it."""
-
-    set: str
-    kind: str
-    measure: str
-    on: Sequence[float]
-    off: Sequence[float]
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """What it is, the files that only it needs, and what measures it."""
-
-    title: str
-    files: tuple[str, ...]
-    measure: Callable[[Path, int], Iterator[Pairs]]
-
-
-# Figures of a sentence, true and altered
-
-
-def totals(data: Path) -> Iterator[figures.Case]:
-    """Questions about a table of Wikipedia whose answer is a number, made a statement with it."""
-    asked = re.compile(r"(?:what|which) (is|was|were|are) (the .{8,200}?)\?$", re.IGNORECASE)
-    for row in figures.read_rows(data, "wikitablequestions"):
-        match = asked.match(row["question"])
-        if match and len(row["answers"]) == 1 and re.fullmatch(r"[\d,.]+", row["answers"][0]):
-            sentence = f"{match[2][0].upper()}{match[2][1:]} {match[1]} {row['answers'][0]}."
-            yield figures.Case(
-                "WikiTableQuestions, stated", row["id"], sentence, figures.join_passages(row["passages"])
-            )
-
-
-def figure_checks(data: Path, limit: int) -> Iterator[tuple[str, str, list[Checks], list[tuple[str, Checks]]]]:
-    """Of each set its name and kind, the checks of its true sentences, and those of altered figures with what was."""
-    for kind, source in (("prose", figures.fetaqa), ("tables", totals), ("statements", figures.stated)):
-        cases = [case for case in source(data) if case.text and figures.half_of(case.id) == "dev"]
-        random.Random(SEED).shuffle(cases)
-        cases = cases[:limit]
-        names = [name for case in cases for name in figures.NAME.findall(case.sentence)] or ["Zebulon"]
-        dice, altered = random.Random(SEED), list[tuple[str, Checks]]()
-        for case in cases:
-            for rule in figures.RULES:
-                made = figures.altered(case, rule, names, dice)
-                if made is not None:
-                    sentence, start, end = made
-                    checks = check_figures(sentence, {"cited": case.text})
-                    altered.append((rule, [each for each in checks if each.start < end and start < each.end]))
-        yield cases[0].set, kind, [check_figures(case.sentence, {"cited": case.text}) for case in cases], altered
-
-
-def names(data: Path, limit: int) -> Iterator[Pairs]:
-    """Without it, numbers and dates alone are looked for in what is cited."""
-    for name, kind, true, altered in figure_checks(data, limit):
-        yield _pairs(name, kind, "true sentences that pass", [(_clear(each), _clear(each, "name")) for each in true])
-        flagged = [(not _clear(each), not _clear(each, "name")) for rule, each in altered if rule == "name"]
-        if flagged:
-            yield _pairs(name, kind, "altered names that are flagged", flagged)
-
-
-def _clear(checks: Checks, ignored: str = "") -> bool:
-    return not any(each.state == "missing" and each.kind != ignored for each in checks)
-
-
-def _pairs(name: str, kind: str, measure: str, found: Sequence[tuple[float, float]]) -> Pairs:
-    on, off = zip(*((float(one), float(other)) for one, other in found), strict=True)
-    return Pairs(name, kind, measure, on, off)
-
-
-RULES = {
-    "names": Rule("Names looked for as figures are", ("crag/text/names.py",), names),
-}
 
 
 def lines_of_code(files: Sequence[str]) -> int:
-    """Lines that hold code: no blank line, no comment, no docstring."""
-    lines: set[tuple[str, int]] = set()
-    skipped = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
-    for file in files:
-        before = tokenize.NEWLINE
-        for token in tokenize.generate_tokens(io.StringIO((ROOT / file).read_text(encoding="utf-8")).readline):
-            alone = token.type == tokenize.STRING and before in {*skipped, tokenize.ENCODING}
-            if token.type not in skipped and not alone:
-                lines.update((file, number) for number in range(token.start[0], token.end[0] + 1))
-            before = token.type
-    return len(lines)
+    """Lines that are neither blank nor a comment."""
+    lines = [line.strip() for file in files for line in (ROOT / file).read_text(encoding="utf-8").splitlines()]
+    return sum(bool(line) and not line.startswith("#") for line in lines)
 
 
 def row(pairs: Pairs) -> dict[str, Any]:
@@ -150,9 +54,10 @@ def row(pairs: Pairs) -> dict[str, Any]:
 HEAD = """# Rules that imitate a model, with each and without it
 
 Made by `python -m benchmarks.ablation` on dev data. *Gain*: the mean over questions of what the rule changes, in
-points, with a 95 % interval by bootstrap over questions. *Lines*: of code, in the files that only the rule needs. A
-rule stays where its interval lies above zero on two sets of different kinds, or where it is the simplest part that
-gives what the product promises. What was decided stands below its table. A rule that went was measured before it did.
+points, with a 95 % interval by bootstrap over questions. *Lines*: of the files that only the rule needs, without
+blank ones. A rule stays where its interval lies above zero on two sets of different kinds, or where it is the simplest
+part that gives what the product promises. What was decided stands below its table. A rule that went was measured
+before it did.
 """
 TABLE = """\
 | set | kind | measure | questions | without | with | gain |

@@ -13,7 +13,7 @@ from typing import Literal
 from crag.core.types import Chunk, FigureCheck, Strip, WebPage
 from crag.text.dates import Day, dates_in
 from crag.text.names import Name, Names, names_in, tokens_of
-from crag.text.numerals import Number, numbers_in
+from crag.text.numerals import SCALES, Number, numbers_in, scales_in
 from crag.text.words import FUNCTION_WORDS, stem, words
 
 __all__ = ["check_figures", "in_context"]
@@ -34,11 +34,6 @@ _HEDGE = re.compile(
     r"|under|exceed(?:s|ed|ing)?|at\s(?:least|most)|up\sto|some|close\sto|an?\sestimated|approx\.?|circa|c\.)|[~≈<>])\s?$",
     re.IGNORECASE,
 )
-_SCALE = re.compile(
-    r"\b(?:in|of)\s(?:[\w.]{1,12}\s|[$€£¥]\s?){0,3}(thousand|million|billion)s\b|\b000['’]?s\b|[$€£]\s?000\b",
-    re.IGNORECASE,
-)
-_SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
 _CELLS = re.compile(r"; |\||\t|: [^\s:]{0,30}\d")
 _LIST = re.compile(r"\s*\(?\d{1,2}[.)]\s")
 _NEXT = re.compile(r"[\s-]([^\W\d_]{3,})(?:\s([^\W\d_]{3,}))?")
@@ -162,7 +157,7 @@ class _Cited:
 
     def _read(self, strip: str, text: str) -> list[_Value]:
         values: list[_Value] = []
-        scales = tuple({_SCALES.get((match[1] or "thousand").lower(), 1e3) for match in _SCALE.finditer(text)})
+        scales = tuple({SCALES[scale] for scale in scales_in(text)})
         for line in text.split("\n"):
             days, is_row = dates_in(line), _CELLS.search(line) is not None
             for day in days:

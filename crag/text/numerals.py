@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-__all__ = ["SCALES", "UNITS", "Number", "Span", "amountless", "numbers_in", "without_amounts"]
+__all__ = ["SCALES", "UNITS", "Number", "Span", "amountless", "numbers_in", "scales_in", "without_amounts"]
 
 Span = tuple[int, int]
 
@@ -17,6 +17,10 @@ SCALES |= {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}
 UNITS = {"%": "%", "percent": "%", "per cent": "%", "us$": "$", "$": "$", "usd": "$", "dollar": "$", "€": "€"}
 UNITS |= {"eur": "€", "euro": "€", "£": "£", "gbp": "£", "pound": "£", "¥": "¥", "jpy": "¥", "yen": "¥"}
 
+_IN_SCALE = re.compile(
+    r"\b(?:in|of)\s(?:[\w.]{1,12}\s|[$€£¥]\s?){0,3}(thousand|million|billion)s\b|\b(000)['’]?s\b|[$€£]\s?(000)\b",
+    re.IGNORECASE,
+)
 LONGEST = 24
 """A number of more digits is a code: it is compared letter by letter."""
 
@@ -85,6 +89,11 @@ def numbers_in(text: str, taken: Sequence[Span] = ()) -> list[Number]:
     found = _beside(text, [*_without(_digits(text), taken)])
     spans = sorted([*taken, *((each.start, each.end) for each in found)])
     return sorted([*found, *_without(_words(text), spans)], key=lambda each: each.start)
+
+
+def scales_in(text: str) -> list[str]:
+    """What a table's amounts are counted in, as its head or caption says: "million" of "(in millions of US $)"."""
+    return [(match[1] or "thousand").lower() for match in _IN_SCALE.finditer(text)]
 
 
 def _without(found: Iterator[Number], taken: Sequence[Span]) -> Iterator[Number]:

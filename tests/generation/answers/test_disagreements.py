@@ -106,15 +106,15 @@ def test_documents_on_other_subjects_and_rows_of_one_document_are_not_compared()
 
 
 def test_when_a_document_was_added_says_nothing_of_its_age() -> None:
-    answer = found(source(0, "Rooms: 2018 12; 2017 11"), source(1, "Rooms: 2018 14; 2017 11", dated="2020"))
+    answer = found(source(0, "Rooms: 2018 120; 2017 110"), source(1, "Rooms: 2018 124; 2017 110", dated="2020"))
     assert "newer" not in disagreement_sentence(answer.disagreements[0])
 
 
 def test_a_citation_that_is_there_is_used_and_a_new_one_numbered_on() -> None:
-    first = found(source(0, "Rooms: 2018 12; 2017 11"), source(1, "Rooms: 2018 14; 2017 11"))
+    first = found(source(0, "Rooms: 2018 120; 2017 110"), source(1, "Rooms: 2018 124; 2017 110"))
     again = found(
-        source(0, "Rooms: 2018 12; 2017 11"),
-        source(1, "Rooms: 2018 14; 2017 11"),
+        source(0, "Rooms: 2018 120; 2017 110"),
+        source(1, "Rooms: 2018 124; 2017 110"),
         answer=Answer(text="x [4]", by="test", citations=(replace(first.citations[1], number=4),)),
     )
     assert [value.citation for value in again.disagreements[0].values] == [5, 4]

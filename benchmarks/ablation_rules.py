@@ -1,0 +1,226 @@
+"""What benchmarks.ablation measures: each rule with it and without it, on questions of two kinds or more."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks import faithfulness_figures as figures
+from benchmarks.conversation import FILINGS, filled
+from benchmarks.evaluator_graders import evaluator_version, shipped_evaluator
+from benchmarks.evaluator_library import spread
+from benchmarks.guidance import invented
+from benchmarks.thresholds_cases import Case, behind, retrieved, unseen
+from benchmarks.thresholds_grades import KeptScores
+from benchmarks.thresholds_strips import cut
+from crag.core.config import AppConfig, Keys
+from crag.core.guidance import About
+from crag.core.request import SearchQuery
+from crag.core.strategies import strategy
+from crag.core.types import Answer, Chunk, FigureCheck, RetrievedChunk, WebPage
+from crag.engine import Engine
+from crag.evaluation.refinement import kept_strips, make_strip
+from crag.generation.disagreements import with_disagreements
+from crag.generation.figures import check_figures
+from crag.pipeline.guiding import SOURCES, Guide
+from crag.storage.library import Library
+
+MOST = 600
+"""Questions of one set."""
+SEED = 34
+CACHE = Path(os.environ.get("CRAG_BENCH_CACHE", Path(tempfile.gettempdir()) / "crag-ablation-cache"))
+
+Checks = Sequence[FigureCheck]
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """A set's questions under one measure, 0..1 each, with the rule and without it."""
+
+    set: str
+    kind: str
+    measure: str
+    on: Sequence[float]
+    off: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What it is, the files that only it needs, and what measures it."""
+
+    title: str
+    files: tuple[str, ...]
+    measure: Callable[[Path, int], Iterator[Pairs]]
+
+
+# Figures of a sentence, true and altered
+
+
+def totals(data: Path) -> Iterator[figures.Case]:
+    """Questions about a table of Wikipedia whose answer is a number, made a statement with it."""
+    asked = re.compile(r"(?:what|which) (is|was|were|are) (the .{8,200}?)\?$", re.IGNORECASE)
+    for row in figures.read_rows(data, "wikitablequestions"):
+        match = asked.match(row["question"])
+        if match and len(row["answers"]) == 1 and re.fullmatch(r"[\d,.]+", row["answers"][0]):
+            sentence = f"{match[2][0].upper()}{match[2][1:]} {match[1]} {row['answers'][0]}."
+            yield figures.Case(
+                "WikiTableQuestions, stated", row["id"], sentence, figures.join_passages(row["passages"])
+            )
+
+
+def figure_checks(data: Path, limit: int) -> Iterator[tuple[str, str, list[Checks], list[tuple[str, Checks]]]]:
+    """Of each set its name and kind, the checks of its true sentences, and those of altered figures with what was."""
+    for kind, source in (("prose", figures.fetaqa), ("tables", totals), ("statements", figures.stated)):
+        cases = [case for case in source(data) if case.text and figures.half_of(case.id) == "dev"]
+        random.Random(SEED).shuffle(cases)
+        cases = cases[:limit]
+        names = [name for case in cases for name in figures.NAME.findall(case.sentence)] or ["Zebulon"]
+        dice, altered = random.Random(SEED), list[tuple[str, Checks]]()
+        for case in cases:
+            for rule in figures.RULES:
+                made = figures.altered(case, rule, names, dice)
+                if made is not None:
+                    sentence, start, end = made
+                    checks = check_figures(sentence, {"cited": case.text})
+                    altered.append((rule, [each for each in checks if each.start < end and start < each.end]))
+        yield cases[0].set, kind, [check_figures(case.sentence, {"cited": case.text}) for case in cases], altered
+
+
+def names(data: Path, limit: int) -> Iterator[Pairs]:
+    """Without it, numbers and dates alone are looked for in what is cited."""
+    for name, kind, true, altered in figure_checks(data, limit):
+        yield _pairs(name, kind, "true sentences that pass", [(_clear(each), _clear(each, "name")) for each in true])
+        flagged = [(not _clear(each), not _clear(each, "name")) for rule, each in altered if rule == "name"]
+        if flagged:
+            yield _pairs(name, kind, "altered names that are flagged", flagged)
+
+
+def _clear(checks: Checks, ignored: str = "") -> bool:
+    return not any(each.state == "missing" and each.kind != ignored for each in checks)
+
+
+def _pairs(name: str, kind: str, measure: str, found: Sequence[tuple[float, float]]) -> Pairs:
+    on, off = zip(*((float(one), float(other)) for one, other in found), strict=True)
+    return Pairs(name, kind, measure, on, off)
+
+
+# Strips that others need
+
+
+def passages(data: Path, limit: int) -> Iterator[tuple[str, str, list[Case]]]:
+    """Questions with their retrieved texts, and questions about tables and text of reports with what stands there."""
+    for name, kind in (("nq", "web pages"), ("triviaqa", "web pages"), ("mhqa", "web pages, two needed")):
+        yield name, kind, retrieved(data, name, limit)
+    cases = []
+    for row in figures.read_rows(data, "tatqa"):
+        if row["answer_type"] == "span" and figures.half_of(row["id"]) == "dev":
+            texts = tuple(each["text"] for each in row["passages"])
+            holds = tuple(each["label"] == 1 for each in row["passages"])
+            placed = tuple(behind({"title": "", "text": text}) for text in texts)
+            cases.append(Case(row["question"], texts, texts, holds, tuple(row["answers"]), placed))
+    yield "TAT-QA", "statements", cases[:limit]
+
+
+def strip_context(data: Path, limit: int) -> Iterator[Pairs]:
+    """By its setting: whether a strip with an answer is among those kept."""
+    settings, scores = strategy("balanced").settings, KeptScores(shipped_evaluator(), evaluator_version(), CACHE)
+    for name, kind, cases in passages(data, limit):
+        found = []
+        for each in (cut(case, scores, settings) for case in cases):
+            best = max(each.strips, key=lambda strip: strip.score or 0.0, default=None)
+            if best is not None and each.bearing:
+                kept = [
+                    kept_strips(each.strips, settings.changed(strip_context=on), best.source_id) for on in (True, False)
+                ]
+                on, off = (any(strips[place].kept for place in each.bearing) for strips in kept)
+                found.append((on, off))
+        yield _pairs(name, kind, "an answer is kept", found)
+
+
+# Sources that disagree
+
+
+def disagreements(data: Path, limit: int) -> Iterator[Pairs]:
+    """Passages beside a copy of one of them in which a figure is altered, and without that copy."""
+    papers = [row["passages"] for row in figures.read_rows(data, "evidence_inference")]
+    pages = [row["passages"] for row in unseen(data, "nq")]
+    for name, kind, found in (("NQ", "web pages", pages), ("Evidence Inference", "papers", papers)):
+        dice, quiet, said = random.Random(SEED), list[tuple[float, float]](), list[tuple[float, float]]()
+        for passages in found[:limit]:
+            chunks = [_chunk(str(place), each["title"], each["text"]) for place, each in enumerate(passages)]
+            quiet.append((not _disagree(chunks), True))
+            case = figures.Case(name, "", chunks[0].text, chunks[0].text)
+            made = next(filter(None, (figures.altered(case, rule, [], dice) for rule in ("digit", "year"))), None)
+            if made is not None:
+                said.append((_disagree([*chunks, _chunk("other", chunks[0].title, made[0])]), False))
+        yield _pairs(name, kind, "a planted disagreement is said", said)
+        yield _pairs(name, kind, "none is said where none is planted", quiet)
+
+
+def _chunk(id: str, title: str, text: str) -> Chunk:
+    place = {"page": 1, "ordinal": 0, "start": 0, "end": len(text)}
+    return Chunk(id=id, document_id=id, source=f"{id}.txt", title=title, text=text, **place)
+
+
+def _disagree(chunks: Sequence[Chunk]) -> bool:
+    whole = [make_strip(each.id, each.text, "internal", 0, len(each.text), None, kept=True) for each in chunks]
+    sources: dict[str, Chunk | WebPage] = {each.id: each for each in chunks}
+    return bool(with_disagreements(Answer(text="", by=""), whole, sources).disagreements)
+
+
+# Questions that are suggested where there is no answer
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """The search of a library among the documents that meet a filter."""
+
+    library: Library
+    where: str
+
+    def search(self, query: str, k: int) -> list[RetrievedChunk]:
+        return self.library.find(SearchQuery(query, k, where=self.where))
+
+
+def suggestions(data: Path, limit: int) -> Iterator[Pairs]:
+    """Without one way to make them: whether any is left that another way made."""
+    engine = Engine(AppConfig(), Keys())
+    library = engine.library(filled(engine, argparse.Namespace(data=data, cache=CACHE)))
+    strangers = [row["question"] for row in spread(unseen(data, "nq"), 60)]
+    filings = [json.loads(line) for line in (data / "financebench/questions.jsonl").read_text("utf-8").splitlines()]
+    report = [json.loads(line)["question"] for line in engine.sample().question_set.read_text("utf-8").splitlines()]
+    asked = {
+        "report": ("OPM annual report", [*strangers, *(row["question"] for row in filings)]),
+        "filings": ("two filings", [*strangers, *report, *(question for _, question in invented(filings))]),
+    }
+    for kind, (name, questions) in asked.items():
+        files = FILINGS if kind == "filings" else [engine.sample().pdf.name]
+        where = f"name in ({', '.join(map(json.dumps, files))})"
+        retriever = Narrowed(library, where)
+        guide = Guide(lambda: About(documents=2, titles=(), headings=()), retriever, shipped_evaluator(), web=False)
+        found = []
+        for question in spread(questions, limit):
+            near = [(each.chunk, None) for each in retriever.search(question, SOURCES)]
+            made = guide.guidance(question, near, (), strategy("balanced").settings).suggestions
+            ways = {each.question.split()[0] if each.made_of == "sentence" else each.made_of for each in made}
+            found.append(ways)
+        for way in ("row", "section", "Who", "How", "What"):
+            told = way if way.islower() else f"sentence, {way} …"
+            pairs = [(bool(each), bool(each - {way})) for each in found]
+            yield _pairs(name, kind, f"a question is suggested; without: {told}", pairs)
+    engine.close()
+
+
+RULES = {
+    "disagreements": Rule("Sources that disagree", ("crag/generation/disagreements.py",), disagreements),
+    "suggestions": Rule("Questions suggested", ("crag/generation/suggestions.py",), suggestions),
+    "strip_context": Rule("Strips that kept ones need", ("crag/evaluation/strip_dependencies.py",), strip_context),
+    "names": Rule("Names looked for as figures are", ("crag/text/names.py",), names),
+}
