@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
-from fastapi import APIRouter, Header, Request, Response
+from fastapi import APIRouter, Header, Response
 from pydantic import ConfigDict, Field
 from starlette.responses import StreamingResponse
 
@@ -19,13 +19,14 @@ from crag.core.request import RunRequest
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
-from crag.core.types import Exchange, OutputMode
+from crag.core.types import Exchange
 from crag.export.records import EventRecord, RunRecord
 from crag.generation.conversation.rules import leading_to
+from crag.integrations.calls import Call, in_turn
 from crag.integrations.http.guard import GuardedRoute
 from crag.integrations.http.models import DEFAULT_STRATEGY
 from crag.integrations.http.problems import Problem, problem_of
-from crag.integrations.http.serving import Call, CurrentCall, Id, RequestModel
+from crag.integrations.http.serving import CurrentCall, Id, RequestModel
 from crag.pipeline.admission import check_question
 
 T = TypeVar("T")
@@ -102,7 +103,7 @@ class Run:
         self._first: list[ev.Event] = []
 
         def events_of_run() -> Iterator[ev.Event]:
-            call.sends_keys()
+            call.note_keys()
             self.ended = yield from call.engine.ask(request)
 
         self._events = call.follow(events_of_run())
@@ -128,34 +129,6 @@ class Run:
             yield event
 
 
-def request_of(
-    call: Call,
-    question: str,
-    strategy: str,
-    settings: Settings,
-    history: Sequence[Exchange] = (),
-    wanted: OutputMode = "answer",
-) -> RunRequest:
-    """The request to the engine that an HTTP request makes."""
-    return RunRequest(
-        question,
-        strategy,
-        call.workspace,
-        settings=settings,
-        history=tuple(history),
-        wanted=wanted,
-        cancel=call.cancel,
-        via="http",
-        client=client_of(call.request),
-    )
-
-
-def run_to_end(call: Call, request: RunRequest) -> Trace:
-    """The whole run. Raises as `Engine.trace`."""
-    call.sends_keys()
-    return call.engine.trace(request)
-
-
 def choose_settings(strategy: str, changes: Mapping[str, Any], param: str) -> Settings:
     """The settings of a strategy with changes. Raises Problem, `param` the field of the body that they came in."""
     if strategy not in STRATEGIES:
@@ -174,15 +147,6 @@ def question_of(text: str, param: str) -> str:
         return check_question(text)
     except InputError as error:
         raise Problem(400, "invalid_question", str(error), param=param) from error
-
-
-def client_of(request: Request) -> str:
-    """What the program that asks calls itself: its X-Client-Name, or else the product that its User-Agent begins with.
-
-    Nobody vouches for it. The engine keeps a short line of it.
-    """
-    named = request.headers.get("x-client-name", "").strip()
-    return named or request.headers.get("user-agent", "").partition("/")[0].strip()
 
 
 class AskRequest(RequestModel):
@@ -214,12 +178,12 @@ async def ask(body: AskRequest, call: CurrentCall) -> Response | RunRecord:
     changes = {**body.settings, **({"where": body.where} if body.where else {})}
     settings = choose_settings(body.strategy, changes, "")
     settings, history = await call.work(lambda: _led(call, body, settings))
-    asked = request_of(call, question, body.strategy, settings, history, body.wanted)
+    asked = call.run(question, body.strategy, settings=settings, history=history, wanted=body.wanted)
     if body.stream:
         run = Run(call, asked)
         await call.attend(run.begin())
         return event_stream(_events(run), failure="error")
-    return await call.work(lambda: RunRecord.of(run_to_end(call, asked)))
+    return await call.work(lambda: RunRecord.of(call.trace(asked)))
 
 
 async def _events(run: Run) -> AsyncIterator[str]:
@@ -259,15 +223,17 @@ def _led(call: Call, body: AskRequest, settings: Settings) -> tuple[Settings, li
 
 
 @router.get("/v1/runs/{id}", summary="A stored run")
-async def run(id: Id, call: CurrentCall) -> RunRecord:
+@in_turn
+def run(id: Id, call: CurrentCall) -> RunRecord:
     """The whole run."""
-    return await call.work(lambda: RunRecord.of(call.library.runs.trace(id)))
+    return RunRecord.of(call.library.runs.trace(id))
 
 
 @router.get("/v1/runs/{id}/events", summary="A stored run, replayed", response_model=None, responses=STREAMED)
-async def events(id: Id, call: CurrentCall, last_event_id: Annotated[str, Header()] = "") -> Response:
+@in_turn
+def events(id: Id, call: CurrentCall, last_event_id: Annotated[str, Header()] = "") -> Response:
     """Its events as they happened, each under its number, then the whole run; from the one after `Last-Event-ID`."""
-    found = await call.work(lambda: call.library.runs.events(id))
+    found = call.library.runs.events(id)
     seen = int(last_event_id) if last_event_id.isdecimal() and len(last_event_id) < 10 else 0
     return event_stream(_stream_events(found, seen), failure="error")
 

@@ -24,8 +24,6 @@ from crag.integrations.http.ask import (
     event_stream,
     format_sse,
     question_of,
-    request_of,
-    run_to_end,
 )
 from crag.integrations.http.guard import GuardedRoute
 from crag.integrations.http.models import strategies, unknown
@@ -276,13 +274,13 @@ async def completions(body: ChatRequest, call: CurrentCall) -> Response | ChatCo
     question = question_of(body.question, "messages")
     strategy = body.crag.strategy or known[body.model]
     settings = choose_settings(strategy, body.crag.settings, "crag.")
-    asked = request_of(call, question, strategy, settings, body.history())
+    asked = call.run(question, strategy, settings=settings, history=body.history())
     if body.stream:
         run = Run(call, asked)
         await call.attend(run.begin())
         quotes = call.engine.resolve_providers(settings=settings).writer is None
         return event_stream(_chunks(run, body, quotes=quotes), end=_DONE)
-    return _whole(await call.work(lambda: run_to_end(call, asked)), body)
+    return _whole(await call.work(lambda: call.trace(asked)), body)
 
 
 def _whole(trace: Trace, body: ChatRequest) -> ChatCompletion:

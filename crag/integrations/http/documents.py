@@ -15,9 +15,10 @@ from starlette.responses import JSONResponse, Response
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound
 from crag.core.request import SearchQuery
 from crag.export.records import HitRecord
+from crag.integrations.calls import Call, in_turn
 from crag.integrations.http.guard import FORM, JSON, GuardedRoute, UploadRoute
 from crag.integrations.http.problems import Problem
-from crag.integrations.http.serving import Call, CurrentCall, Id, RequestModel
+from crag.integrations.http.serving import CurrentCall, Id, RequestModel
 from crag.pipeline.admission import QUESTION_CHARS
 
 PAGE, MOST_A_PAGE, MOST_FILES = 100, 1_000, 100
@@ -47,11 +48,11 @@ class Hits(BaseModel):
 
 
 @router.post("/v1/search", summary="Find chunks, ungraded")
-async def search(asked: Search, call: CurrentCall) -> Hits:
+@in_turn
+def search(asked: Search, call: CurrentCall) -> Hits:
     """At most `k` chunks, best first, with text, document, page and similarity."""
     query = SearchQuery(text=asked.query, **asked.model_dump(exclude={"query"}))
-    hits = await call.work(lambda: call.library.find(query))
-    return Hits(data=[HitRecord.of(hit) for hit in hits])
+    return Hits(data=[HitRecord.of(hit) for hit in call.library.find(query)])
 
 
 class NewDocument(RequestModel):
@@ -133,43 +134,39 @@ class Deletion(BaseModel):
 
 
 @router.get("/v1/documents", summary="List the documents")
-async def list_documents(
+@in_turn
+def list_documents(
     call: CurrentCall,
     limit: Annotated[int, Query(ge=1, le=MOST_A_PAGE, description="How many.")] = PAGE,
     after: Annotated[str | None, Query(description="The id of the last one seen.")] = None,
 ) -> DocumentPage:
     """A page of documents, oldest first."""
-
-    def page() -> DocumentPage:
-        documents = call.library.documents
-        ids = list(documents.names())
-        if after is not None and after not in ids:
-            raise Problem(400, "invalid_field", "after: there is no such document.", param="after")
-        rest = ids[ids.index(after) + 1 :] if after is not None else ids
-        found = {each.id: each for each in documents.all(rest[:limit])}
-        data = [DocumentRecord.model_validate(found[id]) for id in rest[:limit] if id in found]
-        return DocumentPage(data=data, total=len(ids), has_more=len(rest) > limit)
-
-    return await call.work(page)
+    documents = call.library.documents
+    ids = list(documents.names())
+    if after is not None and after not in ids:
+        raise Problem(400, "invalid_field", "after: there is no such document.", param="after")
+    rest = ids[ids.index(after) + 1 :] if after is not None else ids
+    found = {each.id: each for each in documents.all(rest[:limit])}
+    data = [DocumentRecord.model_validate(found[id]) for id in rest[:limit] if id in found]
+    return DocumentPage(data=data, total=len(ids), has_more=len(rest) > limit)
 
 
 @router.get("/v1/documents/{id}", summary="A document")
-async def one(id: Id, call: CurrentCall) -> DocumentRecord:
+@in_turn
+def one(id: Id, call: CurrentCall) -> DocumentRecord:
     """What is known of it."""
-    return DocumentRecord.model_validate(await call.work(lambda: call.library.documents.get(id)))
+    return DocumentRecord.model_validate(call.library.documents.get(id))
 
 
 @router.delete("/v1/documents/{id}", summary="Delete a document")
-async def delete_document(id: Id, call: CurrentCall) -> Deletion:
+@in_turn
+def delete_document(id: Id, call: CurrentCall) -> Deletion:
     """The document with all that hangs on it is deleted; runs that quoted it stay."""
-
-    def delete() -> None:
-        documents = call.library.documents
-        name = documents.get(id).name
-        documents.delete(id)
-        call.engine.teams.audit.note("delete", call.caller.name, workspace=call.workspace, what="document", detail=name)
-
-    await call.work(delete)
+    documents = call.library.documents
+    name = documents.get(id).name
+    documents.delete(id)
+    caller, note = call.caller, call.engine.teams.audit.note
+    note("delete", caller.name, workspace=caller.workspace, what="document", detail=name)
     return Deletion(id=id)
 
 

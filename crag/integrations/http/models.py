@@ -17,9 +17,10 @@ from crag.core.makers import about
 from crag.core.protocols import QuestionEmbedder
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Grade
+from crag.integrations.calls import Call, in_turn
 from crag.integrations.http.guard import JSON, GuardedRoute
 from crag.integrations.http.problems import Problem
-from crag.integrations.http.serving import Call, CurrentCall, RequestModel
+from crag.integrations.http.serving import CurrentCall, RequestModel
 from crag.pipeline.admission import QUESTION_CHARS
 
 CHAT, RERANK, EMBED = "crag", "crag-rerank", "crag-embed"
@@ -123,13 +124,14 @@ class Ranking(BaseModel):
 @router.post("/v1/rerank", summary="Order texts by their relevance")
 @router.post("/v2/rerank", summary="Order texts by their relevance")
 @router.post("/rerank", summary="Order texts by their relevance")
-async def rerank(asked: Reranking, call: CurrentCall) -> Ranking:
+@in_turn
+def rerank(asked: Reranking, call: CurrentCall) -> Ranking:
     """The best `top_n` texts, or all. Where one could not be graded, the request fails: left out or at 0, it would
     pass for irrelevant.
     """
     if asked.model not in (RERANK, call.engine.evaluator.id):
         raise unknown(asked.model, "rerank")
-    grades = await call.work(lambda: _grade_texts(call, asked.query, asked.documents))
+    grades = _grade_texts(call, asked.query, asked.documents)
     scored = sorted(((grade.score or 0.0, -place) for place, grade in enumerate(grades)), reverse=True)
     results = [
         RankedText(
@@ -145,7 +147,7 @@ async def rerank(asked: Reranking, call: CurrentCall) -> Ranking:
 def _grade_texts(call: Call, query: str, texts: list[str]) -> list[Grade]:
     """A grade with a score for each text. Raises Problem 502 where one has none."""
     grades: list[Grade] = []
-    call.sends_keys()
+    call.note_keys()
     for some in _batches(call, texts):
         grades += call.engine.grade(query, some)
     failed = [(place, grade) for place, grade in enumerate(grades) if grade.score is None]
@@ -202,7 +204,8 @@ class EmbeddingList(BaseModel):
 
 
 @router.post("/v1/embeddings", summary="Turn texts into vectors", response_model=EmbeddingList)
-async def embed(asked: EmbeddingRequest, call: CurrentCall) -> Response:
+@in_turn
+def embed(asked: EmbeddingRequest, call: CurrentCall) -> Response:
     """Vectors of the local embedding model."""
     embedder = call.engine.embedder
     if asked.model not in (EMBED, embedder.id):
@@ -210,11 +213,6 @@ async def embed(asked: EmbeddingRequest, call: CurrentCall) -> Response:
     if asked.dimensions not in (None, embedder.dimension):
         said = f"dimensions: the vectors of this model have {embedder.dimension} numbers, no other count."
         raise Problem(422, "invalid_field", said, param="dimensions")
-    return await call.work(lambda: _embeddings(call, asked))
-
-
-def _embeddings(call: Call, asked: EmbeddingRequest) -> Response:
-    """The whole reply: to write out a million numbers takes a while, too."""
     vectors: list[Any] = []
     for some in _batches(call, asked.input):
         found = _embed(call, asked, some)
@@ -223,6 +221,7 @@ def _embeddings(call: Call, asked: EmbeddingRequest) -> Response:
         else:
             vectors += found.tolist()
     data = [Embedding(index=place, embedding=vector) for place, vector in enumerate(vectors)]
+    # Written here, in the thread: a million numbers take a while.
     return Response(EmbeddingList(data=data, model=asked.model).model_dump_json(), media_type=JSON)
 
 

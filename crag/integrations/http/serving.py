@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from math import ceil
@@ -23,11 +23,11 @@ from crag.analysis.monitoring.metrics import Metrics, standing
 from crag.analysis.monitoring.scraping import Scraping, metrics_token
 from crag.core.config import AppConfig
 from crag.engine import Engine
+from crag.integrations.calls import Call
 from crag.providers.prices import usable
 from crag.runtime.jobs import WorkQueue
 from crag.runtime.limits import Buckets, Shares
 from crag.runtime.transfer import Pace, RefusedError
-from crag.storage.library import Library
 from crag.storage.records import server_at
 
 _MB = 2**20
@@ -140,43 +140,24 @@ class ServerState:
             engine.watchers.append(self.metrics.watch)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Call:
-    """One request. `cancel` is set when its client has gone, or when the server ends and can wait no longer."""
+class HttpCall(Call):
+    """The call of one request. `cancel` is also set when its client has gone, and when the server stops what works."""
 
-    serving: ServerState
-    request: Request
-    caller: Caller
-    cancel: threading.Event = field(default_factory=threading.Event)
+    via = "http"
 
-    @property
-    def engine(self) -> Engine:
-        return self.serving.engine
+    def __init__(self, serving: ServerState, request: Request, caller: Caller) -> None:
+        super().__init__(serving.engine, caller, caller.workspace, serving.work, serving.door.arrivals)
+        self._request = request
 
     @property
-    def workspace(self) -> str:
-        """The only one that this request may see."""
-        return self.caller.workspace
-
-    @property
-    def library(self) -> Library:
-        return self.engine.library(self.workspace)
-
-    def sends_keys(self) -> None:
-        """Called before the engine is asked for what may leave the machine with the owner's keys."""
-        self.serving.door.arrivals.sends(self.caller, lambda: self.engine.resolve_providers().keys)
+    def client(self) -> str:
+        """Its X-Client-Name, or else the product that its User-Agent begins with."""
+        headers = self._request.headers
+        return headers.get("x-client-name", "").strip() or headers.get("user-agent", "").partition("/")[0].strip()
 
     async def work(self, job: Callable[[], T]) -> T:
-        """What `job` returns or raises, done in a thread in the caller's turn: for all that takes the engine longer
-        than a moment. Raises as `attend` does.
-        """
-        return await self.attend(self.serving.work.done(job, self.cancel, caller=self.caller.number))
-
-    async def follow(self, run: Iterator[T]) -> AsyncGenerator[T, None]:
-        """The events of a run that `cancel` stops, as they come, in the caller's turn. For streamed replies."""
-        async with aclosing(self.serving.work.follow(run, self.cancel, caller=self.caller.number)) as events:
-            async for event in events:
-                yield event
+        """As `Call.work`. Raises as `attend` does."""
+        return await self.attend(super().work(job))
 
     async def attend(self, work: Coroutine[Any, Any, T]) -> T:
         """What `work` returns or raises.
@@ -201,12 +182,12 @@ class Call:
 
     def _give_up(self, working: asyncio.Future[T]) -> None:
         self.cancel.set()
-        if not self.serving.work.working(self.cancel):
+        if not self._queue.working(self.cancel):
             working.cancel()
 
     async def _gone(self) -> None:
         """Returns when the client has gone."""
-        while (await self.request.receive())["type"] != "http.disconnect":
+        while (await self._request.receive())["type"] != "http.disconnect":
             pass
 
 
@@ -215,16 +196,16 @@ _BEARER = HTTPBearer(auto_error=False, scheme_name="token", description="A token
 
 async def _call(
     request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
-) -> AsyncGenerator[Call, None]:
-    """The request of a caller that the guard let in. Whatever still works for it is stopped once its reply is sent."""
-    call = Call(serving=request.app.state.serving, request=request, caller=request.state.caller)
+) -> AsyncGenerator[HttpCall, None]:
+    """The call of a caller that the guard let in. Whatever still works for it is stopped once its reply is sent."""
+    call = HttpCall(request.app.state.serving, request, request.state.caller)
     try:
         yield call
     finally:
         call.cancel.set()
 
 
-CurrentCall = Annotated[Call, Depends(_call)]
+CurrentCall = Annotated[HttpCall, Depends(_call)]
 """What an endpoint takes to get the call."""
 Id = Annotated[str, Path(pattern=r"^[!-~]{1,128}$")]
 """Of a document or a run."""

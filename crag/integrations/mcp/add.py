@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import aclosing
@@ -25,7 +24,7 @@ from crag.core.ingesting import (
     RecognisingPage,
 )
 from crag.ingest.files import ENDINGS
-from crag.integrations.mcp.request import Asked, Request, describe_document, line, reply
+from crag.integrations.mcp.request import CurrentCall, McpCall, describe_document, line, reply
 from crag.integrations.mcp.results import AddResult
 from crag.messages.documents import left_text
 from crag.text.formats import count
@@ -53,15 +52,15 @@ FilePath = Annotated[
 
 
 async def add_document(
-    request: Asked, name: FileName, text: Text = "", base64: Base64 = "", confidence: Confidence = 1.0
+    call: CurrentCall, name: FileName, text: Text = "", base64: Base64 = "", confidence: Confidence = 1.0
 ) -> Annotated[CallToolResult, AddResult]:
     """Adds a document to the library: PDF, Word, PowerPoint, Excel, CSV, HTML, Markdown, text or an image. It can be
     searched as soon as this returns. The same content is never there twice."""
-    return await add_file(request, name, text, base64, confidence=confidence)
+    return await add_file(call, name, text, base64, confidence=confidence)
 
 
 async def add_file(
-    request: Asked,
+    call: CurrentCall,
     name: FileName = "",
     text: Text = "",
     base64: Base64 = "",
@@ -71,17 +70,17 @@ async def add_file(
     """The same tool, by the same name, where the server was started with a folder of files."""
     ended: IngestEvent | None = None
 
-    def begin(cancel: threading.Event) -> Iterator[IngestEvent]:
-        file, data = _file(request, name, text, base64, path)
-        yield from request.engine.add_files(
-            [(file, lambda: data)], request.workspace, confidence=confidence, cancel=cancel
+    def begin() -> Iterator[IngestEvent]:
+        file, data = _file(call, name, text, base64, path)
+        yield from call.engine.add_files(
+            [(file, lambda: data)], call.workspace, confidence=confidence, cancel=call.cancel
         )
 
-    async with aclosing(request.follow(begin)) as events:
+    async with aclosing(call.follow(begin())) as events:
         async for event in events:
             ended = event
             if sentence := _progress(event):
-                await request.report(sentence)
+                await call.report(sentence)
     match ended:
         case DocumentAdded():
             return _result("added", ended.document)
@@ -116,14 +115,14 @@ def _result(status: Literal["added", "duplicate"], document: Document) -> CallTo
     return reply(f"{heading}\n\n{body}", record)
 
 
-def _file(request: Request, name: str, text: str, base64: str, path: str) -> tuple[str, bytes]:
+def _file(call: McpCall, name: str, text: str, base64: str, path: str) -> tuple[str, bytes]:
     """The name and bytes of the document. Raises InputError, LimitError, DocumentError."""
-    folder = request.config.files
+    folder = call.config.files
     if [bool(text), bool(base64), bool(path)].count(True) != 1:
         ways = "text and base64" if folder is None else "text, base64 and path"
         raise InputError(f"Exactly one of {ways} must be given.", "Give the document in one way.")
     if path and folder is not None:
-        return _from_folder(folder, path, request.engine.config.limits.max_file_mb)
+        return _from_folder(folder, path, call.engine.config.limits.max_file_mb)
     if not name.strip():
         raise InputError("The document has no name.", "Give its file name with its ending, as report.pdf.")
     data = text.encode() if text else _decode(base64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import aclosing
 from dataclasses import asdict
@@ -14,13 +13,12 @@ from pydantic import Field
 from crag.core import events as ev
 from crag.core import strategies
 from crag.core.errors import CancelledError, CragError
-from crag.core.request import RunRequest
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Grade, RetrievedChunk, Step, Strip
 from crag.export.markdown import escape_markdown, turn
 from crag.export.records import describe_grade, describe_hit, describe_outcome
 from crag.generation.conversation.rules import leading_to
-from crag.integrations.mcp.request import DATA, Asked, document_uri, line, reply, run_uri
+from crag.integrations.mcp.request import DATA, CurrentCall, document_uri, line, reply, run_uri
 from crag.integrations.mcp.results import AskResult, Cited, Evidence, Graded
 from crag.integrations.mcp.search import Names, Tags, Where
 from crag.messages.answers import disagreement_sentence
@@ -42,7 +40,7 @@ _STEPS: dict[Step, str] = {
 
 
 async def ask(
-    request: Asked,
+    call: CurrentCall,
     question: Annotated[
         str, Field(min_length=1, max_length=QUESTION_CHARS, description="The question, in plain words.")
     ],
@@ -73,32 +71,22 @@ async def ask(
     against its citations. Says so if the documents hold no answer. Takes some seconds; reports its steps as progress.
     Cancelling the request stops it."""
 
-    name = strategy or request.config.strategy
+    name = strategy or call.config.strategy
     settings = strategies.strategy(name).settings
     trace = Trace()
 
-    def begin(cancel: threading.Event) -> Iterator[ev.Event]:
-        narrowed = request.filter(where, documents, tags)
-        request.note_keys()
-        yield from request.engine.ask(
-            RunRequest(
-                question,
-                name,
-                request.workspace,
-                settings=settings.changed(where=narrowed) if narrowed else settings,
-                history=leading_to(after, request.library.runs.trace) if after else (),
-                cancel=cancel,
-                wanted=wanted,
-                via="mcp",
-                client=request.client,
-            )
-        )
+    def begin() -> Iterator[ev.Event]:
+        narrowed = call.filter(where, documents, tags)
+        chosen = settings.changed(where=narrowed) if narrowed else settings
+        history = leading_to(after, call.library.runs.trace) if after else ()
+        call.note_keys()
+        yield from call.engine.ask(call.run(question, name, settings=chosen, history=history, wanted=wanted))
 
-    async with aclosing(request.follow(begin)) as events:
+    async with aclosing(call.follow(begin())) as events:
         async for event in events:
             trace = trace.apply(event)
             if sentence := _progress(event, trace):
-                await request.report(sentence)
+                await call.report(sentence)
     if trace.cancelled:
         raise CancelledError("The run was stopped.", f"Its record until then: {run_uri(trace.run_id)}")
     if trace.failure:

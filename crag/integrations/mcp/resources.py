@@ -17,13 +17,13 @@ from crag.export.records import RunRecord
 from crag.integrations.mcp.request import (
     DATA,
     SCHEME,
-    Request,
+    McpCall,
     ServerState,
     describe_document,
     document_uri,
     find_id,
     line,
-    take_request,
+    take_call,
 )
 from crag.integrations.mcp.search import PAGE
 from crag.integrations.mcp.search import documents as list_documents
@@ -40,26 +40,26 @@ _CUT = 1_000
 
 async def documents(context: Call, offset: int = 0) -> str:
     """A page of the list of documents, as the tool documents returns it."""
-    result = await list_documents(take_request(context), offset=max(0, offset), limit=PAGE)
+    result = await list_documents(call=take_call(context), offset=max(0, offset), limit=PAGE)
     return json.dumps(result.structured_content, ensure_ascii=False)
 
 
 async def document(context: Call, id: str) -> str:
     """The text of a document, page by page, as far as it is short enough; then where the rest is."""
-    request = take_request(context)
-    return await request.call(lambda: _document(request, id, None))
+    call = take_call(context)
+    return await call.work(lambda: _document(call, id, None))
 
 
 async def page(context: Call, id: str, page: int) -> str:
     """The text of one page of a document, from 1."""
-    request = take_request(context)
-    return await request.call(lambda: _document(request, id, page))
+    call = take_call(context)
+    return await call.work(lambda: _document(call, id, page))
 
 
 async def run(context: Call, run_id: str) -> str:
     """Everything that a run found, graded, decided and wrote."""
-    request = take_request(context)
-    return await request.call(lambda: _run(request, run_id))
+    call = take_call(context)
+    return await call.work(lambda: _run(call, run_id))
 
 
 TEMPLATES: dict[str, tuple[Callable[..., Any], str, str]] = {
@@ -82,8 +82,8 @@ async def list_library(ctx: ServerRequestContext[ServerState, Any], call_next: C
     cursor = str((ctx.params or {}).get("cursor") or "0")
     if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= 8):
         raise MCPError(INVALID_PARAMS, "That cursor is of no list of this server. List from the beginning.")
-    request, first = Request(ctx), int(cursor)
-    stored = await request.call(lambda: request.library.documents.all())
+    call, first = McpCall(ctx), int(cursor)
+    stored = await call.work(lambda: call.library.documents.all())
     found = [_resource(each) for each in stored[first : first + LISTED]]
     if first == 0:
         index = f"{SCHEME}documents"
@@ -105,9 +105,9 @@ def _resource(document: Document) -> Resource:
     )
 
 
-def _document(request: Request, id: str, page: int | None) -> str:
+def _document(call: McpCall, id: str, page: int | None) -> str:
     """The text of a document, or of one of its pages. Raises NotFoundError."""
-    stored = request.library.documents
+    stored = call.library.documents
     document = stored.get(find_id(id, stored.names()))
     if page is not None and not 1 <= page <= document.pages:
         raise NotFoundError(f"The document has no page {page}.", f"It has {document.pages}, from 1.")
@@ -138,9 +138,9 @@ def _join_chunks(chunks: Sequence[Chunk]) -> str:
     return text
 
 
-def _run(request: Request, id: str) -> str:
+def _run(call: McpCall, id: str) -> str:
     """The record of a run as JSON. Raises NotFoundError, StorageError."""
-    record = RunRecord.of(request.library.runs.trace(id)).json_values()
+    record = RunRecord.of(call.library.runs.trace(id)).json_values()
     text = json.dumps(_change_texts(record, quote_for_model), ensure_ascii=False)
     return text if len(text) <= CHARS else json.dumps(_change_texts(record, _cut), ensure_ascii=False)
 

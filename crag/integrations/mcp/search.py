@@ -14,9 +14,10 @@ from crag.core.makers import about
 from crag.core.metadata import Fields, fields_of, tags_of
 from crag.core.request import SearchQuery
 from crag.core.strategies import strategy
-from crag.core.types import Grade, RetrievedChunk
+from crag.core.types import RetrievedChunk
 from crag.export.records import describe_hit
-from crag.integrations.mcp.request import DATA, Asked, describe_document, document_uri, line, reply
+from crag.integrations.calls import in_turn
+from crag.integrations.mcp.request import DATA, CurrentCall, describe_document, document_uri, line, reply
 from crag.integrations.mcp.results import DocumentList, GradeResult, Listed, Passage, Score, SearchResult
 from crag.messages.wording import recognised_text, web_origin
 from crag.pipeline.admission import QUESTION_CHARS, check_question
@@ -44,8 +45,9 @@ Where = Annotated[
 ]
 
 
-async def search(
-    request: Asked,
+@in_turn
+def search(
+    call: CurrentCall,
     question: Annotated[
         str, Field(min_length=1, max_length=QUESTION_CHARS, description="A question, or words to search for.")
     ],
@@ -61,21 +63,17 @@ async def search(
     """Finds the passages of the documents nearest to a question, each with its document, page and similarity. Nothing
     is graded and nothing answered: to have a question answered, use ask."""
     question = check_question(question)
-    settings = strategy(request.config.strategy).settings
-
-    def find() -> list[RetrievedChunk]:
-        return request.library.find(
-            SearchQuery(
-                question,
-                k,
-                mode=mode,
-                where=request.filter(where, documents, tags),
-                min_confidence=settings.min_confidence,
-                half_life_days=settings.half_life_days,
-            )
+    settings = strategy(call.config.strategy).settings
+    hits = call.library.find(
+        SearchQuery(
+            question,
+            k,
+            mode=mode,
+            where=call.filter(where, documents, tags),
+            min_confidence=settings.min_confidence,
+            half_life_days=settings.half_life_days,
         )
-
-    hits = await request.call(find)
+    )
     passages = [_passage(hit) for hit in hits]
     text = "No passage was found."
     if hits:
@@ -116,8 +114,9 @@ def _format_passage(hit: RetrievedChunk, passage: Passage) -> str:
     return fence_text("passage", heading + hit.chunk.text, spans, number=passage.rank)
 
 
-async def grade(
-    request: Asked,
+@in_turn
+def grade(
+    call: CurrentCall,
     question: Annotated[
         str, Field(min_length=1, max_length=QUESTION_CHARS, description="The question that the texts may answer.")
     ],
@@ -129,11 +128,7 @@ async def grade(
     """Scores how likely each text answers a question, 0 to 1, calibrated: of texts scored 0.8 about 80 % do. Uses no
     document."""
     question = check_question(question)
-
-    def run() -> list[Grade]:
-        request.note_keys()
-        return list(request.engine.grade(question, texts))
-
+    call.note_keys()
     grades = [
         Score(
             index=index,
@@ -142,7 +137,7 @@ async def grade(
             error=line(about(each.error, each.who)) or None,
             evaluator=each.evaluator,
         )
-        for index, each in enumerate(await request.call(run))
+        for index, each in enumerate(call.engine.grade(question, texts))
     ]
     lines = [
         f"{each.index}: not graded: {each.error}" if each.score is None else f"{each.index}: {each.score:.3f}"
@@ -152,8 +147,9 @@ async def grade(
     return reply("\n".join([heading, *lines]), GradeResult(question=question, grades=grades))
 
 
-async def documents(
-    request: Asked,
+@in_turn
+def documents(
+    call: CurrentCall,
     containing: Annotated[str, Field(max_length=300, description="Only those with these words in name or title.")] = "",
     tag: Annotated[str, Field(max_length=300, description="Only those with this tag.")] = "",
     where: Annotated[str, Field(max_length=2_000, description="Only those whose fields match, as: pages > 10.")] = "",
@@ -164,20 +160,16 @@ async def documents(
 ) -> Annotated[CallToolResult, DocumentList]:
     """Lists the documents with their fields, a page at a time; filters by words, tag or fields."""
     filter, words = parse(where), containing.casefold().split()
-
-    def select() -> list[tuple[Document, Fields]]:
-        stored = request.library.documents
-        given = stored.given()
-        every = ((each, fields_of(each, given.get(each.id, {}))) for each in stored.all())
-        return [
-            (each, fields)
-            for each, fields in every
-            if filter.matches(fields)
-            and all(word in f"{each.name} {each.title}".casefold() for word in words)
-            and (not tag or tag.casefold() in map(str.casefold, tags_of(fields)))
-        ]
-
-    found = await request.call(select)
+    stored = call.library.documents
+    given = stored.given()
+    every = ((each, fields_of(each, given.get(each.id, {}))) for each in stored.all())
+    found = [
+        (each, fields)
+        for each, fields in every
+        if filter.matches(fields)
+        and all(word in f"{each.name} {each.title}".casefold() for word in words)
+        and (not tag or tag.casefold() in map(str.casefold, tags_of(fields)))
+    ]
     page, end = [_listed(*each) for each in found[offset : offset + limit]], min(offset + limit, len(found))
     more = end < len(found)
     record = DocumentList(total=len(found), documents=page, next_offset=end if more else None)

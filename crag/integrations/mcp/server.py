@@ -86,7 +86,7 @@ class LibraryServer(MCPServer[ServerState]):
         hints = ToolAnnotations(
             title=title, read_only_hint=reads, destructive_hint=False, idempotent_hint=True, open_world_hint=reaches
         )
-        self._parameters[described.__name__] = inspect.signature(run).parameters.keys() - {"request"}
+        self._parameters[described.__name__] = inspect.signature(run).parameters.keys() - {"call"}
         self.tool(described.__name__, title=title, description=inspect.getdoc(described), annotations=hints)(run)
 
     def stop(self) -> None:

@@ -15,7 +15,7 @@ from starlette.types import Message
 from crag.admin.access import Access, Caller
 from crag.engine import Engine
 from crag.integrations.http.app import app
-from crag.integrations.http.serving import Call, Limits, Rates, RequestLimit, ServerState
+from crag.integrations.http.serving import HttpCall, Limits, Rates, RequestLimit, ServerState
 from crag.runtime.transfer import RefusedError
 
 ONE, TWO = Caller(number=1, workspace="alpha"), Caller(number=2, workspace="beta")
@@ -78,7 +78,7 @@ def test_a_client_that_goes_stops_the_work_that_was_for_it(engine: Engine) -> No
             yield {"type": "http.disconnect"}
 
         serving, loop = ServerState(engine, Access(), Limits()), asyncio.get_running_loop()
-        call = Call(serving=serving, request=_request(messages()), caller=ONE)
+        call = HttpCall(serving, _request(messages()), ONE)
 
         def job() -> bool:
             loop.call_soon_threadsafe(begun.set)
@@ -99,7 +99,7 @@ def test_work_under_way_is_stopped_and_waited_for(engine: Engine) -> None:
             yield {"type": "http.disconnect"}
 
         serving = ServerState(engine, Access(), Limits())
-        call = Call(serving=serving, request=_request(messages()), caller=ONE)
+        call = HttpCall(serving, _request(messages()), ONE)
 
         def job() -> bool:
             begun.set()
@@ -156,8 +156,8 @@ def test_who_waits_for_a_turn_and_goes_leaves_the_queue(engine: Engine) -> None:
             await gone.wait()
             yield {"type": "http.disconnect"}
 
-        def call(gone: asyncio.Event) -> Call:
-            return Call(serving=serving, request=_request(messages(gone)), caller=ONE)
+        def call(gone: asyncio.Event) -> HttpCall:
+            return HttpCall(serving, _request(messages(gone)), ONE)
 
         first = asyncio.create_task(call(staying).work(lambda: release.wait(30)))
         second = asyncio.create_task(call(going).work(lambda: pytest.fail("nobody waits for this")))

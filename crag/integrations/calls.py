@@ -1,0 +1,78 @@
+"""One call of a program to a server: the library that it may see, and its turn for what blocks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from functools import partial, wraps
+from typing import Any, ClassVar, TypeVar
+
+from crag.admin.access import Arrivals, Caller
+from crag.core.request import RunRequest
+from crag.core.trace import Trace
+from crag.engine import Engine, Workspace
+from crag.runtime.jobs import WorkQueue
+from crag.storage.library import Library
+
+T = TypeVar("T")
+
+
+class Call:
+    """One call. `cancel` is set when nobody waits for it any more; what works for it ends by that."""
+
+    via: ClassVar[str]
+    """How runs came in, for the history of runs."""
+
+    def __init__(
+        self, engine: Engine, caller: Caller, workspace: Workspace, queue: WorkQueue, arrivals: Arrivals
+    ) -> None:
+        """`workspace`: the only one that this call may see."""
+        self.engine, self.caller, self.workspace = engine, caller, workspace
+        self.cancel = threading.Event()
+        self._queue, self._arrivals = queue, arrivals
+
+    @property
+    def library(self) -> Library:
+        return self.engine.library(self.workspace)
+
+    @property
+    def client(self) -> str:
+        """What the program that calls names itself. Nobody vouches for it."""
+        return ""
+
+    def note_keys(self) -> None:
+        """Called before the engine is asked for what may leave the machine with the owner's keys."""
+        self._arrivals.sends(self.caller, lambda: self.engine.resolve_providers().keys)
+
+    def run(self, question: str, strategy: str, **more: Any) -> RunRequest:
+        """The run that this call asks for."""
+        return RunRequest(
+            question, strategy, self.workspace, cancel=self.cancel, via=self.via, client=self.client, **more
+        )
+
+    def trace(self, request: RunRequest) -> Trace:
+        """The whole run. Raises as `Engine.trace`."""
+        self.note_keys()
+        return self.engine.trace(request)
+
+    async def report(self, sentence: str) -> None:
+        """Tell the program about the progress, where it can hear it."""
+
+    async def work(self, job: Callable[[], T]) -> T:
+        """What `job` returns, which works in a thread in the caller's turn. Raises as `WorkQueue.done` does."""
+        return await self._queue.done(job, self.cancel, caller=self.caller.number, report=self.report)
+
+    def follow(self, items: Iterator[T]) -> AsyncGenerator[T, None]:
+        """The items as they come, made in a thread in the caller's turn. Raises as `WorkQueue.follow` does."""
+        return self._queue.follow(items, self.cancel, caller=self.caller.number, report=self.report)
+
+
+def in_turn(work: Callable[..., T]) -> Callable[..., Coroutine[Any, Any, T]]:
+    """An endpoint or a tool that works in a thread, in the turn of its `call`."""
+
+    @wraps(work)
+    async def waiting(**given: Any) -> T:
+        result: T = await given["call"].work(partial(work, **given))
+        return result
+
+    return waiting
