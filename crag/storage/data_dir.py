@@ -18,8 +18,8 @@ from filelock import FileLock, Timeout
 
 from crag.core.errors import NotFoundError, StorageError
 from crag.index.manifest import sync
-from crag.storage.database import own_folder
-from crag.storage.sqlite import translate_errors
+from crag.storage.records import KeyValueStore
+from crag.storage.sqlite import own_folder, translate_errors
 
 __all__ = ["RESTORING", "DataDirLock", "adding", "alone", "finish", "put_back", "swap"]
 
@@ -93,13 +93,7 @@ def _decide(folder: Path, arriving: Mapping[str, bool]) -> None:
 
 
 def _write(file: Path, value: object) -> None:
-    draft = file.with_suffix(".draft")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as opened:
-        json.dump(value, opened)
-        opened.flush()
-        os.fsync(opened.fileno())
-    draft.replace(file)
-    sync(file.parent)
+    KeyValueStore(file.parent).put(file.name, json.dumps(value).encode())
 
 
 def _lasting(folder: Path) -> None:

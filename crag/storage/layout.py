@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -11,7 +13,14 @@ from typing import Any
 
 from sqlalchemy import Connection, MetaData, Select, Table, create_mock_engine
 
-from crag.storage.sqlite import driver, foreign_database_error, other_version_error
+from crag.storage.sqlite import (
+    Idle,
+    connect,
+    driver,
+    foreign_database_error,
+    other_version_error,
+    read_transaction,
+)
 
 __all__ = ["Layout"]
 
@@ -64,11 +73,27 @@ class Layout:
                 self.create(connection)
                 file.execute(f"PRAGMA user_version = {self.version}")
 
+    @contextmanager
+    def empty(self) -> Iterator[Connection]:
+        """An empty database in memory, to be read in place of one that was never written to."""
+        connection = _empty[self].take()
+        if connection is None:
+            connection = connect(":memory:")
+            self.prepare(connection, Path())
+        try:
+            with read_transaction(connection):
+                yield connection
+        finally:
+            _empty[self].give_back(connection)
+
     def check(self, connection: Connection, name: str) -> None:
         """Raises StorageError where the tables of a server are of another version."""
         version = str(connection.scalars(self.stored_version).one())
         if version != str(self.version):
             raise other_version_error(self.what.format(name), version, self.version)
+
+
+_empty: defaultdict[Layout, Idle] = defaultdict(Idle)
 
 
 @cache

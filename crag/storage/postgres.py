@@ -6,7 +6,6 @@ import hashlib
 import logging
 import re
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
@@ -27,15 +26,15 @@ from sqlalchemy import (
     text,
     union_all,
 )
-from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from crag.core.errors import InputError, StorageError
 from crag.storage.layout import Layout
 from crag.storage.places import WORKSPACE, Place, Stored, holds_nothing
-from crag.storage.records import KeyValueStore
-from crag.storage.sqlite import Idle, connect, foreign_database_error, replaced_error
+from crag.storage.records import KeyValueStore, Records
+from crag.storage.sqlite import foreign_database_error
+from crag.storage.store import put
 from crag.storage.tables import LIBRARY, revision
 
 _log = logging.getLogger(__name__)
@@ -153,15 +152,11 @@ _TURN = text(
     " set_config('idle_in_transaction_session_timeout', '0', true), set_config('tcp_keepalives_idle', '20', true),"
     " set_config('tcp_keepalives_interval', '10', true), set_config('tcp_keepalives_count', '4', true)"
 )
+_LIBRARIES = "n.nspname ~ '^[wh]_'"
 _SIZES = (
-    "SELECT n.nspname, coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_namespace n"
-    " LEFT JOIN pg_class c ON c.relnamespace = n.oid AND c.relkind = 'r' WHERE {} GROUP BY n.nspname"
-)
-_ALL = text(_SIZES.format("n.nspname ~ '^[wh]_'"))
-_ONE = text(_SIZES.format("n.nspname = :schema"))
-_HOLDING = text(
-    "SELECT n.nspname FROM pg_namespace n JOIN pg_class c ON c.relnamespace = n.oid"
-    " WHERE n.nspname ~ '^[wh]_' AND c.relname = 'documents' AND c.relkind = 'r'"
+    "SELECT n.nspname, coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint, bool_or(c.relname = 'documents')"
+    " FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid AND c.relkind = 'r' WHERE {}"
+    " GROUP BY n.nspname"
 )
 _VACUUMED = "files", "chunks", "vectors", "runs", "purged"
 
@@ -210,7 +205,6 @@ class Server:
         self._password = str(made.password or "")
         self._engine = engine
         self._snapshots = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-        self._empty: dict[Layout, Idle] = defaultdict(Idle)
 
     def translated(self) -> AbstractContextManager[None]:
         """Errors of the server as ours."""
@@ -223,17 +217,6 @@ class Server:
     def writing(self) -> Connection:
         """A connection whose every statement sees what is committed by then."""
         return self._engine.connect()
-
-    @contextmanager
-    def nothing(self, layout: Layout) -> Iterator[Connection]:
-        """An empty database, in memory, to be read in place of one that was never written to."""
-        connection = self._empty[layout].take(None) or connect(":memory:")
-        layout.prepare(connection, Path())
-        try:
-            yield connection
-        finally:
-            connection.rollback()
-            self._empty[layout].give_back(None, connection)
 
     def reach(self) -> None:
         """Raises StorageError where the server does not answer."""
@@ -264,28 +247,26 @@ class Server:
 
     def sizes(self) -> dict[str, int]:
         """Bytes of every library, by its schema."""
-        with self.translated(), self.reading() as connection:
-            return {name: size for name, size in connection.execute(_ALL)}
+        return {schema: stored.bytes for schema, stored in self.stored().items()}
 
     def stored(self) -> dict[str, Stored]:
         """Documents and bytes of every library, by its schema."""
-        with self.translated(), self.reading() as connection:
-            sizes = {name: size for name, size in connection.execute(_ALL)}
-            asked = [
-                select(literal(name), func.count()).select_from(table("documents", schema=name))
-                for name in connection.scalars(_HOLDING)
-            ]
-            counts = {name: count for name, count in connection.execute(union_all(*asked))} if asked else {}
-            return {name: Stored(documents=counts.get(name, 0), bytes=size) for name, size in sizes.items()}
+        return self._count(_LIBRARIES)
 
     def stored_in(self, key: str) -> Stored:
-        """Documents and bytes of one library, by its schema; nothing where it is not there."""
+        """Documents and bytes of one library, by its schema; nothing where it does not exist."""
+        return self._count("n.nspname = :schema", schema=key).get(key, Stored())
+
+    def _count(self, which: str, **names: str) -> dict[str, Stored]:
         with self.translated(), self.reading() as connection:
-            size = sum(size for _, size in connection.execute(_ONE, {"schema": key}))
-            if not size or connection.scalar(select(func.to_regclass(f'"{key}".documents'))) is None:
-                return Stored(bytes=size)
-            count = connection.scalar(select(func.count()).select_from(table("documents", schema=key)))
-            return Stored(documents=count or 0, bytes=size)
+            found = connection.execute(text(_SIZES.format(which)), names).all()
+            asked = [
+                select(literal(schema), func.count()).select_from(table("documents", schema=schema))
+                for schema, _, holds_documents in found
+                if holds_documents
+            ]
+            counts = dict(map(tuple, connection.execute(union_all(*asked)))) if asked else {}
+            return {schema: Stored(documents=counts.get(schema, 0), bytes=size) for schema, size, _ in found}
 
     def remove(self, workspace: str, *, if_unused: bool = False) -> bool:
         """Remove a library's schema, if it is there; with `if_unused` only an empty one. Whether it is gone."""
@@ -308,28 +289,24 @@ class Server:
 
     def keep(self, name: str, value: bytes, *, replace: bool) -> bytes:
         """Keep a value, in place of an earlier one or, without `replace`, where there is none; what is kept then."""
-        insertion = insert(KEPT).values(name=name, value=value)
         with self.translated(), self.writing() as connection, connection.begin():
             locked(connection, str(KEPT.schema))
             if connection.scalar(_ANY_KEPT) is None:
                 connection.exec_driver_sql(f"CREATE SCHEMA IF NOT EXISTS {KEPT.schema}")
                 KEPT.create(connection)
-            connection.execute(
-                insertion.on_conflict_do_update(index_elements=["name"], set_={"value": value})
-                if replace
-                else insertion.on_conflict_do_nothing()
-            )
-            return bytes(connection.scalars(select(KEPT.c.value).where(KEPT.c.name == name)).one())
+            found = connection.scalar(select(KEPT.c.value).where(KEPT.c.name == name))
+            if found is None or replace:
+                put(connection, KEPT, [{"name": name, "value": value}])
+                return value
+            return bytes(found)
 
     def close(self) -> None:
         """Close what is idle. Anyone who uses the server again opens new connections."""
         self._engine.dispose()
-        for each in self._empty.values():
-            each.rest()
 
 
-class SchemaRecords:
-    """The records of one library in a schema of its own: what `Records` says, on a server."""
+class SchemaRecords(Records):
+    """The records of one library in a schema of its own on a server."""
 
     def __init__(
         self,
@@ -340,23 +317,21 @@ class SchemaRecords:
         schema: str = "",
         layout: Layout = LIBRARY,
     ) -> None:
-        """`name` is the workspace's, whose `schema` it is if none is given; `may_grow` as that of `Database`."""
-        self.name, self.schema = name, schema or schema_of(name)
-        self._server, self._may_grow, self._layout = server, may_grow, layout
-        self._lock, self._writing = threading.Lock(), threading.Lock()
-        self._closed = False
-        self._seen: int | None = None
-        """The number of the tables that were used last, which others of the same name don't have; None: none were."""
+        """`name` is the workspace's, whose `schema` it is if none is given."""
+        super().__init__(name, "on the database server", layout, may_grow)
+        self._server, self.schema = server, schema or schema_of(name)
 
     @property
     def exists(self) -> bool:
         with self._server.translated(), self._server.reading() as connection:
             return self._entered(connection) is not None
 
+    def _translated(self) -> AbstractContextManager[None]:
+        return self._server.translated()
+
     @contextmanager
-    def read(self) -> Iterator[Connection]:
-        self._check_open()
-        with self._server.translated(), self._server.reading() as connection:
+    def _reading(self) -> Iterator[Connection | None]:
+        with self._server.reading() as connection:
             found = self._entered(connection)
             if found != self._seen:
                 connection.rollback()
@@ -365,40 +340,25 @@ class SchemaRecords:
             if found is not None:
                 yield connection
                 return
-            connection.rollback()
-            with self._server.nothing(self._layout) as empty:
-                yield empty
+        yield None
 
     @contextmanager
-    def write(self, more: int = 0, *, grows: bool = True) -> Iterator[Connection]:
-        self._check_open()
-        with self._writing, self._server.translated():
-            makes = not self.exists
-            if self._may_grow is not None and (grows or makes):
-                self._may_grow(more, makes=makes)
-            with self._server.writing() as connection:
-                with connection.begin():
-                    found = self._locked(connection)
-                    if found is None:
-                        found = self._create(connection)
-                    yield connection
-                self._seen = found
-
-    def free(self, work: Callable[[Connection], object]) -> None:
-        self._check_open()
-        with self._writing, self._server.translated():
-            with self._server.writing() as connection, connection.begin():
+    def _changing(self, more: int) -> Iterator[Connection]:
+        with self._server.writing() as connection:
+            with connection.begin():
                 found = self._locked(connection)
-                if found is not None:
-                    work(connection)
-            if found is None:
-                with self._server.nothing(self._layout) as empty:
-                    work(empty)  # there is nothing to remove, which the work itself finds and says
-            else:
-                self._reclaim()
+                if found is None:
+                    found = self._create(connection)
+                yield connection
+            self._seen = found
 
-    def reserve(self, size: int) -> None:
-        """Nothing: the server's administrator sees to its disk."""
+    def _free(self, work: Callable[[Connection], object]) -> bool:
+        with self._server.writing() as connection, connection.begin():
+            if self._locked(connection) is None:
+                return False
+            work(connection)
+        self._reclaim()
+        return True
 
     @contextmanager
     def alone(self, stop: threading.Event) -> Iterator[bool]:
@@ -409,21 +369,11 @@ class SchemaRecords:
                     return
             yield True
 
-    def rest(self) -> None:
-        """Nothing: connections belong to the server, and no library keeps one."""
-
-    def close(self) -> None:
-        self._closed = True
-
     def damaged(self, detail: str) -> StorageError:
         return StorageError(
             f"The library {self.name} on the database server is damaged ({detail}).",
             "Restore a backup of the database, or delete the library's documents and add them again.",
         )
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise StorageError(f"The library {self.name} is closed.", "Open it again.")
 
     def _entered(self, connection: Connection) -> int | None:
         """Begins to work in the schema; the number of its tables, None where there are none.
@@ -455,7 +405,7 @@ class SchemaRecords:
         if found is not None:
             self._layout.check(connection, self.name)
         with self._lock:
-            self._noted(found)
+            self._follow(found)
         return found
 
     def _meet(self, found: int | None) -> None:
@@ -465,12 +415,7 @@ class SchemaRecords:
                 with self._server.writing() as connection, connection.begin():
                     if self._entered(connection) is not None:
                         self._layout.check(connection, self.name)
-            self._noted(found)
-
-    def _noted(self, found: int | None) -> None:
-        before, self._seen = self._seen, found
-        if before not in (None, found):
-            raise replaced_error(self.name, "on the database server")
+            self._follow(found)
 
     def _reclaim(self) -> None:
         """What was removed makes room for others; without it the server sees to that when it comes to it."""

@@ -19,8 +19,6 @@ from sqlalchemy.exc import DBAPIError
 
 from crag.core.errors import StorageError
 
-Identity = tuple[int, int]
-"""Device and number of a file: another file under the same name has another one."""
 _next = threading.local()
 """What the thread is about to open: an engine's `creator` is given nothing."""
 _BUSY_MS = 20_000
@@ -76,32 +74,25 @@ def write_ahead(file: sqlite3.Connection) -> None:
 
 
 class Idle:
-    """Connections that nobody uses, kept for reuse, at most four; those to a file that was replaced go. Thread-safe.
+    """Connections to one file that nobody uses, kept for reuse, at most four. Thread-safe.
 
     More are opened while more threads read at once.
     """
 
     def __init__(self) -> None:
         self._kept: list[Connection] = []
-        self._of: Identity | None = None
-        self.ended = False
+        self._ended = False
         self._lock = threading.Lock()
 
-    def take(self, of: Identity | None) -> Connection | None:
-        """One to this file, if there is one; None for `of` is a file that is not there, read as an empty one."""
+    def take(self) -> Connection | None:
+        """One that is kept, if there is one."""
         with self._lock:
-            stale: list[Connection] = []
-            if of != self._of:
-                stale, self._kept, self._of = self._kept, [], of
-            found = self._kept.pop() if self._kept else None
-        for each in stale:
-            each.close()
-        return found
+            return self._kept.pop() if self._kept else None
 
-    def give_back(self, of: Identity | None, connection: Connection) -> None:
-        """Kept, or closed: where there are enough, after `end`, and where it was left in the middle of something."""
+    def give_back(self, connection: Connection) -> None:
+        """Keep a connection, or close it: where there are enough, after `end`, or where it is inside a transaction."""
         with self._lock:
-            kept = not self.ended and of == self._of and len(self._kept) < _IDLE
+            kept = not self._ended and len(self._kept) < _IDLE
             kept = kept and not driver(connection).in_transaction and "read only" not in connection.info
             if kept:
                 self._kept.append(connection)
@@ -118,8 +109,26 @@ class Idle:
     def end(self) -> None:
         """Close what is kept now, and the rest as it comes back."""
         with self._lock:
-            self.ended = True
+            self._ended = True
         self.rest()
+
+
+@contextmanager
+def read_transaction(connection: Connection) -> Iterator[Connection]:
+    """All that is read in the block is of one moment; nothing that it changes is stored."""
+    driver(connection).execute("BEGIN")
+    transaction = connection.begin()
+    try:
+        yield connection
+    finally:
+        transaction.rollback()
+
+
+def own_folder(folder: Path) -> None:
+    """Create a folder and what is missing above it, each for its owner alone."""
+    if not folder.exists():
+        own_folder(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
 
 
 @cache
@@ -141,19 +150,11 @@ _DAMAGED = (
 )
 _UNKNOWN = "Check the disk and the folder's permissions, then try again."
 _OPEN_FILES = "Wait until others are done, then try again; your administrator can allow it more (ulimit -n)."
-_OPEN_AGAIN = (
-    "It goes on with what is there now, which may be nothing: add the documents again, or put a backup in its place."
-)
 
 
 def library_name(path: Path) -> str:
     """A library as a message names it: by its folder's own name. Where that lies on the server is for the log."""
     return path.parent.name or "here"
-
-
-def replaced_error(name: str, where: str) -> StorageError:
-    """What is said, once, where a library was deleted or replaced from outside while it was in use."""
-    return StorageError(f"The library {name} was deleted or replaced {where} while it was in use.", _OPEN_AGAIN)
 
 
 def other_version_error(what: str, version: str, known: int) -> StorageError:

@@ -28,25 +28,20 @@ def test_who_turns_the_log_on_while_another_writes_waits_for_it(tmp_path: Path) 
         assert file.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_idle_connections_are_of_one_file_whole_few_and_closed_in_the_end(tmp_path: Path) -> None:
-    idle, first, second = Idle(), (1, 1), (1, 2)
-    made = [connect(tmp_path / "library.db") for _ in range(7)]
-    assert idle.take(first) is None
+def test_idle_connections_are_whole_few_and_closed_in_the_end(tmp_path: Path) -> None:
+    idle = Idle()
+    made = [connect(tmp_path / "library.db") for _ in range(6)]
+    assert idle.take() is None
     for each in made[:5]:
-        idle.give_back(first, each)
+        idle.give_back(each)
     assert [each.closed for each in made[:5]] == [False] * 4 + [True]
-    taken = idle.take(first)
+    taken = idle.take()
     assert taken is made[3]
     driver(taken).execute("BEGIN")
-    idle.give_back(first, taken)
+    idle.give_back(taken)
     assert taken.closed, "it was left in the middle of something"
-    assert idle.take(second) is None and all(each.closed for each in made[:3]), "the file was replaced"
-    idle.give_back(first, made[5])
-    assert made[5].closed, "it was out while that happened"
-    idle.give_back(second, made[6])
     idle.rest()
-    assert made[6].closed and idle.take(second) is None
+    assert all(each.closed for each in made[:3]) and idle.take() is None
     idle.end()
-    last = connect(tmp_path / "library.db")
-    idle.give_back(second, last)
-    assert last.closed
+    idle.give_back(made[5])
+    assert made[5].closed, "it was out while that happened"

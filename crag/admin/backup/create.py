@@ -34,10 +34,9 @@ from crag.core.errors import InputError, NotFoundError, StorageError
 from crag.index.manifest import sync
 from crag.storage import store
 from crag.storage.data_dir import DataDirLock
-from crag.storage.database import own_folder
 from crag.storage.places import DataFolder, check_workspace_name
 from crag.storage.records import CHOSEN, SIGNED_WITH
-from crag.storage.sqlite import connect, damaged_error, driver, translate_errors, wait_for_others
+from crag.storage.sqlite import connect, damaged_error, driver, own_folder, translate_errors, wait_for_others
 from crag.storage.tables import LIBRARY, chunks, documents, runs
 
 __all__ = ["Created", "create_backup"]

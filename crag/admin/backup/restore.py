@@ -19,11 +19,10 @@ from crag.admin.store import FILE, TEAMS, open_store
 from crag.core.errors import CancelledError, CragError, InputError, NotFoundError, StorageError
 from crag.storage import store
 from crag.storage.data_dir import RESTORING, adding, alone, put_back, swap
-from crag.storage.database import own_folder
 from crag.storage.layout import Layout
 from crag.storage.places import DataFolder, check_workspace_name
 from crag.storage.records import CHOSEN, SIGNED_WITH, KeyValueStore
-from crag.storage.sqlite import connect, driver, translate_errors
+from crag.storage.sqlite import connect, driver, own_folder, translate_errors
 from crag.storage.tables import LIBRARY, meta
 
 __all__ = ["Restored", "audit_refusals", "restore_backup", "undo_restore"]
