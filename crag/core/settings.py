@@ -30,6 +30,16 @@ class Settings(BaseModel):
     k: int = setting(
         10, "Chunks retrieved", "How many chunks the library returns.", group="retrieval", step=1, ge=1, le=50
     )
+    lookup_reach: int = setting(
+        0,
+        "Chunks searched for a figure",
+        "Where the question asks for a figure that no table of the chunks retrieved has, so many chunks are searched "
+        "for it. The chunk that has it takes the last place. 0 turns this off.",
+        group="retrieval",
+        step=10,
+        ge=0,
+        le=100,
+    )
     min_confidence: float = setting(
         0.0,
         "Document confidence",

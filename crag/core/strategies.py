@@ -26,6 +26,7 @@ class Strategy:
 
 
 _BALANCED = Settings(
+    lookup_reach=40,
     ambiguity_margin=0.05,
     loop_merge="union",
     strip_filter=0.04,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from crag.core.protocols import AnswerGrader, AnswerReader, RetrievalEvaluator
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Citation, Passage, QuotedAnswer, Strip, WebPage
+from crag.evaluation.refinement import make_strip
 from crag.generation.citations import abstention, build_citation, pieces_of, quotable, usable_of, with_mark
 from crag.generation.lookup import FoundCell, Lookup, look_up
 from crag.generation.short import READ, Found, find_words, part_of, short_answer, titled_text
@@ -135,13 +136,15 @@ class ExtractiveGenerator:
             units = [unit for unit in units if unit.strip.source_id == best.strip.source_id]
         lookup = None if subjects.unnamed else look_up(question, sources)
         row = _row_unit(lookup, units) if lookup else None
+        if lookup and lookup.cell and row is None and settings.lookup_reach:
+            row = _dropped_row(lookup, subjects)
         surest, first = row if row else (None, None)
         ranked = sorted(units, key=_best_first)
         if row is None and self._reader is not None and settings.short_answer < 1 and not subjects.unnamed:
             places = [(unit.strip, unit.start, unit.end) for unit in ranked]
             surest = find_words(question, places, sources, self._reader)
-            if surest and lookup and lookup.wanted.firm and surest.row:
-                surest = None  # a cell that the look-up did not take is of something else
+            if surest and lookup and _stands_for_cell(surest, lookup, sources):
+                surest = None
             first = ranked[surest.unit] if surest and surest.confidence >= settings.short_answer else None
         found = surest if surest and surest.confidence >= settings.short_answer else None
         # Beside the row that was looked up, other rows would say something else.
@@ -234,6 +237,26 @@ def _row_unit(lookup: Lookup, units: Sequence[_Unit]) -> tuple[Found, _Unit] | N
                 found = _found_cell(number, strip, cell)
                 return found, replace(unit, start=start, end=end, words=frozenset(words(strip.text[start:end])))
     return None
+
+
+def _dropped_row(lookup: Lookup, subjects: Subjects) -> tuple[Found, _Unit] | None:
+    """The row of the cell that was found, of a chunk whose strip with it was not kept."""
+    for cell in lookup.cells:
+        if cell.chunk.id not in subjects.foreign:
+            start, end = cell.row_start, cell.row_end
+            strip = make_strip(cell.chunk.id, cell.chunk.text, "internal", start, end, None, kept=False)
+            unit = _Unit(strip, 0, len(strip.text), 0.0, 0.0, -1, frozenset(words(strip.text)))
+            return _found_cell(-1, strip, cell), unit
+    return None
+
+
+def _stands_for_cell(found: Found, lookup: Lookup, sources: Mapping[str, Chunk | WebPage]) -> bool:
+    """Whether words stand for a cell that the look-up did not take, a percentage for an amount, or the reverse."""
+    if lookup.wanted.firm and found.row:
+        return True
+    said = sources[found.strip.source_id].text[found.start : found.end]
+    share = "%" in said or "percent" in said.casefold()
+    return lookup.wanted.measure == ("amount" if share else "percent")
 
 
 def _found_cell(number: int, strip: Strip, cell: FoundCell) -> Found:

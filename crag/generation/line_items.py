@@ -18,7 +18,8 @@ _EQUITY = r"(?:(?:common )?(?:share|stock)(?:holder|owner)s?'?|shareowners'?|sto
 
 _TERMS: dict[str, str] = {
     "capex": rf"capital expenditures?(?: (?:on|for) {_PPE})?|capital spending|capex|(?:purchases?|additions?"
-    rf"|acquisitions?|payments?|expenditures?) (?:of|to|for|on)(?: the (?:purchase|acquisition) of)? {_PPE}",
+    rf"|acquisitions?|payments?|expenditures?) (?:of|to|for|on)(?: the (?:purchase|acquisition) of)? {_PPE}"
+    rf"|(?:spend|spent|pay|paid|invest(?:ed)?) (?:on|for|in) {_PPE}",
     "costofsales": r"costs? of (?:goods sold|(?:net )?(?:sales|revenues?)|products? sold)|merchandise costs|cogs",
     "deferredrevenue": r"(?:deferred|unearned) revenues?",
     "selling": r"sales and marketing|marketing and sales",

@@ -12,14 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from crag.core.tables import SEPARATOR, Cell, Row, Table
-from crag.core.types import Chunk, LookupOutcome, WebPage
+from crag.core.types import Chunk, LookupOutcome, RetrievedChunk, WebPage
 from crag.generation.line_items import GENERIC, item_tokens, plain_stems
 from crag.generation.periods import Period, Span, fiscal_offset, is_same_period, periods_in, span_in
 from crag.generation.wanted import Measure, Wanted, is_opening, measure_of, wanted_of, without_periods
 from crag.text.numerals import SCALES, numbers_in
 from crag.text.words import stem, words
 
-__all__ = ["FoundCell", "Lookup", "look_up"]
+__all__ = ["FoundCell", "Lookup", "look_up", "reach_figure"]
 
 
 NEAR = 0.005
@@ -122,6 +122,20 @@ def look_up(question: str, sources: Mapping[str, Chunk | WebPage]) -> Lookup | N
     first = next((cell for cell in nearest if cell.unit), nearest[0])
     others = tuple(cell for cell in cells if cell is not first and _agree(cell, first))
     return Lookup("found", wanted, (first, *others), against)
+
+
+def reach_figure(question: str, found: Sequence[RetrievedChunk], k: int) -> list[RetrievedChunk]:
+    """The first `k` chunks; the last place is for the one further down whose table alone has the figure asked for."""
+    near = list(found[:k])
+    if len(found) > k and not _looked_up(question, near):
+        cell = _looked_up(question, found)
+        near[-1:] = [each for each in found[k:] if cell and each.chunk.id == cell.chunk.id] or near[-1:]
+    return near
+
+
+def _looked_up(question: str, found: Sequence[RetrievedChunk]) -> FoundCell | None:
+    lookup = look_up(question, {each.chunk.id: each.chunk for each in found})
+    return lookup.cell if lookup else None
 
 
 @dataclass(frozen=True, slots=True)

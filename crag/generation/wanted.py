@@ -87,7 +87,11 @@ class Wanted:
             name = " ".join(words(without_periods(name)))
             before, found, after = f" {self.item} ".partition(f" {name} ")
             if found and " " in name:
-                return frozenset(item_tokens(f"{before} {after}")) - _FILLER
+                rest = frozenset(item_tokens(f"{before} {after}"))
+                # "spend on property" is another item than "property".
+                said = rest.union(item_tokens(name))
+                terms = {token for token in item_tokens(self.item) if token.startswith(CONCEPT)}
+                return rest - _FILLER if terms <= said else None
         return None
 
 

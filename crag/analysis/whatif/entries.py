@@ -24,13 +24,16 @@ rewrite for the web. search: the web search. pages: their refinement."""
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrieval:
     """One round. `grades` go with `chunks`, in order of rank: None where there is none. `retried`: the live run wanted
-    another retrieval after this one and had no new query for it."""
+    another retrieval after this one and had no new query for it. `reached`: a chunk from further down is among them,
+    for its table's figure (`Settings.lookup_reach`).
+    """
 
     query: str
     chunks: tuple[str, ...]
     grades: tuple[Grade | None, ...]
     joint: Grade | None
     retried: bool
+    reached: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +153,7 @@ def _retrieval(trace: Trace, number: int) -> Retrieval:
         grades=tuple(_bare(stored.grades.get(id)) for id in ids),
         joint=_bare(stored.joint),
         retried=_retried(trace, number),
+        reached=any(found.rank > len(ids) for found in stored.chunks),
     )
 
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from crag.core.settings import Settings
-from crag.core.types import Answer, Chunk
+from crag.core.types import Answer, Chunk, RetrievedChunk
 from crag.generation.extractive import ExtractiveGenerator
-from crag.generation.lookup import Lookup, look_up
+from crag.generation.lookup import Lookup, look_up, reach_figure
 from crag.generation.periods import Period, fiscal_offset, is_same_period, periods_in
 from crag.generation.wanted import wanted_of
 from crag.testing.fakes import ScriptedReader, table_chunk_of
@@ -111,6 +111,7 @@ def looked_up(question: str, *chunks: Chunk) -> Lookup:
         ("What were Acme's total assets as of August 30, 2020?", "$55,556", "million"),
         ("What were total assets of Acme's Canadian operations at the end of fiscal 2020?", "5,270", "million"),
         ("What was Acme's capital expenditure in 2020?", "(2,810)", "million"),
+        ("How much did Acme spend on property and equipment in 2021?", "(3,588)", "million"),
         ("What was Acme's cost of sales in 2021?", "170,684", "million"),
         ("What was Acme Brand footwear revenue in fiscal 2021?", "$28,021", ""),
         ("How much inventory did Acme have at the end of 2020?", "12,242", "million"),
@@ -240,12 +241,14 @@ def test_a_document_says_how_its_fiscal_years_are_named() -> None:
     assert fiscal_offset(["The year was good."]) is None
 
 
-def answered(question: str, chunk: Chunk, rows: Sequence[int], pointed: str = "") -> Answer:
+def answered(
+    question: str, chunk: Chunk, rows: Sequence[int], pointed: str = "", settings: Settings | None = None
+) -> Answer:
     """The answer from some rows of the chunk, of which the first is scored best."""
     lines = [chunk.text[row.start : row.end] for row in chunk.tables[0].rows]
     strips = [strip_of(chunk, lines[row], 0.9 - place / 10) for place, row in enumerate(rows)]
     generator = ExtractiveGenerator(reader=ScriptedReader(words={pointed: 0.95} if pointed else {}))
-    *_, answer = generator.answer(question, strips, {chunk.id: chunk}, Settings())
+    *_, answer = generator.answer(question, strips, {chunk.id: chunk}, settings or Settings())
     assert isinstance(answer, Answer)
     return answer
 
@@ -257,6 +260,38 @@ def test_the_looked_up_row_is_the_answer_and_its_cell_the_short_one() -> None:
     assert answer.text.startswith("Net sales: ") and answer.lookup == "found"
     [cited] = answer.citations
     assert cited.quote.startswith("Net sales") and "Merchandise" not in cited.quote
+
+
+def test_the_looked_up_row_answers_though_its_strip_was_dropped() -> None:
+    question = "What were Acme's net sales in fiscal 2020?"
+    reaching = answered(question, INCOME, [3], settings=Settings(lookup_reach=40))
+    assert reaching.text == "Net sales: " + INCOME.text.partition("Net sales: ")[2].partition("\n")[0] + " [1]."
+    assert reaching.short is not None and reaching.short.text == "$163,220"
+    assert not answered(question, INCOME, [3]).text.startswith("Net sales")
+
+
+@pytest.mark.parametrize(
+    ("asked", "pointed", "stands"),
+    [("net sales", "5%", False), ("net sales", "$5 million", True), ("tax rate", "$5 million", False)],
+)
+def test_a_percentage_is_no_amount(asked: str, pointed: str, stands: bool) -> None:
+    text = f"In fiscal 2021 the {asked} of Acme came to {pointed} after a good year for all."
+    chunk = replace(table_chunk_of(["", "2021"], ["Other", "7"]), text=text, tables=(), title=TITLE)
+    generator = ExtractiveGenerator(reader=ScriptedReader(words={pointed: 0.95}))
+    question = f"What was Acme's {asked} in fiscal 2021?"
+    *_, answer = generator.answer(question, [strip_of(chunk, text, 0.9)], {chunk.id: chunk}, Settings())
+    assert isinstance(answer, Answer) and (answer.short is not None) is stands
+
+
+def test_the_chunk_that_alone_has_the_figure_takes_the_last_place() -> None:
+    others = [replace(CASH, id=f"other {number}") for number in range(5)]
+    found = [
+        RetrievedChunk(chunk=chunk, rank=rank, similarity=1 / rank) for rank, chunk in enumerate([*others, STAFF], 1)
+    ]
+    question = "How many employees did Acme have in 2021?"
+    assert [each.rank for each in reach_figure(question, found, 3)] == [1, 2, 6]
+    assert [each.rank for each in reach_figure(question, found[::-1], 3)] == [6, 5, 4]
+    assert [each.rank for each in reach_figure("How many patents did Acme have in 2021?", found, 3)] == [1, 2, 3]
 
 
 def test_no_other_cell_stands_for_a_figure_that_was_not_found() -> None:
