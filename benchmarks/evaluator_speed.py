@@ -22,7 +22,7 @@ from tokenizers import Tokenizer
 
 from benchmarks.evaluator_graders import shipped_evaluator
 from crag.core.types import Passage
-from crag.models.minilm import FOLDER, MiniLM
+from crag.models.embedders import MiniLM
 
 __all__ = ["measure_speed"]
 
@@ -129,7 +129,7 @@ def cosine(repeats: int) -> dict[str, Any]:
         vectors = model.embed([batch[0], *batch[1]])
         return vectors[1:] @ vectors[0]
 
-    tokenizer = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(MiniLM.folder / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     assert len(tokenizer.encode(batches(1)[0][1][0]).ids) == CHUNK_TOKENS + 2, "a chunk is not of 200 tokens"

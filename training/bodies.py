@@ -14,8 +14,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from crag.models.e5 import E5
-from crag.models.e5 import FOLDER as E5_FOLDER
+from crag.models.embedders import E5
 from crag.models.pairing import MAX_PAIR, WordReader
 from crag.models.runtime import verified_files
 from training.minilm_graph import FourBits
@@ -51,7 +50,7 @@ def _says(piece: str) -> bool:
 class E5Reader(Reader):
     """Pairs to samples with the multilingual embedder's tokenizer."""
 
-    folder = E5_FOLDER
+    folder = E5.folder
     special = "<s>", "</s>", "<mask>"
     last_special = 3
 
@@ -116,7 +115,7 @@ def read_word_table() -> FourBits:
 
 
 def _constants(*, words: bool = False) -> dict[str, NDArray[np.generic]]:
-    graph = onnx.load_model_from_string(verified_files(E5_FOLDER, E5.id)["model.onnx"]).graph
+    graph = onnx.load_model_from_string(verified_files(E5.folder, E5.id)["model.onnx"]).graph
     wanted = {WORDS, SCALES}
     return {each.name: numpy_helper.to_array(each) for each in graph.initializer if (each.name in wanted) == words}
 

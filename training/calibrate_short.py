@@ -28,7 +28,7 @@ from crag.analysis.questions.matching import answer_match
 from crag.evaluation.head import load_head
 from crag.evaluation.short import LONGEST, SHORT_FEATURES, features, trim_answer
 from crag.models.cross_encoder import FOLDER, CrossEncoder
-from crag.models.minilm import MiniLM
+from crag.models.embedders import MiniLM
 from training.pairs import Corpus, held_out, lines
 from training.samples import remembered
 

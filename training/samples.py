@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from crag.models.minilm import FOLDER, MiniLM
+from crag.models.embedders import MiniLM
 from crag.models.pairing import WordReader, Words, cut_question, paired, title_end
 from training.pair import Pair
 
@@ -67,7 +67,7 @@ class Batch:
 class Reader:
     """Pairs to samples with the shipped tokenizer."""
 
-    folder = FOLDER
+    folder = MiniLM.folder
     special = "[CLS]", "[SEP]", "[MASK]"
     last_special = 999
     """Ids up to this one are no pieces of words."""

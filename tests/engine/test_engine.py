@@ -28,8 +28,7 @@ from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation
 from crag.engine import Engine
 from crag.messages.providers import describe_providers
-from crag.models.e5 import E5
-from crag.models.minilm import MiniLM
+from crag.models.embedders import E5, MiniLM
 from crag.providers.registry import choices
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.sizes import sized

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from crag.core.errors import ModelError
-from crag.models.e5 import E5, FOLDER
+from crag.models.embedders import E5
 from crag.testing.embedder_contract import EmbedderContract
 
 MODEL = E5(threads=2)
 pytestmark = pytest.mark.skipif(
-    not (FOLDER / "model.onnx").exists(), reason="the multilingual model is not here: python -m training.export_e5"
+    not (E5.folder / "model.onnx").exists(), reason="the multilingual model is not here: python -m training.export_e5"
 )
 
 
@@ -26,7 +26,7 @@ class TestE5(EmbedderContract):
 
 def test_its_files_are_the_ones_it_was_written_for() -> None:
     assert MODEL.dimension == 384
-    assert json.loads((FOLDER / "manifest.json").read_text(encoding="utf-8"))["id"] == MODEL.id
+    assert json.loads((E5.folder / "manifest.json").read_text(encoding="utf-8"))["id"] == MODEL.id
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_only_the_first_256_tokens_count_and_control_tokens_are_plain_text() -> 
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "centres.f32"])
 def test_a_damaged_file_is_named_with_a_remedy(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "model"
-    shutil.copytree(FOLDER, folder)
+    shutil.copytree(E5.folder, folder)
     (folder / name).write_bytes((folder / name).read_bytes()[:-7])
     with pytest.raises(ModelError, match=name) as caught:
         E5(folder=folder).embed(["text"])

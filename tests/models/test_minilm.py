@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from crag.core.errors import ModelError
-from crag.models.minilm import FOLDER, MiniLM
+from crag.models.embedders import MiniLM
 from crag.testing.embedder_contract import EmbedderContract
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,7 +27,7 @@ class TestMiniLM(EmbedderContract):
 
 def test_its_files_are_the_ones_it_was_written_for() -> None:
     assert MODEL.dimension == 384
-    assert json.loads((FOLDER / "manifest.json").read_text(encoding="utf-8"))["id"] == MODEL.id
+    assert json.loads((MiniLM.folder / "manifest.json").read_text(encoding="utf-8"))["id"] == MODEL.id
 
 
 def test_only_the_first_256_tokens_count_and_control_tokens_are_plain_text() -> None:
@@ -41,7 +41,7 @@ def test_only_the_first_256_tokens_count_and_control_tokens_are_plain_text() -> 
 @pytest.mark.parametrize("harm", ["missing", "changed"])
 def test_a_missing_or_damaged_file_is_named_with_a_remedy(tmp_path: Path, name: str, harm: str) -> None:
     folder = tmp_path / "model"
-    shutil.copytree(FOLDER, folder)
+    shutil.copytree(MiniLM.folder, folder)
     if harm == "missing":
         (folder / name).unlink()
     else:
@@ -61,7 +61,7 @@ def test_another_models_files_are_refused(tmp_path: Path) -> None:
 def test_the_models_runtime_reports_to_nobody(tmp_path) -> None:
     """onnxruntime keeps what it would send to its maker in the home folder: nothing may be there."""
     code = (
-        "from crag.models.minilm import MiniLM; from crag.evaluation.local import LocalEvaluator\n"
+        "from crag.models.embedders import MiniLM; from crag.evaluation.local import LocalEvaluator\n"
         "from crag.core.types import Passage\n"
         "MiniLM().embed(['a text'])\n"
         "list(LocalEvaluator(1).grade('Who?', [Passage(id='p', text='Nobody.')]))"

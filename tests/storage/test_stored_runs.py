@@ -20,7 +20,7 @@ from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.messages.providers import cost_sentence
 from crag.messages.wording import outcome_sentence
-from crag.models.minilm import MiniLM
+from crag.models.embedders import MiniLM
 from crag.providers.prices import PRICES, plain_rag
 from crag.storage.library import Library
 from tests.support.stored import RUNS, stored_library, stored_run
