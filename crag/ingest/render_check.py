@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pypdfium2.raw as pdfium
+from pypdfium2 import PdfBitmap
 
 from crag.ingest import objects
 from crag.ingest.objects import Box, Drawn, Space
@@ -112,13 +113,9 @@ class Proof:
         pdfium.FPDFTextObj_SetTextRenderMode(pointer, mode)
         if not bitmap:
             return b""
-        try:
-            stride = pdfium.FPDFBitmap_GetStride(bitmap)
-            size = stride * pdfium.FPDFBitmap_GetHeight(bitmap)
-            cover = ctypes.string_at(pdfium.FPDFBitmap_GetBuffer(bitmap), size)[3::4]
-            return struct.pack(">I", stride) + cover if max(cover, default=0) > 8 else b""
-        finally:
-            pdfium.FPDFBitmap_Destroy(bitmap)
+        drawn = PdfBitmap.from_raw(bitmap)
+        cover = bytes(drawn.buffer)[3::4]
+        return struct.pack(">I", drawn.stride) + cover if max(cover, default=0) > 8 else b""
 
 
 def _pixels(things: Sequence[int]) -> int:
@@ -135,23 +132,12 @@ def _pixels(things: Sequence[int]) -> int:
 
 
 def _draw_page(page: Any, size: tuple[int, int], until: float) -> Any:
-    """The page as a picture on white, or None when it can't be drawn, or not until that much processor time is gone."""
-    from PIL import Image
-
-    bitmap = pdfium.FPDFBitmap_CreateEx(*size, pdfium.FPDFBitmap_BGRx, None, 0)
-    if not bitmap:
-        return None
-    try:
-        pdfium.FPDFBitmap_FillRect(bitmap, 0, 0, *size, 0xFFFFFFFF)
-        pause = pdfium.IFSDK_PAUSE(version=1)
-        late = type(pause.NeedToPauseNow)(lambda _: time.process_time() > until)
-        pause.NeedToPauseNow = late
-        state = pdfium.FPDF_RenderPageBitmap_Start(bitmap, page, 0, 0, *size, 0, _FLAGS, ctypes.byref(pause))
-        pdfium.FPDF_RenderPage_Close(page)
-        if state != pdfium.FPDF_RENDER_DONE:
-            return None
-        stride = pdfium.FPDFBitmap_GetStride(bitmap)
-        data = ctypes.string_at(pdfium.FPDFBitmap_GetBuffer(bitmap), stride * size[1])
-        return Image.frombytes("RGB", size, data, "raw", "BGRX", stride)
-    finally:
-        pdfium.FPDFBitmap_Destroy(bitmap)
+    """The page as a picture on white. None if PDFium can't draw it before that much processor time is used."""
+    bitmap = PdfBitmap.new_native(*size, pdfium.FPDFBitmap_BGRx)
+    bitmap.fill_rect((255, 255, 255, 255), 0, 0, *size)
+    pause = pdfium.IFSDK_PAUSE(version=1)
+    late = type(pause.NeedToPauseNow)(lambda _: time.process_time() > until)
+    pause.NeedToPauseNow = late
+    state = pdfium.FPDF_RenderPageBitmap_Start(bitmap, page, 0, 0, *size, 0, _FLAGS, ctypes.byref(pause))
+    pdfium.FPDF_RenderPage_Close(page)
+    return bitmap.to_pil().convert("RGB") if state == pdfium.FPDF_RENDER_DONE else None

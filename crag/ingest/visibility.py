@@ -29,7 +29,6 @@ _ALIKE = 24  # of 255: colours closer than this are hard to tell apart
 _PALE = 225  # of 255: an area as light as paper hides light text too
 _SCALES = (1.0, 3.0)  # pixels a point
 _MOST_CHECKS = 200_000  # of a word and an area; on a page with more, every word is in doubt
-_MOST_SEGMENTS, _MOST_CLIPS, _MOST_MARKS = 6, 4, 8
 
 
 @dataclass(slots=True)
@@ -89,15 +88,13 @@ class _Judge:
         found.unseen = sum(_says(word) and not _beside(word, shown) for word in gone)
 
     def _suspects(self, words: Sequence[Word]) -> list[_Suspect]:
-        texts, doubts = self.drawn.texts, dict(self.drawn.doubts)
-        # Where letters are drawn one by one, only each word's first is asked whether it hides.
-        things = self._things(words) if len(texts) > len(words) else None
-        for thing in _hiding(set(texts if things is None else things).difference(doubts, (0,))):
-            doubts[thing] = "lost"
+        texts, things = self.drawn.texts, self._things(words)
+        # Where letters are drawn one by one, only the first of each word is checked.
+        checked = set(texts if len(texts) <= len(words) else things).difference(self.drawn.doubts, (0,))
+        doubts: dict[int, Doubt] = {**self.drawn.doubts, **dict.fromkeys(_hiding(checked), "lost")}
         covered = self._by_areas(words, things) if self.drawn.areas else set()
         if not covered and not doubts:
             return []
-        things = things or self._things(words)
         found: list[_Suspect] = []
         for place, (word, thing) in enumerate(zip(words, things, strict=True)):
             runs = self._runs(word, thing)
@@ -128,35 +125,32 @@ class _Judge:
                 runs.append((index, index, own))
         return runs
 
-    def _by_areas(self, words: Sequence[Word], things: Sequence[int] | None) -> set[int]:
+    def _by_areas(self, words: Sequence[Word], things: Sequence[int]) -> set[int]:
         """The places of words that an area drawn later covers, or that stand on a picture or on their own colour."""
-        ranked = sorted([(word.box.y, place) for place, word in enumerate(words)])
-        middles, places = [middle for middle, _ in ranked], [place for _, place in ranked]
-        under: list[tuple[Area, int]] = []
+        ranked = sorted((word.box.y, place) for place, word in enumerate(words))
+        order = {thing: place for place, thing in enumerate(self.drawn.texts)}
+        colours: dict[int, tuple[int, ...]] = {}
+        found: set[int] = set()
         checks = 0
         for area in self.drawn.areas:
             left, top, right, bottom = area.box
             if area.before == 0 and area.colour is not None and min(area.colour) > _PALE:
                 continue  # paper; light text is in doubt anyhow
-            near = places[bisect_left(middles, top) : bisect_right(middles, bottom)]
+            near = ranked[bisect_left(ranked, (top, 0)) : bisect_right(ranked, (bottom, len(words)))]
             checks += len(near)
             if checks > _MOST_CHECKS:
                 return set(range(len(words)))
-            under += [(area, place) for place in near if left <= words[place].box.x <= right]
-        if not under:
-            return set()
-        order = dict(zip(self.drawn.texts, range(len(self.drawn.texts)), strict=True))
-        colours: dict[int, tuple[int, ...]] = {}
-        found: set[int] = set()
-        for area, place in under:
-            thing = things[place] if things else objects.text_object(self.handle, words[place].first) or 0
-            if order.get(thing, area.before) < area.before or area.colour is None:
-                found.add(place)
-                continue
-            if thing not in colours:
-                colours[thing] = _colour(thing)
-            if colours[thing] and _near(colours[thing], area.colour):
-                found.add(place)
+            for _, place in near:
+                if not left <= words[place].box.x <= right:
+                    continue
+                thing = things[place]
+                if order.get(thing, area.before) < area.before or area.colour is None:
+                    found.add(place)
+                    continue
+                if thing not in colours:
+                    colours[thing] = _colour(thing)
+                if colours[thing] and _near(colours[thing], area.colour):
+                    found.add(place)
         return found
 
     def _recognised(self, suspects: Sequence[_Suspect]) -> bool:
@@ -319,54 +313,13 @@ def _near(one: Sequence[int], other: Sequence[int]) -> bool:
 
 
 def _hiding(things: Iterable[int]) -> list[int]:
-    """Those of the text objects that may be clipped away, faded, masked, or in a layer that is switched off."""
+    """Those of the text objects that may be clipped, faded, masked, or in a layer that is switched off."""
     each = list(things)
     faded, marked = map(objects.has_transparency, each), map(objects.marks, each)
     clipped = map(objects.clip_paths, map(objects.clip_path, each))
     return [
         thing
         for thing, fades, marks, clips in zip(each, faded, marked, clipped, strict=True)
-        if fades or (marks > 0 and _in_layer(thing, marks)) or (clips > 0 and _clipped(thing, clips))
+        # One mark with a number is a tag of the document's structure.
+        if fades or clips > 0 or marks > 1 or (marks == 1 and objects.marked_content(thing) < 0)
     ]
-
-
-def _in_layer(thing: int, marks: int) -> bool:
-    if marks == 1 and objects.marked_content(thing) >= 0:
-        return False  # a tag of the document's structure
-    pointer = ctypes.cast(thing, pdfium.FPDF_PAGEOBJECT)
-    buffer, size = (ctypes.c_ushort * 8)(), ctypes.c_ulong()
-    if marks > _MOST_MARKS:
-        return True
-    for index in range(marks):
-        mark = pdfium.FPDFPageObj_GetMark(pointer, index)
-        if pdfium.FPDFPageObjMark_GetName(mark, buffer, 16, ctypes.byref(size)) and bytes(buffer[:3]) == b"OC\0":
-            return True
-    return False
-
-
-def _clipped(thing: int, clips: int) -> bool:
-    """Whether a text object's middle lies outside a clip, or a clip is no upright box."""
-    if clips > _MOST_CLIPS:
-        return True
-    pointer = ctypes.cast(thing, pdfium.FPDF_PAGEOBJECT)
-    clip = pdfium.FPDFPageObj_GetClipPath(pointer)
-    bounds = [ctypes.c_float() for _ in range(4)]
-    if not pdfium.FPDFPageObj_GetBounds(pointer, *bounds):
-        return False
-    left, bottom, right, top = (bound.value for bound in bounds)
-    x, y = ctypes.c_float(), ctypes.c_float()
-    for path in range(clips):
-        count = pdfium.FPDFClipPath_CountPathSegments(clip, path)
-        if not 0 < count <= _MOST_SEGMENTS:
-            return True
-        points = []
-        for index in range(count):
-            segment = pdfium.FPDFClipPath_GetPathSegment(clip, path, index)
-            if pdfium.FPDFPathSegment_GetPoint(segment, ctypes.byref(x), ctypes.byref(y)):
-                points.append((round(x.value, 2), round(y.value, 2)))
-        across, up = {point[0] for point in points}, {point[1] for point in points}
-        if len(across) != 2 or len(up) != 2:
-            return True
-        if not (min(across) <= left + 1 and right - 1 <= max(across) and min(up) <= bottom + 1 and top - 1 <= max(up)):
-            return True
-    return False
