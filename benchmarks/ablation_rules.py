@@ -209,12 +209,10 @@ def suggestions(data: Path, limit: int) -> Iterator[Pairs]:
         for question in spread(questions, limit):
             near = [(each.chunk, None) for each in retriever.search(question, SOURCES)]
             made = guide.guidance(question, near, (), strategy("balanced").settings).suggestions
-            ways = {each.question.split()[0] if each.made_of == "sentence" else each.made_of for each in made}
-            found.append(ways)
-        for way in ("row", "section", "Who", "How", "What"):
-            told = way if way.islower() else f"sentence, {way} …"
+            found.append({each.made_of for each in made})
+        for way in ("row", "section", "sentence"):
             pairs = [(bool(each), bool(each - {way})) for each in found]
-            yield _pairs(name, kind, f"a question is suggested; without: {told}", pairs)
+            yield _pairs(name, kind, f"a question is suggested; without: {way}", pairs)
     engine.close()
 
 

@@ -25,26 +25,13 @@ _LONGEST = 14
 """Words of a subject, and of what is asked of it."""
 
 _LEAD = re.compile(r"^((?:In|During|By|As of|Since|Through|At the end of|On) [^,;:]{2,40}), (?=\S)")
-_ARTICLE = re.compile(r"^(?:the|an?) ", re.IGNORECASE)
-_BE = re.compile(r"^(?P<subject>.{4,120}?) (?P<be>is|are|was|were) (?P<rest>\S.*)$")
 _DID = re.compile(r"^(?P<subject>.{2,100}?) (?P<verb>[a-z]{3,}ed)(?: and [a-z]{3,}ed)? (?P<rest>\S.*)$")
-_COUNT = re.compile(
-    r"^(?:more than |over |about |nearly |approximately |almost |at least |a total of )?"
-    r"(?P<number>\d[\d,]*(?:\.\d+)?(?: (?:million|billion|thousand))?) (?P<noun>[a-z][a-z-]*(?: [a-z][a-z-]*){0,3})"
-    r"(?P<rest>.*)$"
-)
 _ROW = re.compile(r"^(?P<label>[^:;|\n]{6,110}?):\s++(?P<cells>[^\d\n]*+\d.*)$")
 _ONE_CELL = 24
 """A row of one cell is a row where that is no longer."""
 _YEAR = re.compile(r"\b(?:FY ?|fiscal year )?(?:19|20)\d\d\b")
 _CUT = re.compile(r"(?<!\s)\s*+\(|,? (?:that|which|who|while|because|so|but|including|such as) ")
-_EDGE = re.compile(rf"[,;:()–—]|{_CUT.pattern}")
-_POINTS_BACK = frozenset(
-    """this these that those it they he she we i you such its their his her our there here however further also
-    additionally moreover furthermore therefore thus as if when while where after before since because although both
-    another other some many most each all one two what who why how note see""".split()
-)
-"""A sentence that begins so can't be understood, or asked about, by itself."""
+_EDGE = re.compile(rf",(?!\d)|[;:()–—]|{_CUT.pattern}")
 _SECTION = 400
 """So many characters of a section are taken for what it says."""
 _UNFIT = frozenset(
@@ -52,13 +39,6 @@ _UNFIT = frozenset(
     these they this those""".split()
 )
 """Words that a subject can't have: it would be another clause, or stand for what is said elsewhere."""
-_PREPOSITIONS = frozenset(
-    "in for to from by with of during at on through under per since between within across".split()
-)
-_NO_NOUN = frozenset("percent percentage million billion thousand times or and more".split())
-_COUNTED = frozenset("amount average cost number percent percentage rate share sum value".split())
-_MEASURES = _COUNTED | frozenset("basic cash diluted gross income net operating provision total weighted".split())
-"""Words that a label of a table begins with, and no name; before some of them stands an article."""
 _PARTS = frozenset("beginning ending opening closing balance due other year years thereafter less plus".split())
 """A label that begins so names a part of its table, which can't be understood without it."""
 
@@ -124,41 +104,19 @@ def _of_row(row: re.Match[str]) -> str:
         return ""
     if "; " not in cells and len(cells) > _ONE_CELL:
         return ""
-    first, _, rest = label.partition(" ")
-    if first.casefold() in _MEASURES:
-        label = f"{'the ' if first.casefold() in _COUNTED else ''}{first.lower()} {rest}"
+    if label.split()[1].islower():  # the first word is large because it is the first
+        label = label[0].lower() + label[1:]
     latest = max(_YEAR.findall(cells), key=lambda year: year[-4:], default="")
     return f"What was {label}" + (f" in {latest}" if latest else "")
 
 
 def _of_sentence(line: str) -> str:
-    """A question that a sentence answers; empty where no rule makes one."""
+    """Who did what: of a sentence that names somebody and something; empty of any other."""
     if not ends_as_sentence(line) or not line[:1].isalpha():
         return ""
     bare, lead = line.rstrip(" .!?…\"”’'"), ""
     if found := _LEAD.match(bare):
         lead, bare = found[1][0].lower() + found[1][1:], bare[found.end() :]
-    if not bare or bare.split()[0].casefold().strip(",") in _POINTS_BACK:
-        return ""
-    return _ask_how_many(bare, lead) or _ask_about_verb(bare, lead) or _defined(bare, lead)
-
-
-def _ask_how_many(bare: str, lead: str) -> str:
-    """How many: of a sentence in which somebody did something to a number of things."""
-    if not (did := _DID.match(bare)) or not _is_subject(did["subject"]) or not (found := _COUNT.match(did["rest"])):
-        return ""
-    noun: list[str] = []
-    rest = [*found["noun"].split(), *_first_part(found["rest"]).split()]
-    while rest and rest[0] not in _PREPOSITIONS and rest[0][0].isalpha():
-        noun.append(rest.pop(0))
-    if not noun or len(noun) > 5 or noun[0] in _NO_NOUN or noun[-1] in _NO_NOUN:
-        return ""
-    behind = " ".join(filter(None, (" ".join(rest), lead)))
-    return f"How many {' '.join(noun)} had {_inside(did['subject'])} {did['verb']} {behind}".strip()
-
-
-def _ask_about_verb(bare: str, lead: str) -> str:
-    """Who did what: of a sentence that names somebody and something."""
     did = _DID.match(bare)
     if not did or not _is_name(did["subject"]):
         return ""
@@ -169,43 +127,17 @@ def _ask_about_verb(bare: str, lead: str) -> str:
     return " ".join(filter(None, (f"Who {did['verb']} {rest}", lead)))
 
 
-def _defined(bare: str, lead: str) -> str:
-    """What something is: of a sentence that says it."""
-    found = _BE.match(bare)
-    if not found or not _is_subject(found["subject"]) or not informative_heading(_ARTICLE.sub("", found["subject"])):
-        return ""
-    said = found["rest"].partition(" ")[0].casefold()
-    if said not in {"a", "an", "the", "one"} and not re.match(
-        r"(?:about |approximately |nearly )?[$€£]?\d", found["rest"]
-    ):
-        return ""
-    return " ".join(filter(None, (f"What {found['be']} {_inside(found['subject'])}", lead)))
-
-
 def _finish_question(question: str, chunk: Chunk, *, titled: bool) -> str:
     """The question with the name of its document, where that is needed, and its mark."""
     title = " ".join((chunk.title or chunk.source).split()).replace("“", "").replace("”", "")
     return f"{question}, according to “{title[:MAX_TITLE].strip()}”?" if titled and title else f"{question}?"
 
 
-def _is_subject(text: str) -> bool:
-    """Whether it can stand as the subject of a question: some words, no part of another sentence."""
-    inside = text.split()
-    plain = [word for word in inside if word.casefold() not in STOP_WORDS]
-    whole = len(text) > 2 and not _EDGE.search(f" {text} ") and not _UNFIT & set(text.casefold().split())
-    return whole and len(inside) <= _LONGEST and bool(plain)
-
-
 def _is_name(text: str) -> bool:
-    """Whether all its words that say something are written large, as those of a name are."""
+    """Whether all its words that say something are written large, as those of a name are; no part of another clause."""
     said = [word for word in text.split() if word.casefold() not in STOP_WORDS]
-    return _is_subject(text) and len(said) <= 6 and all(word[0].isupper() for word in said)
-
-
-def _inside(subject: str) -> str:
-    """A subject as written within a sentence."""
-    first, _, rest = subject.partition(" ")
-    return f"{first.lower()} {rest}".strip() if first.casefold() in STOP_WORDS else subject
+    whole = not _EDGE.search(f" {text} ") and not _UNFIT & set(text.casefold().split())
+    return whole and 0 < len(said) <= 6 and all(word[0].isupper() for word in said)
 
 
 def _first_part(text: str) -> str:

@@ -10,7 +10,7 @@ from tests.support.whole_run import NASTY, events
 from ui.app.program import program
 from ui.run import export, guidance
 
-QUESTION = "What is the capital of Mongolia?"
+QUESTION = "What is the area code for Phoenix, Arizona?"
 NOWHERE = Guidance(
     about=About(documents=3, titles=(NASTY, NASTY), headings=(NASTY,)),
     near=(Near(chunk_id=NASTY, source=NASTY, where="page 2", score=0.12, quote=NASTY),),

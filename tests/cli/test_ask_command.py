@@ -257,7 +257,7 @@ def test_a_question_follows_on_a_stored_run(tmp_path: Path, library: Path) -> No
 
 def test_where_there_is_no_answer_it_is_told_what_helps_on(tmp_path: Path, library: Path) -> None:
     own = shutil.copytree(library, tmp_path / "own")  # in the one that others use too it would be a gap
-    question = "What is the capital of Mongolia?"
+    question = "What is the area code for Phoenix, Arizona?"
     ran = crag("ask", question, "--library", own)
     assert ran.code == 0
     heads = ["Your documents do answer:", "Nearest passages:", "What was searched:", "The web:"]
@@ -265,4 +265,4 @@ def test_where_there_is_no_answer_it_is_told_what_helps_on(tmp_path: Path, libra
     assert "below the lower threshold of 0.20" in ran.out and "Web search is off." in ran.out
     record = parts(crag("ask", question, "--library", own, "--json"))[1]
     assert record["guidance"]["suggestions"][0]["question"] in ran.out
-    assert record["guidance"]["query"] == "capital, Mongolia"
+    assert "Phoenix" in record["guidance"]["query"]

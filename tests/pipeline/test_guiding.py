@@ -24,7 +24,7 @@ from tests.support.paths import BAD, GOOD, QUESTION, WEB, Case
 
 ABOUT = About(documents=1, titles=("Report",), headings=("Retirement Services",))
 CLAIMS = "OPM processed 104,065 claims in FY 2019."
-BRIDGE = "The northern bridge is a crossing of the river."
+BRIDGE = "Ada Long crossed the northern bridge in May 2018."
 
 
 @dataclass
@@ -77,8 +77,8 @@ def test_a_suggestion_is_told_only_where_its_text_answers_it() -> None:
     chunks = pages(CLAIMS, BRIDGE)
     sure = helped(chunks, guide(0.9, found=chunks)[0]).suggestions
     assert [(each.question, each.quote, each.score) for each in sure] == [
-        ("What is the northern bridge?", BRIDGE, 0.9),
-        ("How many claims had OPM processed in FY 2019?", CLAIMS, 0.9),
+        ("Who crossed the northern bridge in May 2018?", BRIDGE, 0.9),
+        ("Who processed 104,065 claims in FY 2019?", CLAIMS, 0.9),
     ]
     for score in (0.5, None):
         made, _, retriever = guide(score, found=chunks)
@@ -93,7 +93,7 @@ def test_a_suggestion_is_told_only_where_its_question_finds_its_page() -> None:
 
 
 def test_no_more_is_read_than_is_allowed_and_no_more_told_than_three() -> None:
-    chunks = pages(*(f"The northern bridge {place} is a crossing of the river." for place in range(20)))
+    chunks = pages(*(f"Ada Long crossed the northern bridge {place} in May 2018." for place in range(20)))
     weak, evaluator, _ = guide(0.1)
     assert helped(chunks, weak).suggestions == () and len(evaluator.graded) == CHECKED
     sure, _, retriever = guide(found=chunks)
