@@ -15,7 +15,7 @@ from crag.core.errors import SettingsError
 from crag.runtime.origins import Origins, is_loopback
 from crag.runtime.transfer import RefusedError
 
-__all__ = ["Access", "Arrivals", "Caller", "Door"]
+__all__ = ["Access", "Arrivals", "Caller", "Door", "digest_bearer", "digest_token"]
 
 VARIABLE, FILE_VARIABLE = "CRAG_TOKENS", "CRAG_TOKENS_FILE"
 _WORKSPACE = re.compile(r"[a-z0-9-]{1,64}")
@@ -86,7 +86,7 @@ class Access:
         for number, (token, name) in enumerate(tokens, start=1):
             if not _TOKEN.fullmatch(token) or not _WORKSPACE.fullmatch(name):
                 raise SettingsError(f"Entry {number} of the tokens is no token with the name of a workspace.", _FORM)
-            known = held.setdefault(_digest(token), Caller(number=number, workspace=name))
+            known = held.setdefault(digest_token(token), Caller(number=number, workspace=name))
             if known.workspace != name:
                 raise SettingsError(f"Entry {number} of the tokens gives a token a second workspace.", _FORM)
         if not _WORKSPACE.fullmatch(workspace):
@@ -141,12 +141,11 @@ class Access:
         """
         if not self._held:
             return self._alone
-        scheme, _, token = authorizations[0].partition(" ") if len(authorizations) == 1 else ("", "", "")
-        given, found = _digest(token.strip()), None
+        given, found = digest_bearer(authorizations), None
         for digest, caller in self._held.items():
             if hmac.compare_digest(digest, given):
                 found = caller
-        return found if scheme.lower() == "bearer" else None
+        return found
 
     def check_address(self, host: str) -> None:
         """Raises SettingsError where other machines could reach `host`, and no token is asked for."""
@@ -185,5 +184,12 @@ class Door:
         return caller
 
 
-def _digest(token: str) -> bytes:
+def digest_bearer(authorizations: Sequence[str]) -> bytes:
+    """The digest of the token in a request's Authorization headers; empty where there is none."""
+    scheme, _, token = authorizations[0].partition(" ") if len(authorizations) == 1 else ("", "", "")
+    return digest_token(token.strip()) if scheme.lower() == "bearer" else b""
+
+
+def digest_token(token: str) -> bytes:
+    """What is kept of a token: its SHA-256."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()

@@ -45,10 +45,7 @@ class Watch:
 
     async def metrics(self, scope: Scope) -> Response:
         """The metrics, for who may have them."""
-        headers: dict[str, list[str]] = {}
-        for name, value in scope["headers"]:
-            headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
-        asked = Scrape(headers=headers, peer=str((scope.get("client") or ("",))[0]))
+        asked = Scrape.of(scope["headers"], scope.get("client"))
         reply = await asyncio.to_thread(self._scraping.reply, asked, self._metrics)
         return Response(reply.body, reply.status, dict(reply.headers))
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from crag.admin.access import digest_bearer, digest_token
 from crag.analysis.monitoring.metrics import Metrics
 from crag.runtime.origins import is_loopback
 
@@ -42,6 +42,14 @@ class Scrape:
     headers: Mapping[str, Sequence[str]]
     peer: str
 
+    @classmethod
+    def of(cls, headers: Iterable[tuple[bytes, bytes]], client: Sequence[Any] | None) -> Scrape:
+        """The request that an ASGI server describes so."""
+        found: dict[str, list[str]] = {}
+        for name, value in headers:
+            found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+        return cls(headers=found, peer=str(client[0]) if client else "")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
@@ -62,7 +70,7 @@ class Scraping:
 
     def __init__(self, mode: Mode, token: str, alone: bool, refused: Callable[[str], None]) -> None:
         self._mode = mode
-        self._token = _digest(token) if len(token) >= SHORTEST else None
+        self._token = digest_token(token) if len(token) >= SHORTEST else None
         self._alone, self._audit = alone, refused
         self._lock = threading.Lock()
         self._noted, self._until = 0, 0.0
@@ -96,10 +104,7 @@ class Scraping:
             return False
         if self._mode == "local":
             return is_loopback(asked.peer) and not any(name in asked.headers for name in _LED)
-        given = asked.headers.get("authorization", ())
-        scheme, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
-        right = hmac.compare_digest(_digest(token.strip()), self._token or b"")
-        return right and scheme.lower() == "bearer"
+        return hmac.compare_digest(digest_bearer(asked.headers.get("authorization", ())), self._token or b"-")
 
     def _one_more(self) -> bool:
         with self._lock:
@@ -126,7 +131,3 @@ def metrics_token(environment: Mapping[str, str] | None = None) -> str:
 def _plain(status: int, line: str, more: Mapping[str, str]) -> Reply:
     headers = {"content-type": "text/plain; charset=utf-8", **_ALWAYS, **more}
     return Reply(status=status, headers=headers, body=f"{line}\n".encode())
-
-
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()

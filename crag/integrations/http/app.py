@@ -96,8 +96,7 @@ async def ready(request: Request) -> Response:
 async def metrics(request: Request) -> Response:
     """Its text form, for who may have it; 401 or 404 for others."""
     serving: ServerState = request.app.state.serving
-    headers = {name: request.headers.getlist(name) for name in request.headers}
-    asked = Scrape(headers=headers, peer=request.client.host if request.client else "")
+    asked = Scrape.of(request.headers.raw, request.client)
     reply = await asyncio.to_thread(serving.scraping.reply, asked, serving.metrics)
     return Response(reply.body, reply.status, dict(reply.headers))
 

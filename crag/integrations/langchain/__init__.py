@@ -6,26 +6,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from crag.integrations.langchain.compressor import CragCompressor
-    from crag.integrations.langchain.middleware import CragMiddleware
-    from crag.integrations.langchain.retriever import CragRetriever
-    from crag.integrations.langchain.state import Correction, CragState, Problem, Score, Source
-    from crag.integrations.langchain.stores import CragEmbeddings, retriever_of
-    from crag.integrations.langchain.tool import crag_tool
-
-__all__ = [
-    "Correction",
-    "CragCompressor",
-    "CragEmbeddings",
-    "CragMiddleware",
-    "CragRetriever",
-    "CragState",
-    "Problem",
-    "Score",
-    "Source",
-    "crag_tool",
-    "retriever_of",
-]
+    from crag.integrations.langchain.compressor import CragCompressor as CragCompressor
+    from crag.integrations.langchain.middleware import CragMiddleware as CragMiddleware
+    from crag.integrations.langchain.retriever import CragRetriever as CragRetriever
+    from crag.integrations.langchain.state import Correction as Correction
+    from crag.integrations.langchain.state import CragState as CragState
+    from crag.integrations.langchain.state import Problem as Problem
+    from crag.integrations.langchain.state import Score as Score
+    from crag.integrations.langchain.state import Source as Source
+    from crag.integrations.langchain.stores import CragEmbeddings as CragEmbeddings
+    from crag.integrations.langchain.stores import retriever_of as retriever_of
+    from crag.integrations.langchain.tool import crag_tool as crag_tool
 
 _MODULES = {
     "CragCompressor": "compressor",
@@ -36,6 +27,7 @@ _MODULES = {
     "retriever_of": "stores",
     **dict.fromkeys(("Correction", "CragState", "Problem", "Score", "Source"), "state"),
 }
+__all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:

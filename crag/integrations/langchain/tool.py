@@ -67,13 +67,13 @@ def crag_tool(
         try:
             return _result(runs.run(runs.request(question, _state(runtime, name, max_calls), runtime)))
         except CragError as error:
-            raise _refusal(error) from error
+            raise ToolException(str(error)) from error
 
     async def aask(question: str, runtime: ToolRuntime = None) -> tuple[str, dict[str, Any]]:  # type: ignore[assignment]
         try:
             return _result(await runs.arun(runs.request(question, _state(runtime, name, max_calls), runtime)))
         except CragError as error:
-            raise _refusal(error) from error
+            raise ToolException(str(error)) from error
 
     return StructuredTool.from_function(
         func=ask,
@@ -120,10 +120,6 @@ def _place(citation: Citation) -> str:
     if citation.origin == "external":
         return f"web page: {citation.source} {citation.url or ''}".rstrip()
     return ", ".join(filter(None, (citation.source, citation.where)))
-
-
-def _refusal(error: CragError) -> ToolException:
-    return ToolException(f"{error.message} {error.remedy}")
 
 
 def _bad_arguments(error: Any) -> str:
