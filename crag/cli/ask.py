@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from typer import Argument, Context, Option
+from typer import Argument, Option
 
-from crag.cli.options import Part, Providers, Run, interruptible, opened
+from crag.cli.options import Part, Providers, Run, interruptible
 from crag.cli.output import Colour, Output, plain, strip_controls
 from crag.core import events as ev
 from crag.core.errors import PROGRAM, CancelledError, EmptyLibraryError, QuestionError
@@ -32,7 +32,6 @@ _COLOURS: dict[Action, Colour] = {Action.CORRECT: "blue", Action.AMBIGUOUS: "amb
 
 
 def search(
-    ctx: Context,
     question: _Question,
     part: Part,
     run: Run,
@@ -40,14 +39,12 @@ def search(
     mode: Annotated[Literal["hybrid", "dense", "bm25"], Option(help="how it searches")] = "hybrid",
 ) -> int:
     """One line a chunk, best first."""
-    chosen, where = run.settings(), part.existing
-    question = question.strip()
-    with opened(ctx) as engine:
+    chosen, question = run.settings(), question.strip()
+    with part.opened() as (engine, library):
         from crag.engine import QUESTION_CHARS
 
         if not 1 <= len(question) <= QUESTION_CHARS:
             raise QuestionError("The question is empty." if not question else "The question is too long.")
-        library = engine.library(where)
         if library.documents.count() == 0:
             raise EmptyLibraryError("There is no document to search.", f"Add one: {PROGRAM} index FILE.pdf")
         chosen = part.narrow(chosen, engine)

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Argument, Context, Option
+from typer import Argument, Option
 
 from crag.cli.options import Place, find_document, interruptible, opened
 from crag.cli.output import Colour, Output, plain
@@ -32,7 +32,6 @@ _Ended = ev.DocumentAdded | ev.DuplicateFound | ev.DocumentFailed | ev.DocumentR
 
 
 def index(
-    ctx: Context,
     paths: Annotated[
         list[str],
         Argument(
@@ -49,7 +48,7 @@ def index(
     counts: Counter[str] = Counter()
     started: deque[Path] = deque()
     modified: dict[Path, int] = {}
-    with interruptible() as cancel, opened(ctx) as engine:
+    with interruptible() as cancel, opened(place.ctx) as engine:
 
         def load(file: Path) -> bytes:
             modified[file], data = _read(file, engine.config.limits.max_file_mb)
@@ -82,7 +81,6 @@ def index(
 
 
 def refresh(
-    ctx: Context,
     place: Place,
     output: Output,
     documents: Annotated[
@@ -97,11 +95,10 @@ def refresh(
     ] = False,
 ) -> int:
     """One line a document. 0 if every page came and could be read, 1 if some did not."""
-    where = place.existing
-    with interruptible() as cancel, opened(ctx) as engine:
-        held = engine.library(where).documents.all()
+    with interruptible() as cancel, place.opened() as (engine, library):
+        held = library.documents.all()
         ids = [_find_web_document(said, held).id for said in documents or ()] or None
-        looks = engine.pages.refresh(where, ids, older_than=older_than, dry_run=dry_run, cancel=cancel)
+        looks = engine.pages.refresh(place.target, ids, older_than=older_than, dry_run=dry_run, cancel=cancel)
         counts = _follow(looks, output)
         if cancel.is_set():
             raise CancelledError("Refreshing was stopped; the documents listed are done.")

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Annotated
 
-from typer import Argument, Context, Option
+from typer import Argument, Option
 
 from crag.analysis import gaps as analysis
-from crag.cli.options import Place, interruptible, opened
+from crag.cli.options import Place, interruptible
 from crag.cli.output import Output, plain
 from crag.core.errors import PROGRAM, CragError, NotFoundError
 from crag.core.metadata import KEPT_CONFIDENCE
@@ -20,15 +20,12 @@ from crag.text.formats import count
 
 
 def gaps(
-    ctx: Context,
     place: Place,
     output: Output,
     closed: Annotated[bool, Option("--closed", help="those too that the documents have answered since")] = False,
 ) -> int:
     """The open gaps, those asked most often first, each with its pages."""
-    where = place.existing
-    with opened(ctx) as engine:
-        library = engine.library(where)
+    with place.opened() as (engine, library):
         found = [gap for gap in analysis.gaps(library, engine.embedder) if closed or not gap.closed_by]
         pages = [analysis.found_pages(library, gap) for gap in found]
     for gap, kept in zip(found, pages, strict=True):
@@ -58,7 +55,6 @@ def _lines(gap: analysis.Gap, pages: list[analysis.FoundPage], output: Output) -
 
 
 def keep(
-    ctx: Context,
     run: Annotated[str, Argument(metavar="RUN", help='a run\'s id, as ask --json and gaps say it; "last": the latest')],
     place: Place,
     output: Output,
@@ -72,9 +68,7 @@ def keep(
 ) -> int:
     """One line a page. 0 if every page is in the library now, 1 if some are not."""
     failed = 0
-    where = place.existing
-    with interruptible() as cancel, opened(ctx) as engine:
-        library = engine.library(where)
+    with interruptible() as cancel, place.opened() as (engine, library):
         if run == "last":
             latest = library.runs.latest(1)
             if not latest:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
-from typer import Argument, Context, Option
+from typer import Argument, Option
 
-from crag.cli.options import Place, find_document, interruptible, opened, record_command
+from crag.cli.options import Place, find_document, interruptible, record_command
 from crag.cli.output import Options, Output, plain
 from crag.core.errors import PROGRAM, CragError, SettingsError
 from crag.core.fields import days_of
@@ -19,7 +19,6 @@ from crag.messages.documents import stale_sentences
 
 
 def documents(
-    ctx: Context,
     place: Place,
     output: Output,
     stale: Annotated[
@@ -28,15 +27,17 @@ def documents(
     purged: Annotated[bool, Option("--purged", help="those that a purge took out and --undo brings back")] = False,
 ) -> int:
     """One line a document, oldest first."""
-    where = place.existing
-    with opened(ctx) as engine:
-        library = engine.library(where)
+    with place.opened() as (engine, library):
         if purged:
             for gone in library.purges.undoable():
                 said = f"{plain(gone.name)}  {gone.id[:12]}  purged {gone.at[:16]}: {plain(gone.why)}"
                 output.show(asdict(gone), said)
             return 0
-        found, tracks, why = library.documents.all(), library.documents.tracks(), stale_sentences(engine.stale(where))
+        found, tracks, why = (
+            library.documents.all(),
+            library.documents.tracks(),
+            stale_sentences(engine.stale(place.target)),
+        )
         citing = library.facts.citing(found)
     if stale:
         found = [document for document in found if document.id in why]
@@ -63,7 +64,6 @@ def _track_fields(track: Track) -> dict[str, Any]:
 
 
 def tag(
-    ctx: Context,
     document: Annotated[str, Argument(metavar="DOCUMENT", help="its name, or the beginning of its id")],
     place: Place,
     output: Output,
@@ -73,8 +73,8 @@ def tag(
 ) -> int:
     """All fields are read before any is stored."""
     given = dict(read_field(each) for each in fields or ())
-    with opened(ctx) as engine:
-        stored = engine.library(place.existing).documents
+    with place.opened() as (_, library):
+        stored = library.documents
         found = find_document(document, stored.all())
         held = stored.describe(found.id, given) if given else stored.fields(found.id)
     if output.json:
@@ -104,7 +104,6 @@ class _Given(Options):
 
 
 def purge(
-    ctx: Context,
     given: _Given,
     place: Place,
     output: Output,
@@ -120,12 +119,12 @@ def purge(
     if undo:
         if given != _Given() or dry_run:
             raise SettingsError("--undo takes no conditions.", "Name the document to bring back, or none for all.")
-        return _undo_purge(ctx, document, place, output)
+        return _undo_purge(document, place, output)
     if document is not None:
         raise SettingsError("A document is named with --undo alone.", "Give conditions for what is to go.")
     conditions = Conditions(**{**asdict(given), "where": parse(given.where) if given.where else None})
-    with opened(ctx) as engine:
-        purges = engine.library(place.existing).purges
+    with place.opened() as (engine, library):
+        purges = library.purges
         found = purges.due(conditions) if dry_run else purges.purge(conditions)
         if not dry_run:
             for each in found:
@@ -139,11 +138,11 @@ def purge(
     return 0
 
 
-def _undo_purge(ctx: Context, document: str | None, place: Place, output: Output) -> int:
+def _undo_purge(document: str | None, place: Place, output: Output) -> int:
     """0 if all came back, 1 if some did not."""
     failed = 0
-    with opened(ctx) as engine:
-        purges = engine.library(place.existing).purges
+    with place.opened() as (engine, library):
+        purges = library.purges
         found = purges.undoable()
         for each in [find_document(document, found)] if document else found:
             try:
@@ -165,11 +164,9 @@ def _show_purged(status: str, id: str, name: str, why: str, output: Output) -> N
     output.show({"status": status, "id": id, "name": name, **({"why": why} if why else {})}, line)
 
 
-def reindex(ctx: Context, place: Place, output: Output) -> int:
+def reindex(place: Place, output: Output) -> int:
     """All or nothing: until the end, and if it is interrupted, the library stays as it was."""
-    where = place.existing
-    with interruptible() as cancel, opened(ctx) as engine:
-        library = engine.library(where)
+    with interruptible() as cancel, place.opened() as (_, library):
         library.reindex(lambda done, total: output.progress(f"chunk {done} of {total} embedded"), cancel)
         count, chunks = library.size
     record = {"status": "reindexed", "documents": count, "chunks": chunks}
@@ -178,15 +175,12 @@ def reindex(ctx: Context, place: Place, output: Output) -> int:
 
 
 def verify(
-    ctx: Context,
     place: Place,
     output: Output,
     repair: Annotated[bool, Option("--repair", help="where the index differs from the records, rebuild it")] = False,
 ) -> int:
     """0 where everything fits, or was mended; 1 where the index differs."""
-    where = place.existing
-    with opened(ctx) as engine:
-        library = engine.library(where)
+    with place.opened() as (_, library):
         found = library.verify(repair=repair)
         count, chunks = library.size
     status, missing, foreign = "whole", len(found.missing), len(found.foreign)

@@ -124,9 +124,6 @@ def main(arguments: Sequence[str] | None = None, make: Callable[[AppConfig], Eng
     except typer.TyperException as error:
         output.message(f"error: {error.format_message().rstrip('.')}. See {PROGRAM} --help.")
         return error.exit_code
-    except KeyboardInterrupt:
-        output.message("interrupted")
-        return INTERRUPTED
     except CancelledError as error:
         output.message(f"interrupted: {error.message}")
         return INTERRUPTED
@@ -148,24 +145,24 @@ def load_command(name: str) -> Any:
 def _expand(function: Callable[..., int]) -> Callable[..., int]:
     """The function of a command with the options of each group among its parameters in place of the group."""
     taken = signature(function, eval_str=True).parameters
-    groups = {
-        name: each.annotation.parameters()
-        for name, each in taken.items()
-        if isinstance(each.annotation, type) and issubclass(each.annotation, Options)
-    }
+    kinds = {name: each.annotation for name, each in taken.items()}
+    groups = {name: kind for name, kind in kinds.items() if isinstance(kind, type) and issubclass(kind, Options)}
+    own = {name: each for name, each in taken.items() if name not in groups}
+    shared = {name: {each.name: each for each in kind.parameters()} for name, kind in groups.items()}
 
     def run(**given: Any) -> int:
-        for name, options in groups.items():
-            given[name] = taken[name].annotation(**{each.name: given.pop(each.name) for each in options})
+        values: dict[str, Any] = {name: given[name] for name in own}
+        for name, options in shared.items():
+            values[name] = groups[name](**{each: given[each] for each in options})
         try:
-            return function(**given)
+            return function(**values)
+        except KeyboardInterrupt as error:
+            raise CancelledError("The command was ended at once.") from error
         finally:
-            given["output"].end_progress()
+            values["output"].end_progress()
 
-    own = [each for name, each in taken.items() if name not in groups]
-    shown = [*own, *(each for options in groups.values() for each in options)]
-    run.__signature__ = Signature(  # type: ignore[attr-defined]
-        [each.replace(kind=Parameter.KEYWORD_ONLY) for each in shown]
-    )
+    shown = own | {name: each for options in shared.values() for name, each in options.items()}
+    ordered = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in shown.values()]
+    run.__signature__ = Signature(ordered)  # type: ignore[attr-defined]
     run.__annotations__ = {}
     return run

@@ -29,6 +29,7 @@ from crag.providers import registry
 if TYPE_CHECKING:
     from crag.admin.audit import AuditedAct
     from crag.engine import Engine
+    from crag.storage.library import Library
 
 DEFAULT_WORKSPACE = "default"
 
@@ -48,6 +49,7 @@ N = TypeVar("N", bound=_Named)
 class Place(Options):
     """Which library a command works on."""
 
+    ctx: Context
     library: Annotated[
         Path | None, Option(metavar="DIR", help="the library's folder (default: the app's own, under CRAG_DATA)")
     ] = None
@@ -66,6 +68,13 @@ class Place(Options):
                 f"Make one: {PROGRAM} index FILE.pdf --library {self.library}",
             )
         return self.target
+
+    @contextmanager
+    def opened(self) -> Iterator[tuple[Engine, Library]]:
+        """The engine and this library, which must be there. Raises NotFoundError."""
+        place = self.existing
+        with opened(self.ctx) as engine:
+            yield engine, engine.library(place)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from crag.admin.access import Access
 from crag.cli.options import DEFAULT_WORKSPACE, Place, Providers, StrategyName, interruptible
 from crag.cli.output import Options, Output, plain
 from crag.core.errors import PROGRAM, CragError, NotFoundError, SettingsError
-from crag.core.strategies import strategy as strategy_named
+from crag.core.strategies import strategy
 
 if TYPE_CHECKING:
     from crag.engine import Engine
@@ -76,10 +76,11 @@ def _print_start(url: str, access: Access, output: Output) -> None:
         output.note("No tokens are set, so this machine alone is served, and every program on it.")
 
 
-@dataclass(frozen=True, slots=True)
-class _Served(Place):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Served(Options):
     """Which library agents get, and what they may do in it."""
 
+    strategy: StrategyName = "balanced"
     workspace: Annotated[
         str | None, Option(metavar="NAME", help="a library of the app's own, by its name (default: default)")
     ] = None
@@ -89,14 +90,14 @@ class _Served(Place):
         Path | None, Option(metavar="DIR", help="a folder of which files may be added by their paths (default: none)")
     ] = None
 
-    def choose(self) -> str | Path:
+    def choose(self, place: Place) -> str | Path:
         """Which library is served. Raises SettingsError, NotFoundError."""
-        if self.library is not None and self.workspace is not None:
+        if place.library is not None and self.workspace is not None:
             raise SettingsError("Both --library and --workspace are given.", "Give one of them.")
         if self.files is not None and not self.files.is_dir():
             raise SettingsError(f"There is no folder {self.files}.", "Name one with --files, or leave it out.")
-        if self.library is not None:
-            return self.target if self.new else self.existing
+        if place.library is not None:
+            return place.target if self.new else place.existing
         return self.workspace or DEFAULT_WORKSPACE
 
     def check(self, engine: Engine, place: str | Path) -> None:
@@ -108,10 +109,10 @@ class _Served(Place):
 
 
 def mcp(
+    place: Place,
     served: _Served,
     providers: Providers,
     output: Output,
-    strategy: StrategyName = "balanced",
     http: Annotated[bool, Option("--http", help="serve streamable HTTP in place of standard input and output")] = False,
     host: Annotated[str, Option(help="with --http: where to listen")] = "127.0.0.1",
     port: Annotated[int, Option(help="with --http: the port; 0: a free one")] = 8808,
@@ -128,18 +129,18 @@ def mcp(
     from crag.integrations.mcp.server import LibraryServer
 
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    place = served.choose()
+    chosen = served.choose(place)
     access = Access.from_environment() if http else Access()
-    if access.asks and (served.workspace or served.library):
+    if access.asks and (served.workspace or place.library):
         raise SettingsError("With tokens, each has its workspace.", "Leave --workspace and --library out.")
     with providers.opened() as engine:
-        for each in access.workspaces if access.asks else [place]:
+        for each in access.workspaces if access.asks else [chosen]:
             served.check(engine, each)
         config = ServerConfig(
             engine=engine,
-            workspace=None if access.asks else place,
+            workspace=None if access.asks else chosen,
             tokens=access.callers,
-            strategy=strategy_named(strategy).name,
+            strategy=strategy(served.strategy).name,
             read_only=served.read_only,
             files=served.files,
         )

@@ -30,10 +30,10 @@ def test_web_pages_are_indexed_refreshed_and_told_when_they_are_out_of_date(tmp_
         seen = ran("refresh", "--json")
         assert (seen.code, [each["status"] for each in seen.records]) == (1, ["replaced", "gone"])
         assert seen.records[0]["replaces"] == stale[0]["id"] and seen.records[1]["note"]
-        assert "web page is gone" in ran("documents", "--stale").out
+        assert "web page was gone" in ran("documents", "--stale").out
         assert ran("refresh", "--older-than", "7d").err.strip() == "No web page was due."
         assert ran("refresh", "nothing").code == 1
         assert ran("tag", "ferry", "review_by=2020").code == 1
         (held, _) = ran("documents", "--json").records
         assert ran("tag", str(held["name"]), "review_by=2020-05").code == 0
-        assert "to be reviewed by 2020-05" in ran("documents", "--stale").out
+        assert "review was due by 2020-05" in ran("documents", "--stale").out
