@@ -3,9 +3,10 @@
 python -m benchmarks.answers [--data FOLDER] [--kinds NAME …] [--limit N] [--cache FOLDER] [--keep FILE] [--out FOLDER]
 
 The documents of each kind (see benchmarks.answers_sets) are added once to a library in --cache (or $CRAG_BENCH_CACHE).
-Every question is asked without a floor under the answer's confidence; what the floor refuses is told afterwards by the
-stored confidence, which comes to the same. --keep FILE holds what was answered: a run that was stopped goes on there.
-Delete it when the code changes. Prints a page; --out FOLDER writes answers.md and answers.json there.
+Every question is asked without a floor under the answer's confidence. What the floor refuses and what is marked is
+decided afterwards, by the shipped layer from what was read of the answer, which comes to the same. --keep FILE holds
+what was answered: a run that was stopped goes on there, and so does one after the layer was fitted again. Delete it
+when other code changes. Prints a page; --out FOLDER writes answers.md and answers.json there.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import random
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from benchmarks.answers_report import AnsweredRow, report, summarise
@@ -40,8 +41,10 @@ from crag.core.request import RunRequest
 from crag.core.settings import Settings
 from crag.core.strategies import strategy
 from crag.core.trace import Trace
-from crag.core.types import Answer
+from crag.core.types import Action, Answer, QuotedAnswer
 from crag.engine import Engine
+from crag.evaluation.confidence import ANSWER_FEATURES, load_answer_layer
+from crag.evaluation.local import LocalEvaluator
 
 ROOT = Path(__file__).resolve().parent.parent
 KINDS = ("prose", "statements", "filings", "reports")
@@ -56,12 +59,14 @@ def main() -> int:
     if not (options.data / "squad").is_dir():
         print(f"Skipped: no data in {options.data}. Give --data or set CRAG_SHARED.", file=sys.stderr)
         return 2
-    engine = Engine(AppConfig(), Keys())
+    evaluator = NotingEvaluator()
+    engine = Engine(AppConfig(), Keys(), evaluator=evaluator)
     try:
-        rows = list(answered(engine, options))
+        rows = list(answered(engine, evaluator, options))
     finally:
         engine.close()
-    results = summarise(rows, evaluator_version(), strategy("balanced").settings)
+    settings = strategy("balanced").settings
+    results = summarise([decided(row, settings) for row in rows], evaluator_version(), settings)
     page = report(results)
     print(page)
     if options.out:
@@ -69,6 +74,16 @@ def main() -> int:
         (options.out / "answers.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
         (options.out / "answers.md").write_text(page, encoding="utf-8")
     return 0
+
+
+class NotingEvaluator(LocalEvaluator):
+    """Keeps what it reads of the latest answer, in place of a confidence."""
+
+    noted: tuple[float, ...] | None = None
+
+    def grade_answer(self, question: str, answer: QuotedAnswer) -> float | None:
+        self.noted = self.answer_features(question, answer)
+        return None
 
 
 def arguments() -> argparse.Namespace:
@@ -84,7 +99,7 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def answered(engine: Engine, options: argparse.Namespace) -> Iterator[AnsweredRow]:
+def answered(engine: Engine, evaluator: NotingEvaluator, options: argparse.Namespace) -> Iterator[AnsweredRow]:
     """One row a question. What --keep holds is not asked again."""
     known: dict[str, AnsweredRow] = {}
     if options.keep and options.keep.is_file():
@@ -97,7 +112,7 @@ def answered(engine: Engine, options: argparse.Namespace) -> Iterator[AnsweredRo
         for at, question in enumerate(questions, start=1):
             row = known.get(question.id)
             if row is None:
-                row = ask(engine, library, question)
+                row = ask(engine, evaluator, library, question)
                 if options.keep:
                     with options.keep.open("a", encoding="utf-8") as file:
                         file.write(json.dumps(asdict(row)) + "\n")
@@ -131,9 +146,10 @@ def library_of(engine: Engine, files: Iterable[File], cache: Path) -> Path:
         return indexed(engine, paths, cache)
 
 
-def ask(engine: Engine, library: Path, question: AnswerQuestion) -> AnsweredRow:
+def ask(engine: Engine, evaluator: NotingEvaluator, library: Path, question: AnswerQuestion) -> AnsweredRow:
     """One run, judged. Ends the program where a run fails: figures of the others would mislead."""
-    settings = asking_settings().changed(where=question.where)
+    settings = strategy("balanced").settings.changed(where=question.where, verify=False)
+    evaluator.noted = None
     trace = Trace.from_events(engine.ask(RunRequest(question.question, workspace=library, settings=settings)))
     if trace.answer is None:
         raise SystemExit(f"{question.id}: {trace.failure or 'no answer'}")
@@ -150,22 +166,26 @@ def ask(engine: Engine, library: Path, question: AnswerQuestion) -> AnsweredRow:
         action=str(trace.action or ""),
         abstained=whole.abstained,
         low=whole.low_confidence,
+        weak=bool(whole.unnamed) or whole.lookup == "no period" or trace.action is Action.INCORRECT,
         right=is_right(whole, question),
         short=shown,
         text=whole.text,
         pages=pages,
         on_page=bool(set(pages) & set(question.pages)) if question.pages else None,
-        confidence=getattr(whole, "confidence", None),
-        facts=dict(getattr(whole, "confidence_facts", ())),
+        confidence=None,
+        facts=dict(zip(ANSWER_FEATURES, evaluator.noted or (), strict=False)),
         seconds=round(trace.seconds, 3),
     )
 
 
-def asking_settings() -> Settings:
-    """The default strategy's, without a floor under the confidence."""
-    settings = strategy("balanced").settings
-    floor = "min_answer_confidence"
-    return settings.changed(**{floor: 0.0}) if floor in Settings.model_fields else settings
+def decided(row: AnsweredRow, settings: Settings) -> AnsweredRow:
+    """The row with the confidence that the shipped layer gives, and marked as of low confidence by it."""
+    layer = load_answer_layer()
+    if layer is None or not row.facts or row.abstained:
+        return row
+    confidence = layer.confidence([row.facts[name] for name in ANSWER_FEATURES])
+    low = row.weak or confidence < settings.confident_answer if settings.confident_answer else row.low
+    return replace(row, confidence=confidence, low=low)
 
 
 def is_right(answer: Answer, question: AnswerQuestion) -> bool:

@@ -15,7 +15,10 @@ GOALS = {"wrong": 0.05, "misses": 0.90, "bold": 0.90, "calibration": 0.06}
 
 @dataclass(slots=True)
 class AnsweredRow:
-    """A question, what was answered without a floor, and whether it is right. `facts`: what the confidence rests on."""
+    """A question, what was answered without a floor, and whether it is right.
+
+    `facts`: what the confidence rests on. `weak`: it is of low confidence whatever that is.
+    """
 
     id: str
     kind: str
@@ -26,6 +29,7 @@ class AnsweredRow:
     action: str
     abstained: bool
     low: bool
+    weak: bool
     right: bool
     short: str
     text: str
@@ -41,7 +45,7 @@ class AnsweredRow:
 
 def summarise(rows: Sequence[AnsweredRow], version: str, settings: Settings) -> dict[str, Any]:
     """All figures, by kind and half."""
-    floor = float(getattr(settings, "min_answer_confidence", 0.0))
+    floor = settings.min_answer_confidence
     groups: dict[str, list[AnsweredRow]] = {}
     for row in rows:
         for name in (f"{row.kind}, {row.part}", f"all, {row.part}"):
@@ -49,6 +53,7 @@ def summarise(rows: Sequence[AnsweredRow], version: str, settings: Settings) -> 
     return {
         "version": version,
         "floor": floor,
+        "sure": settings.confident_answer,
         "questions": len(rows),
         "groups": {name: figures(group, floor) for name, group in sorted(groups.items())},
         "misses": {
@@ -122,8 +127,8 @@ def report(results: Mapping[str, Any]) -> str:
         "# Answers",
         "",
         f"By `python -m benchmarks.answers`, evaluator {results['version']}, {results['questions']} questions, "
-        f"strategy `balanced`, no language model, no web; no answer is given below "
-        f"a confidence of {results['floor']:.2f}.",
+        f"strategy `balanced`, no language model, no web; no answer is given below a confidence of "
+        f"{results['floor']:.2f}, and one below {results['sure']:.2f} is marked as of low confidence.",
         "Settings and weights were chosen on the half `choose`; the half `report` has other documents.",
         "",
         "| kind, half | with an answer | right | wrong | low confidence, right | low confidence, wrong | refused "

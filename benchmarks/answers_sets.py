@@ -127,7 +127,7 @@ def prose_files(data: Path) -> Iterator[File]:
 def prose_questions(data: Path) -> Iterator[AnswerQuestion]:
     """Questions of each article, asked of that article: few of them name their subject."""
     dice = random.Random(SEED)
-    parts = _alternate([article["title"] for article in articles(data)])
+    parts = halves([article["title"] for article in articles(data)])
     for article in articles(data):
         asked = [qa for paragraph in article["paragraphs"] for qa in paragraph["qas"]]
         known = [qa for qa in asked if not qa.get("is_impossible") and qa["answers"]]
@@ -151,7 +151,7 @@ def prose_questions(data: Path) -> Iterator[AnswerQuestion]:
             )
 
 
-def _alternate(names: Iterable[str]) -> dict[str, Part]:
+def halves(names: Iterable[str]) -> dict[str, Part]:
     """Few documents, dealt to the halves in turn."""
     return {name: ("choose", "report")[place % 2] for place, name in enumerate(sorted(names))}  # type: ignore[misc]
 
@@ -202,11 +202,13 @@ def statement_files(found: Sequence[Statement]) -> Iterator[File]:
     for each in found:
         body = "".join(f"<p>{html.escape(text)}</p>\n" for text in each.passages[1:])
         title = each.name.removesuffix(".html")
-        page = f"<html><head><title>{title}</title></head><body>\n{_html_table(each.passages[0])}\n{body}</body></html>"
+        page = (
+            f"<html><head><title>{title}</title></head><body>\n{as_html_table(each.passages[0])}\n{body}</body></html>"
+        )
         yield each.name, page.encode()
 
 
-def _html_table(text: str) -> str:
+def as_html_table(text: str) -> str:
     """The table with its first rows as headers, up to the first whose label has a value that is no year."""
     lines, body = [], False
     for line in text.split("\n"):
@@ -217,13 +219,16 @@ def _html_table(text: str) -> str:
     return "<table>\n" + "\n".join(lines) + "\n</table>"
 
 
-def statement_questions(found: Sequence[Statement]) -> Iterator[AnswerQuestion]:
-    """Questions whose answer stands in the table or text; the same of a year, or of a report, that has no answer."""
+def statement_questions(found: Sequence[Statement], most: int = STATEMENT_QUESTIONS) -> Iterator[AnswerQuestion]:
+    """Questions whose answer stands in the table or text; the same of a year, or of a report, that has no answer.
+
+    `most`: so many questions of a report are taken.
+    """
     dice = random.Random(SEED)
     for place, each in enumerate(found):
         part, where = half(each.passages[0]), f'name = "{each.name}"'
         asked = [row for row in each.rows if row["answer_type"] == "span" and comparable(row["answers"])]
-        for row in dice.sample(asked, min(STATEMENT_QUESTIONS, len(asked))):
+        for row in dice.sample(asked, min(most, len(asked))):
             question = AnswerQuestion(
                 f"statements-{row['id']}", "statements", part, row["question"], tuple(row["answers"]), where=where
             )
@@ -303,7 +308,7 @@ def _company(file: str) -> str:
 def report_questions(data: Path) -> Iterator[AnswerQuestion]:
     """The questions of MMLongBench that text answers, or nothing does, each asked of its own document."""
     raw = [json.loads(line) for line in (data / "mmlongbench/questions.jsonl").read_text("utf-8").splitlines()]
-    parts = _alternate({each.sources[0] for each in _read(data / "mmlongbench/questions.jsonl")})
+    parts = halves({each.sources[0] for each in _read(data / "mmlongbench/questions.jsonl")})
     for each, row in zip(_read(data / "mmlongbench/questions.jsonl"), raw, strict=True):
         if re.search("Chart|Figure", row["evidence_sources"]) or PICTURES.search(each.question):
             continue

@@ -17,7 +17,7 @@ import json
 import os
 import random
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,7 +70,8 @@ def main() -> None:
     for source in ("squad", "nq", "popqa", ""):
         told(source, asked, scores, right, owner)
     found = fitted(rows, right)
-    write([round(float(weight), 6) for weight in found[:-1]], round(float(found[-1]), 6))
+    weights, bias = [round(float(weight), 6) for weight in found[:-1]], round(float(found[-1]), 6)
+    write_layer("short", {"features": list(SHORT_FEATURES), "weights": weights, "bias": bias})
 
 
 def squad(data: Path) -> Iterator[Asked]:
@@ -173,10 +174,10 @@ def told(
         )
 
 
-def fitted(rows: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Logistic weights, the bias's last, by Newton's method with a small penalty on all but the bias."""
+def fitted(rows: NDArray[np.float64], right: NDArray[np.float64], weight: float | None = None) -> NDArray[np.float64]:
+    """Logistic weights, the bias's last, by Newton's method, with a penalty on all but the bias."""
     found = np.zeros(rows.shape[1])
-    penalty = np.full(rows.shape[1], PENALTY * len(rows) / 100)
+    penalty = np.full(rows.shape[1], PENALTY * len(rows) / 100 if weight is None else weight)
     penalty[-1] = 0.0
     for _ in range(50):
         chance = 1 / (1 + np.exp(-(rows @ found)))
@@ -189,16 +190,16 @@ def fitted(rows: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.
     return found
 
 
-def write(weights: list[float], bias: float, folder: Path = FOLDER) -> None:
-    """Adds the layer to head.json, and the file's new hash to the manifest; all else stays."""
+def write_layer(name: str, layer: Mapping[str, object], folder: Path = FOLDER) -> None:
+    """Adds a layer to head.json, and the file's new hash to the manifest; all else stays."""
     head = json.loads((folder / "head.json").read_text(encoding="utf-8"))
-    head["short"] = {"features": list(SHORT_FEATURES), "weights": weights, "bias": bias}
+    head[name] = layer
     data = (json.dumps(head, indent=1) + "\n").encode()
     (folder / "head.json").write_bytes(data)
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     manifest["sha256"]["head.json"] = hashlib.sha256(data).hexdigest()
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(head["short"]))
+    print(json.dumps(layer))
 
 
 if __name__ == "__main__":

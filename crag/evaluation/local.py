@@ -103,7 +103,7 @@ class LocalEvaluator:
         _, lexicon = load_head(self._folder)
         read = [(text, self._remembered(question, text)) for text in answer.texts]
         texts = [ReadText(text, each.reading, each.odds) if each.reading else None for text, each in read]
-        if not texts or texts[0] is None:
+        if not texts or texts[0] is None or not any(map(str.isalnum, texts[0].text)):
             return None
         return answer_features(question, answer, [each for each in texts if each], lexicon)
 
