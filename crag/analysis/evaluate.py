@@ -113,26 +113,26 @@ class EvaluationRun:
         if len(streak.places) < FAILURES_IN_A_ROW:
             return
         self.library.evaluations.drop_results(self.id, streak.places)
-        message, remedy = next(iter(streak.shared.values()))
+        shared = next(iter(streak.shared.values()))
         raise CragError(
-            f"Stopped, because {FAILURES_IN_A_ROW} questions in a row failed in the same way: {message}",
-            f"{remedy} Then evaluate again: what was done before is kept, and it goes on from there.",
+            f"Stopped, because {FAILURES_IN_A_ROW} questions in a row failed in the same way: {shared.message}",
+            f"{shared.remedy} Then evaluate again: what was done before is kept, and it goes on from there.",
         )
 
 
-_Failures = dict[tuple[str, ...], tuple[str, str]]
-"""Message and remedy by what kind of failure it was."""
+_Failures = dict[tuple[str, ...], CragError]
+"""By what kind of failure it was."""
 
 
 @dataclass(slots=True)
 class _Streak:
-    """The latest questions that failed alike, and the failures all of them share: words and remedy by kind."""
+    """The latest questions that failed alike, and the failures that all of them share."""
 
     places: list[int] = field(default_factory=list)
     shared: _Failures = field(default_factory=dict)
 
     def add(self, place: int, failures: _Failures) -> None:
-        both = {kind: said for kind, said in failures.items() if kind in self.shared}
+        both = {kind: error for kind, error in failures.items() if kind in self.shared}
         if both:
             self.places, self.shared = [*self.places, place], both
         else:
@@ -149,16 +149,18 @@ def _failures(trace: Trace) -> _Failures:
     for failure in trace.failures:
         if failure.fatal or (failure.step == "search" and not trace.searches and not refused):
             said = about(failure.cause, failure.who)
-            found["failed", said] = (said, failure.remedy)
+            found["failed", said] = CragError(said, failure.remedy)
         if failure.reason == "limit":  # of the day: what stood in would be measured in place of what was chosen
-            found["limit", failure.cause] = (failure.cause, failure.remedy)
+            found["limit", failure.cause] = CragError(failure.cause, failure.remedy)
         if failure.reason == "resting" and failure.step != "search":  # other runs found that it does not reply
-            found["never replied", Maker.of(failure.who).provider] = (about(failure.cause, failure.who), failure.remedy)
+            rested = CragError(about(failure.cause, failure.who), failure.remedy)
+            found["never replied", Maker.of(failure.who).provider] = rested
     calls = [call for call in trace.calls if call.step != "search"]
     for provider in {call.provider for call in calls}:
         made = [call for call in calls if call.provider == provider]
         if all(call.error for call in made):
-            found["never replied", provider] = (about(made[-1].error, made[-1].who), "Check the provider in Settings.")
+            silent = about(made[-1].error, made[-1].who)
+            found["never replied", provider] = CragError(silent, "Check the provider in Settings.")
     return found
 
 
@@ -275,7 +277,7 @@ def _row(text: str) -> ResultRow:
             question=str(values.get("question", "")),
             strategy=str(values.get("strategy", "")),
             run_id=str(values.get("run_id", "")),
-            problem="This result was stored by another version of this program and can't be read.",
+            problem="Another version stored this result, and it can't be read.",
         )
 
 

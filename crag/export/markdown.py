@@ -11,11 +11,11 @@ from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, Citation, SentenceCheck, WebPage
 from crag.generation.citations import MARK, locate_checks
 from crag.messages.answers import (
-    confidence_text,
     disagreement_sentence,
     flag_text,
     footnote_notes,
     handed_sentence,
+    low_confidence_sentence,
     origin_text,
 )
 from crag.messages.wording import failure_sentence, outcome_sentence, scope_text, unnamed_sentence
@@ -249,7 +249,7 @@ def _doubts(trace: Trace, answer: Answer) -> Iterator[str]:
     if answer.unnamed:
         yield unnamed_sentence(answer.unnamed)
     if answer.low_confidence:
-        yield f"{confidence_text(answer)}. Check the cited pages."
+        yield low_confidence_sentence(answer)
     known = {each.number for each in answer.citations}
     for check in trace.checks:
         if flag := flag_text(check, known):

@@ -55,16 +55,19 @@ class Call:
         self.note_keys()
         return self.engine.trace(request)
 
+    async def _report_place(self, waiting: int) -> None:
+        await self.report(f"Waits for its turn; {waiting} wait before it.")
+
     async def report(self, sentence: str) -> None:
         """Tell the program about the progress, where it can hear it."""
 
     async def work(self, job: Callable[[], T]) -> T:
         """What `job` returns, which works in a thread in the caller's turn. Raises as `WorkQueue.done` does."""
-        return await self._queue.done(job, self.cancel, caller=self.caller.number, report=self.report)
+        return await self._queue.done(job, self.cancel, caller=self.caller.number, report=self._report_place)
 
     def follow(self, items: Iterator[T]) -> AsyncGenerator[T, None]:
         """The items as they come, made in a thread in the caller's turn. Raises as `WorkQueue.follow` does."""
-        return self._queue.follow(items, self.cancel, caller=self.caller.number, report=self.report)
+        return self._queue.follow(items, self.cancel, caller=self.caller.number, report=self._report_place)
 
 
 def in_turn(work: Callable[..., T]) -> Callable[..., Coroutine[Any, Any, T]]:

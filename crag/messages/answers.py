@@ -36,6 +36,7 @@ __all__ = [
     "handed_sentence",
     "headings_text",
     "lacking_sentence",
+    "low_confidence_sentence",
     "objection_sentence",
     "origin_text",
     "origin_word",
@@ -76,6 +77,11 @@ def confidence_text(answer: Answer) -> str:
     if answer.low_confidence:
         return f"{LOW_CONFIDENCE}{known} · q{where}"
     return f"Q{where}{known and f' · confidence{known}'}"
+
+
+def low_confidence_sentence(answer: Answer) -> str:
+    """That an answer is of low confidence, and what to do."""
+    return f"{confidence_text(answer)}. Check the cited pages."
 
 
 def fault_of(check: SentenceCheck, known: Collection[int]) -> Fault:

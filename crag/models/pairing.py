@@ -18,9 +18,9 @@ KINDS = (
     "question",
     *(f"question, {each} word, {state}" for each in CLASSES for state in ("not in the passage", "in the passage")),
     "passage",
-    *(f"passage, {each} word of the question" for each in CLASSES),
+    *(f"passage {each} word of the question" for each in CLASSES),
     "title",
-    *(f"title, {each} word of the question" for each in CLASSES),
+    *(f"title {each} word of the question" for each in CLASSES),
 )
 """What a token can be; each kind has a learned vector that is added to the token's own."""
 PASSAGE, TITLE = KINDS.index("passage"), KINDS.index("title")

@@ -157,13 +157,13 @@ def about(setting: str) -> dict[str, Any]:
     if setting in SETTINGS:
         return meta(SETTINGS[setting], setting)
     owner = address_settings()[setting]
-    help = (
+    said = (
         f"Where your {owner.server} server is, such as {owner.example}."
         if owner.server
         else f"Another address than {owner.title}'s own: a proxy, or a server of the same kind."
     )
     common = {"group": "providers", "unit": "", "step": None, "at_start": False, "default": ""}
-    return {"label": f"{owner.title}'s address", "help": help, "minimum": None, "maximum": None, **common}
+    return dict(common, label=f"{owner.title}'s address", help=said, minimum=None, maximum=None)
 
 
 def key_variables() -> dict[str, tuple[str, ...]]:

@@ -305,11 +305,11 @@ async def follow_run(
             yield item
 
 
-Report = Callable[[str], Awaitable[None]]
-"""Takes a sentence about how far the work is."""
+Report = Callable[[int], Awaitable[None]]
+"""Takes the number of requests that wait before this one."""
 
 
-async def _no_report(said: str) -> None:
+async def _no_report(waiting: int) -> None:
     """For callers that hear nothing while they wait."""
 
 
@@ -338,8 +338,8 @@ class WorkQueue:
     ) -> AsyncGenerator[T, None]:
         """The items of `run` as they come. It works in a thread and heeds `cancel`.
 
-        Anyone who stops listening sets that event. `report` gets sentences about the waiting. Raises BusyError where
-        too much of the caller waits, CancelledError once the server stops, and what `run` raises.
+        Anyone who stops listening sets that event. `report` gets the number of those that wait before it. Raises
+        BusyError where too much of the caller waits, CancelledError once the server stops, and what `run` raises.
         """
         turn = await self._turn(caller, report)
         self._under_way.add(cancel)
@@ -394,7 +394,7 @@ class WorkQueue:
         try:
             running, waiting = self._turns.counts
             if running >= self._at_once:
-                await report(f"Waits for its turn; {waiting} wait before it.")  # a client may read this slowly
+                await report(waiting)  # a client may read this slowly
             came = asyncio.Event()
             turn = self._turns.join(str(caller), self._each, came.set)
             try:

@@ -166,7 +166,7 @@ def reason_of(error: Exception) -> str:
     """Why a page was not read, as the end of a sentence without its full stop."""
     match error:
         case AddressError():
-            return f"{error.message}, which Settings do not allow"
+            return f"{error.message} (Settings do not allow it)"
         case WebSearchError():
             return error.message
         case TimeoutError() | httpx.TimeoutException():

@@ -337,11 +337,11 @@ class TestAddresses:
             [page], [problem] = fetched(f"{server.address}/", by=trusting(server))
             assert len(server.seen) == 1 and inner.connections == 0
         assert not page.fetched
-        assert "an address of this machine or its network, which Settings do not allow" in problem.why
+        assert "an address of this machine or its network (Settings do not allow it)" in problem.why
 
     def test_a_redirect_to_the_clouds_inner_address_is_refused(self, server: Server) -> None:
         server.answer = lambda request: redirect("http://169.254.169.254/latest/meta-data/")
-        why = "169.254.169.254 is an address of this machine or its network, which Settings do not allow"
+        why = "169.254.169.254 is an address of this machine or its network (Settings do not allow it)"
         assert fetched(f"{server.address}/", by=trusting(server))[1] == [Unread(name="127.0.0.1", why=why)]
 
     def test_a_redirect_within_a_server_that_is_allowed_is_followed(self, server: Server) -> None:

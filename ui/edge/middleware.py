@@ -88,8 +88,8 @@ class Edge:
         if path == "/healthz" and scope["method"] in ("GET", "HEAD"):
             # What a new start does not cure is no reason to be restarted by whoever asks. Streamlit's own address says
             # no more than that it serves: a browser asks it first, and must get in to be told what is the matter.
-            if problem := await asyncio.to_thread(rules.health.failing):
-                await _answer(503, problem)(scope, receive, send)
+            if await asyncio.to_thread(rules.health.failing):
+                await _answer(503, "Too many files are open.")(scope, receive, send)
                 return
             whole = f"{rules.base}/_stcore/health"
             scope = {**scope, "path": whole, "raw_path": whole.encode()}

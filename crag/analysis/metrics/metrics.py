@@ -29,6 +29,7 @@ from crag.analysis.questions.matching import (
     topic_coverage,
 )
 from crag.analysis.questions.sets import UNANSWERABLE, Question
+from crag.core.errors import CancelledError, CutOffError
 from crag.core.makers import about
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Chunk, Step
@@ -294,8 +295,8 @@ def _problem(trace: Trace) -> str:
     if trace.failure:
         return about(trace.failure.cause, trace.failure.who)
     if trace.cancelled:
-        return "The run was stopped."
-    return "" if trace.finished else "The run did not end."
+        return CancelledError("The run was stopped.").message
+    return "" if trace.finished else CutOffError("The run did not end.").message
 
 
 def _failed_grades(trace: Trace) -> int:

@@ -30,8 +30,6 @@ _KEPT = 1.0
 _PATIENCE = 1.0
 """Seconds in which a server of indexes must take a connection."""
 
-_FILES = "Too many open files: the next page or question would fail."
-
 
 class Health:
     """Looks at most once a second; writes nothing. A `server` of libraries is asked in place of the folder.
@@ -49,7 +47,7 @@ class Health:
     ) -> None:
         self._data, self._kept, self._server, self._index = data, kept, server, index
         self._free = free or (lambda folder: shutil.disk_usage(folder).free)
-        self._found: dict[str, str] = {}
+        self._found: tuple[str, ...] = ()
         self._until = 0.0
 
     @classmethod
@@ -60,13 +58,9 @@ class Health:
         )
         return cls(config.storage.data, server=server, index=far)
 
-    def failing(self) -> str:
-        """What only a new start cures, in a line; "" where there is nothing of the kind."""
-        return "" if _files_to_spare() else _FILES
-
-    def problem(self) -> str:
-        """What is the matter, in a line that names no place of this machine; "" where nothing is."""
-        return next(iter(self._looked().values()), "")
+    def failing(self) -> bool:
+        """Whether too many files are open, which only a new start cures."""
+        return not _files_to_spare()
 
     def lacking(self, *, models: bool, closing: bool = False) -> tuple[str, ...]:
         """The names of what is not ready: closing, models, files, records, disk, index. None: it can be asked.
@@ -86,43 +80,42 @@ class Health:
         except OSError:
             return None
 
-    def _looked(self) -> dict[str, str]:
-        """What is wrong in words, by the name of the part."""
+    def _looked(self) -> tuple[str, ...]:
         if time.monotonic() >= self._until:
-            found = {"files": self.failing(), **self._stored(), "index": self._far_index()}
-            self._found = {name: said for name, said in found.items() if said}
+            files, index = ["files"] * self.failing(), ["index"] * (not self._index_answers())
+            self._found = (*files, *self._stored(), *index)
             self._until = time.monotonic() + self._kept
         return self._found
 
-    def _stored(self) -> dict[str, str]:
+    def _stored(self) -> tuple[str, ...]:
         if self._server is not None:
             try:
                 self._server.reach()
             except StorageError:
-                return {"records": "The database can't be reached."}
-            return {}
+                return ("records",)
+            return ()
         folder = self._folder()
         if folder is None or not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-            return {"records": "The data folder can't be written."}
+            return ("records",)
         try:
             free = self._free(folder)
         except OSError:
-            return {"records": "The data folder can't be read."}
-        return {} if free >= SPARE_MB * 2**20 else {"disk": "The disk of the data folder is full."}
+            return ("records",)
+        return () if free >= SPARE_MB * 2**20 else ("disk",)
 
     def _folder(self) -> Path | None:
         return next((each for each in (self._data, *self._data.absolute().parents) if each.exists()), None)
 
-    def _far_index(self) -> str:
+    def _index_answers(self) -> bool:
         if not self._index:
-            return ""
+            return True
         try:
             parts = urlsplit(self._index)
             port = parts.port or (443 if parts.scheme == "https" else 19530)
             socket.create_connection((parts.hostname or "", port), _PATIENCE).close()
         except (OSError, ValueError):
-            return "The index server can't be reached."
-        return ""
+            return False
+        return True
 
 
 def _files_to_spare() -> bool:

@@ -96,7 +96,7 @@ class Scraping:
         if self._one_more():
             self._audit("no token" if self._mode == "token" else f"metrics are {self._mode}")
         if self.on and self._mode == "token":
-            return _plain(401, "A valid token is needed.", {"www-authenticate": "Bearer"})
+            return _plain(401, "Unauthorized", {"www-authenticate": "Bearer"})
         return _plain(404, "Not Found", {})
 
     def _may(self, asked: Scrape) -> bool:

@@ -191,7 +191,7 @@ def _from_csv(name: str, text: str) -> Iterator[Row]:
         if isinstance(cells, str):
             yield number, cells
         elif not blank(cells[len(columns) :]):
-            yield number, f"it has {len(cells)} cells, the header {len(columns)}: quote a cell that holds a delimiter"
+            yield number, f"it has {len(cells)} cells for {len(columns)} columns (quote a cell that holds a delimiter)"
         else:
             given = ((column, cells[place]) for place, column in used if place < len(cells))
             yield number, {column: unguard_formula(cell) if ours else cell for column, cell in given}

@@ -74,8 +74,8 @@ async def front(request: Request) -> Response:
 @free.get("/healthz", summary="Whether the server is there")
 async def alive(request: Request) -> Response:
     """The process answers, and could open a file; 503 where not."""
-    if problem := request.app.state.serving.health.failing():
-        return JSONResponse({"status": "failing", "problem": problem}, 503)
+    if request.app.state.serving.health.failing():
+        return JSONResponse({"status": "failing", "problem": "Too many files are open."}, 503)
     return JSONResponse({"status": "ok"})
 
 

@@ -499,5 +499,5 @@ def test_results_and_settings_of_another_version_are_told_and_hide_no_others(eng
     (made,) = evaluations(engine.library())
     assert made.stored.unknown == ("gone",)
     one, two, three = rows(engine.library(), made.id)
-    assert "another version" in two.problem and (two.question_id, two.run_id) == ("q2", f"{made.id}-2")
+    assert "nother version" in two.problem and (two.question_id, two.run_id) == ("q2", f"{made.id}-2")
     assert isinstance(one.first_action, Action) and three.answer_holds

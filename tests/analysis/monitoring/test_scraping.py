@@ -196,7 +196,7 @@ def test_refusals_are_told_twenty_times_an_hour_and_the_token_is_in_none(tmp_pat
 def test_what_lacks_is_named_and_no_place_is(tmp_path: Path) -> None:
     full = Health(tmp_path, free=lambda _: 0, index="http://127.0.0.1:9")
     assert full.lacking(models=False, closing=True) == ("closing", "models", "disk", "index")
-    assert full.failing() == "" and full.free_bytes() == 0
+    assert not full.failing() and full.free_bytes() == 0
     assert Health(tmp_path).lacking(models=True) == ()
     gone = Health(tmp_path, server=Server("postgresql+psycopg://me:hidden@127.0.0.1:9/crag"))
     assert gone.lacking(models=True) == ("records",)

@@ -167,7 +167,7 @@ def test_each_bad_row_is_named_and_every_good_one_kept() -> None:
     assert [each.id for each in found.questions] == ["row-2", "row-8", "row-10"]
     assert [row for row, _ in problems(found)] == [3, 4, 5, 6, 7]
     for (_, what), words in zip(
-        problems(found), ["no question", "no page number", "4 cells, the header 3", "no text", "quot"], strict=True
+        problems(found), ["no question", "no page number", "4 cells for 3 columns", "no text", "quot"], strict=True
     ):
         assert words in what
     assert str(found.problems[0]) == "Row 3: it has no question."
