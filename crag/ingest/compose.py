@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import chain, repeat, takewhile
 
 from crag.core.tables import Cell, Table, place_sections
 from crag.core.tables import Row as TableRow
@@ -24,6 +25,8 @@ _PICTURED_EDGES = 8  # more of them are drawn, not scanned
 _ANY_SHARE = 0.02  # of a page without any text: smaller pictures are ornaments
 _OUTLINED_SHARE = 0.001  # of the same: about a dozen letters drawn as shapes; smaller drawings are rules
 _EDGE_ROWS = 3
+_AHEAD = 8  # pages on either side that a header or footer is looked for on
+_REPEATS = 3
 _TOP = 0.3  # of a page's height, in which a header stands
 _DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
 _BULLET = re.compile(r"^(?:[•‣◦▪●○·*–—-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])(?:\s|$)")
@@ -56,6 +59,41 @@ class LaidPage:
     page: PageWords
     parts: list[tuple[Frame, list[list[Row]]]]
     grids: list[PlacedTable]
+
+
+def compose_pages(
+    pages: Iterable[tuple[int, PageWords]], carried: Carried | None = None, *, uneven: float = 1.0
+) -> Iterator[ComposedPage]:
+    """The text of numbered pages, without the lines that repeat at their edges.
+
+    `carried` takes what is said of tables from page to page. A line is large from so many times the usual height on,
+    `uneven` times more where heights vary.
+    """
+    heights: Counter[float] = Counter()
+
+    def laid() -> Iterator[LaidPage]:
+        for number, words in pages:
+            for word in words.words:
+                heights[round((word.box.bottom - word.box.top) * 2) / 2] += len(word.text)
+            yield lay_out(number, words)
+
+    for page, repeated in _with_repeats(laid()):
+        body = uneven * heights.most_common(1)[0][0] if heights else 10.0
+        yield compose(page, repeated, body, carried)
+
+
+def _with_repeats(laid: Iterator[LaidPage]) -> Iterator[tuple[LaidPage, set[tuple[str, int]]]]:
+    """Each page with the edge lines that at least three pages near it share; pages stay few in memory."""
+    behind: deque[set[tuple[str, int]]] = deque(maxlen=_AHEAD)
+    ahead: deque[tuple[LaidPage, set[tuple[str, int]]]] = deque()
+    for page in chain(laid, repeat(None, _AHEAD)):
+        if page is not None:
+            ahead.append((page, edge_keys(page)))
+        if ahead and (len(ahead) > _AHEAD or page is None):
+            first, keys = ahead.popleft()
+            near = Counter(key for each in [*behind, *(k for _, k in ahead)] for key in each)
+            behind.append(keys)
+            yield first, {key for key in keys if near[key] >= _REPEATS}
 
 
 def lay_out(number: int, page: PageWords) -> LaidPage:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-from collections import Counter, deque
 from collections.abc import Iterator
 from typing import Any
 
 from crag.ingest.files import FileError
 from crag.ingest.sections import ComposedPage
-
-_AHEAD = 8  # pages on either side that a header or footer is looked for on
-_REPEATS = 3
 
 
 def opened(data: bytes) -> Any:
@@ -31,7 +27,7 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
     """Its pages with their words, tables and places. Raises FileError."""
     import pypdfium2.raw as pdfium
 
-    from crag.ingest.compose import compose
+    from crag.ingest.compose import compose_pages
     from crag.ingest.render_check import Proof
     from crag.ingest.units import Carried
 
@@ -42,19 +38,13 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
     if pages > int(job["max_pages"]):
         raise FileError("pages", str(pages))
     yield {"pages": pages, "title": _metadata_title(document)}
-    heights: Counter[float] = Counter()
-    proof = Proof(document, int(job["seconds"]))
-    carried = Carried()
-    for laid, repeated in with_repeats(_lay_out_pages(document, pages, heights, proof)):
-        body = heights.most_common(1)[0][0] if heights else 10.0
-        yield compose(laid, repeated, body, carried)
+    yield from compose_pages(_read_pages(document, pages, Proof(document, int(job["seconds"]))), Carried())
 
 
-def _lay_out_pages(document: Any, pages: int, heights: Counter[float], proof: Any) -> Iterator[Any]:
-    """Every page laid out; one that can't be loaded comes as an empty page marked as unreadable."""
+def _read_pages(document: Any, pages: int, proof: Any) -> Iterator[tuple[int, Any]]:
+    """The words of every page; one that can't be loaded comes as an empty page marked as unreadable."""
     import pypdfium2.raw as pdfium
 
-    from crag.ingest.compose import lay_out
     from crag.ingest.visibility import read_page
     from crag.ingest.words import PageWords
 
@@ -68,31 +58,7 @@ def _lay_out_pages(document: Any, pages: int, heights: Counter[float], proof: An
                 words.failed = True
             finally:
                 pdfium.FPDF_ClosePage(page)
-        for word in words.words:
-            box = word.box
-            heights[round((box.bottom - box.top) * 2) / 2] += len(word.text)
-        yield lay_out(number, words)
-
-
-def with_repeats(laid: Iterator[Any]) -> Iterator[tuple[Any, set[Any]]]:
-    """Each page with the edge lines that at least three pages near it share; pages stay few in memory."""
-    from crag.ingest.compose import edge_keys
-
-    behind: deque[set[Any]] = deque(maxlen=_AHEAD)
-    ahead: deque[tuple[Any, set[Any]]] = deque()
-
-    def first() -> tuple[Any, set[Any]]:
-        page, keys = ahead.popleft()
-        near = Counter(key for each in [*behind, *(k for _, k in ahead)] for key in each)
-        behind.append(keys)
-        return page, {key for key in keys if near[key] >= _REPEATS}
-
-    for page in laid:
-        ahead.append((page, edge_keys(page)))
-        if len(ahead) > _AHEAD:
-            yield first()
-    while ahead:
-        yield first()
+        yield number, words
 
 
 def _metadata_title(document: Any) -> str:

@@ -24,9 +24,9 @@ from crag.core.tables import load_tables
 from crag.core.types import LineBox, Media, Rect
 from crag.ingest import scans
 from crag.ingest.files import NAMES, READERS, media_of, old_office, safe_name
-from crag.ingest.headers import document_title
 from crag.ingest.sandbox import run_child
 from crag.ingest.scans import format_pages
+from crag.ingest.titles import document_title
 
 _LEFT_OUT: Mapping[str, tuple[str, str]] = {
     "deleted": ("1 word that its tracked changes delete", "{:,} words that its tracked changes delete"),

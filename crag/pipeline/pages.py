@@ -34,7 +34,7 @@ from crag.ingest.files import content_id, media_of
 from crag.pipeline.indexing import Ended, Indexer, Load, Original, Read
 from crag.runtime.fair_queue import FairQueue
 from crag.storage.library import Library
-from crag.web.download import Download, Downloads, page_address, page_name
+from crag.web.fetching import Download, Downloads, page_address, page_name
 
 _log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from crag.core.errors import GoneError, PageError, SignInError
-from crag.web.download import Downloads, page_address, page_name
+from crag.web.fetching import Downloads, page_address, page_name
 from tests.support.web_pages import Site
 from tests.support.web_server import Reply, Server, serving
 
