@@ -18,10 +18,10 @@ from crag.core.errors import IndexUnavailableError
 from crag.index import folder, ivf, manifest
 from crag.index.chunk_index import Batch, Candidates, ChunkIndex, Contents, Numbers, Vectors
 from crag.index.dense import EXACT
-from crag.index.flat import FlatSegment
 from crag.index.folder import LOCK, MAKING, MANIFEST, IndexState
 from crag.index.ivf import IvfSegment
 from crag.index.manifest import IndexCorruptError, translate_corruption
+from crag.index.rows import FlatSegment
 from crag.index.view import View
 
 _log = logging.getLogger(__name__)
@@ -274,7 +274,7 @@ class EmbeddedIndex:
         with self._lock:
             if self._state is None or self._state.manifest is None:
                 return
-            names, main, tail = self._state.manifest.names, self._state.dense.main, self._state.dense.tail.exact()
+            names, main, tail = self._state.manifest.names, self._state.dense.main, self._state.dense.tail
         making = self._folder_lock(MAKING, 0)
         try:
             making.acquire()

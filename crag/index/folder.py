@@ -8,29 +8,20 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import tantivy
 
 from crag.index import journal, lexical, manifest
-from crag.index.chunk_index import Batch, Contents, Numbers, Vectors
+from crag.index.chunk_index import Batch, Contents, Numbers
 from crag.index.dense import Dense
 from crag.index.ivf import IvfSegment
-from crag.index.journal import Added, Dropped, Record
+from crag.index.journal import Record
 from crag.index.lexical import Lexical
 from crag.index.manifest import IndexCorruptError, Manifest, Mark, translate_corruption
 from crag.index.view import View
 
 MANIFEST, LOCK, MAKING = "manifest.json", "lock", "making"
-
-
-class _Chunk(NamedTuple):
-    number: int
-    document: int
-    vector: Vectors
-    context: str
-    text: str
 
 
 @dataclass(slots=True, eq=False)
@@ -51,7 +42,7 @@ class IndexState:
         generation = self.manifest.generation if self.manifest else -1
         with translate_corruption("the words can't be opened"):
             words = self.words.searcher() if self.words else None
-        return View(generation, self.dense.main, self.dense.tail.exact(), words)
+        return View(generation, self.dense.main, self.dense.tail, words)
 
     def follow(self, folder: Path, mark: Mark, found: Manifest) -> bool:
         """Take in what another process has committed; False where its files are others. Raises IndexCorruptError."""
@@ -87,35 +78,18 @@ def commit_changes(
     known = state.manifest or _first(folder, contents)
     words = state.words or Lexical.make(folder / known.words)
     forgotten = np.array(sorted(documents), np.int64)
-    gone = state.dense.numbers(forgotten)
-    chunks = list(_chunks(batches))
-    records: list[Record] = [Dropped(gone)] if len(gone) else []
-    if chunks:
-        records.append(_add_rows(chunks, contents.dimension))
+    record, texts = _join(batches, state.dense.numbers(forgotten), contents.dimension)
     writer, opstamp = None, known.opstamp
-    if documents or chunks:
-        numbers = np.array([chunk.number for chunk in chunks], np.int64)
-        again = state.dense.holds(numbers)
+    if documents or len(record.numbers):
+        again = state.dense.holds(record.numbers)
         if lexical.committed(folder / known.words) != opstamp:
             # A commit was cut off: what the words alone know of it must go, whichever chunks come now.
             there = words.searcher().numbers()
             again = np.union1d(np.setdiff1d(there, state.dense.holds(there)), again)
-        writer, opstamp = _write_words(words, forgotten, again, chunks)
-    length = (
-        journal.append(folder / known.journal, known.length, records) if records or not state.manifest else known.length
-    )
-    state.dense.apply(records)
-    made = Manifest(
-        contents=contents,
-        generation=generation,
-        size=state.dense.size,
-        cells=known.cells,
-        sums=known.sums,
-        journal=known.journal,
-        length=length,
-        words=known.words,
-        opstamp=opstamp,
-    )
+        writer, opstamp = _write_words(words, forgotten, again, record, texts)
+    length = journal.append(folder / known.journal, known.length, record)
+    state.dense.apply([record])
+    made = replace(known, generation=generation, size=state.dense.size, length=length, opstamp=opstamp)
     return IndexState(publish(folder, made), made, state.dense, words), writer
 
 
@@ -127,24 +101,21 @@ def replace_main(folder: Path, state: IndexState, start: int, main: IvfSegment |
     """
     known = state.manifest
     assert known is not None
-    tail = state.dense.tail.exact()
-    alive = np.flatnonzero(tail.rows.alive)
-    records: list[Record] = []
+    tail = state.dense.tail
+    alive, died = np.flatnonzero(tail.rows.alive), np.zeros(0, np.int64)
     if main:
         # What has died since, or came again behind the rows that the file was made from.
         rows = tail.rows.at(main.rows.numbers)
         lives = (rows >= 0) & (rows < start)
         if state.dense.main:
             lives |= state.dense.main.rows.at(main.rows.numbers) >= 0
-        if not lives.all():
-            records.append(Dropped(main.rows.numbers[~lives]))
+        died = main.rows.numbers[~lives]
         alive = alive[alive >= start]
-    if len(alive):
-        records.append(Added(tail.rows.numbers[alive], tail.rows.documents[alive], tail.vectors[alive]))
+    record = Record(died, tail.rows.numbers[alive], tail.rows.documents[alive], tail.vectors[alive])
     dense = Dense(main, known.contents.dimension)
-    dense.apply(records)
+    dense.apply([record])
     file = f"{fresh_name()}.journal"
-    length = journal.append(folder / file, 0, records)
+    length = journal.append(folder / file, 0, record)
     made = replace(
         known,
         journal=file,
@@ -190,45 +161,31 @@ def _first(folder: Path, contents: Contents) -> Manifest:
     """What stands before the first commit."""
     sweep(folder, set())
     name = fresh_name()
-    return Manifest(
-        contents=contents,
-        generation=-1,
-        size=0,
-        cells="",
-        sums=(),
-        journal=f"{name}.journal",
-        length=0,
-        words=f"{name}.words",
-        opstamp=0,
-    )
+    return Manifest(contents=contents, journal=f"{name}.journal", words=f"{name}.words")
 
 
-def _chunks(batches: Sequence[Batch]) -> list[_Chunk]:
-    """The chunks of all batches, each number once, as it was added last."""
-    found: dict[int, _Chunk] = {}
-    for each in batches:
-        rows = zip(each.numbers.tolist(), each.vectors, each.contexts, each.texts, strict=True)
-        found |= {number: _Chunk(number, each.document, *rest) for number, *rest in rows}
-    return list(found.values())
-
-
-def _add_rows(chunks: Sequence[_Chunk], dimension: int) -> Added:
-    numbers = np.array([chunk.number for chunk in chunks], np.int64)
-    documents = np.array([chunk.document for chunk in chunks], np.int64)
-    vectors = np.stack([chunk.vector for chunk in chunks]).astype(np.float32).reshape(len(chunks), dimension)
-    return Added(numbers, documents, vectors)
+def _join(batches: Sequence[Batch], dropped: Numbers, dimension: int) -> tuple[Record, list[tuple[str, str]]]:
+    """The chunks of all batches, each number once, as it was added last; and the context and text of each."""
+    numbers = np.concatenate([np.zeros(0, np.int64), *(each.numbers for each in batches)])
+    documents = np.repeat([each.document for each in batches], [len(each.numbers) for each in batches])
+    vectors = np.concatenate([np.zeros((0, dimension), np.float32), *(each.vectors for each in batches)])
+    texts = [pair for each in batches for pair in zip(each.contexts, each.texts, strict=True)]
+    last = np.sort(len(numbers) - 1 - np.unique(numbers[::-1], return_index=True)[1])
+    record = Record(dropped, numbers[last], documents[last].astype(np.int64), vectors[last].astype(np.float32))
+    return record, [texts[row] for row in last.tolist()]
 
 
 def _write_words(
-    words: Lexical, documents: Numbers, again: Numbers, chunks: Sequence[_Chunk]
+    words: Lexical, documents: Numbers, again: Numbers, record: Record, texts: Sequence[tuple[str, str]]
 ) -> tuple[tantivy.IndexWriter, int]:
     """The words of one commit, and its number. Raises IndexCorruptError where tantivy fails: the disk may be full."""
     with translate_corruption("the words can't be written"):
         writer = words.writer()
         try:
             lexical.forget(writer, documents=documents, numbers=again)
-            for chunk in chunks:
-                lexical.add(writer, chunk.number, chunk.document, chunk.context, chunk.text)
+            chunks = zip(record.numbers.tolist(), record.documents.tolist(), texts, strict=True)
+            for number, document, (context, text) in chunks:
+                lexical.add(writer, number, document, context, text)
             return writer, writer.commit()
         except BaseException:
             with suppress(ValueError):

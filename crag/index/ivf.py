@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crag.index.chunk_index import Numbers, Scores, Vectors
-from crag.index.flat import FlatSegment
 from crag.index.manifest import IndexCorruptError
-from crag.index.rows import Mask, Rows
+from crag.index.rows import FlatSegment, Mask, Rows
 
 _faiss: Any = faiss  # For what its type stubs do not know: they tell of C++ alone.
 
@@ -61,9 +60,9 @@ class IvfSegment:
             raise IndexCorruptError("the main file is another")
         return cls(index, Rows(numbers, documents, np.ones(len(numbers), np.bool_)), name, sums)
 
-    def without(self, rows: NDArray[np.int64]) -> IvfSegment:
-        """The same with these rows dead."""
-        return replace(self, rows=self.rows.without(rows))
+    def without(self, numbers: Numbers) -> IvfSegment:
+        """The same without the chunks of these numbers; unknown ones are passed over."""
+        return replace(self, rows=self.rows.without(numbers))
 
     def selector(self, mask: Mask) -> Any:
         """What restricts FAISS to the rows of the mask; None where that is all rows."""

@@ -45,14 +45,14 @@ class Manifest:
     """
 
     contents: Contents
-    generation: int
-    size: int
-    cells: str
-    sums: tuple[str, ...]
     journal: str
-    length: int
     words: str
-    opstamp: int
+    generation: int = -1
+    size: int = 0
+    cells: str = ""
+    sums: tuple[str, ...] = ()
+    length: int = 0
+    opstamp: int = 0
 
     @property
     def names(self) -> set[str]:

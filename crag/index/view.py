@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from crag.index import lexical
 from crag.index.chunk_index import Candidates, Numbers, Scores, Vectors
-from crag.index.flat import FlatSegment
 from crag.index.ivf import IvfSegment
 from crag.index.lexical import Searcher
 from crag.index.manifest import translate_corruption
-from crag.index.rows import Mask
+from crag.index.rows import FlatSegment, Mask
 
 _FEW = 4096
 
