@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property
-from typing import Generic, TypeVar
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,50 +18,10 @@ from crag.core.types import Chunk, Document, FromWeb
 from crag.index.chunk_index import Numbers, Scores
 from crag.storage.title_index import TitleIndex
 
-Id = TypeVar("Id", bound=Hashable)
-Cached = TypeVar("Cached")
-
-
-class LruCache(Generic[Id, Cached]):
-    """Thread-safe. A value larger than all the bytes is not kept."""
-
-    def __init__(self, entries: int, size: int) -> None:
-        """At most so many entries, and `size` bytes in all."""
-        self._entries, self._size = entries, size
-        self._held: OrderedDict[Id, tuple[Cached, int]] = OrderedDict()
-        self._bytes = 0
-        self._lock = threading.Lock()
-
-    def __len__(self) -> int:
-        return len(self._held)
-
-    @property
-    def size(self) -> int:
-        """Bytes of all values that are kept."""
-        return self._bytes
-
-    def get(self, key: Id) -> Cached | None:
-        """The value of a key, which counts as used; None where it is not kept."""
-        with self._lock:
-            if key not in self._held:
-                return None
-            self._held.move_to_end(key)
-            return self._held[key][0]
-
-    def put(self, key: Id, value: Cached, size: int) -> None:
-        """Keep a value of so many bytes, in place of the key's earlier one."""
-        with self._lock:
-            self._bytes -= self._held.pop(key, (None, 0))[1]
-            self._held[key] = value, size
-            self._bytes += size
-            while len(self._held) > self._entries or self._bytes > self._size:
-                self._bytes -= self._held.popitem(last=False)[1][1]
-
-
 _NAMED = 8
 """So many documents that a question names are searched by themselves, too."""
-_ENTRIES, _BYTES = 256, 32 * 1024 * 1024
-"""Filters whose documents are remembered at most, and bytes of these. Clients name filters, so they are bounded."""
+_FILTERS = 32
+"""Filters whose documents are remembered at most: clients name filters, so they are bounded."""
 _NEARLY = 0.5
 """The share of the best name's score that a document needs for that."""
 
@@ -74,16 +31,14 @@ class Catalog:
     """All documents of one generation of a library, n of them in order of number.
 
     `library` is the library's own id: what stands under a name may be another one later. `documents` are their records
-    with the fields that people gave them. `abouts`: what was found that parts of it are about, by filter and least
-    confidence.
+    with the fields that people gave them. `abouts`: what parts of it are about, by filter and least confidence.
     """
 
     library: str
     generation: int
     titles: TitleIndex
     documents: Sequence[tuple[Document, Fields]]
-    _passing: LruCache[str, Numbers] = field(default_factory=lambda: LruCache(_ENTRIES, _BYTES), repr=False)
-    abouts: LruCache[tuple[str, float], About] = field(default_factory=lambda: LruCache(_ENTRIES, _BYTES), repr=False)
+    abouts: dict[tuple[str, float], About] = field(default_factory=dict, repr=False)
 
     @cached_property
     def fields(self) -> list[dict[str, Value]]:
@@ -119,17 +74,20 @@ class Catalog:
         passes = np.isin(self.numbers, met, assume_unique=True) & (self.confidence >= least)
         return self.numbers[passes] if passes.any() else met
 
-    def _meeting(self, where: str) -> Numbers:
+    @cached_property
+    def _meeting(self) -> Callable[[str], Numbers]:
         """The documents that meet a filter; remembered, since one filter is asked many times."""
-        met = self._passing.get(where)
-        if met is None:
+
+        @lru_cache(_FILTERS)
+        def meeting(where: str) -> Numbers:
             filter = parse(where)
             check(filter, known_fields(self.fields))
-            met = self.numbers[np.fromiter(map(filter.matches, self.fields), bool, len(self.fields))]
+            met: Numbers = self.numbers[np.fromiter(map(filter.matches, self.fields), bool, len(self.fields))]
             if not len(met):
                 raise _none_meets(where)
-            self._passing.put(where, met, met.nbytes + 4 * len(where))
-        return met
+            return met
+
+        return meeting
 
     def decay(self, half_life_days: float, now: datetime) -> Scores:
         """What is left of each document's similarity (n,), 0..1, if it halves every so many days."""

@@ -54,37 +54,35 @@ def catalog(connection: Connection, earlier: Catalog | None = None) -> Catalog:
     library, now = store.meta(connection, "library"), generation(connection)
     known = earlier if earlier is not None and earlier.library == library else None
     titles = TitleIndex.read(connection, known.titles if known is not None else None)
-    touched = _touched(connection, known.generation, now) if known is not None else None
+    changed = _changes(connection, known.generation, now) if known is not None else None
     documents: dict[int, tuple[Document, Fields]] = {}
-    if known is not None and touched is not None:
+    if known is not None and changed is not None:
         documents.update(zip(known.numbers.tolist(), known.documents, strict=True))
-    documents.update(store.read_documents(connection, touched))
+    documents.update(store.read_documents(connection, None if changed is None else list(changed)))
     numbers = titles.numbers.tolist()
     return Catalog(library=library, generation=now, titles=titles, documents=[documents[number] for number in numbers])
 
 
-def _touched(connection: Connection, since: int, now: int) -> list[int] | None:
-    """The documents that changed between two generations; None where it may be all of them."""
+def _changes(connection: Connection, since: int, now: int) -> dict[int, set[str]] | None:
+    """The documents that changed between two generations, each with how; None where it may be all of them."""
     asked = select(changes.c.document, changes.c.kind).where(changes.c.generation > since)
-    noted = connection.execute(asked).all()
-    if len(noted) != now - since or any(kind == "embedded" for _, kind in noted):
+    noted = connection.execute(asked.order_by(changes.c.generation)).all()
+    if since < 0 or len(noted) != now - since or any(kind == "embedded" for _, kind in noted):
         return None
-    return [*dict.fromkeys(document for document, _ in noted)]
+    found: dict[int, set[str]] = {}
+    for document, kind in noted:
+        found.setdefault(document, set()).add(kind)
+    return found
 
 
 def changed_since(connection: Connection, since: int) -> Changes | None:
     """What changed after generation `since`; None where only all together tells, as after all was embedded again."""
-    asked = (
-        select(changes.c.document, changes.c.kind).where(changes.c.generation > since).order_by(changes.c.generation)
-    )
-    noted = connection.execute(asked).all()
-    if since < 0 or len(noted) != generation(connection) - since or any(kind == "embedded" for _, kind in noted):
+    found = _changes(connection, since, generation(connection))
+    if found is None:
         return None
-    last = {document: kind for document, kind in noted if kind in ("added", "deleted")}
-    return Changes(
-        added=[document for document, kind in last.items() if kind == "added"],
-        deleted=[document for document, kind in last.items() if kind == "deleted"],
-    )
+    deleted = [document for document, kinds in found.items() if "deleted" in kinds]
+    added = [document for document, kinds in found.items() if "added" in kinds and "deleted" not in kinds]
+    return Changes(added=added, deleted=deleted)
 
 
 def batches(connection: Connection, of: Sequence[int] | None, at_once: int) -> Iterator[list[Batch]]:

@@ -30,6 +30,7 @@ CHUNKS = 200
 """And so many of their chunks for headings, spread over these."""
 TITLES = 5
 HEADINGS = 8
+_ABOUTS = 256
 
 _Each = TypeVar("_Each")
 
@@ -113,7 +114,8 @@ class Search:
         known = catalog.abouts.get((where, min_confidence))
         if known is None:
             known = about(connection, catalog, catalog.allowed(where, min_confidence))
-            catalog.abouts.put((where, min_confidence), known, sum(map(len, (*known.titles, *known.headings, where))))
+            if len(catalog.abouts) < _ABOUTS:  # clients name filters
+                catalog.abouts[where, min_confidence] = known
         return known
 
     def forget(self) -> None:

@@ -6,21 +6,7 @@ import tracemalloc
 
 import numpy as np
 
-from crag.storage.catalog import LruCache
 from crag.storage.newvectors import NewVectors
-
-
-def test_what_was_used_longest_ago_goes_first_by_count_and_by_bytes() -> None:
-    cache: LruCache[str, int] = LruCache(3, 100)
-    for number, name in enumerate("abc"):
-        cache.put(name, number, 10)
-    assert cache.get("a") == 0
-    cache.put("d", 3, 10)
-    assert [cache.get(name) for name in "abcd"] == [0, None, 2, 3]
-    cache.put("e", 4, 85)
-    assert [cache.get(name) for name in "acde"] == [None, None, 3, 4] and cache.size == 95
-    cache.put("f", 5, 101)
-    assert (len(cache), cache.size) == (0, 0)
 
 
 def test_new_vectors_are_read_back_by_number_in_batches() -> None:

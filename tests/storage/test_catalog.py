@@ -55,7 +55,7 @@ def test_filters_that_clients_name_take_bounded_memory() -> None:
     found = catalog(*[(0.9, 0)] * 40)
     for number in range(400):
         assert len(np.asarray(found.allowed(f"confidence > 0.{number:04}", 0.0))) == 40
-    assert len(found._passing) == 256 and found._passing.size < 256 * 1_000
+    assert found._meeting.cache_info().currsize == 32
 
 
 def test_a_change_reads_the_documents_that_changed(library: Library, fill: Callable[..., Document]) -> None:
