@@ -58,10 +58,8 @@ def retrieve(state: State, parts: RunContext) -> State:
     round, k, reach = state["round"], parts.settings.k, parts.settings.lookup_reach
     reach = reach if wanted_of(state["question"]) else 0
     retrieved = parts.retriever.search(state["query"], max(k, reach))
-    found = tuple(
-        replace(each, round=round, injections=detect_injection(each.chunk.text))
-        for each in reach_figure(state["question"], retrieved, k)
-    )
+    near = reach_figure(state["question"], retrieved, k) if reach else retrieved
+    found = tuple(replace(each, round=round, injections=detect_injection(each.chunk.text)) for each in near)
     parts.emit(ev.Retrieved(query=state["query"], chunks=found, round=round, at=parts.now()))
     return {"retrieved": found, "acted": found, "grades": {}, "joint": None, "decision": None}
 

@@ -59,8 +59,9 @@ class CragCompressor(Asking, BaseDocumentCompressor):
         return self._passing(await arun(self.engine, self._grading(query, found)), found) if found else []
 
     def _grading(self, query: str, found: Found) -> RunRequest:
-        settings = (self.settings or strategy(self.strategy).settings).changed(loop_on=(), max_rewrites=0, web_on=())
-        return self._request(query, settings=settings, retriever=_Given(found))
+        settings = self.settings or strategy(self.strategy).settings
+        given = settings.changed(loop_on=(), max_rewrites=0, web_on=(), lookup_reach=0)
+        return self._request(query, settings=given, retriever=_Given(found))
 
     def _passing(self, ended: Ended, found: Found) -> list[Document]:
         """What the run keeps, without the Documents whose own score is INCORRECT; where that was doubted, with them."""
