@@ -35,6 +35,10 @@ CALLED_BY_OTHERS = {
 """Names that another package reads."""
 
 
+READ_BY_PATTERN = {"QuotaSettings": "crag.admin.quotas reads each by its scope and kind"}
+"""Classes whose fields are read by names that are put together."""
+
+
 @cache
 def trees() -> dict[Path, ast.Module]:
     return {path: tree_of(path) for path in modules()}
@@ -48,6 +52,7 @@ def listed_whole() -> frozenset[str]:
     return (
         frozenset(getattr(call.args[0], "id", "") for call in calls if getattr(call.func, "id", "") in readers)
         | written_out()
+        | READ_BY_PATTERN.keys()
     )
 
 
