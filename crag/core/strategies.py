@@ -36,6 +36,7 @@ _BALANCED = Settings(
     strip_reading="in place",
     min_passage_words=60,
     min_answer_score=0.07,
+    confident_answer=0.6,
 )
 
 _THREE_WAY = Settings(

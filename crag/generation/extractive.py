@@ -37,7 +37,7 @@ TIE = 0.1
 LABEL = 0.1
 """What each word adds to the score of a table's row whose label the question says whole; at most for four words."""
 LOOKED_UP = 0.9
-"""How sure it is that a cell which was looked up is the right one: see benchmarks/results/answers.md."""
+"""How likely a cell that was looked up is the right one: no more than benchmarks/results/lookups.md has."""
 BESIDE_BEST = 0.7
 """Further sentences must score at least this share of the best one."""
 
@@ -153,7 +153,7 @@ class ExtractiveGenerator:
         low = low or bool(subjects.unnamed) or (lookup is not None and lookup.outcome == "no period")
         whole = _compose_answer(chosen, sources, found, low=low, by=self.by)
         whole = replace(whole, unnamed=subjects.unnamed, lookup=lookup.outcome if lookup else "")
-        confidence = self._confidence(question, whole, [chosen[0], *ranked], sources, surest)
+        confidence = LOOKED_UP if row else self._confidence(question, whole, [chosen[0], *ranked], sources, surest)
         if confidence is not None and confidence < settings.min_answer_confidence:
             return abstention(None, sources, settings, self.by, confidence=confidence)
         return replace(whole, confidence=confidence)
