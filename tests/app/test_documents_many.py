@@ -96,7 +96,7 @@ def test_what_is_shown_is_never_older_than_the_library_or_the_files(page, ids, t
     stored.came_from(ids[1], str(tmp_path / "read.pdf"), 0)
     page.run()
     problems = dict(zip(page.dataframe[0].value["Document"], page.dataframe[0].value["Problems"], strict=True))
-    assert "changed since it was read" in problems[f"{NAMES[1]}.pdf"]
+    assert "changed after it was read" in problems[f"{NAMES[1]}.pdf"]
     stored.delete(ids[1])
     page.run()
     assert len(shown(page)) == 11

@@ -172,7 +172,7 @@ def test_a_document_that_is_out_of_date_says_so_in_its_row(documents, tmp_path):
     library.documents.came_from(document.id, str(file), 0)
     documents.run()
     [frame] = documents.dataframe
-    assert "file changed since it was read" in frame.value.iloc[0]["Problems"] and str(tmp_path) not in said(documents)
+    assert "file changed after it was read" in frame.value.iloc[0]["Problems"] and str(tmp_path) not in said(documents)
 
 
 @pytest.mark.slow

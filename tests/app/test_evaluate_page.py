@@ -196,7 +196,7 @@ def test_two_strategies_end_in_a_table_rows_files_and_a_comparison(with_sample, 
     over(run(page, "balanced", "plain-rag"))
     assert "Done: two.jsonl, 4 questions" in said(page)
     table = said(view(page, "results"))
-    assert "Recall@k by page" in table and "nan" not in table.lower().replace("finance", "")
+    assert "Recall by page" in table and "nan" not in table.lower().replace("finance", "")
     assert '<td class="unknown" title="No question tells.">–</td>' in table, "plain RAG has no action to be right"
     assert table.count('class="eval-matrix"') == 2 and "CORRECT" in table
     made = evaluations.evaluations(library())

@@ -52,7 +52,7 @@ def test_a_used_page_is_kept_with_one_click_and_cited_as_what_it_is(app, engine)
     assert shown(app).count(f'data-pick="keep:{page.id}"') == 2, "beside the source, and in the evidence"
     pick(app, f"keep:{page.id}")
     assert "✓ Kept as" in shown(app) and f'data-pick="keep:{page.id}"' not in said(app)
-    assert "unverified until you say" in app.toast[0].value
+    assert "unverified until you confirm" in app.toast[0].value
     document = engine.library().documents.all()[-1]
     assert (document.url, document.confidence) == (page.url, 0.5)
 

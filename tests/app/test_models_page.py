@@ -178,7 +178,7 @@ def test_a_server_that_is_not_there_is_told_in_words(models):
 def test_an_address_that_is_none_is_told_and_kept_to_be_corrected(models, address):
     choose(models, llm="openai-compatible", llm_base_url=address)
     choose(models, **({"llm_model": "any"} if "llm_model" in names(models) else {}))
-    assert "no address of a" in plain(models)
+    assert "not the address of a" in plain(models)
 
 
 @pytest.mark.slow
@@ -358,7 +358,7 @@ def test_tavily_wants_a_key_and_keeps_it_for_itself(models):
     choose(models, web="tavily", web_fallback="duckduckgo", ask_before_web=True)
     assert "Tavily needs a key" in said(models)
     enter(models, "tavily")
-    assert "Tavily, with a key; each query waits for a yes" in said(models)
+    assert "Tavily, with a key; you approve each query" in said(models)
     choose(models, tavily_base_url="http://127.0.0.1:9")
     assert "Tavily needs a key" in said(models)
 
@@ -550,7 +550,7 @@ def test_an_address_given_by_the_environment_that_is_none_is_told(app, monkeypat
     monkeypatch.setenv("CRAG_LLM_BASE_URL", str(Path("nonsense")))
     monkeypatch.setenv("CRAG_LLM_MODEL", "any")
     models = opened(app)
-    assert "is no address of a model server" in plain(models)
+    assert "is not the address of" in plain(models)
 
 
 def test_a_model_file_is_chosen_and_what_it_needs_is_said(models, data):
@@ -563,7 +563,7 @@ def test_a_model_file_is_chosen_and_what_it_needs_is_said(models, data):
     choose(models, **{"llm_model-listed": "mine.gguf"})
     assert "of memory" in plain(models) and not models.button(key="models-test-llm").disabled
     choose(models, **{"llm_model-listed": "broken.gguf"})
-    assert "broken.gguf is no GGUF file." in plain(models)
+    assert "broken.gguf is not a GGUF file." in plain(models)
 
 
 def test_strangers_see_the_name_of_the_owners_model_file_and_no_more(shared, app, monkeypatch, tmp_path):

@@ -65,7 +65,7 @@ def test_a_mark_lists_just_its_runs_each_of_which_opens(tab):
     app = tab(lately(1, [0.9]), lately(2, [0.01], question="Which harbour?"), lately(3, [0.01], hours=30))
     day = (datetime.now(UTC) - timedelta(hours=1)).date().isoformat()
     text = picked(app, f"action|{day}|INCORRECT")
-    assert "Which harbour?" in text and "What happened in 1?" not in text
+    assert "Which harbour?" in text and "Why did it happen in 1?" not in text
     assert "mon-run:run2" in text or "?run=run2" in text
     assert "0 runs" in picked(app, "action|<b>|nothing")
 

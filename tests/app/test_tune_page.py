@@ -221,7 +221,7 @@ def test_runs_are_chosen_by_strategy(silent, tab):
 
 def test_runs_are_chosen_by_evaluation(silent, tab):
     library = program().engine.library()
-    known = Question(id="1", question="What happened in 1?", labels=("unanswerable",))
+    known = Question(id="1", question="Why did it happen in 1?", labels=("unanswerable",))
     set_id = add_set(library, QuestionSet(name="mine", questions=(known,)))
     made = library.evaluations.begin(set_id, "balanced", settings=Settings().model_dump_json(), parts="", key="k")
     page = tab(run(1, [0.9]), replace(run(2, [0.9]), run_id=f"{made.id}-0"))

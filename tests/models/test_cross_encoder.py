@@ -152,9 +152,9 @@ def test_kinds_tell_which_whole_words_question_and_passage_share() -> None:
         "question",
     ]
     assert [KINDS[kind] for kind in kinds[10:]] == [
-        *("title, rare word of the question",) * 2,
-        *("passage", "passage, ordinary word of the question"),
-        *("passage, rare word of the question",) * 2,  # "designed" is of two pieces here, and of the same stem
+        *("title rare word of the question",) * 2,
+        *("passage", "passage ordinary word of the question"),
+        *("passage rare word of the question",) * 2,  # "designed" is of two pieces here, and of the same stem
         *("passage", "passage", "passage"),  # "zu" alone is another word than "zuber"
     ]
 

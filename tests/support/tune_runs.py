@@ -29,7 +29,7 @@ def run(number, scores, *, strategy="balanced", question="", settings=None, eval
     if graded:
         given = list(grades.values())
         decision = decide(given, upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation)
-    asked = question or f"What happened in {number}?"
+    asked = question or f"Why did it happen in {number}?"
     return Trace(
         run_id=f"run-{number}",
         question=asked,

@@ -112,5 +112,5 @@ def test_signs_written_for_a_page_are_read_and_odd_rows_do_no_harm(server: Serve
     }
     server.answer = lambda request: found(None, 7, {}, {"url": 7}, {**row, "page_age": "2024-03-01T00:00:00"})
     [page] = made(server).search("comet", 9)
-    assert (page.title, page.text) == ("Halley's", "It  came & went.")
+    assert (page.title, page.text) == ("Halley's", "It came & went.")
     assert page.published == "2024-03-01T00:00:00"

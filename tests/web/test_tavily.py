@@ -103,7 +103,7 @@ def test_rows_of_tavily_with_missing_or_odd_fields_do_no_harm(server: Server) ->
     ]
     server.answer = lambda request: tavily(odd, answer={"odd": 1})
     c, d = TAVILY.make(WebParts(meter=UsageTracker(), key=KEY, address=server.address)).search("comet", 9)
-    assert (c.title, c.text, c.published) == ("https://c.example/", "Lone  surrogate", None)
+    assert (c.title, c.text, c.published) == ("https://c.example/", "Lone surrogate", None)
     assert (len(d.text), d.published) == (10_000, "2024-03-01")
 
 

@@ -9,6 +9,7 @@ import streamlit as st
 from crag.analysis.evaluate import Evaluation
 from crag.analysis.metrics.results import Difference
 from crag.core.errors import InputError
+from crag.messages.evaluations import difference_sentence
 from ui.app.session import Session
 from ui.evaluate import numbers
 from ui.evaluate.difference import Change, changes, intervals, listed, sentences
@@ -94,8 +95,8 @@ _COLUMNS = ("measure", "pairs", "first", "second", "difference", "low", "high", 
 
 
 def _files(first: Evaluation, second: Evaluation, found: Mapping[str, Difference]) -> None:
-    fields = ["value" if column == "difference" else column for column in _COLUMNS]
-    lines = [[getattr(each, field) for field in fields] for each in found.values()]
+    fields = ["value" if column == "difference" else column for column in _COLUMNS[:-1]]
+    lines = [[*(getattr(each, field) for field in fields), difference_sentence(each)] for each in found.values()]
     stem = file_name(first.set_name, first.strategy, "to", second.strategy)
     with st.popover("Export"):
         downloads.table("Differences", lambda: (_COLUMNS, lines), stem, key="eval-pair")
