@@ -2,7 +2,7 @@
 
 python -m benchmarks.evidence [--half choose] [--each N] [--limit N] [--also VARIANT …] [--cache FOLDER] [--out FOLDER]
 
-The documents are added once to two libraries in --cache (or $CRAG_BENCH_CACHE). Every question (see
+The documents of a kind and half are added once to a library in --cache (or $CRAG_BENCH_CACHE). Every question (see
 benchmarks.evidence_questions) is asked once under each strategy, and once under `balanced` with every chunk refined
 whatever the action. These runs are kept in --cache, by the evaluator's files and the settings, so that a run that was
 stopped goes on there; delete them when the code of a run changes. Other settings of `balanced` are decided on the kept
@@ -57,7 +57,8 @@ def main() -> int:
         return 2
     engine = Engine(AppConfig(), Keys(), evaluator=LocalEvaluator())
     try:
-        asked = [each for kind in KINDS for each in collected(engine, kind, options)]
+        halves = (options.half,) if options.half else PARTS
+        asked = [each for part in halves for kind in KINDS for each in collected(engine, kind, part, options)]
     finally:
         engine.close()
     results = summarise(asked, evaluator_version(), {name: variant(name) for name in options.also})
@@ -89,15 +90,14 @@ def open_settings() -> Settings:
     return STRATEGIES["balanced"].settings.changed(internal_on=tuple(Action), refine_on=tuple(Action))
 
 
-def collected(engine: Engine, kind: str, options: argparse.Namespace) -> list[AskedQuestion]:
-    """The questions of one library with their runs."""
+def collected(engine: Engine, kind: str, part: Part, options: argparse.Namespace) -> list[AskedQuestion]:
+    """The questions of one library, which has the documents of one kind and half, with their runs."""
     files = sorted((options.data / "financebench/pdfs").glob("*.pdf"))
     if kind == "reports":
         folders = (options.data / "mmlongbench/pdfs", options.data / "public_domain")
         files = [file for folder in folders for file in sorted(folder.glob("*.pdf"))]
-    library = indexed(engine, files, options.cache)
-    wanted = (options.half,) if options.half else PARTS
-    questions = [each for each in questions_of(engine, kind, library, options) if part_of(each[1].sources[0]) in wanted]
+    library = indexed(engine, [file for file in files if part_of(file.name) == part], options.cache)
+    questions = list(questions_of(engine, kind, library, options))
     if options.limit:
         questions = random.Random(len(kind)).sample(questions, min(options.limit, len(questions)))
     settings = {name: STRATEGIES[name].settings for name in COMPARED} | {"open": open_settings()}
@@ -112,12 +112,12 @@ def collected(engine: Engine, kind: str, options: argparse.Namespace) -> list[As
                 if question.id not in runs.known:
                     runs.add(question.id, ask(engine, own, question, name, runs.settings))
             if at % EVERY == 0:
-                print(f"  {kind}: {at} of {len(questions)}", file=sys.stderr)
+                print(f"  {kind}, {part}: {at} of {len(questions)}", file=sys.stderr)
         engine.close()
     return [
         AskedQuestion(
             group,
-            part_of(question.sources[0]),
+            part,
             question,
             {name: runs.known[question.id] for name, runs in kept.items()},
         )

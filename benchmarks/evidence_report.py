@@ -204,7 +204,7 @@ def report(results: Mapping[str, Any]) -> str:
         "# Evidence",
         "",
         f"By `python -m benchmarks.evidence`, evaluator {results['version']}, {results['questions']} questions with "
-        "their gold pages, asked of 25 filings and 24 reports in two libraries. No language model, no web.",
+        "their gold pages, asked of filings and reports; each kind and half has a library. No language model, no web.",
         "Shares of questions: a gold page is among the chunks retrieved; a chunk of it is scored at least the lower "
         "threshold; text of it is kept as evidence; that text holds the accepted answer, where "
         "one can be looked for; the answer cites it. Words: kept, on average.",
