@@ -26,7 +26,9 @@ from crag.core.request import SearchQuery
 from crag.core.strategies import strategy
 from crag.core.types import Answer, Chunk, FigureCheck, RetrievedChunk, WebPage
 from crag.engine import Engine
-from crag.evaluation.refinement import kept_strips, make_strip
+from crag.evaluation import keeping
+from crag.evaluation.refinement import make_strip
+from crag.evaluation.strips import filter_strips
 from crag.generation.disagreements import with_disagreements
 from crag.generation.figures import check_figures
 from crag.pipeline.guiding import SOURCES, Guide
@@ -134,11 +136,9 @@ def strip_context(data: Path, limit: int) -> Iterator[Pairs]:
     for name, kind, cases in passages(data, limit):
         found = []
         for each in (cut(case, scores, settings) for case in cases):
-            best = max(each.strips, key=lambda strip: strip.score or 0.0, default=None)
-            if best is not None and each.bearing:
-                kept = [
-                    kept_strips(each.strips, settings.changed(strip_context=on), best.source_id) for on in (True, False)
-                ]
+            if each.bearing:
+                rules = [keeping.Rule.of(settings.changed(strip_context=on)) for on in (True, False)]
+                kept = [filter_strips(each.strips, rule) for rule in rules]
                 on, off = (any(strips[place].kept for place in each.bearing) for strips in kept)
                 found.append((on, off))
         yield _pairs(name, kind, "an answer is kept", found)

@@ -22,6 +22,7 @@ from benchmarks.evaluator_sets import Sources
 from crag.core.protocols import RetrievalEvaluator
 from crag.core.settings import Settings
 from crag.core.types import Strip
+from crag.evaluation.keeping import Rule
 from crag.evaluation.strips import StripRefiner, filter_strips
 
 __all__ = ["measure_strips"]
@@ -138,7 +139,7 @@ def kept_by_settings(rows: Sequence[Row], cuts: Kept, scores: Scored, settings: 
             )
             for place, (start, end) in zip(places, spans, strict=True)
         ]
-        filtered = filter_strips(strips, floor=settings.strip_filter, top_k=settings.strip_top_k)
+        filtered = filter_strips(strips, Rule(settings.strip_filter, settings.strip_top_k))
         found.append([(strip.start, strip.end) for strip in filtered if strip.kept])
     return found
 

@@ -101,7 +101,7 @@ class AskedQuestion:
         plan = self.planner.plan(settings)
         if plan.reason or plan.documents == "unknown":
             raise ValueError(f"{self.question.id}: the kept run can't be decided under these settings")
-        kept = choose(self.facts, Rule.of(settings), used=frozenset(plan.chunks), anchor=plan.anchor)
+        kept = choose(self.facts, Rule.of(settings), used=plan.chunks)
         if not plan.chunks:
             kept = {}
         grades = {id: grade.score or 0.0 for each in self.traces["open"].rounds for id, grade in each.grades.items()}

@@ -52,10 +52,8 @@ TRIED = (
     "balanced ambiguity_margin=0.05",
     "balanced strip_words=300",
     "balanced strip_words=0,strip_top_k=8",
-    "balanced strip_filter=0.08",
+    "balanced strip_filter=0.04",
     "balanced strip_context=false",
-    "balanced min_passage_words=0",
-    "balanced min_passage_words=120",
 )
 """Other values for `balanced`; the data is for choosing."""
 EVERY = 5

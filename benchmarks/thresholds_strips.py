@@ -12,6 +12,7 @@ from benchmarks.thresholds_cases import Case, CaseSet
 from benchmarks.thresholds_grades import KeptScores
 from crag.core.settings import Settings
 from crag.core.types import Strip
+from crag.evaluation.keeping import Rule
 from crag.evaluation.strips import StripRefiner, filter_strips
 
 __all__ = ["CutCase", "cut_cases", "filter_table", "floor_table", "top_k_table"]
@@ -134,7 +135,7 @@ def _topped(cases: Sequence[CutCase], floor: float, top_k: int) -> dict[str, flo
     for each in cases:
         if not each.bearing:
             continue
-        kept = {int(strip.id) for strip in filter_strips(each.strips, floor=floor, top_k=top_k) if strip.kept}
+        kept = {int(strip.id) for strip in filter_strips(each.strips, Rule(floor, top_k)) if strip.kept}
         size = sum(len(strip.text) for strip in each.strips)
         share = sum(len(each.strips[number].text) for number in kept) / size
         rows.append((float(bool(each.bearing & kept)), float(len(kept)), share))

@@ -10,7 +10,6 @@ from crag.core.types import Action, Decision, Grade
 
 __all__ = [
     "acted_on",
-    "best_chunk",
     "chunks_acted_on",
     "keeps_chunk",
     "loops",
@@ -75,19 +74,6 @@ def chunks_acted_on(
             score = 1.0 if grade is None or grade.score is None else grade.score
             once.setdefault(id, (-score, number, place))
     return sorted((number, place) for _, number, place in sorted(once.values())[: settings.k])
-
-
-def best_chunk(graded: Sequence[tuple[str, Grade | None]], action: Action | None, settings: Settings) -> str | None:
-    """The chunk whose best passage is kept: the best by score, the first one on a tie; None where none is to be kept.
-
-    `graded`: the chunks that are used, by id, with their grades.
-    """
-    if not settings.min_passage_words or action is None or action is Action.INCORRECT:
-        return None
-    scores = [
-        (grade.score, -place, id) for place, (id, grade) in enumerate(graded) if grade and grade.score is not None
-    ]
-    return max(scores)[2] if scores else None
 
 
 def uses_documents(action: Action | None, settings: Settings) -> bool:

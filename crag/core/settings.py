@@ -187,7 +187,8 @@ class Settings(BaseModel):
     strip_words: int = setting(
         0,
         "Words kept",
-        "The best strips are kept until so many words are used up; separately for documents and web. 0: no limit.",
+        "The best strips are kept until so many words are used up, first those of what the search put first, and some "
+        "of several sources; separately for documents and web. 0: no limit, and scores alone decide.",
         group="refinement",
         unit="words",
         step=50,
@@ -200,17 +201,6 @@ class Settings(BaseModel):
         "A kept table row brings its table's header and caption, a kept sentence the one it can't be understood "
         "without, as far as the words kept allow.",
         group="refinement",
-    )
-    min_passage_words: int = setting(
-        0,
-        "Best passage kept",
-        "After CORRECT and AMBIGUOUS, so many words of the best chunk are kept round its best strip, the whole chunk "
-        "where it is no longer. 0: none.",
-        group="refinement",
-        unit="words",
-        step=10,
-        ge=0,
-        le=1_000,
     )
     rewrite_keywords: int = setting(
         3,

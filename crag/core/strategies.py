@@ -29,12 +29,11 @@ _BALANCED = Settings(
     lookup_reach=40,
     ambiguity_margin=0.05,
     loop_merge="union",
-    strip_filter=0.04,
+    strip_filter=0.02,
     strip_top_k=0,
     strip_words=400,
     strip_context=True,
     strip_reading="in place",
-    min_passage_words=60,
     min_answer_score=0.07,
     confident_answer=0.6,
 )

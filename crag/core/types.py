@@ -109,8 +109,9 @@ Step = Literal["contextualize", "retrieve", "evaluate", "act", "refine", "rewrit
 
 KeepReason = Literal["", "score", "selected", "unscored", "deciding", "context", "neighbour", "whole"]
 """Why a strip is kept. score: it is among the best. selected: a language model named it. unscored: nothing of its
-source could be scored. deciding: it is of the best chunk's best passage. context: it heads a table of which a row is
-kept. neighbour: a kept sentence can't be understood without it. whole: its text is taken as it is."""
+source could be scored. deciding: it was of the best chunk's best passage, in a run of an earlier build. context: it
+heads a table of which a row is kept. neighbour: a kept sentence can't be understood without it. whole: its text is
+taken as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Which strips are kept, and why each: the best by score, to a number or a budget of words, with what they need. Pure.
+"""Which strips are kept, and why each: the best, to a number or a budget of words, with what they need. Pure.
 
 It works on places, not on texts, so that stored runs can be decided again by the thousand.
 """
@@ -6,7 +6,8 @@ It works on places, not on texts, so that stored runs can be decided again by th
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -22,14 +23,13 @@ __all__ = ["Facts", "Rule", "choose"]
 class Rule:
     """`floor`: the least score. `top_k`: how many at most, 0 for all. `words`: how many words at most, 0 for all.
 
-    `context`: whether a strip brings what it needs. `passage`: so many words of the anchor are kept; 0 for none.
+    `context`: whether a strip brings what it needs.
     """
 
     floor: float
     top_k: int
     words: int = 0
     context: bool = False
-    passage: int = 0
 
     @classmethod
     def of(cls, settings: Settings) -> Rule:
@@ -39,13 +39,12 @@ class Rule:
             top_k=settings.strip_top_k,
             words=settings.strip_words,
             context=settings.strip_context,
-            passage=settings.min_passage_words,
         )
 
     @property
     def counts_alone(self) -> bool:
         """Whether each strip is kept for its own score, and only their number is limited."""
-        return not (self.words or self.context or self.passage)
+        return not (self.words or self.context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ class Facts:
     """What choosing needs to know of the strips of some sources, in reading order, one entry a strip.
 
     `order`: the places of those with a score, the best first and the earlier one on a tie, then of those without.
-    `spans`: the places of each source's.
+    `worth`: each strip's score over the square root of its rank in its source; negative without a score.
     """
 
     sources: tuple[str, ...]
@@ -62,7 +61,7 @@ class Facts:
     words: tuple[int, ...]
     needs: tuple[tuple[Need, ...], ...]
     order: tuple[int, ...]
-    spans: dict[str, range]
+    worth: tuple[float, ...]
 
     @classmethod
     def of(cls, strips: Sequence[Strip]) -> Facts:
@@ -88,7 +87,7 @@ class Facts:
         words: tuple[int, ...],
         needs: tuple[tuple[Need, ...], ...],
     ) -> Facts:
-        """The facts with the order worked out. Of a source where some strip has a score, the others fill nothing."""
+        """The facts with order and worth. Of a source where some strip has a score, those without fill nothing."""
         scored = sorted((-score, place) for place, score in enumerate(scores) if score is not None)
         heard = {source for source, score in zip(sources, scores, strict=True) if score is not None}
         silent = [
@@ -96,33 +95,43 @@ class Facts:
             for place, score in enumerate(scores)
             if score is None and (selected[place] or (selected[place] is None and sources[place] not in heard))
         ]
-        spans = {sources[start]: range(start, end) for start, end in _runs(sources)}
-        return cls(sources, scores, selected, words, needs, (*(place for _, place in scored), *silent), spans)
+        worth = [-1.0] * len(scores)
+        ranks: Counter[str] = Counter()
+        for negative, place in scored:
+            ranks[sources[place]] += 1
+            worth[place] = -negative / math.sqrt(ranks[sources[place]])
+        return cls(sources, scores, selected, words, needs, (*(place for _, place in scored), *silent), tuple(worth))
+
+    def ranked(self, rule: Rule, used: Sequence[str] | None) -> list[int]:
+        """The places of the used sources' strips in the order in which they are kept.
+
+        Under a budget of words a strip counts less the later its source was found and the more of its source comes
+        before it: so the budget goes to several sources, and first to those that the search put first.
+        """
+        known = dict.fromkeys(self.sources)
+        found = known if used is None else [source for source in used if source in known]
+        ranks = {source: math.sqrt(rank) for rank, source in enumerate(found, start=1)}
+        places = [place for place in self.order if self.sources[place] in ranks]
+        if rule.words:
+            places.sort(key=lambda place: -self.worth[place] / ranks[self.sources[place]])
+        return places
 
 
-def choose(
-    facts: Facts, rule: Rule, *, used: Container[str] | None = None, anchor: str | None = None
-) -> dict[int, KeepReason]:
+def choose(facts: Facts, rule: Rule, *, used: Sequence[str] | None = None) -> dict[int, KeepReason]:
     """The places of the strips to keep, and why each is kept.
 
-    Kept are the strips scored at least the floor, the best first, until their number or their words are used up; the
-    best one however long it is. A failed score (None) is neither relevant nor irrelevant: such a strip never takes the
-    place of a scored one, and is kept only where nothing of its source could be scored, so that a failing evaluator
-    can't silently drop a whole source. Where a language model said whether to keep a strip, that takes the place of
-    the floor, and nothing brings back what it leaves out. Of the `anchor`, a source, a passage round its best strip
-    is kept before all others, whole where there is room. `used`: the sources that count; None: all.
+    Kept are the strips scored at least the floor, in the order of `Facts.ranked`, until their number or their words
+    are used up; the first one however long it is. A failed score (None) is neither relevant nor irrelevant: such a
+    strip never takes the place of a scored one, and is kept only where nothing of its source could be scored, so that
+    a failing evaluator can't silently drop a whole source. Where a language model said whether to keep a strip, that
+    takes the place of the floor, and nothing brings back what it leaves out. `used`: the sources that count, as the
+    search ranked them; None: all, in the order of their strips.
     """
     room = float(rule.words or math.inf)
     kept: dict[int, KeepReason] = {}
-    if anchor is not None and rule.passage:
-        for place in _passage(facts, anchor, min(rule.passage, room)):
-            kept[place] = "deciding"
-            room -= facts.words[place]
     taken = 0
-    for place in facts.order:
+    for place in facts.ranked(rule, used):
         score, said = facts.scores[place], facts.selected[place]
-        if used is not None and facts.sources[place] not in used:
-            continue
         if score is not None and not (score >= rule.floor if said is None else said):
             continue
         taken += 1
@@ -130,7 +139,7 @@ def choose(
             break
         why: KeepReason = "unscored" if score is None and said is None else "score" if said is None else "selected"
         if place in kept:
-            kept[place] = kept[place] if kept[place] == "deciding" else why
+            kept[place] = why
             continue
         own = facts.words[place]
         if own > room and kept:
@@ -146,28 +155,6 @@ def choose(
             kept.update(more)
             room -= extra
     return kept
-
-
-def _passage(facts: Facts, anchor: str, most: float) -> list[int]:
-    """The places of a source's strips: all, or as many round the best one as have at most so many words in all.
-
-    None where a language model spoke of them: what it leaves out is left out.
-    """
-    places = facts.spans.get(anchor, range(0))
-    if not places or any(facts.selected[place] is not None for place in places):
-        return []
-    best = max(places, key=lambda place: (facts.scores[place] or 0.0, -place))
-    first = last = best
-    left = most - facts.words[best]
-    while True:
-        if last < places[-1] and facts.words[last + 1] <= left:
-            last += 1
-            left -= facts.words[last]
-        elif first > places[0] and facts.words[first - 1] <= left:
-            first -= 1
-            left -= facts.words[first]
-        else:
-            return list(range(first, last + 1))
 
 
 def _runs(sources: Sequence[str]) -> list[tuple[int, int]]:

@@ -9,6 +9,7 @@ from crag.core.errors import ProviderError
 from crag.core.protocols import Refiner, StripSelector
 from crag.core.settings import Settings
 from crag.core.types import Chunk, Origin, Strip, WebPage
+from crag.evaluation.keeping import Rule
 from crag.evaluation.scoring import StripScorer, likeliest
 from crag.evaluation.strips import filter_strips
 
@@ -33,9 +34,8 @@ def score_strips(
     question: str,
     settings: Settings,
     parts: RefinementParts,
-    anchor: str | None = None,
 ) -> tuple[Strip, ...]:
-    """The strips of all sources, in reading order, kept or dropped. `anchor`: the source whose best passage is kept.
+    """The strips of all sources, which come as the search ranked them, kept or dropped; each source's in reading order.
 
     Of a long web page not every strip is scored; the others are dropped, their score None. Where a selector reads them
     too, it decides.
@@ -52,20 +52,7 @@ def score_strips(
         read = strips if origin == "internal" else _readable(strips, question)
         said = {strip.id: strip for strip in apply_selection(read, question, parts.selector, parts.check, parts.report)}
         strips = [said.get(strip.id, strip) for strip in strips]
-    return kept_strips(strips, settings, anchor)
-
-
-def kept_strips(strips: Sequence[Strip], settings: Settings, anchor: str | None = None) -> tuple[Strip, ...]:
-    """The strips kept or dropped as the settings ask."""
-    return filter_strips(
-        strips,
-        floor=settings.strip_filter,
-        top_k=settings.strip_top_k,
-        words=settings.strip_words,
-        context=settings.strip_context,
-        passage=settings.min_passage_words,
-        anchor=anchor,
-    )
+    return filter_strips(strips, Rule.of(settings))
 
 
 def _readable(strips: Sequence[Strip], question: str) -> list[Strip]:

@@ -47,19 +47,9 @@ class StripRefiner:
                 return _trim_spans(text, [(0, len(text))])
 
 
-def filter_strips(
-    strips: Sequence[Strip],
-    *,
-    floor: float,
-    top_k: int,
-    words: int = 0,
-    context: bool = False,
-    passage: int = 0,
-    anchor: str | None = None,
-) -> tuple[Strip, ...]:
+def filter_strips(strips: Sequence[Strip], rule: Rule) -> tuple[Strip, ...]:
     """The same strips in the same order with `kept` set, and why: see `crag.evaluation.keeping.choose`."""
-    rule = Rule(floor=floor, top_k=top_k, words=words, context=context, passage=passage)
-    chosen = choose(Facts.of(strips), rule, anchor=anchor)
+    chosen = choose(Facts.of(strips), rule)
     return tuple(replace(strip, kept=place in chosen, why=chosen.get(place, "")) for place, strip in enumerate(strips))
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from crag.core import events as ev
 from crag.core.errors import ProviderError, ReplyError, StorageError
-from crag.core.policy import acted_on, best_chunk, chunks_acted_on, keeps_chunk, loops, refines
+from crag.core.policy import acted_on, chunks_acted_on, keeps_chunk, loops, refines
 from crag.core.settings import Settings
 from crag.core.trace import Round
 from crag.core.types import Action, Answer, Chunk, Decision, Grade, Origin, Passage, Standalone, Strip, WebPage
@@ -135,8 +135,7 @@ def refine_documents(state: State, parts: RunContext) -> State:
     action = decision.action if decision else None
     chunks = [found.chunk for found in state["acted"] if keeps_chunk(_grade(state, found.chunk), settings)]
     if refines(action, settings):
-        best = best_chunk([(chunk.id, _grade(state, chunk)) for chunk in chunks], action, settings)
-        strips = _refine(chunks, "internal", state["question"], parts, best)
+        strips = _refine(chunks, "internal", state["question"], parts)
     else:
         strips = tuple(
             make_strip(chunk.id, chunk.text, "internal", 0, len(chunk.text), _score(_grade(state, chunk)), kept=True)
@@ -254,9 +253,7 @@ def _mask_page(page: WebPage) -> WebPage:
     return replace(page, text=mask_injection(page.text), title=mask_injection(page.title).strip())
 
 
-def _refine(
-    sources: Sequence[Chunk | WebPage], origin: Origin, question: str, parts: RunContext, anchor: str | None = None
-) -> tuple[Strip, ...]:
+def _refine(sources: Sequence[Chunk | WebPage], origin: Origin, question: str, parts: RunContext) -> tuple[Strip, ...]:
     asks = parts.settings.strip_judge == "llm"
     if asks and parts.selector is None:
         missing = ProviderError("Strips are to be chosen by a language model, and none is set.", "Set one in Settings.")
@@ -268,7 +265,7 @@ def _refine(
         selector=parts.selector if asks else None,
         report=lambda error: parts.emitter.worked_around("refine", error, "scores"),
     )
-    return score_strips(sources, origin, question, parts.settings, refinement, anchor)
+    return score_strips(sources, origin, question, parts.settings, refinement)
 
 
 def _emit_strips(sources: Sequence[str], origin: Origin, strips: Sequence[Strip], parts: RunContext) -> None:

@@ -141,13 +141,8 @@ def test_the_margin_of_doubt_and_the_words_kept_are_moved_here_too(silent, tab):
     assert "<b>3 → 1</b>" in moved(page, "Words kept", 5)
     moved(page, "Words kept", 0)
     assert "<b>3 → 0</b>" in moved(page, "Strip filter", 0.95)
-    assert "<b>3 → 2</b>" in moved(page, "Best passage kept (words)", 6)
     page.button(key="tune-use-these").click().run()
-    assert page.session_state.changes["paper"] == {
-        "strip_filter": 0.95,
-        "ambiguity_margin": 0.02,
-        "min_passage_words": 6,
-    }
+    assert page.session_state.changes["paper"] == {"strip_filter": 0.95, "ambiguity_margin": 0.02}
 
 
 def test_a_cell_lists_its_questions_each_a_link_to_its_run(silent, tab):

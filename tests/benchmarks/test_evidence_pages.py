@@ -103,7 +103,7 @@ NO_LOOP = BALANCED.changed(max_rewrites=0)
 def test_why_a_page_is_lost(
     scores: list[tuple[float, int, float]], changes: dict[str, float], cause: str | None
 ) -> None:
-    row, found = asked(*scores).decided(NO_LOOP.changed(min_passage_words=0, **changes))
+    row, found = asked(*scores).decided(NO_LOOP.changed(**changes))
     assert found == cause
     assert row.kept == (cause is None and row.retrieved)
 

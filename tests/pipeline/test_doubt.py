@@ -96,5 +96,5 @@ def test_a_forced_action_takes_the_place_of_a_doubted_one() -> None:
 def test_the_published_designs_doubt_nothing_and_choose_strips_as_they_did() -> None:
     for name, each in STRATEGIES.items():
         found = each.settings
-        new = (found.ambiguity_margin, found.strip_words, found.strip_context, found.min_passage_words)
-        assert (new == (0.0, 0, False, 0)) == (name != "balanced")
+        new = (found.ambiguity_margin, found.strip_words, found.strip_context)
+        assert (new == (0.0, 0, False)) == (name != "balanced")

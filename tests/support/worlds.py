@@ -205,7 +205,6 @@ FIELDS: dict[str, Any] = {
     "strip_top_k": lambda draw: draw.choice([0, 1, 2, 4, 8]),
     "strip_words": lambda draw: draw.choice([0, 15, 40, 120]),
     "strip_context": lambda draw: draw.random() < 0.5,
-    "min_passage_words": lambda draw: draw.choice([0, 10, 30]),
     "rewrite_keywords": lambda draw: draw.choice([3, 4]),
     "web_query": lambda draw: draw.choice(["", "northern bridge length"]),
     "web_results": lambda draw: draw.choice([2, 5]),

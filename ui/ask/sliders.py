@@ -41,7 +41,7 @@ def sliders(run: str, base: Settings) -> Settings:
     with third:
         moved["strip_filter"] = forms.field(Settings, "strip_filter", base.strip_filter, key=f"{key}-floor")
     with st.expander("More sliders: doubt, and words kept", key=f"{key}-more"):
-        moved |= forms.evidence(base, base.model_dump(), key=key, across=3)
+        moved |= forms.evidence(base.model_dump(), key=key, across=2)
     try:
         return base.changed(**moved)
     except SettingsError as error:

@@ -21,8 +21,8 @@ from ui.kit.safe import markdown
 
 _SLIDER_STEPS = {int: 100, float: 150}
 """A setting with this many steps is typed, not slid: a hand can't aim at one."""
-_WORDS, _PASSAGE = 1_000, 200
-"""Where the sliders of words kept end."""
+_WORDS = 1_000
+"""Where the slider of words kept ends."""
 
 
 def groups(*models: type[BaseModel]) -> dict[str, list[str]]:
@@ -129,14 +129,9 @@ def aggregation(own: Settings, value: Aggregation, *, key: str) -> Any:
     return field(Settings, "aggregation", value, key=f"{key}-rule", options=rules, disabled=len(rules) == 1)
 
 
-def evidence(own: Settings, values: typing.Mapping[str, Any], *, key: str, across: int = 1) -> dict[str, Any]:
-    """What besides thresholds and strip filter decides what is kept, slid, so many sliders `across`.
-
-    `own` is how the strategy grades: only where chunks are graded one by one is there a best one with a passage.
-    """
-    shown = {"ambiguity_margin": 0, "strip_words": _WORDS, "min_passage_words": _PASSAGE}
-    if own.evaluator != "chunk":
-        del shown["min_passage_words"]
+def evidence(values: typing.Mapping[str, Any], *, key: str, across: int = 1) -> dict[str, Any]:
+    """What besides thresholds and strip filter decides what is kept, slid, so many sliders `across`."""
+    shown = {"ambiguity_margin": 0, "strip_words": _WORDS}
     places = st.columns(across, gap="medium") if across > 1 else [st.container()]
     found = {}
     for number, (name, most) in enumerate(shown.items()):

@@ -13,7 +13,7 @@ from ui.app.session import Session
 from ui.kit import forms
 from ui.kit.problems import show
 
-_NAMES = ("lower", "upper", "aggregation", "k", "strip_filter", "ambiguity_margin", "strip_words", "min_passage_words")
+_NAMES = ("lower", "upper", "aggregation", "k", "strip_filter", "ambiguity_margin", "strip_words")
 _STATE = "tune-state"
 
 
@@ -45,7 +45,7 @@ def sliders(name: str, own: Settings) -> Settings:
     moved["k"] = forms.field(Settings, "k", start["k"], key=f"{key}-k")
     if own.evaluator != "none":
         moved["strip_filter"] = forms.field(Settings, "strip_filter", start["strip_filter"], key=f"{key}-floor")
-        moved |= forms.evidence(own, start, key=key)
+        moved |= forms.evidence(start, key=key)
     try:
         settings = own.changed(**moved)
     except SettingsError as error:

@@ -21,7 +21,6 @@ from crag.analysis.whatif.entries import (
 )
 from crag.core.policy import (
     acted_on,
-    best_chunk,
     chunks_acted_on,
     keeps_chunk,
     loops,
@@ -158,7 +157,7 @@ class _Facts:
         if not plan.cut:
             return len(plan.chunks)
         if not Rule.of(settings).counts_alone:
-            return self._chosen(frozenset(plan.chunks), settings, plan.anchor)
+            return self._chosen(plan.chunks, settings)
         return _room(sum(passing[self.place[id]] for id in plan.chunks), settings)
 
     def _pages_kept(self, plan: Plan, settings: Settings, passing: list[int]) -> int | None:
@@ -168,17 +167,17 @@ class _Facts:
         if not settings.refine_web:
             return len(self.pages)
         if not Rule.of(settings).counts_alone:
-            return self._chosen(frozenset(source.id for source in self.entry.sources if source.is_page), settings)
+            return self._chosen(tuple(source.id for source in self.entry.sources if source.is_page), settings)
         return _room(sum(passing[place] for place in self.pages), settings)
 
-    def _chosen(self, used: frozenset[str], settings: Settings, anchor: str | None = None) -> int:
+    def _chosen(self, used: tuple[str, ...], settings: Settings) -> int:
         """How many strips of these sources `choose` keeps; remembered, because a moved threshold changes none of it."""
         heeds, rule = settings.strip_judge == "llm", Rule.of(settings)
-        key = used, rule, anchor, heeds
+        key = used, rule, heeds
         found = self._counts.get(key)
         if found is None:
             facts = self._facts.get(heeds) or self._facts.setdefault(heeds, _facts_of(self.entry, heeds))
-            found = len(choose(facts, rule, used=used, anchor=anchor))
+            found = len(choose(facts, rule, used=used))
             if len(self._counts) >= _COUNTS:
                 self._counts = {}
             self._counts[key] = found
@@ -237,8 +236,7 @@ class Plan:
     """What a run would do. `decision` is None for plain RAG and where only a new run could tell, which `reason` says.
 
     `round` is the retrieval acted on, from 0. `chunks` are the ids of the chunks it would use, in order of retrieval;
-    `cut`: into strips that are scored, or whole. `anchor`: the chunk whose best passage is kept. `open` is what is
-    unknown though the action is known.
+    `cut`: into strips that are scored, or whole. `open` is what is unknown though the action is known.
     """
 
     decision: Decision | None
@@ -247,7 +245,6 @@ class Plan:
     documents: Documents = "not used"
     chunks: tuple[str, ...] = ()
     cut: bool = False
-    anchor: str | None = None
     web: Web = "not needed"
     open: tuple[Unknown, ...] = ()
 
@@ -293,10 +290,9 @@ class Planner:
             return Plan(None, reason, number)
         action = decision.action if decision else None
         documents, chunks, cut, about_documents = self._documents(action, number, settings)
-        anchor = self._anchor(chunks, number, action, settings) if cut else None
         web, about_web = self._web(action, settings)
         unknown = tuple(filter(None, (about_documents, about_web)))
-        return Plan(decision, None, number, documents, chunks, cut, anchor, web, unknown)
+        return Plan(decision, None, number, documents, chunks, cut, web, unknown)
 
     def first(self, settings: Settings) -> Sequence[Grade] | Unknown:
         """The grades of the first retrieval, those of a joint evaluation one; or why they can't be known."""
@@ -379,11 +375,6 @@ class Planner:
         if settings.strip_judge == "llm" and not self._judged and not self._empty.issuperset(chunks):
             return "unknown", chunks, cut, Unknown(Missing.NOT_JUDGED)
         return "known", chunks, cut, None
-
-    def _anchor(self, chunks: tuple[str, ...], number: int, action: Action | None, settings: Settings) -> str | None:
-        if not settings.min_passage_words or settings.evaluator != "chunk":
-            return None
-        return best_chunk([each for each in self._acted(number, settings) if each[0] in chunks], action, settings)
 
     def _not_retrieved(self, settings: Settings) -> Unknown | None:
         """Why it is unknown what plain RAG would retrieve; None where it is known, as after any known decision."""

@@ -13,7 +13,9 @@ from crag.analysis.whatif.replay_plan import Plan, Planner
 from crag.core.settings import Settings
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Decision, Strip
-from crag.evaluation.refinement import kept_strips, make_strip
+from crag.evaluation.keeping import Rule
+from crag.evaluation.refinement import make_strip
+from crag.evaluation.strips import filter_strips
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +64,7 @@ def _documents(trace: Trace, plan: Plan, settings: Settings) -> dict[str, tuple[
     if plan.documents != "known":
         return {}
     if plan.cut:
-        return _filter_groups({id: trace.strips[id] for id in plan.chunks}, settings, plan.anchor)
+        return _filter_groups({id: trace.strips[id] for id in plan.chunks}, settings)
     return {id: (_whole(trace.rounds[: plan.round + 1], id, settings),) for id in plan.chunks}
 
 
@@ -82,12 +84,10 @@ def _pages(trace: Trace, plan: Plan, settings: Settings) -> dict[str, tuple[Stri
     return _filter_groups(groups, settings) if settings.refine_web else groups
 
 
-def _filter_groups(
-    groups: dict[str, tuple[Strip, ...]], settings: Settings, anchor: str | None = None
-) -> dict[str, tuple[Strip, ...]]:
+def _filter_groups(groups: dict[str, tuple[Strip, ...]], settings: Settings) -> dict[str, tuple[Strip, ...]]:
     """The strips with the filter applied again."""
     strips = [strip for group in groups.values() for strip in group]
     if settings.strip_judge == "scores":
         strips = [replace(strip, selected=None) for strip in strips]
-    strips_kept = kept_strips(strips, settings, anchor)
+    strips_kept = filter_strips(strips, Rule.of(settings))
     return {id: tuple(strip for strip in strips_kept if strip.source_id == id) for id in groups}

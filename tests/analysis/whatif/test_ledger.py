@@ -86,7 +86,6 @@ CHANGES: dict[str, st.SearchStrategy[Any]] = {
     "strip_top_k": st.integers(0, 12),
     "strip_words": st.integers(0, 120),
     "strip_context": st.booleans(),
-    "min_passage_words": st.integers(0, 40),
     "refine_web": st.booleans(),
     "erase_web_injection": st.booleans(),
     **dict.fromkeys(["internal_on", "web_on", "loop_on", "refine_on"], ON),

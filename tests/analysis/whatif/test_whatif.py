@@ -248,7 +248,7 @@ def test_without_grades_only_relevant_chunks_are_none() -> None:
 
 def test_a_strip_that_failed_and_had_no_room_is_kept_where_there_is_room() -> None:
     broken = "This text is broken here and cannot be graded."
-    case = Ran("balanced", GOOD, broken, strip_top_k=1, strip_context=False, min_passage_words=0)
+    case = Ran("balanced", GOOD, broken, strip_top_k=1, strip_context=False)
     assert [strip.text for strip in case.trace.kept()] == [GOOD.partition(". ")[0] + "."]
     settings = case.settings.changed(strip_top_k=8)
     found = redecide(case.trace, settings)

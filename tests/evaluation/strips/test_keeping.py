@@ -1,4 +1,4 @@
-"""Which strips are kept: the best to a number or a budget of words, what they need, and the best chunk's passage."""
+"""Which strips are kept: the best to a number, or a budget of words over several sources, and what they need."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ def strip(source: str, place: int, score: float | None, text: str = LONG, select
     return replace(made, text=text, selected=selected)
 
 
-def kept(strips: list[Strip], *, floor: float = 0.1, top_k: int = 0, **changes: object) -> dict[int, str]:
+def kept(
+    strips: list[Strip], *, floor: float = 0.1, top_k: int = 0, words: int = 0, context: bool = False
+) -> dict[int, str]:
     """The places of the kept strips and why."""
-    found = filter_strips(strips, floor=floor, top_k=top_k, **changes)  # type: ignore[arg-type]
+    found = filter_strips(strips, Rule(floor, top_k, words, context))
     assert [each.kept for each in found] == [bool(each.why) for each in found]
     return {place: each.why for place, each in enumerate(found) if each.kept}
 
@@ -63,18 +65,23 @@ def test_a_row_brings_its_header_and_one_that_scores_too_is_kept_for_its_score()
     assert kept(strips, context=True, floor=0.5) == {0: "context", 1: "score", 2: "score"}
 
 
-def test_of_the_best_chunk_a_passage_round_its_best_strip_is_kept_before_all_others() -> None:
-    strips = [strip("a", 0, 0.95), *(strip("b", place, 0.02 + place / 100) for place in range(4)), strip("b", 4, 0.0)]
-    assert kept(strips, passage=1_000, anchor="b") == {0: "score", **dict.fromkeys(range(1, 6), "deciding")}
-    assert kept(strips, passage=22, anchor="b") == {0: "score", 4: "deciding", 5: "deciding"}
-    assert kept(strips, passage=30, words=20, anchor="b") == {4: "deciding", 5: "deciding"}
-    assert kept(strips, passage=5, anchor="b") == {0: "score", 4: "deciding"}
-    assert kept(strips, passage=30, anchor="nowhere") == kept(strips) == {0: "score"}
+def test_a_budget_of_words_goes_to_several_sources_and_first_to_the_earliest() -> None:
+    strips = [*(strip("a", place, 0.5) for place in range(3)), *(strip("b", place, 0.5) for place in range(3))]
+    assert list(kept(strips, words=11)) == [0]
+    assert list(kept(strips, words=33)) == [0, 1, 3]
+    assert list(kept(strips, words=44)) == [0, 1, 2, 3]
+    late = [strip("a", 0, 0.3), strip("b", 0, 0.4), strip("c", 0, 0.9)]
+    assert list(kept(late, words=22)) == [0, 2]
+    assert list(kept(late, top_k=2)) == [1, 2]
 
 
-def test_what_a_language_model_leaves_out_is_no_passage() -> None:
-    strips = [strip("a", 0, 0.1, selected=False), strip("a", 1, 0.0, selected=True)]
-    assert kept(strips, passage=100, anchor="a") == {1: "selected"}
+def test_sources_count_as_the_search_ranked_them() -> None:
+    facts = Facts.of([strip("a", 0, 0.5), strip("b", 0, 0.5), strip("c", 0, 0.5)])
+    assert choose(facts, Rule(floor=0.1, top_k=0, words=11), used=("c", "gone", "a")) == {2: "score"}
+    assert choose(facts, Rule(floor=0.1, top_k=0, words=22), used=("c", "gone", "b", "a")) == {1: "score", 2: "score"}
+
+
+def test_what_a_language_model_leaves_out_is_brought_back_by_nothing() -> None:
     leaning = [strip("a", 0, 0.9, "Net sales rose.", selected=False), strip("a", 1, 0.9, "They fell.", selected=True)]
     assert kept(leaning, context=True) == {1: "selected"}
 
@@ -87,7 +94,7 @@ def test_a_source_that_could_not_be_scored_fills_what_is_left() -> None:
 
 def test_only_the_sources_that_are_used_count() -> None:
     facts = Facts.of([strip("a", 0, 0.9), strip("b", 0, 0.8), strip("c", 0, 0.7)])
-    assert choose(facts, Rule(floor=0.1, top_k=2), used={"b", "c"}) == {1: "score", 2: "score"}
+    assert choose(facts, Rule(floor=0.1, top_k=2), used=("b", "c")) == {1: "score", 2: "score"}
 
 
 TEXTS = st.sampled_from(
@@ -101,20 +108,17 @@ STRIPS = st.lists(st.tuples(st.sampled_from("ab"), SCORES, TEXTS), max_size=12).
 )
 
 
-@given(STRIPS, st.integers(1, 60), st.integers(0, 40), st.booleans(), st.sampled_from(["a", "b", None]))
+@given(STRIPS, st.integers(1, 60), st.booleans())
 def test_no_more_words_are_kept_than_asked_for_but_for_one_strip(
-    strips: list[Strip], words: int, passage: int, context: bool, anchor: str | None
+    strips: list[Strip], words: int, context: bool
 ) -> None:
-    found = kept(strips, words=words, passage=passage, context=context, anchor=anchor)
+    found = kept(strips, words=words, context=context)
     counts = [len(strips[place].text.split()) for place in found]
-    assert len(counts) == 1 or sum(counts) <= words or (passage and max(counts) > min(passage, words))
-    best = max((each.score for each in strips if each.score is not None), default=0.0)
-    if best >= 0.1 and anchor is None:
-        assert any(strips[place].score == best for place in found)
+    assert len(counts) == 1 or sum(counts) <= words
 
 
 @given(STRIPS, st.integers(0, 6))
-def test_without_the_new_limits_only_score_and_number_count(strips: list[Strip], top_k: int) -> None:
+def test_without_a_budget_of_words_only_score_and_number_count(strips: list[Strip], top_k: int) -> None:
     scored = sorted((-each.score, place) for place, each in enumerate(strips) if each.score and each.score >= 0.1)
     found = kept(strips, top_k=top_k)
     wanted = [place for _, place in scored]

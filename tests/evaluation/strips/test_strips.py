@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from crag.core.settings import Settings
 from crag.core.types import Strip
+from crag.evaluation.keeping import Rule
 from crag.evaluation.strips import StripRefiner, filter_strips
 from crag.text.words import count_words
 
@@ -126,7 +127,7 @@ def strip(name: str, score: float | None, source: str = "a") -> Strip:
 
 
 def kept(strips: list[Strip], floor: float, top_k: int) -> str:
-    found = filter_strips(strips, floor=floor, top_k=top_k)
+    found = filter_strips(strips, Rule(floor, top_k))
     assert [each.id for each in found] == [each.id for each in strips]
     return "".join(each.id for each in found if each.kept)
 
@@ -154,7 +155,7 @@ def test_a_failed_score_never_takes_the_place_of_a_scored_one() -> None:
 
 
 def test_what_was_kept_before_does_not_count() -> None:
-    found = filter_strips(filter_strips([strip("a", 0.4)], floor=0.3, top_k=1), floor=0.5, top_k=1)
+    found = filter_strips(filter_strips([strip("a", 0.4)], Rule(0.3, 1)), Rule(0.5, 1))
     assert not found[0].kept
 
 
@@ -165,7 +166,7 @@ def test_what_was_kept_before_does_not_count() -> None:
 )
 def test_the_filter_keeps_its_word(given_strips: list[tuple[float | None, str]], floor: float, top_k: int) -> None:
     strips = [strip(str(place), score, source) for place, (score, source) in enumerate(given_strips)]
-    found = filter_strips(strips, floor=floor, top_k=top_k)
+    found = filter_strips(strips, Rule(floor, top_k))
     chosen = [each for each in found if each.kept]
     assert not top_k or len(chosen) <= top_k
     assert all(each.score is None or each.score >= floor for each in chosen)

@@ -61,7 +61,7 @@ def test_it_works_behind_any_retriever_and_for_coroutines(engine: Engine) -> Non
 
 
 def test_only_strips_that_answer_are_left_unless_the_whole_is_asked_for(engine: Engine) -> None:
-    strict = strategy("balanced").settings.changed(strip_filter=0.5, strip_context=False, min_passage_words=0)
+    strict = strategy("balanced").settings.changed(strip_filter=0.5, strip_context=False)
     made = CragCompressor(engine=engine, settings=strict)
     cut = made.compress_documents(documents()[:1], QUESTION)
     whole = made.model_copy(update={"whole": True}).compress_documents(documents()[:1], QUESTION)
