@@ -77,7 +77,7 @@ def address(session: Session, provider: Provider) -> None:
     if only is None or not provider.server:
         text(session, name, placeholder=provider.example)
         if not permits.readable(_value(session, name)):
-            st.caption(markdown(f"That is no address of a server. Write it as {provider.example}."))
+            st.caption(markdown(f"That is not the address of a server. Write it as {provider.example}."))
         return
     value = _value(session, name)
     options = list(only) if not value or value in only else [value, *only]
