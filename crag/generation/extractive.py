@@ -37,7 +37,7 @@ TIE = 0.1
 LABEL = 0.1
 """What each word adds to the score of a table's row whose label the question says whole; at most for four words."""
 LOOKED_UP = 0.9
-"""How likely a cell that was looked up is the right one: no more than benchmarks/results/lookups.md has."""
+"""How likely a cell that was looked up is the right one: benchmarks.lookups measures that."""
 BESIDE_BEST = 0.7
 """Further sentences must score at least this share of the best one."""
 

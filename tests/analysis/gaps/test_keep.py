@@ -21,7 +21,7 @@ QUESTION = "How long does the moon take to circle the earth?"
 
 
 def ask(engine: Engine, **changes: object) -> Trace:
-    settings = strategy("balanced").settings.changed(**changes)
+    settings = strategy("balanced").settings.changed(**{"strip_filter": 0.04, **changes})
     return Trace.from_events(engine.ask(RunRequest(QUESTION, settings=settings)))
 
 
