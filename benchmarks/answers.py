@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import sys
 import tempfile
@@ -34,7 +33,7 @@ from benchmarks.answers_sets import (
     statements,
 )
 from benchmarks.evaluator_graders import evaluator_version
-from benchmarks.financebench import indexed
+from benchmarks.financebench import indexed, parser_of
 from crag.analysis.questions.matching import answer_match, asked_scale
 from crag.core.config import AppConfig, Keys
 from crag.core.request import RunRequest
@@ -46,7 +45,6 @@ from crag.engine import Engine
 from crag.evaluation.confidence import ANSWER_FEATURES, load_answer_layer
 from crag.evaluation.local import LocalEvaluator
 
-ROOT = Path(__file__).resolve().parent.parent
 KINDS = ("prose", "statements", "filings", "reports")
 SHARED_WORDS = 0.5
 """An answer of words, without a number, is right from this token F1 on."""
@@ -87,13 +85,9 @@ class NotingEvaluator(LocalEvaluator):
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    data = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    cache = Path(os.environ.get("CRAG_BENCH_CACHE", Path(tempfile.gettempdir()) / "crag-answers-cache"))
-    parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
+    parser = parser_of(__doc__, "crag-answers-cache")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--limit", type=int, default=0, help="so many questions of each kind; 0: all")
-    parser.add_argument("--cache", type=Path, default=cache, help="where the libraries are kept")
     parser.add_argument("--keep", type=Path, help="a file of what was answered, which a stopped run goes on with")
     parser.add_argument("--out", type=Path, help="where to write answers.md and answers.json")
     return parser.parse_args()

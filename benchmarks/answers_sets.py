@@ -222,7 +222,7 @@ def as_html_table(text: str) -> str:
 def statement_questions(found: Sequence[Statement], most: int = STATEMENT_QUESTIONS) -> Iterator[AnswerQuestion]:
     """Questions whose answer stands in the table or text; the same of a year, or of a report, that has no answer.
 
-    `most`: so many questions of a report are taken.
+    At most `most` questions of a report are taken.
     """
     dice = random.Random(SEED)
     for place, each in enumerate(found):

@@ -15,7 +15,6 @@ import argparse
 import gzip
 import hashlib
 import json
-import os
 import random
 import shutil
 import sys
@@ -28,7 +27,7 @@ from benchmarks.answers_sets import Part
 from benchmarks.evaluator_graders import evaluator_version
 from benchmarks.evidence_questions import EACH, company_names, made_questions, part_of, published_questions
 from benchmarks.evidence_report import AskedQuestion, report, summarise
-from benchmarks.financebench import indexed
+from benchmarks.financebench import indexed, parser_of
 from benchmarks.popqa import variant
 from crag.analysis.questions.expected import name_of
 from crag.analysis.questions.sets import Question
@@ -42,7 +41,6 @@ from crag.engine import Engine
 from crag.evaluation.local import LocalEvaluator
 from crag.ingest.chunking import CHUNKING_ID
 
-ROOT = Path(__file__).resolve().parent.parent
 COMPARED = ("plain-rag", "paper", "balanced")
 KINDS = ("filings", "reports")
 PARTS: tuple[Part, ...] = ("choose", "report")
@@ -72,15 +70,11 @@ def main() -> int:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    data = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    cache = Path(os.environ.get("CRAG_BENCH_CACHE", Path(tempfile.gettempdir()) / "crag-evidence-cache"))
-    parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
+    parser = parser_of(__doc__, "crag-evidence-cache")
     parser.add_argument("--half", choices=PARTS, help="only the questions of this half; without it, of both")
     parser.add_argument("--each", type=int, default=EACH, help="questions of one kind made from one document")
     parser.add_argument("--limit", type=int, default=0, help="so many questions of each library; 0: all")
     parser.add_argument("--also", action="append", default=[], help='a variant to decide: "balanced strip_words=500"')
-    parser.add_argument("--cache", type=Path, default=cache, help="where libraries and runs are kept")
     parser.add_argument("--out", type=Path, help="where to write evidence.md and evidence.json")
     return parser.parse_args()
 

@@ -55,7 +55,7 @@ whose original stands in the text word for word and whose new value does not; *f
 as missing.
 
 AttributionBench's judges knew the question, which often names the subject that its reference does not: most of what is
-flagged there are names that the reference indeed does not hold. TAT-QA's answers are often worked out, or told
+flagged there are names that the reference indeed does not hold. TAT-QA's answers are often worked out, or given
 without their scale: a figure that stands nowhere is flagged, however it comes out of others. A count of what a table
 lists is flagged, too, where it is written in digits.
 """

@@ -100,12 +100,18 @@ def main() -> int:
     return 0
 
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+def parser_of(text: str | None, cache_name: str) -> argparse.ArgumentParser:
+    """A parser with --data, the shared data, and --cache, where what is built stays; `text`: a module's docstring."""
+    parser = argparse.ArgumentParser(description=text.partition("\n")[0] if text else None)
     data = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    cache = Path(os.environ.get("CRAG_BENCH_CACHE", Path(tempfile.gettempdir()) / "crag-financebench-cache"))
+    cache = Path(os.environ.get("CRAG_BENCH_CACHE", Path(tempfile.gettempdir()) / cache_name))
     parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
-    parser.add_argument("--cache", type=Path, default=cache, help="where the library is kept")
+    parser.add_argument("--cache", type=Path, default=cache, help="where what is built is kept, to be used again")
+    return parser
+
+
+def arguments() -> argparse.Namespace:
+    parser = parser_of(__doc__, "crag-financebench-cache")
     parser.add_argument("--strategies", nargs="+", choices=list(STRATEGIES), default=list(DEFAULT))
     parser.add_argument("--also", action="append", default=[], help='a variant to try: "balanced lower=0.1"')
     parser.add_argument("--limit", type=int, default=0, help="so many questions; 0: all")

@@ -29,7 +29,7 @@ from typing import Any
 
 from benchmarks.evaluator_graders import evaluator_version
 from benchmarks.evaluator_library import spread
-from benchmarks.financebench import indexed
+from benchmarks.financebench import indexed, parser_of
 from benchmarks.thresholds_cases import unseen
 from crag.core import events as ev
 from crag.core.config import AppConfig, Keys
@@ -104,11 +104,7 @@ def main() -> int:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    data = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    cache = Path(os.environ.get("CRAG_BENCH_CACHE", Path(tempfile.gettempdir()) / "crag-financebench-cache"))
-    parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
-    parser.add_argument("--cache", type=Path, default=cache, help="where the library of filings is kept")
+    parser = parser_of(__doc__, "crag-financebench-cache")
     parser.add_argument("--limit", type=int, default=0, help="so many questions of each library; 0: all")
     parser.add_argument("--out", type=Path, help="where to write guidance.json and guidance.md")
     return parser.parse_args()

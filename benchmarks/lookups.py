@@ -12,11 +12,9 @@ benchmarks.answers_sets): "choose" may choose rules, "report" is only reported. 
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import re
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +23,7 @@ from typing import Literal
 
 from benchmarks.evaluator_graders import evaluator_version
 from benchmarks.evidence_questions import company_names, part_of
-from benchmarks.financebench import indexed
+from benchmarks.financebench import indexed, parser_of
 from crag.core.config import AppConfig, Keys
 from crag.core.tables import SEPARATOR, Cell, Row, Table
 from crag.core.types import Chunk
@@ -34,7 +32,6 @@ from crag.generation.lookup import look_up
 from crag.text.numerals import numbers_in
 from crag.text.words import count_words
 
-ROOT = Path(__file__).resolve().parent.parent
 EACH = 20
 """Cells asked for in one filing, and half as many near misses."""
 FOUND = 10
@@ -130,12 +127,8 @@ def main() -> int:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    data = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    cache = Path(os.environ.get("CRAG_BENCH_CACHE", Path(tempfile.gettempdir()) / "crag-evidence-cache"))
-    parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
+    parser = parser_of(__doc__, "crag-evidence-cache")
     parser.add_argument("--each", type=int, default=EACH, help="cells asked for in one filing")
-    parser.add_argument("--cache", type=Path, default=cache, help="where the library is kept")
     parser.add_argument("--out", type=Path, help="where to write lookups.md")
     parser.add_argument("--show", choices=("right", "wrong", "several", "none"), help="print these of the half choose")
     return parser.parse_args()

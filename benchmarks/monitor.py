@@ -98,7 +98,7 @@ def main() -> int:
 
 
 def fill(library: Library, count: int, now: datetime, random: np.random.Generator) -> None:
-    """Store so many runs with their figures, some hundred in one transaction."""
+    """Store `count` runs with their figures, 500 in one transaction."""
     for start in range(0, count, 500):
         traces = [made(number, now, random) for number in range(start, min(count, start + 500))]
         rows = [

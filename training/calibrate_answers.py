@@ -2,11 +2,11 @@
 
     python -m training.calibrate_answers [--data FOLDER] [--cache FOLDER] [--keep FILE]
 
-Run it last, after training.calibrate_short: it asks whole questions of the engine as it stands. The questions are of
+Run it last, after training.calibrate_short: it asks whole questions of today's engine. The questions are of
 articles, passages and tables that no weight was fitted on and that benchmarks.answers does not report on, and are asked
-under `balanced`; a part has no answer there: written to have none, of a period that a table lacks, of a passage that is
-not in the library. An answer is right as benchmarks.answers judges it. Figures are cross-validated by document; what is
-written is fitted on all. --keep FILE holds what was read, so that fitting again takes seconds: delete it when the model
+under `balanced`; a part has no answer there: written to have none, of a period that is in no table, of a passage that
+is not in the library. benchmarks.answers judges what is right. Figures are cross-validated by document; what is written
+is fitted on all. --keep FILE holds what was read, so that fitting again takes seconds: delete it when the model
 or the engine changes. It needs no torch.
 """
 
@@ -223,7 +223,7 @@ def reports(data: Path) -> tuple[list[File], list[Asked]]:
 
 
 def tables(corpus: Corpus) -> tuple[list[File], list[Asked]]:
-    """Questions of tables of airlines' annual reports, each asked of its table; and of a year that it lacks."""
+    """Questions of tables of airlines' annual reports, each asked of its table; and of a year that it does not have."""
     files, found = dict[str, bytes](), list[Asked]()
     for row in apart(corpus, "aitqa"):
         table = next(each.text for each in row.passages if each.label)

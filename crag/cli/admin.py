@@ -143,7 +143,7 @@ def audit(
     who: Annotated[str, Option(metavar="NAME", help="by this person, token or link alone")] = "",
     act: Annotated[AuditedAct | None, Option(help="of this kind alone")] = None,
     workspace: Annotated[str | None, Option(metavar="NAME", help="in this workspace alone")] = None,
-    limit: Annotated[int, Option(min=0, metavar="N", help="the newest so many; 0: all")] = 500,
+    limit: Annotated[int, Option(min=0, metavar="N", help="how many entries, the newest first; 0: all")] = 500,
 ) -> int:
     """One line an entry, the oldest first, as a log is read."""
     after = _moment(since) if since else ""

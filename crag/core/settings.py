@@ -33,8 +33,8 @@ class Settings(BaseModel):
     lookup_reach: int = setting(
         0,
         "Chunks searched for a figure",
-        "Where the question asks for a figure that no table of the chunks retrieved has, so many chunks are searched "
-        "for it. The chunk that has it takes the last place. 0 turns this off.",
+        "How many chunks are searched for a figure that is asked for and that no table of the retrieved chunks has. "
+        "The chunk that has it takes the last place. 0 turns this off.",
         group="retrieval",
         step=10,
         ge=0,
@@ -187,8 +187,8 @@ class Settings(BaseModel):
     strip_words: int = setting(
         0,
         "Words kept",
-        "The best strips are kept until so many words are used up, first those of what the search put first, and some "
-        "of several sources; separately for documents and web. 0: no limit, and scores alone decide.",
+        "How many words the best strips may have, separately for documents and web. Sources that the search put first "
+        "come first, and several sources get words. 0: no limit, and scores alone decide.",
         group="refinement",
         unit="words",
         step=50,

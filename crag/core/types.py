@@ -107,7 +107,7 @@ Origin = Literal["internal", "external"]
 Step = Literal["contextualize", "retrieve", "evaluate", "act", "refine", "rewrite", "search", "answer", "verify"]
 
 
-KeepReason = Literal["", "score", "selected", "unscored", "deciding", "context", "neighbour", "whole"]
+KeepReason = Literal["", "score", "selected", "unscored", "context", "neighbour", "whole"]
 """Why a strip is kept. score: it is among the best. selected: a language model named it. unscored: nothing of its
 source could be scored. deciding: it was of the best chunk's best passage, in a run of an earlier build. context: it
 heads a table of which a row is kept. neighbour: a kept sentence can't be understood without it. whole: its text is

@@ -7,21 +7,18 @@ questions with accepted answers, among them many that their texts do not answer.
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from crag.core.errors import ModelError
 from crag.core.types import QuotedAnswer
-from crag.evaluation.head import CLIP, Lexicon, probability, stems
+from crag.evaluation.head import CLIP, Lexicon, load_layer, probability, stems, weigh
 from crag.evaluation.short import fits_kind
-from crag.models.cross_encoder import FOLDER, MODEL_ID, Reading
-from crag.models.runtime import verified_files
+from crag.models.cross_encoder import FOLDER, Reading
 from crag.text.names import Names, names_in
 
 __all__ = ["ANSWER_FEATURES", "AnswerLayer", "ReadText", "answer_features", "load_answer_layer"]
@@ -152,22 +149,11 @@ class AnswerLayer:
 
     def confidence(self, values: Sequence[float]) -> float:
         """The probability that the answer is right, of the numbers that `answer_features` gives."""
-        return probability(self.bias + sum(weight * value for weight, value in zip(self.weights, values, strict=True)))
+        return probability(weigh(self.weights, self.bias, values))
 
 
 @cache
 def load_answer_layer(folder: Path = FOLDER) -> AnswerLayer | None:
     """The shipped layer; None where none was fitted for these weights. Raises ModelError where it can't be used."""
-    try:
-        given: Mapping[str, object] = json.loads(verified_files(folder, MODEL_ID)["head.json"])
-        layer = given.get("answers")
-        if layer is None:
-            return None
-        if not isinstance(layer, dict) or layer["features"] != list(ANSWER_FEATURES):
-            raise ValueError("the confidence of its answers was fitted on other features")
-        weights = tuple(float(weight) for weight in layer["weights"])
-        if len(weights) != len(ANSWER_FEATURES):
-            raise ValueError("the weights of the confidence are too few or too many")
-        return AnswerLayer(weights, float(layer["bias"]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelError(f"The local evaluator's files can't be used ({error}).") from error
+    found = load_layer("answers", ANSWER_FEATURES, folder)
+    return AnswerLayer(*found) if found else None

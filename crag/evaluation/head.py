@@ -87,7 +87,7 @@ class Head:
 
     def odds(self, reading: Reading, coverage: float) -> float:
         """The log-odds that the text answers."""
-        return _weigh(self.weights, self.bias, features(reading, coverage))
+        return weigh(self.weights, self.bias, features(reading, coverage))
 
     def score(self, reading: Reading, coverage: float) -> float:
         """The calibrated score, 0..1."""
@@ -115,14 +115,15 @@ class StripHead:
 
     def score(self, reading: Reading, start: int, end: int, odds: float) -> float:
         """The calibrated score of the text's [start, end), 0..1."""
-        return probability(_weigh(self.weights, self.bias, strip_features(reading, start, end, odds)))
+        return probability(weigh(self.weights, self.bias, strip_features(reading, start, end, odds)))
 
 
 def probability(odds: float) -> float:
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, odds))))
 
 
-def _weigh(weights: Sequence[float], bias: float, values: Sequence[float]) -> float:
+def weigh(weights: Sequence[float], bias: float, values: Sequence[float]) -> float:
+    """The log-odds that a layer gives for the numbers of its features."""
     return bias + sum(weight * value for weight, value in zip(weights, values, strict=True))
 
 
@@ -145,6 +146,15 @@ def _load(folder: Path) -> tuple[Head, StripHead, Lexicon]:
         head, strips = Head(*_layer(given, FEATURES)), StripHead(*_layer(given["strips"], STRIP_FEATURES))
         counted = json.loads(files["lexicon.json"])
         return head, strips, Lexicon(counted["paragraphs"], counted["counts"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"The local evaluator's files can't be used ({error}).") from error
+
+
+def load_layer(part: str, names: Sequence[str], folder: Path = FOLDER) -> tuple[tuple[float, ...], float] | None:
+    """Weights and bias of another part of head.json; None where it is not fitted. Raises as `load_head`."""
+    try:
+        given = json.loads(verified_files(folder, MODEL_ID)["head.json"])
+        return None if given.get(part) is None else _layer(given[part], names)
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"The local evaluator's files can't be used ({error}).") from error
 

@@ -5,19 +5,15 @@ What the model points at is mended at its edges first: whole words, no loose pun
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from crag.core.errors import ModelError
 from crag.core.types import SpanReading
-from crag.evaluation.head import CLIP, stems
-from crag.models.cross_encoder import FOLDER, MODEL_ID, Reading
-from crag.models.runtime import verified_files
+from crag.evaluation.head import CLIP, load_layer, probability, stems, weigh
+from crag.models.cross_encoder import FOLDER, Reading
 
 SHORT_FEATURES = ("span", "relevance", "score", "words", "fits", "repeats")
 """One name a number that the layer weighs, in order."""
@@ -113,24 +109,11 @@ class ShortLayer:
         values = features(question, text, (start, end), reading, score)
         if values[SHORT_FEATURES.index("repeats")] == 1.0 and not _CHOICE.search(question):
             return None  # what the question says itself is no answer to it
-        total = self.bias + sum(weight * value for weight, value in zip(self.weights, values, strict=True))
-        confidence = 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
-        return SpanReading(start=start, end=end, confidence=confidence)
+        return SpanReading(start=start, end=end, confidence=probability(weigh(self.weights, self.bias, values)))
 
 
 @cache
 def load_short(folder: Path = FOLDER) -> ShortLayer | None:
     """The shipped layer; None where none was fitted for these weights. Raises ModelError where it can't be used."""
-    try:
-        given: Mapping[str, object] = json.loads(verified_files(folder, MODEL_ID)["head.json"])
-        short = given.get("short")
-        if short is None:
-            return None
-        if not isinstance(short, dict) or short["features"] != list(SHORT_FEATURES):
-            raise ValueError("its short answers were fitted on other features")
-        weights = tuple(float(weight) for weight in short["weights"])
-        if len(weights) != len(SHORT_FEATURES):
-            raise ValueError("the weights of its short answers are too few or too many")
-        return ShortLayer(weights, float(short["bias"]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelError(f"The local evaluator's files can't be used ({error}).") from error
+    found = load_layer("short", SHORT_FEATURES, folder)
+    return ShortLayer(*found) if found else None

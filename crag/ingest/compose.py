@@ -66,8 +66,8 @@ def compose_pages(
 ) -> Iterator[ComposedPage]:
     """The text of numbered pages, without the lines that repeat at their edges.
 
-    `carried` takes what is said of tables from page to page. A line is large from so many times the usual height on,
-    `uneven` times more where heights vary.
+    `carried` takes what is said of tables from page to page. Where heights of letters vary, a line
+    must be `uneven` times higher to count as large.
     """
     heights: Counter[float] = Counter()
 

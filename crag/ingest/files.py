@@ -170,7 +170,7 @@ def record_of(
 
 _MOST_PARTS = 20_000
 _SHARE = 4
-"""A container may unpack to one part in so many of the reader's memory: parsing takes more."""
+"""A container may unpack to this fraction of the reader's memory, as 1/N: parsing takes more."""
 _LOCKED = 0x1
 _NO_MEMORY = 2
 """The code of lxml's errors when libxml2 gets no memory."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from crag.analysis.gaps import KeptPage
-from crag.pipeline.staleness import Stale
 from crag.text.formats import count
+
+if TYPE_CHECKING:
+    from crag.analysis.gaps import KeptPage
+    from crag.pipeline.staleness import Stale
 
 __all__ = ["kept_sentence", "left_text", "lost_text", "stale_sentence", "stale_sentences"]
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import ModelError
 from crag.core.makers import name_in_sentence
 from crag.core.trace import Trace
-from crag.engine import Engine
 from crag.pipeline.resolve import Missing, ProviderPlan, problem
 from crag.providers.prices import Spent, plain_rag, sum_calls
 from crag.providers.registry import FOLDER, LOCAL, Unusable, unusable
 from crag.runtime.provider import Price
 from crag.text.formats import count, format_size, money
+
+if TYPE_CHECKING:
+    from crag.engine import Engine
 
 __all__ = ["ProviderStatus", "cost_sentence", "cost_text", "describe_plan", "describe_providers", "describe_storage"]
 

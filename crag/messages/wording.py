@@ -66,7 +66,6 @@ _MOST_SCOPE = 3
 """So many documents of a scope are named."""
 
 _KEPT: dict[KeepReason, tuple[str, str]] = {
-    "deciding": ("deciding passage", "the best strip of the best chunk and the text round it, kept before all others"),
     "context": ("table header", "it heads the table of a row that is kept"),
     "neighbour": ("goes with the line below", "a strip that is kept can't be understood without it"),
     "unscored": ("not scored", "nothing of its source could be scored, so all of it is kept that there is room for"),

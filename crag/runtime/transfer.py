@@ -54,8 +54,8 @@ def bound_body(
 ) -> Receive:
     """`receive` until the body is there. Both raise RefusedError where the body is too large or too slow.
 
-    `lengths`: the Content-Length headers, which are believed only where they are too much. `hold` is asked for each
-    part of the body that has come: whether the caller may have so many bytes more here.
+    `lengths`: the Content-Length headers, which are believed only where they are too much. `hold` says of each
+    part that has come whether there is room for its bytes.
     """
 
     def refuse(status: int, code: str, cause: str, remedy: str) -> RefusedError:

@@ -91,14 +91,14 @@ def test_a_strip_says_in_a_word_what_else_than_its_score_keeps_it():
 def test_a_strip_kept_for_its_score_alone_has_no_tag():
     for whys in (["score"] * 8, ["selected"] * 8, ["whole"] * 8):
         assert "because" not in drawn(whys)
-    assert "deciding passage" in drawn(["score"] * 6 + ["deciding"] * 2)
+    assert "goes with the line below" in drawn(["score"] * 6 + ["neighbour"] * 2)
 
 
 def test_what_if_tells_its_own_reasons():
     all_dropped = strips([""] * 8)
-    kept = {CHUNK.id: {all_dropped[3].id: "deciding"}}
+    kept = {CHUNK.id: {all_dropped[3].id: "neighbour"}}
     said = passage(CHUNK.text, all_dropped, replace(BOUNDS, kept=kept))
-    assert said.count("<mark") == 1 and "deciding passage</span><mark" in said
+    assert said.count("<mark") == 1 and "goes with the line below</span><mark" in said
     as_it_was = strips([why for _, why in LINES])
     assert "<mark" not in passage(CHUNK.text, as_it_was, replace(BOUNDS, kept={}))
 
@@ -133,7 +133,7 @@ def test_the_legend_explains_the_reasons_that_there_are():
     trace = run([[found(1)]])
     said = Inspector(evidence.chunks(trace, View.of(trace))).said
     assert "tagged ones kept for more than their score" in said and f"table header {kept_reason('context')}." in said
-    assert kept_reason("deciding") not in said
+    assert kept_reason("unscored") not in said
     trace = replace(trace, strips={CHUNK.id: strips(["score"] * 8)})
     assert "struck ones dropped." in Inspector(evidence.chunks(trace, View.of(trace))).said
 

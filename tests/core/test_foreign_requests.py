@@ -83,7 +83,7 @@ def test_two_origins_are_none() -> None:
 
 
 def test_what_comes_over_the_network_to_a_server_for_this_machine_is_refused() -> None:
-    """As when another program serves the app at an address that the app was not told of."""
+    """As when another program serves the app at an address that the app does not know."""
     for address in ("192.168.1.5", "10.0.0.1", "2001:db8::1"):
         assert Origins().refuse(["localhost"], [], address) is Foreign.NETWORK
         assert Origins(local=False).refuse(["localhost"], [], address) is None

@@ -29,55 +29,57 @@ def test_every_example_is_listed() -> None:
 
 
 def test_a_graph_of_one_s_own_quotes_or_hands_over(run: Run) -> None:
-    told = run("own_graph")
-    correct, ambiguous, incorrect = told.strip().split("\n\n")
+    shown_text = run("own_graph")
+    correct, ambiguous, incorrect = shown_text.strip().split("\n\n")
     assert "CORRECT: opm-annual-performance-report-2019.pdf, page 4: " in correct
     assert "AMBIGUOUS: a colleague is asked" in ambiguous
     assert "INCORRECT: a colleague is asked" in incorrect
 
 
 def test_thresholds_are_tuned_on_labels(run: Run) -> None:
-    told = run("tune_thresholds")
-    assert re.search(r"^46 questions, answered in the documents: 2\d$", told, flags=re.MULTILINE)
-    assert "Recommended: upper 0." in told
-    assert "0.95 / 0.05 sends 100% of the questions to AMBIGUOUS" in told
+    shown_text = run("tune_thresholds")
+    assert re.search(r"^46 questions, answered in the documents: 2\d$", shown_text, flags=re.MULTILINE)
+    assert "Recommended: upper 0." in shown_text
+    assert "0.95 / 0.05 sends 100% of the questions to AMBIGUOUS" in shown_text
 
 
 def test_two_tenants_never_see_one_another_s_documents(run: Run) -> None:
-    told = run("agent_with_memory")
-    shown = {name: re.findall(rf"^{name} · .*\n  (\w+): (.*)\n  (.*)$", told, flags=re.MULTILINE) for name in TENANTS}
+    shown_text = run("agent_with_memory")
+    shown = {
+        name: re.findall(rf"^{name} · .*\n  (\w+): (.*)\n  (.*)$", shown_text, flags=re.MULTILINE) for name in TENANTS
+    }
     for tenant, prefix in TENANTS.items():
         actions, sources, replies = zip(*shown[tenant], strict=True)
         assert "CORRECT" in actions and "INCORRECT" in actions
         named = re.findall(r"[\w-]+\.html", " ".join(sources))
         assert named and all(name.startswith(prefix) for name in named)
         assert [re.sub(r".*\((\d) messages.*", r"\1", reply) for reply in replies] == ["2", "4", "6"]
-    assert "Was the pilot injured, regarding" in told, "its memory completes a follow-up"
+    assert "Was the pilot injured, regarding" in shown_text, "its memory completes a follow-up"
 
 
 def test_any_store_is_corrected(run: Run) -> None:
-    told = run("any_store")
+    shown_text = run("any_store")
     alone, corrected, compressed = (
-        int(n) for n in re.findall(r"^(?:The store alone|C\w+): (\d+)$", told, re.MULTILINE)
+        int(n) for n in re.findall(r"^(?:The store alone|C\w+): (\d+)$", shown_text, re.MULTILINE)
     )
     assert alone == 10 and 0 < corrected < 10 and 0 < compressed < 10
-    assert "skidded on a patch of packed snow" in told.partition("Answered:")[2]
-    assert told.endswith("['ntsb-chi08ca047.html']\n")
+    assert "skidded on a patch of packed snow" in shown_text.partition("Answered:")[2]
+    assert shown_text.endswith("['ntsb-chi08ca047.html']\n")
 
 
 def test_an_mcp_client_adds_asks_and_reads(data: Path) -> None:
-    told = process([sys.executable, "-m", "examples.mcp_client"], data)
-    assert "Tools: search ask grade documents add_document\n" in told
-    assert "ntsb-chi08ca047.html: added, " in told
-    assert "Decides." in told, "the steps are told as they happen"
-    assert "CORRECT: After landing on runway 04" in told
-    assert re.search(r"^\[1\] ntsb-chi08ca047\.html, \d{4} characters$", told, flags=re.MULTILINE)
+    shown_text = process([sys.executable, "-m", "examples.mcp_client"], data)
+    assert "Tools: search ask grade documents add_document\n" in shown_text
+    assert "ntsb-chi08ca047.html: added, " in shown_text
+    assert "Decides." in shown_text, "the steps are shown as they happen"
+    assert "CORRECT: After landing on runway 04" in shown_text
+    assert re.search(r"^\[1\] ntsb-chi08ca047\.html, \d{4} characters$", shown_text, flags=re.MULTILINE)
 
 
 def test_few_labels_recommend_nothing(run: Run, tmp_path: Path) -> None:
     labels = tmp_path / "few.jsonl"
     row = {"question": "How long is the warranty?", "text": "The warranty lasts two years.", "answers": "yes"}
     labels.write_text(json.dumps(row) + "\n", encoding="utf-8")
-    told = run("tune_thresholds", str(labels))
-    assert "No recommendation." in told
-    assert "29 more labelled questions" in told
+    shown_text = run("tune_thresholds", str(labels))
+    assert "No recommendation." in shown_text
+    assert "29 more labelled questions" in shown_text

@@ -97,7 +97,7 @@ TO_MODELS = {
 DECLARED = {"analysis/monitoring/metrics.py", "runtime/origins.py"}
 """Modules that declare metrics, and refusals of the servers, each with its text."""
 OWED = {"ingest/reader.py": 8, "ingest/scans.py": 5, "admin/quantities.py": 1}
-"""So many sentences a module still composes at most. To be lowered, never raised."""
+"""How many sentences a module may still compose. To be lowered, never raised."""
 ERRORS = (
     *("Answer", "Error", "Failed", "Problem", "Unread", "fail", "note", "noted"),
     *("debug", "exception", "info", "setting", "warning"),
@@ -120,7 +120,7 @@ def named(node: ast.expr | None) -> str:
 
 
 def is_sentence(node: ast.AST) -> bool:
-    """Whether a string reads as a sentence: four words, begun large and ended, or one part of it with a value in it."""
+    """Whether a string reads as a sentence: four words, a capital and an end, or a part of it with a value."""
     match node:
         case ast.Constant(value=str(text)):
             whole = text.strip()

@@ -39,11 +39,11 @@ def page_from(lines: Sequence[Line], size: tuple[int, int] = (612, 792), cut: bo
     picture.putpixel((0, 0), (0, 0, 0))
     buffer = io.BytesIO()
     picture.save(buffer, "PNG")
-    told: list[dict[str, Any]] = []
+    messages: list[dict[str, Any]] = []
     job = {"media": "image", "numbers": [1], "seconds": 10, "max_pages": 5}
     found = Found(tuple(lines), cut)
-    (page,) = recognise(buffer.getvalue(), job, told.append, lambda: lambda picture, seconds: found)
-    assert told == [{"recognised": 1}]
+    (page,) = recognise(buffer.getvalue(), job, messages.append, lambda: lambda picture, seconds: found)
+    assert messages == [{"recognised": 1}]
     values: dict[str, Any] = page_message(page)["page"]
     return values
 

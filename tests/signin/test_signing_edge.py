@@ -53,9 +53,9 @@ def test_a_sign_out_that_can_t_be_stored_is_not_said_to_be_one() -> None:
     def ended(cookies: Any) -> None:
         raise StorageError("The disk is full.")
 
-    with pytest.raises(RefusedError) as told:
+    with pytest.raises(RefusedError) as refused:
         asyncio.run(signing(ended=ended).leave({"type": "http", "headers": []}))
-    assert told.value.status == 503 and "still signed in" in str(told.value)
+    assert refused.value.status == 503 and "still signed in" in str(refused.value)
 
 
 def test_with_tls_every_cookie_goes_by_tls_alone() -> None:
@@ -73,9 +73,9 @@ def test_attempts_are_counted_by_address_and_come_back() -> None:
     attempts = Attempts(3, lambda: now[0])
     for _ in range(3):
         attempts.take("one")
-    with pytest.raises(RefusedError) as told:
+    with pytest.raises(RefusedError) as refused:
         attempts.take("one")
-    assert told.value.status == 429
+    assert refused.value.status == 429
     attempts.take("another")
     now[0] += 20.0
     attempts.take("one")

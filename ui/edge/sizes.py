@@ -27,12 +27,12 @@ class Uploads:
         return self._stored("") + self._coming.total()
 
     def take(self, size: int, session: str = "") -> None:
-        """So many bytes more have come. Raises RefusedError where they don't fit."""
+        """Count `size` more bytes that have come. Raises RefusedError where they don't fit."""
         self.check(size, session)
         self._coming[session] += size
 
     def check(self, size: int, session: str = "") -> None:
-        """Raises RefusedError where so many bytes more would not fit."""
+        """Raises RefusedError where `size` more bytes do not fit."""
         own = self._own() if session else 0
         if own and self._stored(session) + self._coming[session] + size > own:
             cause = f"One tab may have {round(own / 2**20):,} MB on the way at once."
@@ -62,7 +62,7 @@ class Body:
             self._uploads.check(int(length[:20]), self._session)
 
     def hold(self, size: int) -> bool:
-        """So many bytes more have come. Raises RefusedError where they don't fit."""
+        """Count `size` more bytes that have come. Raises RefusedError where they don't fit."""
         if self._uploads is not None:
             self._uploads.take(size, self._session)
             self._come += size

@@ -120,8 +120,8 @@ def _rows(session: Session, chosen: Sequence[Evaluation], called: Mapping[str, s
         if session.may("edit"):
             _delete(session, evaluation, called[picked])
         st.button("Tune on these runs", key="eval-tune", type="tertiary", on_click=navigation.go, args=("tune",))
-    begun = f"{words.moment(evaluation.started_at)}. {parts_sentence(evaluation)}"
-    st.caption(markdown(begun))
+    started = f"{words.moment(evaluation.started_at)}. {parts_sentence(evaluation)}"
+    st.caption(markdown(started))
     evaluate_rows.show(session, evaluation, rows)
 
 

@@ -130,7 +130,7 @@ def aggregation(own: Settings, value: Aggregation, *, key: str) -> Any:
 
 
 def evidence(values: typing.Mapping[str, Any], *, key: str, across: int = 1) -> dict[str, Any]:
-    """What besides thresholds and strip filter decides what is kept, slid, so many sliders `across`."""
+    """Sliders, `across` in a row, for what decides what is kept besides thresholds and strip filter."""
     shown = {"ambiguity_margin": 0, "strip_words": _WORDS}
     places = st.columns(across, gap="medium") if across > 1 else [st.container()]
     found = {}

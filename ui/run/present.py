@@ -259,7 +259,7 @@ def _answer(trace: Trace) -> Html:
     answer = trace.answer
     assert answer is not None
     known = {citation.number: citation for citation in answer.citations}
-    short = answer.short and h.p("told-large")[h.small[answer.short.cell], answer.short.value]
+    short = answer.short and h.p("answer-large")[h.small[answer.short.cell], answer.short.value]
     small = " small" if answer.short or len(answer.text) > _LONG_ANSWER else ""
     said = [h.p("disagree")[disagreement_sentence(each)] for each in answer.disagreements[:_MOST_DISAGREEMENTS]]
     return h.fragment(short, h.p(f"answer{small}")[_cited(_begun(with_found(answer.text, trace.checks)), known)], said)

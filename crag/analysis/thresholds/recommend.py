@@ -225,7 +225,7 @@ ROUNDS = 500
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """So many questions get an action by a pair; the documents hold the answer to so many of them."""
+    """How many questions get an action by a pair, and how many of these the documents answer."""
 
     questions: int
     answerable: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -258,9 +259,7 @@ class Planner:
 
     def __init__(self, entry: Entry) -> None:
         self.entry, self.was = entry, entry.settings
-        self._reached = any(each.reached for each in entry.rounds)
-        self._looks_up = wanted_of(entry.question) is not None
-        self._retrieval, self._search = self._retrieved(self.was), _search(self.was)
+        self._search = _search(self.was)
         self._cut, self._judged = _cut(self.was), self.was.strip_judge == "llm"
         self._refined = refines(entry.before, self.was)
         self._sources = frozenset(source.id for source in entry.sources)
@@ -270,12 +269,17 @@ class Planner:
         self._blank = not any(source.kept for source in pages)
         self._doubtful = any(source.doubtful for source in pages)
 
-    def _retrieved(self, settings: Settings) -> tuple[float, float, str, int]:
-        """What shapes a retrieval, besides its query and how many chunks it brings."""
-        reach = settings.lookup_reach
-        if not self._looks_up or (reach < self.was.lookup_reach and not self._reached):
-            reach = self.was.lookup_reach  # it makes no difference
-        return settings.min_confidence, settings.half_life_days, settings.where, reach
+    def _retrieves_otherwise(self, settings: Settings) -> bool:
+        """Whether the same query and number of chunks would bring others."""
+        return _retrieval(settings) != _retrieval(self.was) or (
+            settings.lookup_reach != self.was.lookup_reach
+            and (settings.lookup_reach > self.was.lookup_reach or any(each.reached for each in self.entry.rounds))
+            and self._looks_up
+        )
+
+    @cached_property
+    def _looks_up(self) -> bool:
+        return wanted_of(self.entry.question) is not None
 
     def plan(self, settings: Settings) -> Plan:
         """What this run would do under `settings`."""
@@ -298,7 +302,7 @@ class Planner:
         """The grades of the first retrieval, those of a joint evaluation one; or why they can't be known."""
         if not self.entry.rounds:
             return Unknown(Missing.NO_ROUND)
-        if self._retrieval != self._retrieved(settings):
+        if self._retrieves_otherwise(settings):
             return Unknown(Missing.OTHER_RETRIEVAL)
         return self._grades(self.entry.rounds[0], settings)
 
@@ -308,7 +312,7 @@ class Planner:
             return None, 0, None
         if not self.entry.rounds:
             return None, 0, Unknown(Missing.NO_ROUND)
-        if self._retrieval != self._retrieved(settings):
+        if self._retrieves_otherwise(settings):
             return None, 0, Unknown(Missing.OTHER_RETRIEVAL)
         for number, stored in enumerate(self.entry.rounds):
             grades = self._grades(stored, settings)
@@ -380,7 +384,7 @@ class Planner:
         """Why it is unknown what plain RAG would retrieve; None where it is known, as after any known decision."""
         if not self.entry.rounds:
             return Unknown(Missing.NO_ROUND)
-        if self._retrieval != self._retrieved(settings):
+        if self._retrieves_otherwise(settings):
             return Unknown(Missing.OTHER_RETRIEVAL)
         count = len(self.entry.rounds[0].chunks)
         return Unknown(Missing.NO_CHUNKS, count) if settings.k > count == self.was.k else None
@@ -402,6 +406,11 @@ class Planner:
         if settings.refine_web and settings.strip_judge == "llm" and not self._judged and not self._blank:
             return "unknown", Unknown(Missing.PAGES_NOT_JUDGED)
         return "known", None
+
+
+def _retrieval(settings: Settings) -> tuple[float, float, str]:
+    """What shapes a retrieval, besides its query, how many chunks it brings, and how far it reaches for a figure."""
+    return settings.min_confidence, settings.half_life_days, settings.where
 
 
 def _search(settings: Settings) -> tuple[int, str, int]:
