@@ -47,7 +47,7 @@ _PERIOD_WORDS = re.compile(
 )
 _PLACE = r"(?:statements?(?: of [\w ]{3,30})?|balance sheets?|reports?|filings?|10-[kq]|tables?|financials?|p ?& ?l)\b"
 _INSTRUCTION = re.compile(
-    r"\((?:in|answer|give|round|expressed)\b[^)]*\)|\b(?:answer|respond|express\w*|round\w*) (?:in|to|with)\b[^.?]*"
+    r"\((?:in|answer|give|round|expressed)\b[^()]*\)|\b(?:answer|respond|express\w*|round\w*) (?:in|to|with)\b[^.?]*"
     r"|\b(?:in|to the nearest) (?:usd |us ?\$ ?)?(?:thousand|million|billion)s?\b(?: of)?(?: us)?(?: dollars)?"
     r"|\b(?:according to|based on|relying on|as (?:shown|stated|reported|disclosed|given|per) (?:in|by|on)|from|in"
     rf"|using) (?:the |its |their )?(?:\w+ ){{0,4}}?{_PLACE}",

@@ -187,7 +187,7 @@ def test_health_says_when_files_run_out_and_when_they_are_back_and_it_stops_when
             threading.Event().wait(0.3)  # until what was said of health is said anew
             found = ask(app, "/healthz")
             status = found.status
-        assert status == 503 and "open files" in found.text
+        assert status == 503 and "files are open" in found.text
         for each in held:
             each.close()
         while ask(app, "/healthz").status != 200:
