@@ -128,7 +128,8 @@ def most_at_once(address: str) -> int:
 def ours(address: str, parallel: int) -> Grading:
     from crag.core.types import Passage
     from crag.evaluation.llm import LlmEvaluator
-    from crag.providers.chat import ChatModel, Endpoint
+    from crag.providers.chat import ChatModel
+    from crag.providers.endpoint import Endpoint
     from crag.runtime.usage import UsageTracker
 
     endpoint = Endpoint(provider="openai-compatible", model="half-a-second", base_url=address)

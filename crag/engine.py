@@ -34,7 +34,7 @@ from crag.pipeline.libraries import OpenLibraries
 from crag.pipeline.pages import Pages
 from crag.pipeline.resolve import ProviderPlan, resolve_providers
 from crag.pipeline.staleness import Stale, find_stale
-from crag.providers.registry import FOLDER, given_keys
+from crag.providers.registry import given_keys
 from crag.retrieval.rewriting import KeywordRewriter
 from crag.runtime.circuit import Circuits
 from crag.runtime.fair_queue import FairQueue
@@ -44,9 +44,7 @@ from crag.storage.library import Library
 from crag.storage.places import check_workspace_name
 from crag.storage.private import PrivateLibraries
 from crag.storage.records import server_at
-from crag.web.folder import FolderWeb
-
-__all__ = ["Engine"]
+from crag.web.folder import FOLDER, FolderWeb
 
 Workspace = str | Path
 _LASTING = {"data": "data folder", "database_url": "database", "index": "chunk index", "milvus_uri": "chunk index"}

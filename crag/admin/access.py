@@ -15,8 +15,6 @@ from crag.core.errors import SettingsError
 from crag.runtime.origins import Origins, is_loopback
 from crag.runtime.transfer import RefusedError
 
-__all__ = ["Access", "Arrivals", "Caller", "Door", "digest_bearer", "digest_token"]
-
 VARIABLE, FILE_VARIABLE = "CRAG_TOKENS", "CRAG_TOKENS_FILE"
 _WORKSPACE = re.compile(r"[a-z0-9-]{1,64}")
 _TOKEN = re.compile(r"[!-+\--~]+")

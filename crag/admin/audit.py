@@ -19,8 +19,6 @@ from crag.core.errors import StorageError
 from crag.runtime.limits import Buckets
 from crag.storage.records import Records
 
-__all__ = ["AuditLog", "AuditRateLimiter", "AuditedAct", "Entry", "format_setting"]
-
 AuditedAct = Literal[
     "sign-in",
     "sign-out",

@@ -24,8 +24,6 @@ from crag.core.config import AppConfig
 from crag.core.errors import CragError
 from crag.storage.records import Records
 
-__all__ = ["Ending", "Idle", "Life", "judge_idle"]
-
 _log = logging.getLogger(__name__)
 
 _PRIVATE = re.compile(r"[pu]-[0-9a-f]{40}")

@@ -20,8 +20,6 @@ from crag.admin.store import links, people, workspaces
 from crag.core.errors import AccessError, InputError, NotFoundError
 from crag.storage.records import Records
 
-__all__ = ["LONGEST", "Link", "Links"]
-
 LONGEST = 365
 """Days for which a link lets in, at most."""
 MOST = 50

@@ -24,8 +24,6 @@ from crag.storage.records import server_at
 if TYPE_CHECKING:
     from crag.storage.postgres import Server
 
-__all__ = ["Move", "Moved", "database_named"]
-
 _DEFAULT = "default"
 
 

@@ -21,18 +21,6 @@ from crag.core.config_groups import PeopleSettings
 from crag.core.errors import AccessError, InputError, NotFoundError, StorageError
 from crag.storage.records import CHOSEN, IN_USE, KeyValueStore, Records, server_at
 
-__all__ = [
-    "EMAIL",
-    "EMAIL_CLAIM",
-    "GIVEN_ROLES",
-    "Identity",
-    "People",
-    "Person",
-    "Standing",
-    "people_of",
-    "settings_in_use",
-]
-
 EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s]{1,190}")
 EMAIL_CLAIM = "email_verified"
 """The claim of OpenID Connect by which a provider says that it has verified a person's e-mail."""

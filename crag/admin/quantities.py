@@ -12,24 +12,6 @@ from typing import Literal
 from crag.core.errors import CragError, DayLimitError, QuotaError, RoomError
 from crag.text.formats import count
 
-__all__ = [
-    "LEVELS",
-    "PERIODS",
-    "QUANTITIES",
-    "Bound",
-    "Period",
-    "Quantity",
-    "amount",
-    "amount_left",
-    "decide",
-    "nearly",
-    "number",
-    "over_at",
-    "period_of",
-    "refusal",
-    "soon",
-]
-
 Period = Literal["minute", "hour", "day", ""]
 """Within which an amount is counted; empty: it is what there is."""
 Level = Literal["workspace", "server"]

@@ -23,8 +23,6 @@ from crag.storage.library import Library
 from crag.storage.places import StorageUse, Stored
 from crag.storage.records import Records
 
-__all__ = ["Admission", "ChangedError", "Intake", "Override", "Overrides", "Quotas", "Standing", "check_value"]
-
 _NONE = -1.0
 """The value of a limit that was changed and is as it is configured again: its edition goes on counting."""
 

@@ -12,22 +12,6 @@ from crag.core.errors import AccessError, InputError
 if TYPE_CHECKING:
     from crag.admin.audit import AuditedAct, AuditLog
 
-__all__ = [
-    "ACTS",
-    "ROLES",
-    "Actor",
-    "Permission",
-    "Principal",
-    "Role",
-    "check",
-    "higher",
-    "join_lines",
-    "lower",
-    "may",
-    "one_line",
-    "refusals_noted",
-]
-
 Role = Literal["reader", "viewer", "editor", "admin"]
 """From the least to the most. "reader" has no account: anyone who opens a read-only link."""
 

@@ -23,8 +23,6 @@ from crag.storage.private import PrivateLibraries
 if TYPE_CHECKING:
     from crag.storage.postgres import Server
 
-__all__ = ["Teams"]
-
 _log = logging.getLogger(__name__)
 
 

@@ -21,8 +21,6 @@ from crag.providers.prices import Price, sum_calls
 from crag.storage.records import Records
 from crag.storage.store import put
 
-__all__ = ["DailyBudget", "DailyLimits", "Refused", "Reserved", "UsageStore", "Want"]
-
 _log = logging.getLogger(__name__)
 
 SERVER = ""

@@ -18,8 +18,6 @@ from crag.admin.store import limits, links, members, people, usage, workspaces
 from crag.core.errors import InputError, NotFoundError
 from crag.storage.records import Records
 
-__all__ = ["Kind", "Member", "Shared", "Workspace", "Workspaces", "own_name"]
-
 Kind = Literal["person", "group"]
 """How somebody is let in: by themselves, or with all of a group that the provider of their sign-in names."""
 

@@ -26,9 +26,10 @@ from crag.engine import Engine
 from crag.pipeline.executor import Events
 from crag.pipeline.resolve import problem
 from crag.providers.prices import Price, Spent, of_day, sum_spent
-from crag.providers.registry import FOLDER, LOCAL
+from crag.providers.registry import LOCAL
 from crag.storage.evaluations import EvaluationRecord
 from crag.storage.library import Library
+from crag.web.folder import FOLDER
 
 FAILURES_IN_A_ROW = 5
 """Questions that fail one after another in the same way before an evaluation stops."""

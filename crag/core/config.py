@@ -25,8 +25,6 @@ from crag.core.errors import SettingsError
 from crag.core.fields import first_problem
 from crag.core.limit_settings import LimitSettings, QuotaSettings
 
-__all__ = ["SETTINGS", "AppConfig", "Keys", "find_unknown_variables"]
-
 
 class Keys:
     """Keys by slot, where there are any. Their text forms show that there is one and never which. Immutable.

@@ -11,8 +11,6 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 from crag.core.errors import CragError
 from crag.core.fields import days_of, origins_of, setting
 
-__all__ = ["ModelSettings", "PeopleSettings", "ProviderSettings", "ServingSettings", "SettingsGroup", "StorageSettings"]
-
 
 def _split(given: object) -> object:
     return tuple(each.strip() for each in given.split(",") if each.strip()) if isinstance(given, str) else given

@@ -9,11 +9,6 @@ from typing import Literal
 from crag.core.tables import Table
 from crag.text.numerals import amountless, without_amounts
 
-__all__ = [
-    *("INDEXED_AS", "LOW_RECOGNITION", "Chunk", "Document", "FromWeb", "LineBox", "Look", "Media", "Rect"),
-    "mean_confidence",
-]
-
 INDEXED_AS = "headings-amountless-1"
 """Names what `Chunk.indexed_text` makes of a chunk: vectors of texts made another way never mix."""
 

@@ -46,49 +46,6 @@ import sys
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-__all__ = [
-    "PROGRAM",
-    "AccessError",
-    "BudgetError",
-    "BusyError",
-    "CancelledError",
-    "CircuitOpenError",
-    "CragError",
-    "CutOffError",
-    "DamagedError",
-    "DayLimitError",
-    "DocumentError",
-    "EmptyError",
-    "EmptyLibraryError",
-    "EncryptedError",
-    "FilterError",
-    "GoneError",
-    "InputError",
-    "KeyRejectedError",
-    "LibraryError",
-    "LimitError",
-    "ModelError",
-    "ModelFileError",
-    "ModelMismatchError",
-    "NotApprovedError",
-    "NotFoundError",
-    "PageError",
-    "ProviderError",
-    "QuestionError",
-    "QuotaError",
-    "Reason",
-    "ReplyError",
-    "RetrieverError",
-    "RoomError",
-    "SettingsError",
-    "SignInError",
-    "StorageError",
-    "UnexpectedError",
-    "UnknownMediaError",
-    "UnreachableError",
-    "WebSearchError",
-]
-
 PROGRAM = "crag" if Path((sys.argv or [""])[0]).stem == "crag" else "python -m crag"
 """How the person called the command line, for what names a command of it."""
 

@@ -28,38 +28,6 @@ from crag.core.types import (
     WebPage,
 )
 
-__all__ = [
-    "ActionTaken",
-    "Answered",
-    "ApprovalAsked",
-    "ApprovalGiven",
-    "Called",
-    "Cancelled",
-    "Event",
-    "Failed",
-    "FallbackAction",
-    "Graded",
-    "GuidanceOffered",
-    "QuestionRewritten",
-    "Queued",
-    "Refined",
-    "Retrieved",
-    "Rewritten",
-    "RunFinished",
-    "RunStarted",
-    "ScopeResolved",
-    "Searched",
-    "StepFinished",
-    "StepStarted",
-    "Token",
-    "UnknownEvent",
-    "Verified",
-    "event_from_json",
-    "event_to_json",
-    "events_from_jsonl",
-    "events_to_jsonl",
-]
-
 FallbackAction = Literal[
     "",
     "local evaluator",

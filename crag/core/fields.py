@@ -9,8 +9,6 @@ from pydantic import BaseModel, Field, ValidationError
 
 from crag.text.sentences import ends_as_sentence
 
-__all__ = ["days_of", "first_problem", "meta", "origins_of", "setting"]
-
 _ORIGIN = re.compile(r"https?://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?")
 _DAYS = {"d": 1, "w": 7}
 

@@ -9,24 +9,6 @@ from crag.core.errors import Reason
 from crag.core.tables import Table
 from crag.core.types import Document, LineBox, Media
 
-__all__ = [
-    "Cut",
-    "DocumentAdded",
-    "DocumentFailed",
-    "DocumentRefreshed",
-    "DuplicateFound",
-    "Embedding",
-    "Found",
-    "IngestEvent",
-    "IngestStep",
-    "Page",
-    "ParsedDocument",
-    "ReadingPage",
-    "ReadingQueued",
-    "RecognisingPage",
-]
-
-
 Found = Literal["unchanged", "replaced", "changed", "duplicate", "gone", "refused", "unreachable", "unreadable"]
 """What came of looking at a web document again."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from crag.core.config_groups import SettingsGroup
 from crag.core.fields import setting
 
-__all__ = ["LimitSettings", "QuotaSettings"]
-
 
 class LimitSettings(SettingsGroup, title="limits"):
     """What one run and one file may take, and how much happens at once."""

@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Maker", "about", "maker", "name_in_sentence"]
-
 _LOCAL = re.compile(r"local-\d+")
 SERVED = ("openai-compatible", "openai", "reranker", "gguf")
 

@@ -20,12 +20,6 @@ from urllib.parse import urlsplit
 from crag.core.errors import InputError
 from crag.core.types import Document
 
-__all__ = [
-    *("FIXED", "Fields", "KEPT_CONFIDENCE", "KEPT_SOURCE", "Kind", "MOST_FIELDS", "RESERVED", "Value"),
-    *("boolean_in", "checked_fields", "days_in", "field_name", "fields_of", "kept_from_web", "known_fields"),
-    *("number_in", "read_field", "stored_fields", "tags_of", "written_field"),
-]
-
 Value = str | int | float | bool | tuple[str, ...]
 Fields = Mapping[str, Value]
 Kind = Literal["text", "number", "boolean", "date", "list"]

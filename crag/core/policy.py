@@ -8,17 +8,6 @@ from dataclasses import replace
 from crag.core.settings import Settings
 from crag.core.types import Action, Decision, Grade
 
-__all__ = [
-    "acted_on",
-    "chunks_acted_on",
-    "keeps_chunk",
-    "loops",
-    "refines",
-    "searches_web",
-    "to_web",
-    "uses_documents",
-]
-
 
 def acted_on(decision: Decision, settings: Settings) -> Decision:
     """What is acted on after the last retrieval: the decision, or the forced action with what the scores say.

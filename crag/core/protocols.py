@@ -31,31 +31,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = [
-    "AnswerGrader",
-    "AnswerReader",
-    "Chat",
-    "Contextualizer",
-    "Cut",
-    "Embedder",
-    "Generator",
-    "GradeCache",
-    "Messages",
-    "PageReader",
-    "Parsed",
-    "QuestionEmbedder",
-    "Refiner",
-    "RerankServer",
-    "RetrievalEvaluator",
-    "Retriever",
-    "Rewriter",
-    "SearchCache",
-    "StripGrader",
-    "StripSelector",
-    "Verifier",
-    "WebSearch",
-]
-
 
 @runtime_checkable
 class Embedder(Protocol):

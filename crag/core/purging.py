@@ -17,8 +17,6 @@ from crag.core.metadata import Fields, known_fields
 from crag.core.trace import Track
 from crag.core.types import Document
 
-__all__ = ["KEEP", "Conditions", "Due", "Standing", "conditions_of", "due"]
-
 KEEP = "keep"
 """The field that, when true, keeps a document from every purge; one that was brought back has it."""
 

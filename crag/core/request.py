@@ -14,8 +14,6 @@ from crag.core.settings import Settings
 from crag.core.strategies import strategy
 from crag.core.types import Exchange, OutputMode
 
-__all__ = ["OWN", "RunRequest", "SearchQuery"]
-
 OWN = ("", "app")
 """How the runs of the app came in: `via` of them, and of those that earlier builds stored."""
 

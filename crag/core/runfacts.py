@@ -11,8 +11,6 @@ from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Call, Chunk
 
-__all__ = ["DaySpending", "Outcome", "RunFacts", "figures_of"]
-
 Outcome = Literal["answered", "no answer", "handed over", "failed", "stopped"]
 HERE = "this machine"
 """Where something failed that no provider was asked for."""

@@ -13,8 +13,6 @@ from crag.core.fields import first_problem, setting
 from crag.core.filters.where import parse
 from crag.core.types import Action, Aggregation
 
-__all__ = ["Settings", "StoredSettings"]
-
 Actions = tuple[Action, ...]
 _C, _A, _I = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT
 

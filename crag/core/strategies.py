@@ -8,8 +8,6 @@ from crag.core.errors import SettingsError
 from crag.core.settings import Settings
 from crag.core.types import Action, Aggregation
 
-__all__ = ["STRATEGIES", "Strategy", "strategy"]
-
 _C, _A, _I = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT
 _ALWAYS = (_C, _A, _I)
 

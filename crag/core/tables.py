@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NamedTuple
 
-__all__ = ["BESIDE", "SEPARATOR", "Cell", "Row", "Table", "dump_tables", "load_tables", "place_sections"]
-
 SEPARATOR = " › "
 """Stands between the levels of a section or a context, the widest first."""
 BESIDE = -1

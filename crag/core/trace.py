@@ -29,8 +29,6 @@ from crag.core.types import (
     WebPage,
 )
 
-__all__ = ["Approval", "Rewrite", "Round", "Search", "StepRecord", "Trace", "Track", "track_chunks"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class StepRecord:

@@ -20,19 +20,6 @@ from crag.messages.answers import (
 )
 from crag.messages.wording import failure_sentence, outcome_sentence, scope_text, unnamed_sentence
 
-__all__ = [
-    "UNSEEN",
-    "Harmless",
-    "closing",
-    "conversation",
-    "escape_markdown",
-    "extract_answer",
-    "handed_over",
-    "opening",
-    "place",
-    "turn",
-]
-
 
 def handed_over(trace: Trace) -> list[tuple[Chunk | WebPage, str]]:
     """The sources whose strips a run handed over, in their order, each with the kept words; what lies between two

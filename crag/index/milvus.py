@@ -17,8 +17,6 @@ from crag.index.chunk_index import Batch, Candidates, Contents, Numbers, Vectors
 from crag.index.lexical import stems
 from crag.index.milvus_server import LostError, MissingError, NotLoadedError, Server, close_server, opened
 
-__all__ = ["LONGEST_TEXT", "MilvusIndex", "make", "prepare"]
-
 log = logging.getLogger(__name__)
 
 

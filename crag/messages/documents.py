@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from crag.analysis.gaps import KeptPage
     from crag.pipeline.staleness import Stale
 
-__all__ = ["kept_sentence", "left_text", "lost_text", "stale_sentence", "stale_sentences"]
-
 _STALE = {
     "vectors": "Another embedding model made its vectors: re-index the library.",
     "chunks": "An earlier version cut its chunks: delete it and add it again.",

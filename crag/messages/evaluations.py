@@ -9,8 +9,6 @@ from crag.core.makers import name_in_sentence
 from crag.messages.wording import stored_sentence
 from crag.text.formats import count
 
-__all__ = ["NOTES", "ROUGH", "TITLES", "UNSCORED", "UNTIMED", "difference_sentence", "parts_sentence", "title_of"]
-
 ROUGH = "The interval is rough: there are few questions."
 UNTIMED = (
     "Times are not compared: strategies run one after another, and grades remembered from earlier runs take no time."

@@ -15,8 +15,6 @@ from crag.core.runfacts import HERE, RunFacts
 from crag.providers.registry import title
 from crag.text.formats import count, format_day, format_duration, money
 
-__all__ = ["MOST_REWRITES", "Said", "change_sentence", "compose_sentences", "drift_sentence", "drift_word"]
-
 MOST_REWRITES = 0.5
 """With more rewritten queries per question, the documents may not cover the questions."""
 _POINTS = 0.05

@@ -14,14 +14,13 @@ from crag.core.makers import name_in_sentence
 from crag.core.trace import Trace
 from crag.pipeline.resolve import Missing, ProviderPlan, problem
 from crag.providers.prices import Spent, plain_rag, sum_calls
-from crag.providers.registry import FOLDER, LOCAL, Unusable, unusable
+from crag.providers.registry import LOCAL, Unusable, unusable
 from crag.runtime.provider import Price
 from crag.text.formats import count, format_size, money
+from crag.web.folder import FOLDER
 
 if TYPE_CHECKING:
     from crag.engine import Engine
-
-__all__ = ["ProviderStatus", "cost_sentence", "cost_text", "describe_plan", "describe_providers", "describe_storage"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

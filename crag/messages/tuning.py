@@ -18,8 +18,6 @@ from crag.analysis.whatif.entries import Missing, Unknown
 from crag.core.types import Action
 from crag.text.formats import count, join_names
 
-__all__ = ["missing_texts", "recommendation_sentence", "refusal_sentence", "unknown_sentence", "warning_sentence"]
-
 _UNKNOWN = {
     Missing.NO_ROUND: "The decision is unknown: this run ended before it retrieved anything.",
     Missing.OTHER_RETRIEVAL: "Other chunks may be retrieved: the document confidence or the time decay changes.",

@@ -28,13 +28,6 @@ from crag.text.formats import count, format_score
 from crag.text.injection import InjectionKind, InjectionSpan
 from crag.text.words import count_words
 
-__all__ = [
-    *("injection_reason", "injection_text", "context_text", "decision_sentence"),
-    *("failure_sentence", "instead_sentence", "kept_reason", "kept_word"),
-    *("outcome_sentence", "recognised_text", "remark_sentence", "scope_text", "searched_text"),
-    *("stored_sentence", "unnamed_sentence", "unread_sentence", "web_origin", "why_sentence", "words_text"),
-]
-
 Name = Callable[[str], str]
 
 _INSTEAD: dict[FallbackAction, str] = {

@@ -13,8 +13,6 @@ from crag.core.config import AppConfig
 from crag.core.protocols import Embedder
 from crag.models.runtime import Loaded, load, sentence_vectors, verified_files
 
-__all__ = ["E5", "EMBEDDERS", "MAX_TOKENS", "PASSAGE", "QUESTION", "MiniLM", "embedder_of"]
-
 MAX_TOKENS = 256
 """Tokens of a text that its vector is made of, the two special ones and the prefix included."""
 PASSAGE, QUESTION = "passage: ", "query: "

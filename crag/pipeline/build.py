@@ -21,6 +21,7 @@ from crag.core.protocols import (
 from crag.core.request import RunRequest
 from crag.core.types import Grade, RetrievedChunk, Step
 from crag.evaluation.grading import CachedStripGrader, GradingService
+from crag.evaluation.llm import LLM
 from crag.evaluation.selection import LlmStripSelector
 from crag.evaluation.strips import StripRefiner
 from crag.generation.conversation.model import LlmContextualizer
@@ -47,7 +48,7 @@ from crag.pipeline.guarded import (
 from crag.pipeline.guiding import Guide
 from crag.pipeline.resolve import ProviderPlan, problem, resolve_providers
 from crag.providers.endpoint import Endpoint
-from crag.providers.registry import LLM, LOCAL
+from crag.providers.registry import LOCAL
 from crag.providers.rerank import Reranker
 from crag.retrieval.rewriting import KeywordRewriter, LlmRewriter
 from crag.runtime.provider import EvaluatorParts, WebParts

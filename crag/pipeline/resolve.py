@@ -21,9 +21,10 @@ from crag.providers.endpoint import Endpoint
 from crag.providers.gguf import Fault, free_memory, inspect_model
 from crag.providers.gguf_server import installed, server_of
 from crag.providers.prices import price_of, usable
-from crag.providers.registry import FOLDER, GGUF, LOCAL
+from crag.providers.registry import GGUF, LOCAL
 from crag.runtime.provider import EvaluatorProvider, Price, Provider, WebProvider
 from crag.text.formats import format_size
+from crag.web.folder import FOLDER
 
 Kind = TypeVar("Kind", bound=Provider)
 Kind_co = TypeVar("Kind_co", bound=Provider, covariant=True)

@@ -27,8 +27,6 @@ from crag.runtime.connection import BoundedClient
 from crag.runtime.usage import PendingCall, UsageTracker
 from crag.text.repeats import loop_in
 
-__all__ = ["ChatModel", "Endpoint", "MeteredChat"]
-
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 3

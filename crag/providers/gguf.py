@@ -12,8 +12,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-__all__ = ["CONTEXT", "SLOTS", "Fault", "ModelFile", "free_memory", "inspect_model", "model_files"]
-
 CONTEXT = 6144
 """Tokens, of prompt and reply together, that one conversation has: what is shown of the sources, the rest, a reply."""
 SLOTS = 2

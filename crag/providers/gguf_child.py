@@ -14,8 +14,6 @@ import threading
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["Job"]
-
 _FILES = 512
 """Files and connections that the process may have open."""
 

@@ -30,8 +30,6 @@ from crag.providers.gguf_child import Job
 from crag.runtime.connection import BoundedClient
 from crag.runtime.processes import PACKAGE_PARENT, bare_environment
 
-__all__ = ["GgufServer", "LocalClient", "Running", "installed", "server_of"]
-
 log = logging.getLogger(__name__)
 
 ANYWHERE = "http://model.invalid/v1"

@@ -26,29 +26,6 @@ from crag.web.folder import FOLDER
 from crag.web.searxng import SEARXNG
 from crag.web.tavily import TAVILY
 
-__all__ = [
-    "COMPATIBLE",
-    "FOLDER",
-    "GGUF",
-    "LLM",
-    "LOCAL",
-    "OPENAI",
-    "PROVIDERS",
-    "RERANKER",
-    "Unusable",
-    "about",
-    "address_settings",
-    "choices",
-    "evaluators",
-    "given_keys",
-    "key_variables",
-    "models",
-    "providers",
-    "title",
-    "unusable",
-    "webs",
-]
-
 log = logging.getLogger(__name__)
 
 LOCAL = EvaluatorProvider(

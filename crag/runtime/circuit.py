@@ -17,8 +17,6 @@ from crag.core.errors import CircuitOpenError, CragError, Reason
 from crag.core.types import Step
 from crag.runtime.waiting import CLOCK, Clock
 
-__all__ = ["Circuits", "OpenCircuit", "Service"]
-
 RUNS = 3
 """Runs in a row that fail before a service is left alone."""
 REST, LONGEST_REST = 15.0, 120.0

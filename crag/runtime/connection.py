@@ -11,8 +11,6 @@ from typing import Any
 
 import httpx
 
-__all__ = ["MAX_REPLY", "BoundedClient", "OversizedError", "PackingError", "certificates"]
-
 MAX_REPLY = 8_000_000
 """Bytes of a model's or a search's reply, unpacked: a hundred times what any of them has to say."""
 PIECE = 16_384

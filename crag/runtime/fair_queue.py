@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 
 from crag.core.errors import CancelledError
 
-__all__ = ["FairQueue", "QueueTicket"]
-
 _BEAT = 0.25
 """Seconds between two looks at whether Stop was pressed."""
 

@@ -20,8 +20,6 @@ from crag.core.errors import BusyError, CancelledError, CragError, StorageError
 from crag.runtime.fair_queue import FairQueue, QueueTicket
 from crag.runtime.limits import Shares
 
-__all__ = ["PATIENCE", "Job", "JobFunction", "Jobs", "WorkQueue", "explain_os_error", "follow_run"]
-
 T = TypeVar("T")
 E = TypeVar("E")
 JobFunction = Callable[[threading.Event, Callable[[E], None]], None]

@@ -8,8 +8,6 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["Buckets", "Shares"]
-
 _MOST = 10_000
 """Those who came longest ago are forgotten: their buckets are full again."""
 

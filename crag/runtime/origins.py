@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import urlsplit
 
-__all__ = ["Foreign", "Origins", "is_loopback"]
-
 _NEIGHBOURS = ("localhost", "127.0.0.1", "0.0.0.0")  # noqa: S104  names in an address bar, not a place to listen
 
 

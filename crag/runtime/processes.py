@@ -11,16 +11,6 @@ from pathlib import Path
 
 from crag.core.errors import SettingsError
 
-__all__ = [
-    "IDLE_SECONDS",
-    "PACKAGE_PARENT",
-    "UNREAD_SECONDS",
-    "bare_environment",
-    "listening",
-    "room_for_files",
-    "share_heaps",
-]
-
 PACKAGE_PARENT = Path(__file__).resolve().parent.parent.parent
 """The folder that holds the package."""
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from crag.core.protocols import Chat, PageReader, RerankServer, RetrievalEvaluator, WebSearch
     from crag.runtime.usage import UsageTracker
 
-__all__ = ["EvaluatorParts", "EvaluatorProvider", "Price", "Provider", "WebParts", "WebProvider"]
-
 HIGHEST = 1_000_000.0
 """US dollars; a price above this is a slip of the keyboard."""
 

@@ -13,8 +13,6 @@ from typing import Any
 from crag.core.errors import CragError
 from crag.runtime.processes import UNREAD_SECONDS
 
-__all__ = ["Pace", "RefusedError", "bound_body", "drop_when_unread"]
-
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]

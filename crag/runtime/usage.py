@@ -15,8 +15,6 @@ from crag.core.types import Call, Step
 from crag.runtime.circuit import PATIENT, Circuits, Service
 from crag.runtime.waiting import CLOCK, Clock, iterate, wait_for
 
-__all__ = ["Budget", "PendingCall", "QuotaGuard", "UsageTracker"]
-
 T = TypeVar("T")
 
 

@@ -18,8 +18,6 @@ from typing import Any, TypeVar
 
 from crag.core.errors import CancelledError, UnreachableError
 
-__all__ = ["CLOCK", "Clock", "iterate", "wait_for"]
-
 T = TypeVar("T")
 BEAT = 0.05
 """Seconds between two looks at whether Stop was pressed."""

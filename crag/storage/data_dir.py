@@ -21,8 +21,6 @@ from crag.index.manifest import sync
 from crag.storage.records import KeyValueStore
 from crag.storage.sqlite import own_folder, translate_errors
 
-__all__ = ["RESTORING", "DataDirLock", "adding", "alone", "finish", "put_back", "swap"]
-
 RESTORING = "restoring"
 """Where a restore makes what is to come. Nothing in it counts before its note is there."""
 _NOTE = "moves.json"

@@ -22,8 +22,6 @@ from crag.storage import store
 from crag.storage.records import Records
 from crag.storage.tables import meta
 
-__all__ = ["InFlightJob", "InFlightJobs"]
-
 _KEY = "in flight "
 _ELSEWHERE = timedelta(hours=1)
 """After so long, work started on another machine counts as cut off: whether its program lives can't be seen from

@@ -22,8 +22,6 @@ from crag.storage.sqlite import (
     read_transaction,
 )
 
-__all__ = ["Layout"]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Layout:

@@ -23,8 +23,6 @@ from crag.storage.records import KeyValueStore, Records
 from crag.storage.sqlite import connect, connect_read_only, driver, translate_errors
 from crag.storage.tables import documents, labels, purged, question_sets, runs
 
-__all__ = ["DataFolder", "LibraryRoot", "Place", "StorageUse", "Stored", "check_workspace_name", "holds_nothing"]
-
 WORKSPACE = re.compile(r"[a-z0-9-]{1,64}")
 _CONTENT = documents, purged, runs, question_sets, labels
 

@@ -15,11 +15,6 @@ from crag.core.types import Chunk, Grade, Passage, QuotedAnswer, RetrievedChunk,
 from crag.ingest.sections import write_table
 from crag.runtime.waiting import Clock
 
-__all__ = [
-    *("FakeChat", "FakeClock", "FixedRetriever", "FixedWeb", "ScriptedAnswerGrader", "ScriptedEvaluator"),
-    *("ScriptedReader", "ScriptedStripGrader", "chunk_of"),
-]
-
 
 def chunk_of(text: str, *, name: str = "paper.pdf", page: int = 1, ordinal: int = 0) -> Chunk:
     """A chunk that holds exactly `text`."""

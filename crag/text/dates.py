@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Day", "dates_in"]
-
 _MONTHS = "january february march april may june july august september october november december".split()
 _MONTH = r"(?P<month>(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?|" + "|".join(_MONTHS) + ")"
 _YEAR = r"(?P<year>(?:1\d|20)\d\d)(?![\d%])(?![.,]\d)"

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["Folded", "fold_text"]
-
 _FOREIGN = re.compile(r"[^\x00-\x7f]+")
 _ODD_WORD = re.compile(r"(?<![\w@$!|])(?:[a-z]++(?:\d|[@$!|](?=\w))|\d++[a-z])\w*(?:[@$!|]+\w+)*")
 _ALPHABETS = re.compile("[\u0370-\u052f]")

@@ -6,8 +6,6 @@ searched. Folded text is lower case and has no accents (`crag.text.folded`).
 
 from __future__ import annotations
 
-__all__ = ["ANYWHERE", "FIRST", "LEADS", "OPENING"]
-
 _GAP = r"[^\w.!?。！？]{1,4}"
 """What stands between two words of one thing that is said."""
 _FEW = rf"(?:\w+{_GAP}){{0,4}}"

@@ -14,20 +14,6 @@ from crag.text.forms import ANYWHERE, FIRST, LEADS, OPENING
 from crag.text.languages import ELSEWHERE
 from crag.text.sentences import sentences
 
-__all__ = [
-    "UNTRUSTED",
-    "InjectionKind",
-    "InjectionSpan",
-    "detect_injection",
-    "fence",
-    "fence_text",
-    "injection_within",
-    "mark_untrusted",
-    "mask_injection",
-    "quote_for_model",
-    "sendable",
-]
-
 InjectionKind = Literal["", "orders", "role", "verdict", "reply"]
 """What a sentence that speaks to a model is after; empty: it speaks to none. orders: to set its instructions aside.
 role: to play a part or to show its instructions. verdict: a grade of the text. reply: the form or words of the answer.

@@ -6,8 +6,6 @@ import re
 import unicodedata
 from collections import Counter
 
-__all__ = ["ELSEWHERE", "other_language"]
-
 ELSEWHERE: dict[str, tuple[str, ...]] = {
     "orders": (
         r"\b(?:ignorier\w*|vergiss|vergessen|missachte\w*|verwirf|"

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from crag.text.words import STOP_WORDS, few_marks, stem
 
-__all__ = ["GENERIC", "Name", "Names", "fold", "names_in", "tokens_of"]
-
 GENERIC = frozenset(
     """act agency airport annual bank board bureau chief city co commission committee company congress corp corporation
     county court department director division doctor dr fiscal fy government group inc incorporated international lake

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-__all__ = ["SCALES", "UNITS", "Number", "Span", "amountless", "numbers_in", "scales_in", "without_amounts"]
-
 Span = tuple[int, int]
 
 SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "mn": 1e6, "mm": 1e6, "bn": 1e9}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["loop_in"]
-
 LEAST, CHARS = 3, 160
 """Copies one after another, and characters of them all, from which it is a loop."""
 LINES, LINE_CHARS = 4, 20

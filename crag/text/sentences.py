@@ -8,8 +8,6 @@ from collections.abc import Sequence
 
 from crag.text.words import STOP_WORDS
 
-__all__ = ["ends_as_sentence", "informative_heading", "is_table_row", "sentences"]
-
 _ENDS_LIKE_PROSE = re.compile(r"[.!?;:,]\s*$")
 _TWO_SENTENCES = re.compile(r"[.!?]\s+[A-Z\d]")
 _ENDS_IN_A_FIGURE = re.compile(r"[\d%)—–-]\W*$")

@@ -6,18 +6,6 @@ import re
 import unicodedata
 from functools import cache, lru_cache
 
-__all__ = [
-    "FUNCTION_WORDS",
-    "SEARCH_STOP_WORDS",
-    "STOP_WORDS",
-    "UNSPACED",
-    "count_words",
-    "few_marks",
-    "stem",
-    "unmarked",
-    "words",
-]
-
 MOST = 30
 """Marks on one letter that are kept, as in Unicode's stream-safe text (UAX #15); no language has so many."""
 

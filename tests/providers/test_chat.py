@@ -21,7 +21,8 @@ from crag.core.errors import (
 )
 from crag.core.protocols import Cut
 from crag.core.types import Call
-from crag.providers.chat import FIRST_WAIT, TOKEN_CHARS, ChatModel, Endpoint, MeteredChat
+from crag.providers.chat import FIRST_WAIT, TOKEN_CHARS, ChatModel, MeteredChat
+from crag.providers.endpoint import Endpoint
 from crag.runtime import waiting
 from crag.runtime.usage import Budget, UsageTracker
 from crag.testing.fakes import FakeClock

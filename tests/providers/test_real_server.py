@@ -21,8 +21,9 @@ from crag.core.settings import Settings
 from crag.core.types import Action, Call, Passage
 from crag.engine import Engine
 from crag.evaluation.llm import LlmEvaluator
-from crag.providers.chat import CONNECT, SILENCE, ChatModel, Endpoint, MeteredChat
+from crag.providers.chat import CONNECT, SILENCE, ChatModel, MeteredChat
 from crag.providers.discovery import list_models, try_model
+from crag.providers.endpoint import Endpoint
 from crag.runtime.usage import Budget, UsageTracker
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.real_server import CONTEXT, KEY, MODEL, SLOTS, RealServer

@@ -20,9 +20,9 @@ from crag.core.errors import SettingsError, StorageError
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.messages.providers import describe_providers
-from crag.providers.registry import FOLDER
 from crag.runtime.jobs import Jobs
 from crag.storage.records import CHOSEN, IN_USE, KeyValueStore, server_at
+from crag.web.folder import FOLDER
 from ui.app import removals, signin, tidying, warmup, workspaces
 
 _log = logging.getLogger(__name__)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crag.analysis.questions.adapters import csv_export
+from crag.analysis.questions.adapters import UNANSWERABLE, csv_export
 from crag.analysis.questions.expected import files_of, name_of, on_web, pages_of
-from crag.analysis.questions.sets import FIELDS, UNANSWERABLE, Question, QuestionSet
+from crag.analysis.questions.sets import FIELDS, Question, QuestionSet
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.downloads import Table

@@ -9,10 +9,11 @@ import streamlit as st
 
 from crag.core.config import AppConfig
 from crag.core.errors import CragError
+from crag.evaluation.reranker import RERANKER
 from crag.pipeline.resolve import problem
 from crag.providers import registry
-from crag.providers.registry import FOLDER
 from crag.runtime.provider import Provider
+from crag.web.folder import FOLDER
 from ui.app import permits
 from ui.app.program import program
 from ui.app.session import Session
@@ -67,9 +68,9 @@ def _grading(session: Session) -> None:
     st.caption(chosen.about if chosen else "")
     if missing_for is not None and missing_for.reason == "no-language-model":
         st.caption("**No language model is set: until one is, the local evaluator grades.**")
-    elif missing_for is not None and (chosen is None or chosen != registry.RERANKER):
+    elif missing_for is not None and (chosen is None or chosen != RERANKER):
         st.caption(markdown(str(problem(missing_for))))
-    if chosen == registry.RERANKER:
+    if chosen == RERANKER:
         servers.reranker(session)
     elif chosen is not None:
         _place(session, chosen)

@@ -10,6 +10,7 @@ import streamlit as st
 from crag.core.errors import CragError
 from crag.core.makers import about, name_in_sentence
 from crag.core.types import Step
+from crag.evaluation.reranker import RERANKER
 from crag.pipeline.resolve import Service, problem
 from crag.providers import registry
 from crag.providers.discovery import Trial, list_models, running_servers, try_model, try_reranker
@@ -50,7 +51,7 @@ def language_model(session: Session) -> None:
 
 def reranker(session: Session) -> None:
     """Address, key and model of a reranking server, and a test of them."""
-    controls.address(session, registry.RERANKER)
+    controls.address(session, RERANKER)
     left, right = st.columns(2, gap="medium")
     with left:
         controls.key(session, "rerank", "Key", hint="Not every server needs one.")

@@ -34,8 +34,6 @@ from crag.storage.records import CHOSEN, SIGNED_WITH
 from crag.storage.sqlite import other_version_error, translate_errors
 from crag.storage.tables import VERSION as LIBRARY
 
-__all__ = ["Archive", "Contents", "LeftOut", "Stored", "Writing", "member_of"]
-
 FORMAT = 1
 """Of the file. One of a later format is refused."""
 TEAMS_FILE = "teams.db"

@@ -39,8 +39,6 @@ from crag.storage.records import CHOSEN, SIGNED_WITH
 from crag.storage.sqlite import connect, damaged_error, driver, own_folder, translate_errors, wait_for_others
 from crag.storage.tables import LIBRARY, chunks, documents, runs
 
-__all__ = ["Created", "create_backup"]
-
 WHO = "command line"
 _WORK = re.compile(r"\.crag-backup-[0-9a-f]{8}")
 _STAMP = r"\d{8}T\d{12}Z"

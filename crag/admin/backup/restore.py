@@ -25,8 +25,6 @@ from crag.storage.records import CHOSEN, SIGNED_WITH, KeyValueStore
 from crag.storage.sqlite import connect, driver, own_folder, translate_errors
 from crag.storage.tables import LIBRARY, meta
 
-__all__ = ["Restored", "audit_refusals", "restore_backup", "undo_restore"]
-
 _SPARE = 64 * 1024 * 1024
 _TEAMS = (FILE, f"{FILE}-wal", f"{FILE}-shm")
 

@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, get_args
 
+from crag.analysis.questions.adapters import UNANSWERABLE
 from crag.analysis.questions.expected import (
     Label,
     chunk_place,
@@ -28,7 +29,7 @@ from crag.analysis.questions.matching import (
     holds,
     topic_coverage,
 )
-from crag.analysis.questions.sets import UNANSWERABLE, Question
+from crag.analysis.questions.sets import Question
 from crag.core.errors import CancelledError, CutOffError
 from crag.core.makers import about
 from crag.core.trace import Round, Trace

@@ -11,8 +11,6 @@ from typing import Literal
 from crag.core.runfacts import RunFacts
 from crag.storage.tables import was_asked
 
-__all__ = ["BINS", "Choice", "Chosen", "Span", "behind", "bin_of", "choose_runs", "rank"]
-
 Span = Literal["day", "week", "month", "all"]
 Width = Literal["hour", "day", "week"]
 BINS = 20

@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 
 from crag.core.runfacts import RunFacts
 
-__all__ = ["ALPHA", "FEWEST", "Drift", "Verdict", "drift", "evidence_of"]
-
 What = Literal["scores", "actions", "web"]
 Verdict = Literal["few", "none", "slight", "drift"]
 Values = NDArray[np.float64]

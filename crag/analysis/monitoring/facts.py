@@ -6,12 +6,10 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from crag.core.runfacts import Outcome, RunFacts, figures_of
+from crag.core.runfacts import RunFacts, figures_of
 from crag.core.trace import Trace
 from crag.providers.prices import Price, of_day, sum_spent
 from crag.storage.facts import Facts
-
-__all__ = ["Outcome", "Reading", "RunFacts", "RunFactsCache", "facts_of", "priced"]
 
 
 def facts_of(trace: Trace, prices: Mapping[str, Price]) -> RunFacts:

@@ -12,22 +12,6 @@ from crag.analysis.monitoring.choice import BINS, Chosen, bin_of
 from crag.core.runfacts import RunFacts
 from crag.core.types import Step
 
-__all__ = [
-    *(
-        "ACTIONS",
-        "By",
-        "Change",
-        "Group",
-        "Latency",
-        "Spending",
-        "actions",
-        "changes",
-        "distribution",
-        "select_finished",
-    ),
-    *("failures", "faithfulness", "gaps", "groups", "latency", "over_time", "rewrites", "spending", "web_rate"),
-]
-
 ACTIONS = ("CORRECT", "AMBIGUOUS", "INCORRECT", "none")
 By = Literal["strategy", "evaluator", "scope", "via"]
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from crag.core.config import AppConfig
     from crag.storage.postgres import Server
 
-__all__ = ["Health"]
-
 SPARE_FILES = 32
 """A page, its library and its models open about so many at once."""
 

@@ -14,9 +14,10 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
 
 import crag
-from crag.analysis.monitoring.facts import RunFacts, facts_of
+from crag.analysis.monitoring.facts import facts_of
 from crag.analysis.monitoring.health import Health
 from crag.core.errors import CragError
+from crag.core.runfacts import RunFacts
 from crag.core.trace import Trace
 from crag.providers.prices import Price
 from crag.runtime.circuit import OpenCircuit

@@ -16,8 +16,6 @@ from crag.admin.access import digest_bearer, digest_token
 from crag.analysis.monitoring.metrics import Metrics
 from crag.runtime.origins import is_loopback
 
-__all__ = ["Reply", "Scrape", "Scraping", "metrics_token"]
-
 VARIABLE, FILE_VARIABLE = "CRAG_METRICS_TOKEN", "CRAG_METRICS_TOKEN_FILE"
 SHORTEST = 16
 """Characters of a token; a shorter one could be guessed."""

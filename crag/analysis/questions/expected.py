@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable
 from typing import Literal
 
+from crag.analysis.questions.adapters import UNANSWERABLE
 from crag.analysis.questions.matching import asked_scale, checkable, holds
-from crag.analysis.questions.sets import UNANSWERABLE, Question
+from crag.analysis.questions.sets import Question
 from crag.core.types import Chunk, WebPage
 
 Label = Literal["unanswerable", "page", "answer", "source"]

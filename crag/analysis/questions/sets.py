@@ -33,8 +33,6 @@ from crag.analysis.questions.values import (
 )
 from crag.core.errors import InputError
 
-__all__ = ["MOST_QUESTIONS", "UNANSWERABLE", "Problem", "Question", "QuestionSet", "read_set"]
-
 MOST_QUESTIONS = 100_000
 """Rows of one set."""
 MOST_BYTES = 64 * 1024 * 1024

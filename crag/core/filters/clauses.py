@@ -14,8 +14,6 @@ from typing import Any, Literal, assert_never
 
 from crag.core.metadata import FIXED, RESERVED, Fields, boolean_in, days_in, number_in
 
-__all__ = ["WORD", "Clause", "Condition", "Either", "Every", "Not", "Operand", "Relation"]
-
 Test = Callable[[Fields], bool]
 Relation = Literal["=", "!=", "<", "<=", ">", ">=", "in", "has", "contains", "exists"]
 

@@ -21,8 +21,6 @@ from crag.core.errors import FilterError, InputError
 from crag.core.filters.clauses import WORD, Clause, Condition, Either, Every, Not, Operand, Relation
 from crag.core.metadata import RESERVED, field_name
 
-__all__ = ["clause_of"]
-
 _MOST_DEPTH = 50
 
 _TOKENS = re.compile(

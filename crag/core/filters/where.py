@@ -12,8 +12,6 @@ from crag.core.filters.clauses import Clause, Condition, Either, Every, Not, Ope
 from crag.core.filters.syntax import clause_of
 from crag.core.metadata import Fields, Kind, days_in
 
-__all__ = ["ID", "Filter", "Scope", "check", "narrow_filter", "parse", "scope_of"]
-
 _MOST_CHARACTERS, _MOST_NAMED, _MOST_SHOWN = 2_000, 12, 60
 
 

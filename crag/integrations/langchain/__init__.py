@@ -27,7 +27,6 @@ _MODULES = {
     "retriever_of": "stores",
     **dict.fromkeys(("Correction", "CragState", "Problem", "Score", "Source"), "state"),
 }
-__all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:

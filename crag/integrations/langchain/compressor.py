@@ -16,8 +16,6 @@ from crag.integrations.langchain.documents import as_chunks
 from crag.integrations.langchain.runs import Asking, Ended, arun, run
 from crag.integrations.langchain.stores import hits_of
 
-__all__ = ["CragCompressor"]
-
 Found = Mapping[str, tuple[Chunk, Document]]
 
 

@@ -14,8 +14,6 @@ from crag.integrations.langchain.state import Correction, Problem, Score, Source
 from crag.messages.wording import failure_sentence, outcome_sentence
 from crag.text.injection import UNTRUSTED
 
-__all__ = ["FAILED", "context", "correction", "evidence", "source_of"]
-
 OPENING = "What follows was looked up for the person's last message, and judged, before this call."
 UNKNOWN = "say that you do not know: do not answer it from memory"
 VERDICTS = {

@@ -21,8 +21,6 @@ from crag.core.types import Chunk, Grade, Strip, WebPage
 from crag.pipeline.admission import storable
 from crag.text.injection import detect_injection, mask_injection
 
-__all__ = ["TEXT_CHARS", "as_chunk", "as_chunks", "confidence_of", "documents_of"]
-
 TEXT_CHARS = 16_000
 """How much of a Document's text is used: what lies behind is more than the local evaluator reads of one text."""
 _NAME_CHARS, _LABEL_CHARS, _URL_CHARS = 200, 20, 2_000

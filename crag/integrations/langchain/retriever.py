@@ -19,8 +19,6 @@ from crag.core.request import RunRequest
 from crag.integrations.langchain.runs import Asking, arun, run
 from crag.integrations.langchain.stores import StoreRetriever, retriever_of
 
-__all__ = ["CragRetriever"]
-
 
 class CragRetriever(Asking, BaseRetriever):
     """Documents that were retrieved, graded and, where they fell short, corrected; each cut down to what answers.

@@ -11,8 +11,6 @@ from typing_extensions import TypedDict
 from crag.core.errors import Reason
 from crag.core.types import Origin
 
-__all__ = ["Correction", "CragState", "Problem", "Score", "Source"]
-
 
 class Score(TypedDict):
     """A retrieved chunk and its relevance, 0..1; None where it was not graded, or its grade failed."""

@@ -19,8 +19,6 @@ from crag.engine import Engine
 from crag.integrations.langchain.documents import as_chunks, confidence_of
 from crag.pipeline.admission import storable
 
-__all__ = ["CragEmbeddings", "StoreRetriever", "hits_of", "retriever_of"]
-
 
 class CragEmbeddings(Embeddings):
     """Texts to unit vectors by the model that the engine's configuration names, loaded at the first call.

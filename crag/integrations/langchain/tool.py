@@ -20,8 +20,6 @@ from crag.integrations.langchain.context import context
 from crag.integrations.langchain.runs import AgentRuns, Ended, Searched, Workspace
 from crag.messages.wording import outcome_sentence
 
-__all__ = ["crag_tool"]
-
 DESCRIPTION = """\
 Answers a question from the person's documents, with citations. Ask one whole question that is understood without the \
 conversation. It says so itself where the documents do not answer."""

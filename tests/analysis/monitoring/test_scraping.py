@@ -14,13 +14,12 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from crag.analysis.monitoring.facts import RunFacts
 from crag.analysis.monitoring.health import Health
 from crag.analysis.monitoring.metrics import MOST, Metrics, standing
 from crag.analysis.monitoring.scraping import Scrape, Scraping, metrics_token
 from crag.core.config import AppConfig
 from crag.core.errors import StorageError
-from crag.core.runfacts import DaySpending
+from crag.core.runfacts import DaySpending, RunFacts
 from crag.engine import Engine
 from crag.runtime.circuit import OpenCircuit
 from crag.storage.places import StorageUse

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from crag.analysis.questions.sets import UNANSWERABLE, QuestionSet, read_set
+from crag.analysis.questions.adapters import UNANSWERABLE
+from crag.analysis.questions.sets import QuestionSet, read_set
 from crag.core.errors import InputError
 
 

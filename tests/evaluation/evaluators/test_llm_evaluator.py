@@ -10,7 +10,8 @@ from crag.core.types import Grade, Passage
 from crag.evaluation.grading import GradingService
 from crag.evaluation.llm import LlmEvaluator, Relevance
 from crag.evaluation.local import LocalEvaluator
-from crag.providers.chat import ChatModel, Endpoint
+from crag.providers.chat import ChatModel
+from crag.providers.endpoint import Endpoint
 from crag.runtime.usage import UsageTracker
 from crag.testing.evaluator_contract import QUESTION, TEXTS, EvaluatorContract
 from crag.testing.fakes import FakeChat, FakeClock
