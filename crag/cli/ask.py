@@ -136,8 +136,8 @@ def _answer(answer: Answer, written: str, output: Output) -> None:
         output.line(f"{output.paint(plain(answer.short.labelled), 'bold')} [{answer.short.citation}]")
         output.line()
     output.line("" if written else strip_controls(answer.text))
-    for each in answer.disagreements:
-        output.line(output.paint(plain(answers.disagreement_sentence(each)), "amber"))
+    for said in answers.conflict_sentences(answer):
+        output.line(output.paint(plain(said), "amber"))
 
 
 def _show(event: ev.Event, trace: Trace, output: Output) -> None:

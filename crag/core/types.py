@@ -373,6 +373,7 @@ class Answer:
     the words of a quoted sentence that answer, where that is sure enough. `unnamed`: what the question names and
     nothing that was found does. `disagreements`: where what it rests on does not agree. `remarks`: what is to be
     said of the reply of the model that wrote it. `lookup`: how the look-up in tables ended; empty where none was made.
+    `contradicts`: the cell that was looked up, where it gives another amount than the model does.
     `confidence` 0..1: how likely it is right, of an abstaining one how likely what was held back is; None where that is
     not known.
     """
@@ -388,6 +389,7 @@ class Answer:
     disagreements: tuple[Disagreement, ...] = ()
     remarks: tuple[Remark, ...] = ()
     lookup: LookupOutcome | Literal[""] = ""
+    contradicts: Reported | None = None
     confidence: float | None = None
 
     @property

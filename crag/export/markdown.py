@@ -11,7 +11,7 @@ from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, Citation, SentenceCheck, WebPage
 from crag.generation.citations import MARK, locate_checks
 from crag.messages.answers import (
-    disagreement_sentence,
+    conflict_sentences,
     flag_text,
     footnote_notes,
     handed_sentence,
@@ -89,7 +89,7 @@ def _answer(trace: Trace, label: str) -> list[str]:
         return ["*Stopped.*" if trace.cancelled else "*No answer.*"]
     known = {citation.number for citation in answer.citations}
     blocks = [f"**{escape_markdown(answer.short.labelled)}**[^{label}{answer.short.citation}]"] if answer.short else []
-    disagree = [_paragraph(disagreement_sentence(each), known, label) for each in answer.disagreements]
+    disagree = [_paragraph(said, known, label) for said in conflict_sentences(answer)]
     return [*blocks, *_paragraphs(answer, trace.checks, known, label), *disagree]
 
 
@@ -241,5 +241,4 @@ def _doubts(trace: Trace, answer: Answer) -> Iterator[str]:
     for check in trace.checks:
         if flag := flag_text(check, known):
             yield f"{flag[0].upper()}{flag[1:]}: {check.sentence}"
-    for each in answer.disagreements:
-        yield disagreement_sentence(each)
+    yield from conflict_sentences(answer)

@@ -363,6 +363,7 @@ class AnswerRecord(Record):
     answered_instead_of: str | None = Field(None, description="The model that was to write it.")
     remarks: tuple[str, ...] = Field((), description="What is to be said of the model's reply.")
     disagreements: list[DisagreementRecord] = []
+    contradicts: Reported | None = Field(None, description="The cell of a table that gives another amount.")
     citations: tuple[Citation, ...] = ()
 
 
@@ -376,6 +377,7 @@ def _answer(answer: Answer | None) -> dict[str, Any]:
         "answered_instead_of": answer.instead_of or None,
         "remarks": answer.remarks,
         "disagreements": [DisagreementRecord.of(each) for each in answer.disagreements],
+        "contradicts": answer.contradicts,
         "citations": answer.citations,
     }
 

@@ -203,12 +203,16 @@ AROUND = 60
 """Characters that a strip's tags and place take beside its text."""
 
 
-def fit_strips(knowledge: Sequence[Strip], tokens: int) -> list[Strip]:
-    """The best strips that fit into so many tokens, best first; at least one, where one holds a word."""
-    usable, _ = usable_of(knowledge)
+def fit_strips(knowledge: Sequence[Strip], tokens: int, first: Strip | None = None) -> list[Strip]:
+    """The best strips that fit into so many tokens, best first; at least one, where one holds a word.
+
+    `first` stands before all, whatever its score.
+    """
+    usable, _ = usable_of([strip for strip in knowledge if strip is not first])
     chosen: list[Strip] = []
     room = tokens * CHARS_A_TOKEN
-    for strip in sorted(usable, key=lambda strip: -(strip.score if strip.score is not None else 0.0)):
+    ranked = sorted(usable, key=lambda strip: -(strip.score if strip.score is not None else 0.0))
+    for strip in [first, *ranked] if first else ranked:
         room -= len(strip.text) + AROUND
         if room < 0 and chosen:
             break

@@ -16,14 +16,16 @@ from crag.core.types import Chunk, LookupOutcome, RetrievedChunk, WebPage
 from crag.generation.line_items import GENERIC, item_tokens, plain_stems
 from crag.generation.periods import Period, Span, fiscal_offset, is_same_period, periods_in, span_in
 from crag.generation.wanted import Measure, Wanted, is_opening, measure_of, wanted_of, without_periods
-from crag.text.numerals import SCALES, numbers_in
+from crag.text.dates import dates_in
+from crag.text.numerals import SCALES, Number, numbers_in
 from crag.text.words import stem, words
 
-__all__ = ["FoundCell", "Lookup", "look_up", "reach_figure"]
-
+__all__ = ["FoundCell", "Lookup", "contradicts_cell", "look_up", "reach_figure"]
 
 NEAR = 0.005
 """Values whose difference is a smaller share of them are one value, rounded."""
+LEAST_AMOUNT = 100
+"""A smaller whole number without a unit counts something else than a table's amounts."""
 
 _HARMLESS = frozenset(
     stem(word)
@@ -49,6 +51,7 @@ _SCALE = re.compile(r"\b(thousand|million|billion)s?\b|\b000['’]?s\b|\$\s?000\
 _STATEMENT = re.compile(r"note \d+\b|(?:condensed |consolidated )*(?:statements?|balance sheets?)\b", re.IGNORECASE)
 """Begins the title of a statement or a note, which an index of them lists, and which is no part of the company."""
 _SCOPE_WORDS = 9
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _BALANCES = frozenset({"#inventories", "#receivables", "#payables", "#deferredrevenue"})
 """Items of a balance sheet: in a statement of cash flows, their rows say how they changed."""
 
@@ -80,6 +83,17 @@ class FoundCell:
         """What the table counts in, as one word; "" where it does not say."""
         match = _SCALE.search(self.unit)
         return (match[1] or "thousand").lower() if match else ""
+
+    @property
+    def value(self) -> str:
+        """The text with what its table counts in: "$163,220 million"."""
+        return f"{' '.join(self.text.split())} {self.scale}".strip()
+
+    @property
+    def labelled(self) -> str:
+        """The value with its row and column before it: "Net sales, 2020: $163,220 million"."""
+        labels = (" ".join(label.split()) for label in (self.row, self.column))
+        return f"{', '.join(filter(None, labels))}: {self.value}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +136,22 @@ def look_up(question: str, sources: Mapping[str, Chunk | WebPage]) -> Lookup | N
     first = next((cell for cell in nearest if cell.unit), nearest[0])
     others = tuple(cell for cell in cells if cell is not first and _agree(cell, first))
     return Lookup("found", wanted, (first, *others), against)
+
+
+def contradicts_cell(text: str, cell: FoundCell) -> bool:
+    """Whether a text gives amounts and none of them is the cell's, rounded or not, at a scale that it may be meant in.
+
+    Dates, years and small counts are no amounts; a percentage is none beside an amount, and the reverse.
+    """
+    value, share = _amount(cell), "%" in cell.text
+    if value is None:
+        return False
+    given = [
+        number
+        for number in numbers_in(text, [(day.start, day.end) for day in dates_in(text)])
+        if number.values and (number.unit == "%") == (share and bool(number.unit))
+    ]
+    return any(map(_is_amount, given)) and not any(_gives(number, value, cell.scale) for number in given)
 
 
 def reach_figure(question: str, found: Sequence[RetrievedChunk], k: int) -> list[RetrievedChunk]:
@@ -212,8 +242,9 @@ def _candidates(chunk: Chunk, wanted: Wanted, document: _Document) -> Iterator[t
                 if steps is None:
                     continue
                 steps += len(missing - section) + (0 if said else 2) - (2 if rest is not None else 0)
+                unit = table.unit if measure in ("amount", "change") else ""
                 found = FoundCell(
-                    chunk, cell.start, cell.end, row.start, row.end, label, table.name(cell), table.unit, steps, table
+                    chunk, cell.start, cell.end, row.start, row.end, label, table.name(cell), unit, steps, table
                 )
                 shown = _shown_periods(found, row, scopes)
                 alone = len(values) == 1
@@ -325,6 +356,24 @@ def _agree(one: FoundCell, other: FoundCell) -> bool:
 def _amount(cell: FoundCell) -> float | None:
     number = next((each for each in numbers_in(cell.text) if each.values), None)
     return None if number is None else number.values[0]
+
+
+def _is_amount(number: Number) -> bool:
+    if number.unit or number.scaled or number.steps[0] < 1:
+        return True
+    return number.kind == "digits" and number.values[0] >= LEAST_AMOUNT and not _YEAR.fullmatch(number.text)
+
+
+def _gives(number: Number, value: float, scale: str) -> bool:
+    """Whether a number of a text is a cell's value, as it is shown or as what its table counts in; or rounded."""
+    own = (SCALES[scale],) if scale else (1e3, 1e6, 1e9)
+    scales = own if number.scaled and scale else (1.0, *own)
+    rounded = bool(number.unit) or number.scaled or number.steps[0] < 1
+    return any(
+        _near(said, value * each) or (rounded and abs(said - value * each) <= step / 2)
+        for said, step in zip(number.values, number.steps, strict=False)
+        for each in scales
+    )
 
 
 def _near(one: float, other: float) -> bool:

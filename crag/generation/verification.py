@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextvars
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from crag.core.protocols import RetrievalEvaluator
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Judgement, SentenceCheck, Strip, Verification, WebPage
+from crag.evaluation.refinement import make_strip
 from crag.generation.citations import build_citation, fit_strips, literal, split_cited_sentences
 from crag.generation.judges import Attribution, Judges, Texts, model_judgement
 
@@ -115,8 +116,9 @@ class CitationVerifier:
         """One check a sentence, in order, and the citations found for sentences that cite nothing.
 
         `supported` is None for what claims nothing, and where nobody could tell. An uncited sentence is held against
-        what a writer is shown of `knowledge` under these settings.
+        what a writer is shown of `knowledge` under these settings. A row that was looked up may be cited beside it.
         """
+        knowledge = [*knowledge, *_cited_rows(answer, {strip.id for strip in knowledge}, sources)]
         sentences = [_read(text, numbers, answer, knowledge) for text, numbers in split_cited_sentences(answer.text)]
         asked = [place for place, each in enumerate(sentences) if _doubtful(each)]
         judged = dict(zip(asked, self._asked([sentences[place] for place in asked]), strict=True))
@@ -168,6 +170,17 @@ def _check_cited(sentence: _Sentence, judges: Judges, model: Judgement | None) -
         return check
     (judged,) = judges.checks(sentence.text, [sentence.cited], model)
     return replace(judged, citations=sentence.numbers)
+
+
+def _cited_rows(answer: Answer, known: Collection[str], sources: Mapping[str, Chunk | WebPage]) -> Iterator[Strip]:
+    """The rows of chunks' tables that are cited beside the `known` strips: a cell was looked up in them."""
+    for citation in answer.citations:
+        chunk = sources.get(citation.source_id)
+        if citation.strip_id in known or not isinstance(chunk, Chunk):
+            continue
+        rows = (row for table in chunk.tables for row in table.rows)
+        strips = (make_strip(chunk.id, chunk.text, "internal", row.start, row.end, None, kept=False) for row in rows)
+        yield from (strip for strip in strips if strip.id == citation.strip_id)
 
 
 def _read(text: str, numbers: tuple[int, ...], answer: Answer, knowledge: Sequence[Strip]) -> _Sentence:

@@ -26,6 +26,8 @@ __all__ = [
     "attributed_sentence",
     "check_sentence",
     "confidence_text",
+    "conflict_sentences",
+    "contradiction_parts",
     "disagreement_parts",
     "disagreement_sentence",
     "fault_of",
@@ -207,7 +209,11 @@ def figures_sentences(checks: Sequence[SentenceCheck]) -> list[str]:
 
 def disagreement_sentence(disagreement: Disagreement) -> str:
     """That sources disagree, each value with its citation, and which is newer, where all say how old they are."""
-    return "".join(f" [{part}]" if isinstance(part, int) else part for part in disagreement_parts(disagreement))
+    return _join_parts(disagreement_parts(disagreement))
+
+
+def _join_parts(parts: Iterable[str | int]) -> str:
+    return "".join(f" [{part}]" if isinstance(part, int) else part for part in parts)
 
 
 def disagreement_parts(disagreement: Disagreement) -> list[str | int]:
@@ -218,6 +224,23 @@ def disagreement_parts(disagreement: Disagreement) -> list[str | int]:
         before = "" if not place else " and " if place == len(values) - 1 else ", "
         parts += [f"{before}{each.value}", each.citation]
     return [*parts, ".", *_newest(disagreement)]
+
+
+def contradiction_parts(answer: Answer) -> list[str | int]:
+    """That the table looked up gives another amount than the answer, as `disagreement_parts`; nothing where it does
+    not."""
+    if answer.contradicts is None:
+        return []
+    value, number = answer.contradicts.value, answer.contradicts.citation
+    cited = next((each for each in answer.citations if each.number == number), None)
+    where = f" on {cited.where.replace('page ', 'p. ')}" if cited and cited.where else ""
+    return [f"The table{where} says {value}", number, "."]
+
+
+def conflict_sentences(answer: Answer) -> list[str]:
+    """What speaks against an answer: the table looked up, where it says otherwise, and what sources disagree on."""
+    against = _join_parts(contradiction_parts(answer))
+    return [*filter(None, [against]), *map(disagreement_sentence, answer.disagreements)]
 
 
 def _newest(disagreement: Disagreement) -> list[str | int]:

@@ -80,6 +80,13 @@ def test_a_disagreement_cites_both_and_says_which_is_newer():
     assert "img" not in seen.tags
 
 
+def test_a_cell_that_says_another_amount_is_told_with_its_source():
+    said = answer.answer(told("It is 5 [1].", contradicts=Reported(value=f"1,577 {NASTY}", citation=1)))
+    seen = Inspector(said)
+    assert "Contradiction. The table on p. " in seen.said and "says 1,577" in seen.said
+    assert said.count('data-pick="cite:1"') == 2 and "img" not in seen.tags
+
+
 def test_both_are_in_the_exported_page():
     assert "Disagreement." in export.page(disagreed())
     assert 'class="figure missing"' in export.page(told("Sales were 1,632 in 2018, which is 79 more [1].", CHECK))

@@ -41,6 +41,7 @@ COMMANDS = {
     "injection": "--limit 2 --minutes 0.1",
     "limits": "--dry --runs 2 --repetitions 1",
     "middleware": "--runs 30 --warm-up 1",
+    "model_lookups": "--each 1 --minutes 1",
     "monitor": "--runs 60 --out out",
     "overhead": "--runs 30 --warm-up 1",
     "popqa": "--limit 3",
@@ -62,6 +63,9 @@ COMMANDS = {
 
 NEEDS = {"chunking": "langchain_text_splitters", "retrieval": "sentence_transformers"}
 """Packages of benchmarks/requirements.txt, without which a command can't begin."""
+
+
+ASK_A_MODEL = ("headline", "model_lookups")
 
 
 def test_no_command_is_left_out() -> None:
@@ -98,8 +102,8 @@ def test_a_command_runs(name: str, tree: Path) -> None:
             "CRAG_SHARED": str(SHARED),
             "CRAG_BENCH_CACHE": str(tree / "cache"),
             "TMPDIR": str(tree.parent),
-            **({"CRAG_LLM": "openai-compatible", "CRAG_LLM_MODEL": "ok"} if name == "headline" else {}),
-            **({"CRAG_LLM_BASE_URL": server.address} if name == "headline" else {}),
+            **({"CRAG_LLM": "openai-compatible", "CRAG_LLM_MODEL": "ok"} if name in ASK_A_MODEL else {}),
+            **({"CRAG_LLM_BASE_URL": server.address} if name in ASK_A_MODEL else {}),
         }
         ended = subprocess.run(
             [sys.executable, "-m", f"benchmarks.{name}", *COMMANDS[name].split()],

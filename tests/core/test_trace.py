@@ -23,6 +23,7 @@ from crag.core.types import (
     Decision,
     Grade,
     Rect,
+    Reported,
     RetrievedChunk,
     SentenceCheck,
     Strip,
@@ -96,7 +97,12 @@ RUN: list[ev.Event] = [
     ev.Graded(grade=Grade(passage_id="w", score=0.8), origin="external", at=0.8),
     ev.Token(text="Paris ", at=0.9),
     ev.Token(text="[1].", at=0.9),
-    ev.Answered(answer=Answer(text="Paris [1].", by="extractive", citations=(CITATION,)), at=1.0),
+    ev.Answered(
+        answer=Answer(
+            text="Paris [1].", by="m", citations=(CITATION,), contradicts=Reported(value="5 million", citation=1)
+        ),
+        at=1.0,
+    ),
     ev.GuidanceOffered(guidance=GUIDANCE, at=1.05),
     ev.Verified(
         checks=(SentenceCheck(sentence="Paris", citations=(1,), supported=True, score=1.0),), faithfulness=1.0, at=1.1

@@ -44,6 +44,7 @@ def test_under_an_answer_stand_its_sources_and_what_is_doubtful() -> None:
         citations=(citation(1, page=3), web),
         low_confidence=True,
         unnamed=("Madill",),
+        contradicts=Reported(value="70", citation=1),
         disagreements=(
             Disagreement(subject="days", values=(Reported(value="80", citation=1), Reported(value="90", citation=2))),
         ),
@@ -57,6 +58,7 @@ def test_under_an_answer_stand_its_sources_and_what_is_doubtful() -> None:
         "*Nothing found names Madill.*  \n"
         f"*{LOW_CONFIDENCE}. Check the cited pages.*  \n"
         f"*{NOTHING_SHOWN.capitalize()}: So they say.*  \n"
+        "*The table on p. 3 says 70 \\[1\\].*  \n"
         "*The sources disagree on “days”: 80 \\[1\\] and 90 \\[2\\].*"
     )
     assert extract_answer(answer.text + said) == "It took 80 days . It is far . So they say."

@@ -263,7 +263,7 @@ def _weakness(whole: Answer, trace: Trace) -> str:
         return "nothing that it rests on was graded"
     if whole.lookup == "no period":
         return "no table found has the period that is asked for"
-    if whole.confidence is not None:
+    if whole.confidence is not None or whole.contradicts:
         return ""
     return "the best text that it rests on was scored below the upper threshold"
 

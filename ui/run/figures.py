@@ -5,9 +5,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from crag.core.types import Answer, Disagreement, FigureCheck, SentenceCheck
+from crag.core.types import Answer, FigureCheck, SentenceCheck
 from crag.generation.citations import MARK
-from crag.messages.answers import disagreement_parts, figure_sentence, figures_sentences, remarkable
+from crag.messages.answers import (
+    contradiction_parts,
+    disagreement_parts,
+    figure_sentence,
+    figures_sentences,
+    remarkable,
+)
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
@@ -62,13 +68,15 @@ def remarks(checks: Sequence[SentenceCheck]) -> list[Html]:
 
 
 def disagreements(whole: Answer, button: Callable[[int], Html]) -> Html:
-    """What the sources disagree on, each value with its source's button; nothing where they agree."""
-    if not whole.disagreements:
+    """What a table says otherwise and the sources disagree on, each value with its source's button; else nothing."""
+    against = _note("Contradiction.", contradiction_parts(whole), button)
+    return h.fragment(
+        against, [_note("Disagreement.", disagreement_parts(each), button) for each in whole.disagreements]
+    )
+
+
+def _note(head: str, parts: Sequence[str | int], button: Callable[[int], Html]) -> Html:
+    if not parts:
         return Html()
-    return h.fragment(_disagreement(each, button) for each in whole.disagreements)
-
-
-def _disagreement(disagreement: Disagreement, button: Callable[[int], Html]) -> Html:
-    parts = disagreement_parts(disagreement)
     said = [h.fragment(" ", button(part)) if isinstance(part, int) else part for part in parts]
-    return h.div("note disagree", role="note")[h.b["Disagreement."], " ", said]
+    return h.div("note disagree", role="note")[h.b[head], " ", said]

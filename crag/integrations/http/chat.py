@@ -29,7 +29,7 @@ from crag.integrations.http.guard import GuardedRoute
 from crag.integrations.http.models import strategies, unknown
 from crag.integrations.http.problems import Problem
 from crag.integrations.http.serving import CurrentCall, RequestModel
-from crag.messages.answers import disagreement_sentence, fault_of
+from crag.messages.answers import conflict_sentences, fault_of
 from crag.messages.wording import failure_sentence, remark_sentence, unnamed_sentence
 
 _MOST_READ = 20_000
@@ -249,7 +249,7 @@ def _warnings(trace: Trace) -> list[str]:
     if answer := trace.answer:
         said += [unnamed_sentence(answer.unnamed)] if answer.unnamed else []
         said += [remark_sentence(each) for each in answer.remarks]
-        said += [disagreement_sentence(each) for each in answer.disagreements]
+        said += conflict_sentences(answer)
     return said
 
 

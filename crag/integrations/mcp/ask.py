@@ -21,7 +21,7 @@ from crag.generation.conversation.rules import leading_to
 from crag.integrations.mcp.request import DATA, CurrentCall, document_uri, line, reply, run_uri
 from crag.integrations.mcp.results import AskResult, Cited, Evidence, Graded
 from crag.integrations.mcp.search import Names, Tags, Where
-from crag.messages.answers import disagreement_sentence
+from crag.messages.answers import conflict_sentences
 from crag.messages.wording import decision_sentence, failure_sentence, instead_sentence, outcome_sentence
 from crag.pipeline.admission import QUESTION_CHARS
 from crag.text.injection import fence, fence_text, quote_for_model
@@ -125,7 +125,7 @@ def _result(trace: Trace) -> AskResult:
         citations=[_cited(each, trace) for each in answer.citations] if answer else [],
         evidence=[_evidence(each, trace) for each in trace.kept()] if trace.wanted == "evidence" else [],
         chunks=[_graded(each, last.grades.get(each.chunk.id)) for each in last.chunks] if last else [],
-        disagreements=[disagreement_sentence(each) for each in answer.disagreements] if answer else [],
+        disagreements=conflict_sentences(answer) if answer else [],
         unsupported=[quote_for_model(check.sentence) for check in trace.checks if check.supported is False],
         suggestions=[each.question for each in guidance.suggestions] if guidance else [],
         failures=[line(f"{failure_sentence(each)} {instead_sentence(each)}") for each in trace.failures],

@@ -1,0 +1,259 @@
+"""Does a language model give the cell of a table that a question asks for? Look-ups of filings, with the cell or not.
+
+python -m benchmarks.model_lookups [--data FOLDER] [--each N] [--minutes M] [--gguf FILE] [--cache FOLDER]
+    [--scratch FOLDER] [--out FOLDER]
+
+The questions are those of benchmarks.lookups, of the 10-K filings of the half "choose", in an order that says nothing.
+Each goes through the whole engine under `balanced`, twice: the model is shown the sources alone, as before cells were
+looked up, or the cell as a fact as well. The third arm is the second with the flag of an answer that gives another
+amount than the cell. The model is that of benchmarks.headline. Every answer is a line in the scratch folder, which is
+taken up where it was left. Prints a page; --out writes it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import re
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+from unittest.mock import patch
+
+from benchmarks.evaluator_graders import evaluator_version
+from benchmarks.evidence_questions import company_names, part_of
+from benchmarks.financebench import indexed, parser_of
+from benchmarks.headline_model import stored
+from benchmarks.lookups import MISSES, LookupQuestion, made_questions
+from crag.analysis.intervals import share
+from crag.core.config import AppConfig
+from crag.core.request import RunRequest
+from crag.core.strategies import strategy
+from crag.core.trace import Trace
+from crag.engine import Engine
+from crag.generation.citations import MARK
+from crag.generation.llm import FACT, INSTRUCTIONS
+from crag.messages.answers import fault_of
+from crag.text.dates import dates_in
+from crag.text.numerals import numbers_in
+
+EACH = 8
+"""Cells asked for in one filing, and half as many near misses."""
+CONTEXT = 600
+"""Tokens of sources that the model is shown: a small model on two cores reads no more in good time."""
+SECONDS = 900
+"""For one run: on a busy machine a small model reads long before its first word."""
+NEAR = 0.005
+"""Two amounts are one if they differ by less."""
+SCALES = (1.0, 1e3, 1e6, 1e9)
+
+Arm = Literal["without", "fact"]
+ARMS: tuple[Arm, ...] = ("without", "fact")
+NAMES = ("the sources alone", "the cell as a fact", "the fact and the flag")
+
+_YEAR = re.compile(r"(?:19|20)\d\d")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One question answered in one arm. `marked`: of low confidence, or a sentence of it is flagged.
+
+    `against`: it contradicts the cell; then `marked` may be for that alone.
+    """
+
+    arm: str
+    question: str
+    made_of: str
+    kind: str
+    source: str
+    values: list[str]
+    answer: str
+    outcome: Literal["right", "wrong", "refused"]
+    marked: bool
+    against: bool
+    lookup: str
+    seconds: float
+
+
+def main() -> int:
+    options = arguments()
+    files = [file for file in sorted((options.data / "financebench/pdfs").glob("*_10K.pdf")) if _chosen(file)]
+    if not files:
+        print(f"Skipped: no data in {options.data}. Give --data or set CRAG_SHARED.", file=sys.stderr)
+        return 2
+    config = AppConfig.from_environment(run_seconds=SECONDS)
+    if options.gguf or config.providers.llm == "none":
+        config = config.changed(llm="gguf", llm_model=str(options.gguf or stored(options.scratch)))
+    rows = list(answered(config, files, options))
+    page = report(rows, Path(config.providers.llm_model).stem)
+    print(page)
+    if options.out:
+        options.out.mkdir(parents=True, exist_ok=True)
+        (options.out / "model_lookups.md").write_text(page, encoding="utf-8")
+    return 0
+
+
+def arguments() -> argparse.Namespace:
+    parser = parser_of(__doc__, "crag-evidence-cache")
+    parser.add_argument("--each", type=int, default=EACH, help="cells asked for in one filing")
+    parser.add_argument("--minutes", type=float, default=0.0, help="no question is begun after so many; 0: no limit")
+    parser.add_argument("--gguf", type=Path, help="a model file to serve")
+    scratch = Path(tempfile.gettempdir()) / "crag-headline"
+    parser.add_argument("--scratch", type=Path, default=scratch, help="where answers and the model are kept")
+    parser.add_argument("--out", type=Path, help="where to write model_lookups.md")
+    return parser.parse_args()
+
+
+def _chosen(file: Path) -> bool:
+    return part_of(file.name) == "choose"
+
+
+def answered(config: AppConfig, files: Sequence[Path], options: argparse.Namespace) -> Iterator[Row]:
+    """The rows of all questions whose two arms are answered: those known, then those that time allows."""
+    made_of = hashlib.sha256(f"{config.providers.llm_model} {CONTEXT} {INSTRUCTIONS} {FACT}".encode()).hexdigest()[:16]
+    journal = options.scratch / "model_lookups.jsonl"
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    lines = journal.read_text(encoding="utf-8").splitlines() if journal.is_file() else []
+    known = {(row.arm, row.question): row for row in map(_read, lines) if row and row.made_of == made_of}
+    ends = time.monotonic() + options.minutes * 60 if options.minutes else None
+    engine = Engine(config)
+    try:
+        folder = indexed(engine, files, options.cache)
+        library = engine.library(folder)
+        documents = {each.name: library.documents.chunks(each.id) for each in library.documents.all()}
+        questions = sorted(made_questions(documents, company_names(options.data), options.each), key=_drawn)
+        for place, question in enumerate(questions):
+            for arm in ARMS[:: 1 if place % 2 else -1]:
+                if (arm, question.text) in known:
+                    continue
+                if ends is not None and time.monotonic() >= ends:
+                    break
+                row = known[arm, question.text] = ask(engine, folder, question, arm, made_of)
+                with journal.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(asdict(row)) + "\n")
+                print(f"  {place + 1}/{len(questions)} {arm}: {row.outcome}, {row.seconds:.0f} s", file=sys.stderr)
+            if all((arm, question.text) in known for arm in ARMS):
+                yield from (known[arm, question.text] for arm in ARMS)
+    finally:
+        engine.close()
+
+
+def _read(line: str) -> Row | None:
+    try:
+        return Row(**json.loads(line))
+    except (ValueError, TypeError):
+        return None  # a kill cut it short
+
+
+def _drawn(question: LookupQuestion) -> str:
+    return hashlib.sha256(f"model {question.source} {question.text}".encode()).hexdigest()
+
+
+def ask(engine: Engine, folder: Path, question: LookupQuestion, arm: Arm, made_of: str) -> Row:
+    """One question through the engine. Ends the program where the run fails."""
+    settings = strategy("balanced").settings.changed(answer_context=CONTEXT)
+    began = time.monotonic()
+    with patch("crag.generation.llm.look_up", return_value=None) if arm == "without" else nullcontext():
+        trace = Trace.from_events(engine.ask(RunRequest(question.text, workspace=folder, settings=settings)))
+    whole = trace.answer
+    if whole is None or whole.instead_of:
+        raise SystemExit(f"{question.text}: {trace.failure or trace.failures}. Start again to go on.")
+    known = {each.number for each in whole.citations}
+    return Row(
+        arm=arm,
+        question=question.text,
+        made_of=made_of,
+        kind=question.kind,
+        source=question.source,
+        values=list(question.values),
+        answer=whole.text,
+        outcome="refused" if whole.abstained else outcome_of(whole.text, question.values),
+        marked=whole.low_confidence or any(fault_of(check, known) for check in trace.checks),
+        against=whole.contradicts is not None,
+        lookup=whole.lookup,
+        seconds=round(time.monotonic() - began, 1),
+    )
+
+
+def outcome_of(answer: str, values: Sequence[str]) -> Literal["right", "wrong", "refused"]:
+    """right: a value stands in the answer, rounded or in another scale. refused: no amount does."""
+    text = MARK.sub("", answer)
+    given = [
+        number.values[0]
+        for number in numbers_in(text, [(day.start, day.end) for day in dates_in(text)])
+        if number.values and number.kind == "digits" and not _YEAR.fullmatch(number.text)
+    ]
+    if not given:
+        return "refused"
+    wanted = [number.values[0] for value in values for number in numbers_in(value) if number.values]
+    same = any(abs(one - two * scale) <= NEAR * one for one in given for two in wanted for scale in SCALES)
+    return "right" if same else "wrong"
+
+
+def report(rows: Sequence[Row], model: str) -> str:
+    """The page."""
+    lines = [
+        "# Look-ups with a language model",
+        "",
+        f"By `python -m benchmarks.model_lookups`: {len(rows) // 2} questions of "
+        f"{len({row.source for row in rows})} filings of the half `choose`, {model}, {CONTEXT} tokens of sources, "
+        f"evaluator {evaluator_version()}. A question took {_seconds(rows)} s at the median.",
+        "**Few questions, of one kind of document and one small model:** read the 95 % intervals (Wilson). Nothing was "
+        "chosen by this page.",
+        "",
+        "right: the value stands in the answer, rounded or not, in whatever scale. refused: no amount is given. not "
+        "marked: neither of low confidence nor with a sentence flagged by the checks.",
+        "",
+    ]
+    for title, of_misses in (("Questions for a cell", False), ("Near misses: the filing has no such cell", True)):
+        own = [row for row in rows if (row.kind in MISSES) == of_misses]
+        lines += [f"## {title}", "", "| the model is shown | questions | right | wrong | refused | wrong, not marked |"]
+        lines += ["|---|---|---|---|---|---|", *map(_line, NAMES, _arms(own)), ""]
+    with_fact = [row for row in rows if row.arm == "fact"]
+    before = {row.question: row for row in rows if row.arm == "without"}
+    turned = [(before[row.question].outcome == "right", row.outcome == "right") for row in with_fact]
+    flagged = [row for row in with_fact if row.against]
+    lines += [
+        f"With the fact {turned.count((False, True))} answers are right that were not, and "
+        f"{turned.count((True, False))} are not that were. A cell was found for "
+        f"{sum(row.lookup == 'found' for row in with_fact)} questions. The flag was raised {len(flagged)} times, "
+        f"{sum(row.outcome == 'right' for row in flagged)} of them on a right answer. Of a near miss every amount is "
+        "wrong. In the second arm an answer that the flag alone might mark counts as not marked.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _arms(rows: Sequence[Row]) -> list[list[tuple[Row, bool]]]:
+    """The rows of the three arms, each with whether it is marked there."""
+    without = [(row, row.marked) for row in rows if row.arm == "without"]
+    fact = [row for row in rows if row.arm == "fact"]
+    return [without, [(row, row.marked and not row.against) for row in fact], [(row, row.marked) for row in fact]]
+
+
+def _line(name: str, rows: Sequence[tuple[Row, bool]]) -> str:
+    outcomes = [row.outcome for row, _ in rows]
+    silent = sum(row.outcome == "wrong" and not marked for row, marked in rows)
+    counts = [outcomes.count("right"), outcomes.count("wrong"), outcomes.count("refused"), silent]
+    return f"| {name} | {len(rows)} | {' | '.join(_share(count, len(rows)) for count in counts)} |"
+
+
+def _share(count: int, of: int) -> str:
+    found = share(count, of)
+    if found.value is None or found.low is None or found.high is None:
+        return "–"
+    return f"{found.value:.2f} ({found.low:.2f}–{found.high:.2f})"
+
+
+def _seconds(rows: Sequence[Row]) -> str:
+    return f"{statistics.median(row.seconds for row in rows):.0f}" if rows else "–"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
