@@ -135,15 +135,7 @@ class AppConfig(BaseModel):
         return getattr(getattr(self, _GROUP_OF.get(name, "providers")), name, "")
 
 
-_GROUPS: dict[str, type[SettingsGroup]] = {
-    "storage": StorageSettings,
-    "providers": ProviderSettings,
-    "models": ModelSettings,
-    "serving": ServingSettings,
-    "people": PeopleSettings,
-    "limits": LimitSettings,
-    "quotas": QuotaSettings,
-}
+_GROUPS: dict[str, type[SettingsGroup]] = {name: type(group) for name, group in AppConfig()}
 _GROUP_OF = {name: group for group, kind in _GROUPS.items() for name in kind.model_fields}
 SETTINGS: Mapping[str, type[SettingsGroup]] = {name: _GROUPS[group] for name, group in _GROUP_OF.items()}
 """Every declared setting by its name, with the group that declares it."""

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, field_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from crag.core.errors import CragError
-from crag.core.fields import days_of, origins_of, setting
+from crag.core.fields import Range, days_of, origins_of, setting
 
 
 def _split(given: object) -> object:
@@ -163,10 +163,7 @@ class ProviderSettings(SettingsGroup, title="providers", extra="allow"):
         "Web results remembered",
         "The same query to the same provider is answered from memory for so long, with the time it was found. "
         "0: never.",
-        unit="hours",
-        step=1,
-        ge=0,
-        le=8760,
+        Range(0, 8760, step=1, unit="hours"),
     )
     ask_before_web: bool = setting(
         False, "Ask before a web search", "Show each web query and wait for a yes before it is sent."
@@ -199,11 +196,8 @@ class ServingSettings(SettingsGroup, title="serving"):
         1000,
         "Uploads in memory",
         "What all visitors together have sent and is not yet read; more is refused for the time being.",
+        Range(1, 100_000, step=100, unit="MB"),
         at_start=True,
-        unit="MB",
-        step=100,
-        ge=1,
-        le=100_000,
     )
     framed_by: CommaList = setting(
         (),
@@ -215,10 +209,7 @@ class ServingSettings(SettingsGroup, title="serving"):
         365,
         "Audit log",
         "How long entries are kept of who signed in, deleted, shared, changed a setting or was refused. 0: for good.",
-        unit="days",
-        step=30,
-        ge=0,
-        le=3650,
+        Range(0, 3650, step=30, unit="days"),
     )
     metrics: Literal["off", "local", "token"] = setting(
         "off",
@@ -232,10 +223,8 @@ class ServingSettings(SettingsGroup, title="serving"):
         "Server processes",
         "So many processes serve the app behind its one address, each browser one of them. More than one pays where "
         "many people work at once and there are cores and memory: each holds its own models, about half a GB.",
+        Range(1, 64, step=1),
         at_start=True,
-        step=1,
-        ge=1,
-        le=64,
     )
 
     @field_validator("framed_by")
@@ -284,10 +273,7 @@ class PeopleSettings(SettingsGroup, title="people"):
         "Hours of a sign-in",
         "After so many hours people are asked to sign in again; so long they keep the role of a group they have left. "
         "0: when the provider's token ends, often within one.",
-        unit="hours",
-        step=1,
-        ge=0,
-        le=720,
+        Range(0, 720, step=1, unit="hours"),
     )
     keys_for: Literal["admins", "everyone"] = setting(
         "admins",
@@ -311,8 +297,6 @@ class ModelSettings(SettingsGroup, title="local models"):
         0,
         "Threads",
         "Threads the local models use. 0: as many as there are cores.",
+        Range(0, 64, step=1),
         at_start=True,
-        step=1,
-        ge=0,
-        le=64,
     )

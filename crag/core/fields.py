@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
@@ -13,24 +14,35 @@ _ORIGIN = re.compile(r"https?://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?
 _DAYS = {"d": 1, "w": 7}
 
 
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The least and the most that a number may be, the step of its slider, and its unit."""
+
+    least: float
+    most: float
+    step: float
+    unit: str = ""
+
+
 def setting(
     default: Any,
     label: str,
     help: str,
+    within: Range | None = None,
     *,
     group: str = "",
-    unit: str = "",
-    step: float | None = None,
     at_start: bool = False,
-    **limits: Any,
+    **others: Any,
 ) -> Any:
-    """A setting with what a form needs: label, help, group (the title of its class, if not given), unit, slider step.
+    """A setting with what a form needs: label, help, range, group (the title of its class, if not given).
 
-    `at_start`: it is read at the start.
+    `at_start`: it is read at the start. `others` are options of pydantic's `Field`.
     """
-    extra: dict[str, Any] = {"label": label, "group": group, "unit": unit, "step": step, "at_start": at_start}
+    extra: dict[str, Any] = {"label": label, "group": group, "at_start": at_start}
+    extra |= {"unit": within.unit, "step": within.step} if within else {"unit": "", "step": None}
+    others |= {"ge": within.least, "le": within.most} if within else {}
     said = f"{help} Applies from the next start." if at_start else help
-    return Field(default=default, description=said, json_schema_extra=extra, **limits)
+    return Field(default=default, description=said, json_schema_extra=extra, **others)
 
 
 def meta(model: type[BaseModel], name: str) -> dict[str, Any]:

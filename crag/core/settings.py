@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
 
 from crag.core.errors import FilterError, SettingsError
-from crag.core.fields import first_problem, setting
+from crag.core.fields import Range, first_problem, setting
 from crag.core.filters.where import parse
 from crag.core.types import Action, Aggregation
 
@@ -26,26 +26,22 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     k: int = setting(
-        10, "Chunks retrieved", "How many chunks the library returns.", group="retrieval", step=1, ge=1, le=50
+        10, "Chunks retrieved", "How many chunks the library returns.", Range(1, 50, step=1), group="retrieval"
     )
     lookup_reach: int = setting(
         0,
         "Chunks searched for a figure",
         "How many chunks are searched for a figure that is asked for and that no table of the retrieved chunks has. "
         "The chunk that has it takes the last place. 0 turns this off.",
+        Range(0, 100, step=10),
         group="retrieval",
-        step=10,
-        ge=0,
-        le=100,
     )
     min_confidence: float = setting(
         0.0,
         "Document confidence",
         "Only documents whose confidence is at least this are searched; if none is, all are.",
+        Range(0, 1, step=0.05),
         group="retrieval",
-        step=0.05,
-        ge=0,
-        le=1,
     )
     where: str = setting(
         "",
@@ -58,11 +54,8 @@ class Settings(BaseModel):
         0.0,
         "Time decay",
         "A document's similarity halves every so many days since it was added. 0 turns decay off.",
+        Range(0, 3650, step=1, unit="days"),
         group="retrieval",
-        unit="days",
-        step=1,
-        ge=0,
-        le=3650,
     )
     evaluator: Literal["none", "chunk", "joint"] = setting(
         "chunk",
@@ -77,33 +70,26 @@ class Settings(BaseModel):
         0,
         "Text graded",
         "Only the first so many characters of a chunk are graded. 0: all of it.",
+        Range(0, 20_000, step=100, unit="characters"),
         group="evaluation",
-        unit="characters",
-        step=100,
-        ge=0,
-        le=20_000,
     )
     upper: float = setting(
-        0.4, "Upper threshold", "A score of at least this is CORRECT.", group="action", step=0.01, ge=0, le=1
+        0.4, "Upper threshold", "A score of at least this is CORRECT.", Range(0, 1, step=0.01), group="action"
     )
     lower: float = setting(
         0.2,
         "Lower threshold",
         "A score below this is INCORRECT; between the two it is AMBIGUOUS.",
+        Range(0, 1, step=0.01),
         group="action",
-        step=0.01,
-        ge=0,
-        le=1,
     )
     ambiguity_margin: float = setting(
         0.0,
         "Margin of doubt",
         "After the last retrieval, a score below the lower threshold by no more than this is AMBIGUOUS all the same: "
         "documents stay beside the web. Corrective loops are made as without it. 0: none.",
+        Range(0, 0.5, step=0.01),
         group="action",
-        step=0.01,
-        ge=0,
-        le=0.5,
     )
     aggregation: Aggregation = setting(
         Aggregation.ANY,
@@ -135,10 +121,8 @@ class Settings(BaseModel):
         1,
         "Corrective loops",
         "How often the library is searched again with a rewritten query, before the web.",
+        Range(0, 3, step=1),
         group="retrieval",
-        step=1,
-        ge=0,
-        le=3,
     )
     loop_merge: Literal["last", "better", "union"] = setting(
         "last",
@@ -168,30 +152,25 @@ class Settings(BaseModel):
         group="refinement",
     )
     strip_sentences: int = setting(
-        1, "Sentences a strip", "How many sentences make a strip.", group="refinement", step=1, ge=1, le=5
+        1, "Sentences a strip", "How many sentences make a strip.", Range(1, 5, step=1), group="refinement"
     )
     strip_filter: float = setting(
-        0.08, "Strip filter", "Strips scored below this are dropped.", group="refinement", step=0.01, ge=0, le=1
+        0.08, "Strip filter", "Strips scored below this are dropped.", Range(0, 1, step=0.01), group="refinement"
     )
     strip_top_k: int = setting(
         8,
         "Strips kept",
         "At most so many strips are kept, the best ones; separately for documents and web. 0: no limit.",
+        Range(0, 50, step=1),
         group="refinement",
-        step=1,
-        ge=0,
-        le=50,
     )
     strip_words: int = setting(
         0,
         "Words kept",
         "How many words the best strips may have, separately for documents and web. Sources that the search put first "
         "come first, and several sources get words. 0: no limit, and scores alone decide.",
+        Range(0, 5_000, step=50, unit="words"),
         group="refinement",
-        unit="words",
-        step=50,
-        ge=0,
-        le=5_000,
     )
     strip_context: bool = setting(
         False,
@@ -204,10 +183,8 @@ class Settings(BaseModel):
         3,
         "Keywords in a web query",
         "The rewritten query has at most so many keywords.",
+        Range(1, 10, step=1),
         group="web",
-        step=1,
-        ge=1,
-        le=10,
     )
     web_query: str = setting(
         "",
@@ -215,7 +192,7 @@ class Settings(BaseModel):
         "The web is asked exactly this. Empty: a query is made from the question.",
         group="web",
     )
-    web_results: int = setting(5, "Web results", "How many web results are read.", group="web", step=1, ge=1, le=10)
+    web_results: int = setting(5, "Web results", "How many web results are read.", Range(1, 10, step=1), group="web")
     refine_web: bool = setting(
         True, "Refine web pages", "Cut web pages into strips and filter them by the same evaluator.", group="web"
     )
@@ -233,57 +210,44 @@ class Settings(BaseModel):
         3,
         "Sentences in an extractive answer",
         "At most so many sentences are quoted when no language model writes.",
+        Range(1, 8, step=1),
         group="answer",
-        step=1,
-        ge=1,
-        le=8,
     )
     short_answer: float = setting(
         0.6,
         "Short answer from",
         "An extractive answer begins with the few words that answer, where they are at least so likely right. "
         "1: never.",
+        Range(0, 1, step=0.01),
         group="answer",
-        step=0.01,
-        ge=0,
-        le=1,
     )
     answer_context: int = setting(
         3000,
         "Text shown to the model",
         "At most so much of the kept strips is shown to a language model that writes the answer, the best first.",
+        Range(200, 100_000, step=250, unit="tokens"),
         group="answer",
-        unit="tokens",
-        step=250,
-        ge=200,
-        le=100_000,
     )
     min_answer_score: float = setting(
         0.1,
         "Minimum answer score",
         "If no kept strip is scored at least this, the answer is that the documents do not say.",
+        Range(0, 1, step=0.01),
         group="answer",
-        step=0.01,
-        ge=0,
-        le=1,
     )
     min_answer_confidence: float = setting(
         0.0,
         "Minimum answer confidence",
         "A quoted answer that is less likely right is not given: the nearest passages are shown. 0: always given.",
+        Range(0, 1, step=0.01),
         group="answer",
-        step=0.01,
-        ge=0,
-        le=1,
     )
     confident_answer: float = setting(
         0.0,
         "Confident answer from",
         "A quoted answer that is less likely right is marked as of low confidence. 0: the strips' scores decide that.",
+        Range(0, 1, step=0.01),
         group="answer",
-        step=0.01,
-        ge=0,
-        le=1,
     )
 
     @field_validator("where")

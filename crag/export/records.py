@@ -60,8 +60,13 @@ class Record(BaseModel):
 
 
 def _values(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass's value."""
+    """All fields of a dataclass's value."""
     return {each.name: getattr(value, each.name) for each in fields(value)}
+
+
+def _shared(value: object, record: type[Record]) -> dict[str, Any]:
+    """The values of those fields of a record that `value` has by the same names."""
+    return {name: getattr(value, name) for name in record.model_fields if hasattr(value, name)}
 
 
 def _left_out(value: object) -> bool:
@@ -109,20 +114,8 @@ class Hit(Record):
 def describe_hit(hit: RetrievedChunk) -> dict[str, Any]:
     """The fields of `Hit`."""
     chunk = hit.chunk
-    return {
-        "rank": hit.rank,
-        "source": chunk.source,
-        "page": chunk.page,
-        "place": chunk.place,
-        "similarity": hit.similarity,
-        "text": chunk.text,
-        "recognised": chunk.recognised,
-        "title": chunk.title,
-        "url": chunk.url or None,
-        "from_web": chunk.from_web or None,
-        "id": chunk.id,
-        "document_id": chunk.document_id,
-    }
+    own = _shared(hit, Hit) | _shared(chunk, Hit)
+    return {**own, "url": chunk.url or None, "from_web": chunk.from_web or None}
 
 
 class HitRecord(Hit):
@@ -338,20 +331,14 @@ class Outcome(Record):
 def describe_outcome(trace: Trace) -> dict[str, Any]:
     """The fields of `Outcome`."""
     answer = trace.answer
+    no_answer = {"abstained": None, "low_confidence": None, "confidence": None, "unnamed": ()}
     return {
-        "run_id": trace.run_id,
-        "question": trace.question,
+        **_shared(trace, Outcome),
         "asked_as": trace.standalone or None,
-        "strategy": trace.strategy,
-        "action": trace.action,
         "sentence": outcome_sentence(trace),
         "answered_by": answer.by if answer else None,
-        "abstained": answer.abstained if answer else None,
-        "low_confidence": answer.low_confidence if answer else None,
-        "confidence": answer.confidence if answer else None,
-        "unnamed": answer.unnamed if answer else (),
+        **(_shared(answer, Outcome) if answer else no_answer),
         "figure_remarks": figures_sentences(trace.checks),
-        "faithfulness": trace.faithfulness,
     }
 
 
@@ -426,25 +413,16 @@ class RunRecord(AnswerRecord, Outcome):
     @classmethod
     def of(cls, trace: Trace) -> RunRecord:
         last, scope, failure, sources = trace.round, trace.scope, trace.failure, trace.sources
-        return cls(
-            **describe_outcome(trace),
-            **_answer(trace.answer),
+        values = _shared(trace, cls) | describe_outcome(trace) | _answer(trace.answer)
+        values |= dict(
             after=(trace.context.after or None) if trace.context else None,
-            settings=trace.settings,
-            asked_of=ScopeRecord(documents=scope.documents, tags=scope.tags, gone=scope.gone) if scope else None,
-            started_at=trace.started_at,
-            via=trace.via,
-            client=trace.client,
-            wanted=trace.wanted,
-            decision=trace.decision,
+            asked_of=ScopeRecord(**_shared(scope, ScopeRecord)) if scope else None,
             chunks=[ChunkRecord(**_hit(hit), **describe_grade(last.grades.get(hit.chunk.id))) for hit in last.chunks]
             if last
             else [],
             joint=GradeRecord(**describe_grade(last.joint)) if last and last.joint else None,
             rounds=[RoundRecord.of(each) for each in trace.rounds],
-            rewrites=trace.rewrites,
             searches=[SearchRecord.of(each) for each in trace.searches],
-            approvals=trace.approvals,
             calls=[replace(call, error=about(call.error, call.who) or None) for call in trace.calls],
             strips=[
                 StripRecord.of(each, sources.get(each.source_id)) for strips in trace.strips.values() for each in strips
@@ -452,13 +430,12 @@ class RunRecord(AnswerRecord, Outcome):
             web_sources=[
                 WebPageRecord(**_values(page), **describe_grade(trace.web_grades.get(page.id))) for page in trace.pages
             ],
-            guidance=trace.guidance,
             checks=[CheckRecord.of(each) for each in trace.checks],
             failures=[FailureRecord.of(each) for each in trace.failures],
             error=f"{failure_sentence(failure)} {failure.remedy}" if failure else None,
-            cancelled=trace.cancelled,
             timings=Timings(seconds=trace.seconds, steps=trace.steps),
         )
+        return cls(**values)
 
 
 class EventRecord(BaseModel):
