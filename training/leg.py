@@ -108,8 +108,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def step_back(*, idle: bool = True) -> None:
-    """Take only the processor time that nobody else wants; what is soon done takes a little."""
+    """Take only the processor time that nobody else wants; what is soon done takes a little.
+
+    Linux shares time between sessions first (sched_autogroup): the leader of one steps back for the whole of it.
+    """
     os.nice(19 if idle else 10)
+    if os.getsid(0) == os.getpid():
+        with contextlib.suppress(OSError):
+            Path("/proc/self/autogroup").write_text("19" if idle else "10")
     if idle and hasattr(os, "SCHED_IDLE"):
         with contextlib.suppress(PermissionError):
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
