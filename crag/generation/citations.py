@@ -186,7 +186,7 @@ def abstention(
         reason = reason or "no passage was relevant enough to answer from"
     elif best < settings.min_answer_score:
         scored = format_score(best, settings.min_answer_score)
-        reason = f"the best passage scored {scored}, under the minimum answer score of {settings.min_answer_score:.2f}"
+        reason = f"the best strip scored {scored}, under the minimum answer score of {settings.min_answer_score:.2f}"
     text = f"{where}: {reason}."
     return Answer(text=text, by=by, abstained=True, low_confidence=True, unnamed=unnamed, confidence=confidence)
 
