@@ -160,7 +160,7 @@ def ask(engine: Engine, evaluator: NotingEvaluator, library: Path, question: Ans
         action=str(trace.action or ""),
         abstained=whole.abstained,
         low=whole.low_confidence,
-        weak=bool(whole.unnamed) or whole.lookup == "no period" or trace.action is Action.INCORRECT,
+        weak=bool(whole.unnamed) or whole.lookup in ("no period", "several") or trace.action is Action.INCORRECT,
         right=is_right(whole, question),
         short=shown,
         text=whole.text,

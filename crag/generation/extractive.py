@@ -36,6 +36,8 @@ TIE = 0.1
 """The most that words shared with the question add to a score."""
 LABEL = 0.1
 """What each word adds to the score of a table's row whose label the question says whole; at most for four words."""
+MOST_VALUES = 3
+"""Rows with different values that are an answer; more of them say that the question is too open."""
 LOOKED_UP = 0.9
 """How likely a cell that was looked up is the right one: benchmarks.lookups measures that."""
 BESIDE_BEST = 0.7
@@ -96,7 +98,7 @@ class ExtractiveGenerator:
 
         Where the question asks for a cell of a table and the knowledge has it, its row is the answer. Where it asks
         for a figure and no cell is the one, no other cell stands for it; where no row has the period, the answer is of
-        low confidence.
+        low confidence. Where up to three rows fit equally and differ, they are the answer with `lookup_reach`.
 
         What is less likely right than `min_answer_confidence` is not answered.
         """
@@ -137,10 +139,14 @@ class ExtractiveGenerator:
         lookup = None if subjects.unnamed else look_up(question, sources)
         row = _row_unit(lookup, units) if lookup else None
         if lookup and lookup.cell and row is None and settings.lookup_reach:
-            row = _dropped_row(lookup, subjects)
+            row = next(_dropped_rows(lookup, subjects), None)
         surest, first = row if row else (None, None)
+        several: list[_Unit] = []
+        if lookup and settings.lookup_reach and lookup.outcome == "several" and len(lookup.cells) <= MOST_VALUES:
+            several = [unit for _, unit in _dropped_rows(lookup, subjects)]
         ranked = sorted(units, key=_best_first)
-        if row is None and self._reader is not None and settings.short_answer < 1 and not subjects.unnamed:
+        readable = row is None and not several and not subjects.unnamed
+        if readable and self._reader is not None and settings.short_answer < 1:
             places = [(unit.strip, unit.start, unit.end) for unit in ranked]
             surest = find_words(question, places, sources, self._reader)
             if surest and lookup and _stands_for_cell(surest, lookup, sources):
@@ -149,8 +155,8 @@ class ExtractiveGenerator:
         found = surest if surest and surest.confidence >= settings.short_answer else None
         # Beside the row that was looked up, other rows would say something else.
         most = 1 if row else settings.answer_sentences
-        chosen = _order_units(_choose_units(units, most, first), first)
-        low = low or bool(subjects.unnamed) or (lookup is not None and lookup.outcome == "no period")
+        chosen = several or _order_units(_choose_units(units, most, first), first)
+        low = low or bool(subjects.unnamed) or (lookup is not None and lookup.outcome in ("no period", "several"))
         whole = _compose_answer(chosen, sources, found, low=low, by=self.by)
         whole = replace(whole, unnamed=subjects.unnamed, lookup=lookup.outcome if lookup else "")
         confidence = LOOKED_UP if row else self._confidence(question, whole, [chosen[0], *ranked], sources, surest)
@@ -239,15 +245,14 @@ def _row_unit(lookup: Lookup, units: Sequence[_Unit]) -> tuple[Found, _Unit] | N
     return None
 
 
-def _dropped_row(lookup: Lookup, subjects: Subjects) -> tuple[Found, _Unit] | None:
-    """The row of the cell that was found, of a chunk whose strip with it was not kept."""
+def _dropped_rows(lookup: Lookup, subjects: Subjects) -> Iterator[tuple[Found, _Unit]]:
+    """The rows of the cells, each as a strip of its own: of chunks whose strips with them were not kept."""
     for cell in lookup.cells:
         if cell.chunk.id not in subjects.foreign:
             start, end = cell.row_start, cell.row_end
             strip = make_strip(cell.chunk.id, cell.chunk.text, "internal", start, end, None, kept=False)
             unit = _Unit(strip, 0, len(strip.text), 0.0, 0.0, -1, frozenset(words(strip.text)))
-            return _found_cell(-1, strip, cell), unit
-    return None
+            yield _found_cell(-1, strip, cell), unit
 
 
 def _stands_for_cell(found: Found, lookup: Lookup, sources: Mapping[str, Chunk | WebPage]) -> bool:

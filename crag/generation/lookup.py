@@ -98,7 +98,7 @@ class FoundCell:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """How a look-up ended. `cells`: the one that was found first, then those that agree; or all that do not agree.
+    """How a look-up ended. `cells`: the one that was found first, then those that agree; or one of each value.
 
     no item: no row means what is asked for. no period: a row does, and none of its columns is of the period.
     """
@@ -130,8 +130,12 @@ def look_up(question: str, sources: Mapping[str, Chunk | WebPage]) -> Lookup | N
     best = min(cell.steps for cell in cells)
     nearest = [cell for cell in cells if cell.steps == best]
     against = sum(not _agree(cell, nearest[0]) for cell in cells)
-    if not all(_agree(cell, nearest[0]) for cell in nearest):
-        return Lookup("several", wanted, tuple(nearest), against)
+    values: list[FoundCell] = []
+    for cell in nearest:
+        if not any(_agree(cell, other) for other in values):
+            values.append(cell)
+    if len(values) > 1:
+        return Lookup("several", wanted, tuple(values), against)
     # Of those that agree, one whose table says what it counts in.
     first = next((cell for cell in nearest if cell.unit), nearest[0])
     others = tuple(cell for cell in cells if cell is not first and _agree(cell, first))

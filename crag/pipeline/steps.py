@@ -306,11 +306,11 @@ def _unsure(state: State, answer: Answer, settings: Settings) -> bool:
 
     Otherwise one whose confidence is known does so below `confident_answer`. Where it is not known, or nothing was
     graded, it is what the generator says of the strips it used. An answer to a question that names what nothing found
-    names, or a period that no row has, stands on weak ground whatever the grades say; so does one that a cell
-    contradicts.
+    names, a period that no row has, or a cell that tables give differently, stands on weak ground whatever the grades
+    say; so does one that a cell contradicts.
     """
     decision = state.get("decision")
-    if decision is None or answer.unnamed or answer.lookup == "no period" or answer.contradicts:
+    if decision is None or answer.unnamed or answer.lookup in ("no period", "several") or answer.contradicts:
         return answer.low_confidence
     if _without_support(state):
         return True

@@ -263,6 +263,8 @@ def _weakness(whole: Answer, trace: Trace) -> str:
         return "nothing that it rests on was graded"
     if whole.lookup == "no period":
         return "no table found has the period that is asked for"
+    if whole.lookup == "several":
+        return "several rows fit the question and give different values: name the segment, statement or period"
     if whole.confidence is not None or whole.contradicts:
         return ""
     return "the best text that it rests on was scored below the upper threshold"

@@ -302,3 +302,15 @@ def test_no_other_cell_stands_for_a_figure_that_was_not_found() -> None:
 def test_an_answer_about_a_period_that_no_row_has_is_of_low_confidence() -> None:
     answer = answered("What were Acme's net sales in fiscal 2012?", INCOME, [0], pointed="$192,052")
     assert (answer.short, answer.lookup, answer.low_confidence) == (None, "no period", True)
+
+
+@pytest.mark.parametrize(("reach", "cited"), [(40, ["288,000", "280,000"]), (0, ["192,000"])])
+def test_rows_that_differ_are_all_cited_where_rows_may_be_reached(reach: int, cited: list[str]) -> None:
+    other = chunk_of_rows(["", "2021", "2020"], ["Total employees", "280,000", "270,000"], name="other")
+    strip = strip_of(STAFF, "United States: 2021 192,000; 2020 181,000; 2019 167,000", 0.9)
+    question, sources = "How many employees did Acme have in 2021?", {each.id: each for each in (STAFF, other)}
+    *_, answer = ExtractiveGenerator().answer(question, [strip], sources, Settings(lookup_reach=reach))
+    assert isinstance(answer, Answer)
+    assert (answer.short, answer.lookup, answer.low_confidence) == (None, "several", True)
+    quotes = [each.quote for each in answer.citations]
+    assert len(quotes) == len(cited) and all(map(str.__contains__, quotes, cited))
