@@ -347,7 +347,7 @@ class QuotedAnswer:
 
     `texts`: of the source that is quoted first, then of the next best ones, each with its title before it. [start, end)
     is what is quoted of the first. `words`: the short answer, empty where none is shown; `confidence` that of the
-    surest words, None where none were read. `cell`: they are a table's cell. `lookup` and `unnamed` as an answer's.
+    surest words, None where none were read. `unnamed`: how many names of the question nothing found has.
     """
 
     texts: tuple[str, ...]
@@ -355,8 +355,6 @@ class QuotedAnswer:
     end: int
     words: str = ""
     confidence: float | None = None
-    cell: bool = False
-    lookup: LookupOutcome | Literal[""] = ""
     unnamed: int = 0
 
 

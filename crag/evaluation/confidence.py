@@ -9,45 +9,31 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
 
 from crag.core.types import QuotedAnswer
-from crag.evaluation.head import CLIP, Lexicon, load_layer, probability, stems, weigh
-from crag.evaluation.short import fits_kind
+from crag.evaluation.head import CLIP, Lexicon, load_layer, probability, weigh
 from crag.models.cross_encoder import FOLDER, Reading
-from crag.text.names import Names, names_in
 
 __all__ = ["ANSWER_FEATURES", "AnswerLayer", "ReadText", "answer_features", "load_answer_layer"]
 
 ANSWER_FEATURES = (
-    *("relevance", "span", "score", "rival", "evidence", "inside", "agree", "differ"),
-    *("shown", "words", "length", "cell", "found", "open", "kind", "kind_missed"),
-    *("covered", "covered_sentence", "unmet", "unmet_sentence", "unmet_anywhere"),
-    *("names_unmet", "names_unmet_sentence", "years_unmet", "years_unmet_sentence", "unnamed"),
-    *("asked", "polar", "worked_out", "explains", "listed"),
+    *("relevance", "score", "rival", "agree", "shown", "words", "length"),
+    *("covered", "years_unmet", "unnamed", "polar", "worked_out"),
 )
 """One name a number that the layer weighs, in order."""
 ODDS = 6.0
 """Log-odds are clipped here."""
 
-_Item = TypeVar("_Item")
 _YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
 _POLAR = re.compile(r"\s*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b", re.IGNORECASE)
 _WORKED_OUT = re.compile(
     r"\b(?:ratios?|average|change|difference|growth|increase|decrease|percentage|margin|total|sum|compare|cagr|turnover"
     r"|highest|lowest|largest|smallest|most|least|more|less|fewer|which (?:year|segment|region)s?)\b",
     re.IGNORECASE,
-)
-_EXPLAINS = re.compile(
-    r"\b(?:why|how(?! (?:many|much|long|old|far|often|large|big))|explain|describe|what (?:drove|caused|factors?))\b",
-    re.IGNORECASE,
-)
-_LISTED = re.compile(
-    r"\b(?:list|what (?:are|were) the|which (?:\w+ ){0,3}are|name the|types|components)\b", re.IGNORECASE
 )
 _BARE = re.compile(r"[\W_]+")
 
@@ -66,54 +52,21 @@ def answer_features(
 ) -> tuple[float, ...]:
     """The numbers that `ANSWER_FEATURES` names. `read`: `answer.texts`, of which the first is the quoted one."""
     own, others = read[0], read[1:]
-    reading, text = own.reading, own.text
-    sentence = text[answer.start : answer.end]
-    said = answer.words or text[reading.start : reading.end]
-    named, years = names_in(question), set(_YEAR.findall(question))
-    whole, here = Names(text), Names(sentence)
-    asked = stems(question)
-    everywhere = frozenset[str]().union(*(stems(each.text) for each in read))
-
-    def rarest(missing: frozenset[str]) -> float:
-        return max((lexicon.rarity(root) for root in missing), default=0.0)
-
-    bare = _bare(said)
-    same = [_agrees(bare, each) for each in others]
-    kind = fits_kind(question, said)
+    said = answer.words or own.text[own.reading.start : own.reading.end]
+    sentence, years = own.text[answer.start : answer.end], set(_YEAR.findall(question))
     return (
-        _clip(reading.relevance, CLIP),
-        _clip(reading.span / 2, CLIP),
+        _clip(own.reading.relevance, CLIP),
         _clip(own.odds, ODDS),
         _clip(max((each.odds for each in others), default=-ODDS) - own.odds, ODDS),
-        _clip(reading.kept(answer.start, answer.end), ODDS),
-        float(answer.start <= reading.start and reading.end <= answer.end),
-        math.log1p(sum(same)),
-        math.log1p(
-            sum(not one and each.odds > 0 and each.reading.span > 0 for one, each in zip(same, others, strict=True))
-        ),
+        math.log1p(sum(_agrees(_bare(said), each) for each in others)),
         float(bool(answer.words)),
         _clip(_odds(answer.confidence), ODDS),
         math.log1p(len(said.split())),
-        float(answer.cell),
-        float(answer.lookup == "found"),
-        float(answer.lookup not in ("", "found")),
-        max(kind, 0.0),
-        max(-kind, 0.0),
-        lexicon.coverage(question, text),
-        lexicon.coverage(question, sentence),
-        rarest(asked - stems(text)),
-        rarest(asked - stems(sentence)),
-        rarest(asked - everywhere),
-        _share(named, lambda name: not whole.holds(name)),
-        _share(named, lambda name: not here.holds(name)),
-        _share(sorted(years), lambda year: year not in text),
-        _share(sorted(years), lambda year: year not in sentence),
+        lexicon.coverage(question, own.text),
+        sum(year not in sentence for year in years) / len(years) if years else 0.0,
         float(answer.unnamed),
-        math.log1p(len(question.split())),
         float(bool(_POLAR.match(question))),
         float(bool(_WORKED_OUT.search(question))),
-        float(bool(_EXPLAINS.search(question))),
-        float(bool(_LISTED.search(question))),
     )
 
 
@@ -124,10 +77,6 @@ def _clip(value: float, most: float) -> float:
 def _odds(chance: float | None) -> float:
     held = max(1e-3, min(1 - 1e-3, chance or 0.0))
     return math.log(held / (1 - held))
-
-
-def _share(items: Sequence[_Item], holds: Callable[[_Item], bool]) -> float:
-    return sum(map(holds, items)) / len(items) if items else 0.0
 
 
 def _bare(text: str) -> str:

@@ -187,8 +187,6 @@ class ExtractiveGenerator:
             end=quoted.strip.start + quoted.end - shift,
             words=whole.short.text if whole.short else "",
             confidence=surest.confidence if surest else None,
-            cell=surest is not None and bool(surest.row or surest.column),
-            lookup=whole.lookup,
             unnamed=len(whole.unnamed),
         )
         return self._grader.grade_answer(question, answer)

@@ -47,42 +47,23 @@ def features(
     )
 
 
-def test_words_that_no_text_has_are_the_more_told_the_rarer_they_are() -> None:
-    assert features()["unmet"] == 0.0
+def test_a_rare_word_that_the_text_has_not_counts_more_than_a_common_one() -> None:
+    assert features()["covered"] == 1.0
     rare, common = features("Was the tower zorbed in Paris?"), features("Was the tower people built in Paris?")
-    assert rare["unmet"] > 0.9 and rare["unmet_anywhere"] == rare["unmet"] > common["unmet"]
-    met = features("Was the tower zorbed?", others=(read_text("They zorbed it.", "zorbed"),))
-    assert met["unmet"] == rare["unmet"] and met["unmet_anywhere"] == 0.0
+    assert rare["covered"] < common["covered"] <= 1.0
 
 
-def test_what_the_title_says_is_met_by_the_text_and_not_by_the_sentence() -> None:
-    found = features()
-    assert (found["covered"], found["unmet"]) == (1.0, 0.0)
-    assert found["covered_sentence"] < 1.0 and found["unmet_sentence"] > 0.0
+def test_years_that_the_sentence_has_not_are_counted() -> None:
+    assert features("Was the tower built in 1889 or in 1903?")["years_unmet"] == 0.5
+    assert features("Was it built in Paris?")["years_unmet"] == 0.0
 
 
-def test_years_and_names_that_are_lacking_are_counted() -> None:
-    found = features("Was the tower in Berlin built in 1889 or in 1903?")
-    assert found["years_unmet"] == 0.5 and found["names_unmet"] == 1.0
-    assert features("Was it built in Paris in 1889?")["names_unmet"] == 0.0
-
-
-def test_the_kind_that_is_asked_for_is_that_of_the_words() -> None:
-    assert (features(words="1889")["kind"], features(words="1889")["kind_missed"]) == (1.0, 0.0)
-    assert (features(words="Paris")["kind"], features(words="Paris")["kind_missed"]) == (0.0, 1.0)
-
-
-def test_other_texts_agree_differ_or_are_surer() -> None:
+def test_other_texts_agree_or_are_surer() -> None:
     alone = features(words="1889")
     same, other = read_text("It opened in 1889.", "in 1889", 1.0), read_text("It opened in 1890.", "1890", 5.0)
     both = features(words="1889", others=(same, other))
-    assert both["agree"] > alone["agree"] == 0.0 and both["differ"] > alone["differ"] == 0.0
+    assert both["agree"] > alone["agree"] == 0.0
     assert both["rival"] == 3.0 > alone["rival"]
-
-
-def test_the_likeliest_words_stand_in_what_is_quoted_or_not() -> None:
-    assert features()["inside"] == 1.0
-    assert features(sentence="Many people see it every day.")["inside"] == 0.0
 
 
 def test_a_layer_weighs_what_is_read() -> None:

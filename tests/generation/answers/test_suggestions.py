@@ -53,6 +53,7 @@ def test_of_what_can_t_be_asked_about_by_itself_nothing_is_made(sentence: str) -
     [
         ("Total current assets: 2021 $12; 2022 $15", "What was total current assets in 2022?"),
         ("Number of cases in the inventory: FY 2018 Results 12; FY 2019 Results 9", "FY 2019"),
+        ("Income/loss: 2021 $12", "What was Income/loss in 2021?"),
         ("Operating margins: 12.5%", "What was operating margins?"),
     ],
 )
