@@ -131,7 +131,7 @@ class Run(Options):
         strategy, set, _ = super().parameters()
         choices = {"aggregation": tuple(map(str, Aggregation))}
         named = [
-            _declare(name, str(Settings.model_fields[name].description), choices.get(name, ()), metavar)
+            _declare(name, meta(Settings, name)["help"], choices.get(name, ()), metavar)
             for name, metavar in _NAMED.items()
         ]
         return [strategy, *named, set]

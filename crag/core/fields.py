@@ -27,22 +27,20 @@ class Range:
 def setting(
     default: Any,
     label: str,
-    help: str,
     within: Range | None = None,
     *,
     group: str = "",
     at_start: bool = False,
     **others: Any,
 ) -> Any:
-    """A setting with what a form needs: label, help, range, group (the title of its class, if not given).
+    """A setting with what a form needs: label, range, group (the title of its class, if not given).
 
-    `at_start`: it is read at the start. `others` are options of pydantic's `Field`.
+    Its help is its docstring. `at_start`: it is read at the start. `others` are options of pydantic's `Field`.
     """
     extra: dict[str, Any] = {"label": label, "group": group, "at_start": at_start}
     extra |= {"unit": within.unit, "step": within.step} if within else {"unit": "", "step": None}
     others |= {"ge": within.least, "le": within.most} if within else {}
-    said = f"{help} Applies from the next start." if at_start else help
-    return Field(default=default, description=said, json_schema_extra=extra, **others)
+    return Field(default=default, json_schema_extra=extra, **others)
 
 
 def meta(model: type[BaseModel], name: str) -> dict[str, Any]:
@@ -54,7 +52,8 @@ def meta(model: type[BaseModel], name: str) -> dict[str, Any]:
     extra = field.json_schema_extra
     found: dict[str, Any] = dict(extra) if isinstance(extra, dict) else {}
     found["group"] = found["group"] or model.model_config.get("title")
-    found["help"], found["default"] = field.description, field.default
+    said = " ".join(str(field.description).split())
+    found.update(help=f"{said} Applies from the next start." if found["at_start"] else said, default=field.default)
     found["minimum"] = next((m.ge for m in field.metadata if hasattr(m, "ge")), None)
     found["maximum"] = next((m.le for m in field.metadata if hasattr(m, "le")), None)
     return found

@@ -23,232 +23,100 @@ _TOGETHER = ({"lower", "upper", "binary"}, {"evaluator", "aggregation", "forced"
 class Settings(BaseModel):
     """What shapes one run. Frozen; `model_copy(update=…)` is not checked, `changed(…)` is."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    k: int = setting(
-        10, "Chunks retrieved", "How many chunks the library returns.", Range(1, 50, step=1), group="retrieval"
-    )
-    lookup_reach: int = setting(
-        0,
-        "Chunks searched for a figure",
-        "How many chunks are searched for a figure that is asked for and that no table of the retrieved chunks has. "
-        "The chunk that has it takes the last place. 0 turns this off.",
-        Range(0, 100, step=10),
-        group="retrieval",
-    )
-    min_confidence: float = setting(
-        0.0,
-        "Document confidence",
-        "Only documents whose confidence is at least this are searched; if none is, all are.",
-        Range(0, 1, step=0.05),
-        group="retrieval",
-    )
-    where: str = setting(
-        "",
-        "Filter",
-        "Only documents whose fields meet this are searched, as: verified and confidence > 0.7 and date >= 2024. "
-        "Empty: all.",
-        group="retrieval",
-    )
-    half_life_days: float = setting(
-        0.0,
-        "Time decay",
-        "A document's similarity halves every so many days since it was added. 0 turns decay off.",
-        Range(0, 3650, step=1, unit="days"),
-        group="retrieval",
-    )
-    evaluator: Literal["none", "chunk", "joint"] = setting(
-        "chunk",
-        "What is graded",
-        "Each chunk by itself, all chunks in one grade, or nothing (plain RAG).",
-        group="evaluation",
-    )
-    binary: bool = setting(
-        False, "Yes or no grades", "Read a grade as relevant or not: both thresholds are one.", group="evaluation"
-    )
-    grade_chars: int = setting(
-        0,
-        "Text graded",
-        "Only the first so many characters of a chunk are graded. 0: all of it.",
-        Range(0, 20_000, step=100, unit="characters"),
-        group="evaluation",
-    )
-    upper: float = setting(
-        0.4, "Upper threshold", "A score of at least this is CORRECT.", Range(0, 1, step=0.01), group="action"
-    )
-    lower: float = setting(
-        0.2,
-        "Lower threshold",
-        "A score below this is INCORRECT; between the two it is AMBIGUOUS.",
-        Range(0, 1, step=0.01),
-        group="action",
-    )
-    ambiguity_margin: float = setting(
-        0.0,
-        "Margin of doubt",
-        "After the last retrieval, a score below the lower threshold by no more than this is AMBIGUOUS all the same: "
-        "documents stay beside the web. Corrective loops are made as without it. 0: none.",
-        Range(0, 0.5, step=0.01),
-        group="action",
-    )
-    aggregation: Aggregation = setting(
-        Aggregation.ANY,
-        "Aggregation",
-        "any: one CORRECT chunk is enough. worst: the worst decides. mean: the average. joint: one grade over all.",
-        group="action",
-    )
-    keep: Literal["all", "relevant"] = setting(
-        "all", "Chunks kept", "All chunks, or only those scored at least the upper threshold.", group="action"
-    )
-    forced: Literal["", "CORRECT", "AMBIGUOUS", "INCORRECT"] = setting(
-        "",
-        "Forced action",
-        "Act as if the scores had led to this, to see what would have followed. Scores and corrective loops stay as "
-        "they are; only the action that the answer rests on is replaced.",
-        group="action",
-    )
-    internal_on: Actions = setting(
-        (_C, _A), "Documents used on", "The actions after which text from the library is used.", group="action"
-    )
-    web_on: Actions = setting((_A, _I), "Web searched on", "The actions after which the web is searched.", group="web")
-    loop_on: Actions = setting(
-        (_I,),
-        "Library retried on",
-        "The actions after which the query is rewritten and the library searched again.",
-        group="retrieval",
-    )
-    max_rewrites: int = setting(
-        1,
-        "Corrective loops",
-        "How often the library is searched again with a rewritten query, before the web.",
-        Range(0, 3, step=1),
-        group="retrieval",
-    )
-    loop_merge: Literal["last", "better", "union"] = setting(
-        "last",
-        "Result of a corrective loop",
-        "last: the last retrieval is acted on. better: the one whose best chunk scored higher. union: the best chunks "
-        "of all of them, as many as one retrieval brings.",
-        group="retrieval",
-    )
-    refine_on: Actions = setting(
-        (_C, _A), "Refined on", "The actions after which chunks are cut into strips and filtered.", group="refinement"
-    )
-    strips: Literal["sentences", "windows", "selection"] = setting(
-        "sentences", "Strip", "Sentences, fixed windows of 50 words, or the whole chunk.", group="refinement"
-    )
-    strip_judge: Literal["scores", "llm"] = setting(
-        "scores",
-        "Strips chosen by",
-        "scores: the strip filter below. llm: the language model reads each source and names the strips to keep; "
-        "where it fails, or none is set, scores decide.",
-        group="refinement",
-    )
-    strip_reading: Literal["alone", "in place"] = setting(
-        "alone",
-        "Strips scored",
-        "alone: each by itself, as published. in place: within the chunk that it stands in, by the reading that graded "
-        "the chunk, which costs no more; the local evaluator can, others score them alone.",
-        group="refinement",
-    )
-    strip_sentences: int = setting(
-        1, "Sentences a strip", "How many sentences make a strip.", Range(1, 5, step=1), group="refinement"
-    )
-    strip_filter: float = setting(
-        0.08, "Strip filter", "Strips scored below this are dropped.", Range(0, 1, step=0.01), group="refinement"
-    )
-    strip_top_k: int = setting(
-        8,
-        "Strips kept",
-        "At most so many strips are kept, the best ones; separately for documents and web. 0: no limit.",
-        Range(0, 50, step=1),
-        group="refinement",
-    )
-    strip_words: int = setting(
-        0,
-        "Words kept",
-        "How many words the best strips may have, separately for documents and web. Sources that the search put first "
-        "come first, and several sources get words. 0: no limit, and scores alone decide.",
-        Range(0, 5_000, step=50, unit="words"),
-        group="refinement",
-    )
-    strip_context: bool = setting(
-        False,
-        "Context kept",
-        "A kept table row brings its table's header and caption, a kept sentence the one it can't be understood "
-        "without, as far as the words kept allow.",
-        group="refinement",
-    )
-    rewrite_keywords: int = setting(
-        3,
-        "Keywords in a web query",
-        "The rewritten query has at most so many keywords.",
-        Range(1, 10, step=1),
-        group="web",
-    )
-    web_query: str = setting(
-        "",
-        "Web query",
-        "The web is asked exactly this. Empty: a query is made from the question.",
-        group="web",
-    )
-    web_results: int = setting(5, "Web results", "How many web results are read.", Range(1, 10, step=1), group="web")
-    refine_web: bool = setting(
-        True, "Refine web pages", "Cut web pages into strips and filter them by the same evaluator.", group="web"
-    )
-    erase_web_injection: bool = setting(
-        True,
-        "Erase planted orders",
-        "Sentences of web pages that speak to a language model are left out of grading, answer and checks. Off: they "
-        "stay, marked as untrusted. Your own documents are always read whole.",
-        group="web",
-    )
-    verify: bool = setting(
-        True, "Check citations", "Check every sentence of the answer against what it cites.", group="answer"
-    )
-    answer_sentences: int = setting(
-        3,
-        "Sentences in an extractive answer",
-        "At most so many sentences are quoted when no language model writes.",
-        Range(1, 8, step=1),
-        group="answer",
-    )
-    short_answer: float = setting(
-        0.6,
-        "Short answer from",
-        "An extractive answer begins with the few words that answer, where they are at least so likely right. "
-        "1: never.",
-        Range(0, 1, step=0.01),
-        group="answer",
-    )
+    k: int = setting(10, "Chunks retrieved", Range(1, 50, step=1), group="retrieval")
+    """How many chunks the library returns."""
+    lookup_reach: int = setting(0, "Chunks searched for a figure", Range(0, 100, step=10), group="retrieval")
+    """How many chunks are searched for a figure that is asked for and that no table of the retrieved chunks has. The
+    chunk that has it takes the last place. 0 turns this off."""
+    min_confidence: float = setting(0.0, "Document confidence", Range(0, 1, step=0.05), group="retrieval")
+    """Only documents whose confidence is at least this are searched; if none is, all are."""
+    where: str = setting("", "Filter", group="retrieval")
+    """Only documents whose fields meet this are searched, as: verified and confidence > 0.7 and date >= 2024. Empty:
+    all."""
+    half_life_days: float = setting(0.0, "Time decay", Range(0, 3650, step=1, unit="days"), group="retrieval")
+    """A document's similarity halves every so many days since it was added. 0 turns decay off."""
+    evaluator: Literal["none", "chunk", "joint"] = setting("chunk", "What is graded", group="evaluation")
+    """Each chunk by itself, all chunks in one grade, or nothing (plain RAG)."""
+    binary: bool = setting(False, "Yes or no grades", group="evaluation")
+    """Read a grade as relevant or not: both thresholds are one."""
+    grade_chars: int = setting(0, "Text graded", Range(0, 20_000, step=100, unit="characters"), group="evaluation")
+    """Only the first so many characters of a chunk are graded. 0: all of it."""
+    upper: float = setting(0.4, "Upper threshold", Range(0, 1, step=0.01), group="action")
+    """A score of at least this is CORRECT."""
+    lower: float = setting(0.2, "Lower threshold", Range(0, 1, step=0.01), group="action")
+    """A score below this is INCORRECT; between the two it is AMBIGUOUS."""
+    ambiguity_margin: float = setting(0.0, "Margin of doubt", Range(0, 0.5, step=0.01), group="action")
+    """After the last retrieval, a score below the lower threshold by no more than this is AMBIGUOUS all the same:
+    documents stay beside the web. Corrective loops are made as without it. 0: none."""
+    aggregation: Aggregation = setting(Aggregation.ANY, "Aggregation", group="action")
+    """any: one CORRECT chunk is enough. worst: the worst decides. mean: the average. joint: one grade over all."""
+    keep: Literal["all", "relevant"] = setting("all", "Chunks kept", group="action")
+    """All chunks, or only those scored at least the upper threshold."""
+    forced: Literal["", "CORRECT", "AMBIGUOUS", "INCORRECT"] = setting("", "Forced action", group="action")
+    """Act as if the scores had led to this, to see what would have followed. Scores and corrective loops stay as they
+    are; only the action that the answer rests on is replaced."""
+    internal_on: Actions = setting((_C, _A), "Documents used on", group="action")
+    """The actions after which text from the library is used."""
+    web_on: Actions = setting((_A, _I), "Web searched on", group="web")
+    """The actions after which the web is searched."""
+    loop_on: Actions = setting((_I,), "Library retried on", group="retrieval")
+    """The actions after which the query is rewritten and the library searched again."""
+    max_rewrites: int = setting(1, "Corrective loops", Range(0, 3, step=1), group="retrieval")
+    """How often the library is searched again with a rewritten query, before the web."""
+    loop_merge: Literal["last", "better", "union"] = setting("last", "Result of a corrective loop", group="retrieval")
+    """last: the last retrieval is acted on. better: the one whose best chunk scored higher. union: the best chunks of
+    all of them, as many as one retrieval brings."""
+    refine_on: Actions = setting((_C, _A), "Refined on", group="refinement")
+    """The actions after which chunks are cut into strips and filtered."""
+    strips: Literal["sentences", "windows", "selection"] = setting("sentences", "Strip", group="refinement")
+    """Sentences, fixed windows of 50 words, or the whole chunk."""
+    strip_judge: Literal["scores", "llm"] = setting("scores", "Strips chosen by", group="refinement")
+    """scores: the strip filter below. llm: the language model reads each source and names the strips to keep; where it
+    fails, or none is set, scores decide."""
+    strip_reading: Literal["alone", "in place"] = setting("alone", "Strips scored", group="refinement")
+    """alone: each by itself, as published. in place: within the chunk that it stands in, by the reading that graded the
+    chunk, which costs no more; the local evaluator can, others score them alone."""
+    strip_sentences: int = setting(1, "Sentences a strip", Range(1, 5, step=1), group="refinement")
+    """How many sentences make a strip."""
+    strip_filter: float = setting(0.08, "Strip filter", Range(0, 1, step=0.01), group="refinement")
+    """Strips scored below this are dropped."""
+    strip_top_k: int = setting(8, "Strips kept", Range(0, 50, step=1), group="refinement")
+    """At most so many strips are kept, the best ones; separately for documents and web. 0: no limit."""
+    strip_words: int = setting(0, "Words kept", Range(0, 5_000, step=50, unit="words"), group="refinement")
+    """How many words the best strips may have, separately for documents and web. Sources that the search put first come
+    first, and several sources get words. 0: no limit, and scores alone decide."""
+    strip_context: bool = setting(False, "Context kept", group="refinement")
+    """A kept table row brings its table's header and caption, a kept sentence the one it can't be understood without,
+    as far as the words kept allow."""
+    rewrite_keywords: int = setting(3, "Keywords in a web query", Range(1, 10, step=1), group="web")
+    """The rewritten query has at most so many keywords."""
+    web_query: str = setting("", "Web query", group="web")
+    """The web is asked exactly this. Empty: a query is made from the question."""
+    web_results: int = setting(5, "Web results", Range(1, 10, step=1), group="web")
+    """How many web results are read."""
+    refine_web: bool = setting(True, "Refine web pages", group="web")
+    """Cut web pages into strips and filter them by the same evaluator."""
+    erase_web_injection: bool = setting(True, "Erase planted orders", group="web")
+    """Sentences of web pages that speak to a language model are left out of grading, answer and checks. Off: they stay,
+    marked as untrusted. Your own documents are always read whole."""
+    verify: bool = setting(True, "Check citations", group="answer")
+    """Check every sentence of the answer against what it cites."""
+    answer_sentences: int = setting(3, "Sentences in an extractive answer", Range(1, 8, step=1), group="answer")
+    """At most so many sentences are quoted when no language model writes."""
+    short_answer: float = setting(0.6, "Short answer from", Range(0, 1, step=0.01), group="answer")
+    """An extractive answer begins with the few words that answer, where they are at least so likely right. 1: never."""
     answer_context: int = setting(
-        3000,
-        "Text shown to the model",
-        "At most so much of the kept strips is shown to a language model that writes the answer, the best first.",
-        Range(200, 100_000, step=250, unit="tokens"),
-        group="answer",
+        3000, "Text shown to the model", Range(200, 100_000, step=250, unit="tokens"), group="answer"
     )
-    min_answer_score: float = setting(
-        0.1,
-        "Minimum answer score",
-        "If no kept strip is scored at least this, the answer is that the documents do not say.",
-        Range(0, 1, step=0.01),
-        group="answer",
-    )
-    min_answer_confidence: float = setting(
-        0.0,
-        "Minimum answer confidence",
-        "A quoted answer that is less likely right is not given: the nearest passages are shown. 0: always given.",
-        Range(0, 1, step=0.01),
-        group="answer",
-    )
-    confident_answer: float = setting(
-        0.0,
-        "Confident answer from",
-        "A quoted answer that is less likely right is marked as of low confidence. 0: the strips' scores decide that.",
-        Range(0, 1, step=0.01),
-        group="answer",
-    )
+    """At most so much of the kept strips is shown to a language model that writes the answer, the best first."""
+    min_answer_score: float = setting(0.1, "Minimum answer score", Range(0, 1, step=0.01), group="answer")
+    """If no kept strip is scored at least this, the answer is that the documents do not say."""
+    min_answer_confidence: float = setting(0.0, "Minimum answer confidence", Range(0, 1, step=0.01), group="answer")
+    """A quoted answer that is less likely right is not given: the nearest passages are shown. 0: always given."""
+    confident_answer: float = setting(0.0, "Confident answer from", Range(0, 1, step=0.01), group="answer")
+    """A quoted answer that is less likely right is marked as of low confidence. 0: the strips' scores decide that."""
 
     @field_validator("where")
     @classmethod
