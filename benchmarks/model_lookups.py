@@ -3,11 +3,11 @@
 python -m benchmarks.model_lookups [--data FOLDER] [--each N] [--minutes M] [--gguf FILE] [--cache FOLDER]
     [--scratch FOLDER] [--out FOLDER]
 
-The questions are those of benchmarks.lookups, of the 10-K filings of the half "choose", in an order that says nothing.
-Each goes through the whole engine under `balanced`, twice: the model is shown the sources alone, as before cells were
-looked up, or the cell as a fact as well. The third arm is the second with the flag of an answer that gives another
-amount than the cell. The model is that of benchmarks.headline. Every answer is a line in the scratch folder, which is
-taken up where it was left. Prints a page; --out writes it.
+The questions are those of benchmarks.lookups, of the filings of the half "choose", in an order that says nothing.
+Each goes through the whole engine under `balanced`: the model is shown the sources alone, and where the look-up finds
+the cell it is asked again, with the cell as a fact. The third arm is the second with the flag of an answer that gives
+another amount than the cell. The model is that of benchmarks.headline. Every answer is a line in the scratch folder,
+which is taken up where it was left. Prints a page; --out writes it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 from unittest.mock import patch
@@ -37,16 +36,18 @@ from crag.core.config import AppConfig
 from crag.core.request import RunRequest
 from crag.core.strategies import strategy
 from crag.core.trace import Trace
+from crag.core.types import Chunk, WebPage
 from crag.engine import Engine
 from crag.generation.citations import MARK
 from crag.generation.llm import FACT, INSTRUCTIONS
+from crag.generation.lookup import Lookup, look_up
 from crag.messages.answers import fault_of
 from crag.text.dates import dates_in
 from crag.text.numerals import numbers_in
 
 EACH = 8
 """Cells asked for in one filing, and half as many near misses."""
-CONTEXT = 600
+CONTEXT = 400
 """Tokens of sources that the model is shown: a small model on two cores reads no more in good time."""
 SECONDS = 900
 """For one run: on a busy machine a small model reads long before its first word."""
@@ -63,7 +64,7 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One question answered in one arm. `marked`: of low confidence, or a sentence of it is flagged.
+    """One question answered in one arm. `marked`: of low confidence, or the check flags a sentence with an amount.
 
     `against`: it contradicts the cell; then `marked` may be for that alone.
     """
@@ -84,7 +85,7 @@ class Row:
 
 def main() -> int:
     options = arguments()
-    files = [file for file in sorted((options.data / "financebench/pdfs").glob("*_10K.pdf")) if _chosen(file)]
+    files = [file for file in sorted((options.data / "financebench/pdfs").glob("*.pdf")) if _chosen(file)]
     if not files:
         print(f"Skipped: no data in {options.data}. Give --data or set CRAG_SHARED.", file=sys.stderr)
         return 2
@@ -130,8 +131,14 @@ def answered(config: AppConfig, files: Sequence[Path], options: argparse.Namespa
         documents = {each.name: library.documents.chunks(each.id) for each in library.documents.all()}
         questions = sorted(made_questions(documents, company_names(options.data), options.each), key=_drawn)
         for place, question in enumerate(questions):
-            for arm in ARMS[:: 1 if place % 2 else -1]:
+            for arm in ARMS:
                 if (arm, question.text) in known:
+                    continue
+                before = known.get(("without", question.text))
+                if before and before.lookup != "found":
+                    # The prompt has no fact: it is that of the first arm.
+                    weak = before.lookup == "no period"
+                    known[arm, question.text] = replace(before, arm=arm, marked=before.marked or weak)
                     continue
                 if ends is not None and time.monotonic() >= ends:
                     break
@@ -159,8 +166,14 @@ def _drawn(question: LookupQuestion) -> str:
 def ask(engine: Engine, folder: Path, question: LookupQuestion, arm: Arm, made_of: str) -> Row:
     """One question through the engine. Ends the program where the run fails."""
     settings = strategy("balanced").settings.changed(answer_context=CONTEXT)
+    lookups: list[Lookup | None] = []
+
+    def note(asked: str, sources: Mapping[str, Chunk | WebPage]) -> Lookup | None:
+        lookups.append(look_up(asked, sources))
+        return lookups[-1] if arm == "fact" else None
+
     began = time.monotonic()
-    with patch("crag.generation.llm.look_up", return_value=None) if arm == "without" else nullcontext():
+    with patch("crag.generation.llm.look_up", note):
         trace = Trace.from_events(engine.ask(RunRequest(question.text, workspace=folder, settings=settings)))
     whole = trace.answer
     if whole is None or whole.instead_of:
@@ -175,9 +188,10 @@ def ask(engine: Engine, folder: Path, question: LookupQuestion, arm: Arm, made_o
         values=list(question.values),
         answer=whole.text,
         outcome="refused" if whole.abstained else outcome_of(whole.text, question.values),
-        marked=whole.low_confidence or any(fault_of(check, known) for check in trace.checks),
+        marked=whole.low_confidence
+        or any(fault_of(check, known) and outcome_of(check.sentence, ()) == "wrong" for check in trace.checks),
         against=whole.contradicts is not None,
-        lookup=whole.lookup,
+        lookup=lookups[-1].outcome if lookups and lookups[-1] else "",
         seconds=round(time.monotonic() - began, 1),
     )
 
@@ -209,7 +223,8 @@ def report(rows: Sequence[Row], model: str) -> str:
         "chosen by this page.",
         "",
         "right: the value stands in the answer, rounded or not, in whatever scale. refused: no amount is given. not "
-        "marked: neither of low confidence nor with a sentence flagged by the checks.",
+        "marked: neither of low confidence nor with an amount in a sentence that the checks flag. Where no cell is "
+        "found, the model is asked once for all arms.",
         "",
     ]
     for title, of_misses in (("Questions for a cell", False), ("Near misses: the filing has no such cell", True)):
