@@ -32,6 +32,7 @@ from ui.run.context import asked_as
 from ui.run.figures import disagreements, placed_figures, remarks, with_figures
 from ui.run.passage import recognised
 from ui.run.path import chip
+from ui.run.rows import QuotedRows, draw_rows, find_rows, with_rows
 from ui.run.shelf import Shelf
 
 _MARK = re.compile(r"\[(\d{1,3})\]([.,;:!?]*)")
@@ -77,7 +78,7 @@ def answer(trace: Trace, alone: Sequence[tuple[int, int]] = ()) -> Html:
         return _unanswered(trace) if trace.finished else _written(trace)
     known = {citation.number: citation for citation in whole.citations}
     kind = "answer abstained" if whole.abstained else "answer"
-    said = _marked(whole.text, known, trace.checks, alone, told_at(whole))
+    said = _marked(whole, known, trace.checks, alone, find_rows(trace))
     disagree = disagreements(whole, lambda number: _button(known[number]) if number in known else Html())
     return h.div("cx")[_quoted(whole, trace), _short(whole, known), h.div(kind)[said], disagree, _label(whole, trace)]
 
@@ -147,16 +148,17 @@ def _no_answer(trace: Trace) -> str:
 
 
 def _marked(
-    whole: str,
+    answer: Answer,
     known: dict[int, Citation],
     checks: Sequence[SentenceCheck],
     alone: Sequence[tuple[int, int]],
-    told: tuple[int, int] | None,
+    rows: Sequence[QuotedRows],
 ) -> Html:
     """The text with flagged sentences underlined and tagged, and every mark turned into a button.
 
-    `told`: where the words of the short answer stand, which are marked.
+    The words of the short answer are marked; `rows` are drawn as tables.
     """
+    whole, told = answer.text, told_at(answer)
     parts: list[object] = []
     at = 0
     sentences = list(locate_checks(whole, checks))
@@ -165,7 +167,13 @@ def _marked(
     def plain(start: int, end: int) -> Html:
         return with_figures(start, end, figures, lambda first, last: _apart(whole, first, last, known, alone))
 
+    def table(found: QuotedRows) -> Html:
+        return draw_rows(found, answer, _button(found.citation))
+
     def piece(start: int, end: int) -> Html:
+        return with_rows(start, end, rows, words_of, table)
+
+    def words_of(start: int, end: int) -> Html:
         first, last = (max(start, told[0]), min(end, told[1])) if told else (end, end)
         if first >= last:
             return plain(start, end)

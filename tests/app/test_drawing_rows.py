@@ -1,0 +1,62 @@
+"""Rows that an answer quotes are drawn as a table: columns named, the answering cell marked, sentences as before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from crag.core.settings import Settings
+from crag.core.trace import Trace
+from crag.core.types import Answer, Chunk
+from crag.generation.extractive import ExtractiveGenerator
+from crag.testing.fakes import table_chunk_of
+from crag.testing.generator_contract import strip_of
+from tests.support.inspector import Inspector
+from tests.support.whole_run import events
+from ui.run import answer
+
+
+@pytest.fixture(autouse=True)
+def data():
+    """In place of the app's data folder and engine: drawing needs none."""
+
+
+SALES = table_chunk_of(
+    ["", "2021", "2020"], ["Net sales", "$192,052", "$163,220"], ["Membership <fees>", "3,877", "3,541"]
+)
+
+
+def drawn(question: str, *rows: int, chunk: Chunk = SALES) -> str:
+    """The answer that some rows of the table give, as it is drawn."""
+    lines = [chunk.text[chunk.tables[0].rows[row].start : chunk.tables[0].rows[row].end] for row in rows]
+    strips = [strip_of(chunk, line, 0.9) for line in lines]
+    *_, whole = ExtractiveGenerator().answer(question, strips, {chunk.id: chunk}, Settings())
+    assert isinstance(whole, Answer)
+    trace = Trace.from_events(events())
+    found = replace(trace.rounds[0].chunks[0], chunk=chunk)
+    rounds = (replace(trace.rounds[0], chunks=(found,)), *trace.rounds[1:])
+    return str(answer.answer(replace(trace, answer=whole, text=whole.text, checks=(), rounds=rounds)))
+
+
+def test_a_looked_up_row_is_a_table_with_its_cell_marked() -> None:
+    said = drawn("What were the net sales in 2020?", 0)
+    assert '<th scope="col">2021</th><th scope="col">2020</th>' in said
+    assert '<th scope="row">Net sales</th><td>$192,052</td><td class="told">$163,220</td>' in said
+    assert "Net sales: 2021" not in Inspector(said).said and said.count('data-pick="cite:1"') == 2
+    assert not Inspector(said).open
+
+
+def test_a_label_is_escaped() -> None:
+    said = drawn("What are the membership fees?", 1)
+    assert "Membership &lt;fees&gt;" in said and "<fees>" not in said
+
+
+def test_rows_of_one_table_that_are_quoted_together_are_one_table() -> None:
+    said = drawn("Which sales and fees were there?", 0, 1)
+    assert said.count("<table>") <= 2 and said.count('<th scope="row">') == 2
+
+
+def test_a_row_wider_than_a_screen_stays_a_sentence() -> None:
+    wide = table_chunk_of(["", *map(str, range(2001, 2013))], ["Net sales", *(f"{each},000" for each in range(12))])
+    assert "<table>" not in drawn("What were the net sales in 2003?", 0, chunk=wide)

@@ -1,0 +1,119 @@
+"""Rows of a table that an answer quotes, drawn as a small table under the names of their columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from crag.core.tables import SEPARATOR, Row, Table
+from crag.core.trace import Trace
+from crag.core.types import Answer, Chunk, Citation
+from crag.generation.citations import quotable
+from ui.kit import html as h
+from ui.kit.html import Html
+
+
+_MARK = r"\s*\[{}\][.;]?"
+_WIDEST = 8
+"""Columns that are drawn; a row with more stays a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotedRows:
+    """Rows that the answer quotes one after another as its characters [start, end), with their marks."""
+
+    start: int
+    end: int
+    chunk: Chunk
+    table: Table
+    rows: tuple[Row, ...]
+    citation: Citation
+
+
+def find_rows(trace: Trace) -> list[QuotedRows]:
+    """The rows that a quoted answer consists of, in its order; none of an answer that a model wrote."""
+    whole = trace.answer
+    if whole is None or not whole.quoted or whole.abstained:
+        return []
+    sources = trace.sources
+    found: list[QuotedRows] = []
+    for citation in whole.citations:
+        chunk = sources.get(citation.source_id)
+        if isinstance(chunk, Chunk):
+            found += _rows_of(whole, citation, chunk)
+    return list(_joined(sorted(found, key=lambda each: each.start)))
+
+
+def _rows_of(whole: Answer, citation: Citation, chunk: Chunk) -> Iterator[QuotedRows]:
+    place = chunk.text.find(citation.quote)
+    for table in chunk.tables if place >= 0 else ():
+        for row in table.rows:
+            if not row.cells or row.start < place or row.end > place + len(citation.quote):
+                continue
+            if len({cell.column for cell in row.cells}) > _WIDEST:
+                continue
+            quoted = quotable(chunk.text[row.start : row.end]).rstrip(".")
+            at = whole.text.find(quoted)
+            mark = re.compile(_MARK.format(citation.number)).match(whole.text, at + len(quoted)) if at >= 0 else None
+            if mark:
+                yield QuotedRows(at, mark.end(), chunk, table, (row,), citation)
+
+
+def _joined(found: Sequence[QuotedRows]) -> Iterator[QuotedRows]:
+    """Rows of one table with nothing between them as one."""
+    last: QuotedRows | None = None
+    for each in found:
+        if last is None:
+            last = each
+        elif each.start < last.end:  # the same words twice in a table: one is drawn
+            continue
+        elif each.citation == last.citation and each.table is last.table and each.start <= last.end + 1:
+            last = QuotedRows(last.start, each.end, last.chunk, last.table, (*last.rows, *each.rows), last.citation)
+        else:
+            yield last
+            last = each
+    if last is not None:
+        yield last
+
+
+def with_rows(
+    start: int, end: int, found: Sequence[QuotedRows], drawn: Callable[[int, int], Html], draw_rows: Callable[..., Html]
+) -> Html:
+    """The characters [start, end) as `drawn` draws them, with rows that begin in them as `draw_rows` does."""
+    parts, at = [], start
+    for each in found:
+        if each.end <= at or each.start >= end:
+            continue
+        if each.start >= at:
+            parts += [drawn(at, each.start), draw_rows(each)]
+        at = min(max(at, each.end), end)
+    return h.fragment(parts, drawn(at, end))
+
+
+def draw_rows(found: QuotedRows, whole: Answer, button: Html) -> Html:
+    """The rows under the names of their columns, with the cell that answers marked."""
+    table, text = found.table, found.chunk.text
+    columns = sorted({cell.column for row in found.rows for cell in row.cells})
+    said = SEPARATOR.join(filter(None, (found.rows[0].section, table.unit)))
+    short = whole.short if whole.short and whole.short.source_id == found.chunk.id else None
+    body = []
+    for row in found.rows:
+        cells: Mapping[int, tuple[int, int]] = {cell.column: (cell.start, cell.end) for cell in row.cells}
+        places = [cells.get(column, (0, 0)) for column in columns]
+        label = " ".join(text[row.start : row.label].split()).strip(" :")
+        marked = [bool(short and start <= short.start < end) for start, end in places]
+        body.append(
+            h.tr[
+                h.th(scope="row")[label],
+                (
+                    h.td("told" if own else None)[" ".join(text[start:end].split())]
+                    for (start, end), own in zip(places, marked, strict=True)
+                ),
+            ]
+        )
+    names = [table.header[column] if 0 <= column < len(table.header) else "" for column in columns]
+    head = any(names) and h.thead[h.tr[h.td[""], (h.th(scope="col")[" ".join(name.split())] for name in names)]]
+    return h.div("quoted-rows")[
+        h.table[head, h.tbody[body]], h.div("small")[h.span("keep")[button], said and f" {said}"]
+    ]
