@@ -311,7 +311,7 @@ def sources(
     """
     if trace.answer is None or not trace.answer.citations:
         return handed.sources(trace, held)
-    items = []
+    items, tables = [], {each.citation.number for each in find_rows(trace)}
     for citation in trace.answer.citations:
         mark = (citation.origin == "external" and (h.span("tag web")["WEB"], " ")) or shelf.tag(citation)
         page = h.span("page")[words.place(citation)] if citation.page else ""
@@ -329,8 +329,8 @@ def sources(
                         mark, page, h.span("name")[citation.source], recognised(citation.recognised), _found(citation)
                     ],
                     noted,
-                    h.span,
-                    h.span("quote")[citation.quote],
+                    # Rows are drawn as a table above.
+                    () if citation.number in tables else (h.span, h.span("quote")[citation.quote]),
                 ],
                 _beneath(trace, citation, held),
             ]
