@@ -13,7 +13,6 @@ from crag.generation.citations import quotable
 from ui.kit import html as h
 from ui.kit.html import Html
 
-
 _MARK = r"\s*\[{}\][.;]?"
 _WIDEST = 8
 """Columns that are drawn; a row with more stays a sentence."""
