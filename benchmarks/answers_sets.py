@@ -17,6 +17,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
@@ -172,19 +173,20 @@ class Statement:
         return "\n".join(self.passages)
 
 
-def statements(data: Path) -> list[Statement]:
-    """The rebuilt documents of TAT-QA that no weight was fitted on."""
+def statements(data: Path, most: int = STATEMENTS, *, fitted_on: bool = False) -> list[Statement]:
+    """The rebuilt documents of TAT-QA, at most so many: those that no weight was fitted on, or with `fitted_on` all."""
     rows = {}
     with gzip.open(data / "train/tatqa.jsonl.gz", "rt", encoding="utf-8") as file:
         rows = {row["id"]: row for row in map(json.loads, file)}
-    apart = {row.id for row in Corpus(data, _no_vectors).sources.rows["tatqa"] if held_out(row.group)}
+    known = Corpus(data, _no_vectors).sources.rows["tatqa"]
+    apart = rows.keys() if fitted_on else {row.id for row in known if held_out(row.group)}
     by_table: dict[str, list[Mapping[str, Any]]] = {}
     for id, row in rows.items():
         table = next((each["text"] for each in row["passages"] if _own(each) and each["title"] == "table"), "")
         if table and id in apart:
             by_table.setdefault(table, []).append(row)
     found = []
-    for number, (table, asked) in enumerate(list(by_table.items())[:STATEMENTS], start=1):
+    for number, (table, asked) in enumerate(list(by_table.items())[:most], start=1):
         texts = [each["text"] for row in asked for each in row["passages"] if _own(each) and each["title"] != "table"]
         found.append(Statement(f"Report {number:03}.html", (table, *dict.fromkeys(texts)), tuple(asked)))
     return found
@@ -198,24 +200,35 @@ def _no_vectors(texts: Sequence[str]) -> Any:
     raise RuntimeError("The split needs no vectors.")
 
 
-def statement_files(found: Sequence[Statement]) -> Iterator[File]:
+def statement_files(found: Sequence[Statement], *, whole: bool = False) -> Iterator[File]:
+    """`whole`: the table stands below the paragraphs, where the reader keeps it, and has one row of names."""
     for each in found:
         body = "".join(f"<p>{html.escape(text)}</p>\n" for text in each.passages[1:])
+        table = as_html_table(each.passages[0], one_header=whole)
         title = each.name.removesuffix(".html")
-        page = (
-            f"<html><head><title>{title}</title></head><body>\n{as_html_table(each.passages[0])}\n{body}</body></html>"
-        )
+        parts = f"{body}{table}\n" if whole else f"{table}\n{body}"
+        page = f"<html><head><title>{title}</title></head><body>\n{parts}</body></html>"
         yield each.name, page.encode()
 
 
-def as_html_table(text: str) -> str:
+def as_html_table(text: str, *, one_header: bool = False) -> str:
     """The table with its first rows as headers, up to the first whose label has a value that is no year."""
-    lines, body = [], False
+    heads, rows = list[list[str]](), list[list[str]]()
     for line in text.split("\n"):
         cells = [cell.strip() for cell in line.split("|")]
-        body = body or (bool(cells[0]) and any(re.search(r"\d", _YEAR.sub("", cell)) for cell in cells[1:]))
-        tag = "td" if body else "th"
-        lines.append("<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>")
+        own = bool(cells[0]) and any(re.search(r"\d", _YEAR.sub("", cell)) for cell in cells[1:])
+        (rows if rows or own else heads).append(cells)
+    if one_header and heads:
+        for cells in heads:
+            said = [cell for cell in cells if cell]
+            if len(said) == 1 and len(cells) > 2 and not _YEAR.fullmatch(said[0]):  # it stood above all columns
+                cells[:] = [said[0], *("" for _ in cells[1:])]
+        heads = [[" ".join(filter(None, column)) for column in zip_longest(*heads, fillvalue="")]]
+    lines = [
+        "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+        for tag, part in (("th", heads), ("td", rows))
+        for cells in part
+    ]
     return "<table>\n" + "\n".join(lines) + "\n</table>"
 
 

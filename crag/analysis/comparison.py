@@ -126,7 +126,7 @@ def figures(traces: Sequence[Trace], prices: Mapping[str, Price] = PRICES) -> tu
         figure("pages_used", "Web pages used", lambda run: _count(run, WebPage)),
         figure("words", "Words kept", lambda run: sum(count_words(strip.text) for strip in run.kept)),
         figure("answer", "Answer", _describe_end),
-        *([figure("short", "Short answer", _short)] if any(run.answer and run.answer.short for run in traces) else []),
+        *([figure("short", "Short answer", _short)] if any(run.answer and run.answer.brief for run in traces) else []),
         figure("sources", "Sources cited", lambda run: _of_answer(run, len(run.cited))),
         figure("sentences", "Sentences", lambda run: _of_answer(run, len(run.said))),
         figure("faithfulness", "Faithfulness", lambda run: run.trace.faithfulness, "share"),
@@ -145,7 +145,7 @@ def figures(traces: Sequence[Trace], prices: Mapping[str, Price] = PRICES) -> tu
 
 def _short(run: Side) -> Value:
     answer = run.trace.answer
-    return answer.short.labelled if answer and answer.short else None
+    return (answer.brief or None) if answer else None
 
 
 def _scores_say(run: Side) -> Value:

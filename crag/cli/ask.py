@@ -132,8 +132,9 @@ def _answer(answer: Answer, written: str, output: Output) -> None:
     unnamed = plain(wording.unnamed_sentence(answer.unnamed))
     if unnamed and not answer.abstained:
         output.line(output.paint(unnamed, "amber"))
-    if answer.short:
-        output.line(f"{output.paint(plain(answer.short.labelled), 'bold')} [{answer.short.citation}]")
+    if answer.places:
+        marks = "".join(f"[{each}]" for each in dict.fromkeys(each.citation for each in answer.places))
+        output.line(f"{output.paint(plain(answers.brief_text(answer)), 'bold')} {marks}")
         output.line()
     output.line("" if written else strip_controls(answer.text))
     for said in answers.conflict_sentences(answer):

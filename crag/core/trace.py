@@ -255,7 +255,8 @@ class Trace:
             return Exchange(question=self.meant, answer="", run_id=self.run_id)
         if not self.finished or self.cancelled or self.failure or self.answer is None:
             return None
-        said = self.answer.short.text if self.answer.short else self.answer.text
+        worked = self.answer.calculation
+        said = worked.result if worked else self.answer.short.text if self.answer.short else self.answer.text
         return Exchange(question=self.meant, answer="" if self.answer.abstained else said, run_id=self.run_id)
 
     @property

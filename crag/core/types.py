@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from crag.core.brief import Calculation, CalculationKind, ShortAnswer
 from crag.core.documents import INDEXED_AS, Chunk, Document, FromWeb, LineBox, Media, Rect
 from crag.core.errors import Reason
 from crag.text.injection import InjectionSpan
@@ -15,6 +16,8 @@ __all__ = [
     "Action",
     "Aggregation",
     "Answer",
+    "Calculation",
+    "CalculationKind",
     "Call",
     "Carried",
     "Chunk",
@@ -281,42 +284,6 @@ class SpanReading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShortAnswer:
-    """The few words that answer: the characters [start, end) of its source's text, inside what `citation` quotes.
-
-    `text` is those characters on one line. Of a table's cell, `row` and `column` are its labels, and `scale` what the
-    table counts in ("million"); else empty. `rects` are where it lies on the page. `confidence` 0..1.
-    """
-
-    text: str
-    citation: int
-    source_id: str
-    strip_id: str
-    start: int
-    end: int
-    confidence: float
-    row: str = ""
-    column: str = ""
-    scale: str = ""
-    rects: tuple[Rect, ...] = ()
-
-    @property
-    def value(self) -> str:
-        """The text, an amount with what its table counts in: "163,220 million"."""
-        return f"{self.text} {self.scale}".strip()
-
-    @property
-    def cell(self) -> str:
-        """The row and column of a table's cell; empty for what is of no table."""
-        return ", ".join(filter(None, (self.row.rstrip(" :"), self.column.rstrip(" :"))))
-
-    @property
-    def labelled(self) -> str:
-        """The value with its cell before it: "Net sales, 2020: 163,220 million"."""
-        return ": ".join(filter(None, (self.cell, self.value)))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Reported:
     """One of the values that sources give for a thing: as it is written there, its citation, and how old its source is.
 
@@ -372,6 +339,7 @@ class Answer:
     nothing that was found does. `disagreements`: where what it rests on does not agree. `remarks`: what is to be
     said of the reply of the model that wrote it. `lookup`: how the look-up in tables ended; empty where none was made.
     `contradicts`: the cell that was looked up, where it gives another amount than the model does.
+    `calculation`: what the question wants worked out, which is then the short answer.
     `confidence` 0..1: how likely it is right, of an abstaining one how likely what was held back is; None where that is
     not known.
     """
@@ -389,6 +357,21 @@ class Answer:
     lookup: LookupOutcome | Literal[""] = ""
     contradicts: Reported | None = None
     confidence: float | None = None
+    calculation: Calculation | None = None
+
+    @property
+    def places(self) -> tuple[ShortAnswer, ...]:
+        """What is marked in what it cites: the words that answer, or the cells that it is worked out from."""
+        if self.calculation:
+            return self.calculation.cells
+        return (self.short,) if self.short else ()
+
+    @property
+    def brief(self) -> str:
+        """The few words that answer, a cell with its row and column, a result with its formula; empty of no such."""
+        if self.calculation:
+            return self.calculation.equation
+        return self.short.labelled if self.short else ""
 
     @property
     def quoted(self) -> bool:

@@ -11,6 +11,7 @@ from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, Citation, SentenceCheck, WebPage
 from crag.generation.citations import MARK, locate_checks
 from crag.messages.answers import (
+    brief_text,
     conflict_sentences,
     flag_text,
     footnote_notes,
@@ -88,7 +89,8 @@ def _answer(trace: Trace, label: str) -> list[str]:
     if answer is None:
         return ["*Stopped.*" if trace.cancelled else "*No answer.*"]
     known = {citation.number for citation in answer.citations}
-    blocks = [f"**{escape_markdown(answer.short.labelled)}**[^{label}{answer.short.citation}]"] if answer.short else []
+    marks = "".join(f"[^{label}{each}]" for each in dict.fromkeys(each.citation for each in answer.places))
+    blocks = [f"**{escape_markdown(brief_text(answer))}**{marks}"] if answer.places else []
     disagree = [_paragraph(said, known, label) for said in conflict_sentences(answer)]
     return [*blocks, *_paragraphs(answer, trace.checks, known, label), *disagree]
 
@@ -183,7 +185,7 @@ def _address(url: str) -> str:
 
 _RULE = "\n\n---\n\n"
 """Stands between an answer and its footnotes."""
-_OPENED = re.compile(r"\*\*((?:\\.|[^*\\\n])+)\*\* \[\d+\]\n\n")
+_OPENED = re.compile(r"\*\*((?:\\.|[^*\\\n])+)\*\* (?:\[\d+\])+\n\n")
 _ESCAPED = re.compile(r"\\(?=[^\w\s])")
 
 
@@ -211,7 +213,8 @@ class Harmless:
 
 def opening(answer: Answer) -> str:
     """The few words that answer, which stand before the quotes that they are in; empty where there are none."""
-    return f"**{escape_markdown(answer.short.labelled)}** [{answer.short.citation}]\n\n" if answer.short else ""
+    marks = "".join(f"[{each}]" for each in dict.fromkeys(each.citation for each in answer.places))
+    return f"**{escape_markdown(brief_text(answer))}** {marks}\n\n" if answer.places else ""
 
 
 def closing(trace: Trace) -> str:

@@ -20,6 +20,8 @@ from crag.core.trace import Approval, Rewrite, Round, Search, StepRecord, Trace
 from crag.core.types import (
     Action,
     Answer,
+    Calculation,
+    CalculationKind,
     Call,
     Citation,
     Decision,
@@ -38,7 +40,13 @@ from crag.core.types import (
     Strip,
     WebPage,
 )
-from crag.messages.answers import check_sentence, disagreement_sentence, figures_sentences, objection_sentence
+from crag.messages.answers import (
+    calculation_text,
+    check_sentence,
+    disagreement_sentence,
+    figures_sentences,
+    objection_sentence,
+)
 from crag.messages.wording import (
     decision_sentence,
     failure_sentence,
@@ -252,6 +260,23 @@ class ShortAnswerRecord(Record):
         return cls(**_values(short), sentence=short.labelled)
 
 
+class CalculationRecord(Record):
+    """A result that was worked out from cells, which the formula names by their place."""
+
+    kind: CalculationKind
+    cells: list[ShortAnswerRecord]
+    values: tuple[str, ...]
+    formula: str
+    value: float
+    result: str
+    sentence: str
+
+    @classmethod
+    def of(cls, worked: Calculation) -> CalculationRecord:
+        cells = [ShortAnswerRecord.of(each) for each in worked.cells]
+        return cls(**{**_values(worked), "cells": cells}, sentence=calculation_text(worked))
+
+
 class DisagreementRecord(Record):
     """Sources that give different values for the same thing."""
 
@@ -347,6 +372,7 @@ class AnswerRecord(Record):
 
     answer: str | None = Field(None, description="With the numbers of its citations in square brackets.")
     short_answer: ShortAnswerRecord | None = None
+    calculation: CalculationRecord | None = None
     answered_instead_of: str | None = Field(None, description="The model that was to write it.")
     remarks: tuple[str, ...] = Field((), description="What is to be said of the model's reply.")
     disagreements: list[DisagreementRecord] = []
@@ -361,6 +387,7 @@ def _answer(answer: Answer | None) -> dict[str, Any]:
     return {
         "answer": answer.text,
         "short_answer": ShortAnswerRecord.of(answer.short) if answer.short else None,
+        "calculation": CalculationRecord.of(answer.calculation) if answer.calculation else None,
         "answered_instead_of": answer.instead_of or None,
         "remarks": answer.remarks,
         "disagreements": [DisagreementRecord.of(each) for each in answer.disagreements],

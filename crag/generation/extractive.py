@@ -10,9 +10,11 @@ from dataclasses import dataclass, replace
 
 from crag.core.protocols import AnswerGrader, AnswerReader, RetrievalEvaluator
 from crag.core.settings import Settings
-from crag.core.types import Answer, Chunk, Citation, Passage, QuotedAnswer, Strip, WebPage
+from crag.core.types import Answer, Calculation, Chunk, Citation, Passage, QuotedAnswer, Strip, WebPage
 from crag.evaluation.refinement import make_strip
+from crag.generation.arithmetic import Worked, work_out
 from crag.generation.citations import abstention, build_citation, pieces_of, quotable, usable_of, with_mark
+from crag.generation.formulas import asks_arithmetic, formula_of
 from crag.generation.lookup import FoundCell, Lookup, look_up
 from crag.generation.short import READ, Found, find_words, part_of, short_answer, titled_text
 from crag.generation.subjects import Subjects, subjects_of, years_of
@@ -40,6 +42,8 @@ MOST_VALUES = 3
 """Rows with different values that are an answer; more of them say that the question is too open."""
 LOOKED_UP = 0.9
 """How likely a cell that was looked up is the right one: benchmarks.lookups measures that."""
+WORKED_OUT = 0.9
+"""How likely a result that was worked out from cells is the right one: benchmarks.arithmetic measures that."""
 BESIDE_BEST = 0.7
 """Further sentences must score at least this share of the best one."""
 
@@ -137,19 +141,26 @@ class ExtractiveGenerator:
             best = min(units, key=_best_first)
             units = [unit for unit in units if unit.strip.source_id == best.strip.source_id]
         lookup = None if subjects.unnamed else look_up(question, sources)
-        row = _row_unit(lookup, units) if lookup else None
+        row = _row_unit(lookup.cells if lookup and lookup.cell else (), units)
         if lookup and lookup.cell and row is None and settings.lookup_reach:
-            row = next(_dropped_rows(lookup, subjects), None)
+            row = next(_dropped_rows(lookup.cells, subjects), None)
         surest, first = row if row else (None, None)
         several: list[_Unit] = []
         if lookup and settings.lookup_reach and lookup.outcome == "several" and len(lookup.cells) <= MOST_VALUES:
-            several = [unit for _, unit in _dropped_rows(lookup, subjects)]
+            several = [unit for _, unit in _dropped_rows(lookup.cells, subjects)]
+        if row is None and not several and not subjects.unnamed:
+            own = {id: source for id, source in sources.items() if id not in subjects.foreign}
+            worked = work_out(question, own)
+            if worked and (answer := _worked_answer(worked, units, sources, settings, subjects)):
+                return answer
         ranked = sorted(units, key=_best_first)
         readable = row is None and not several and not subjects.unnamed
         if readable and self._reader is not None and settings.short_answer < 1:
             places = [(unit.strip, unit.start, unit.end) for unit in ranked]
             surest = find_words(question, places, sources, self._reader)
             if surest and lookup and _stands_for_cell(surest, lookup, sources):
+                surest = None
+            if surest and _stands_for_result(question, surest, sources):
                 surest = None
             first = ranked[surest.unit] if surest and surest.confidence >= settings.short_answer else None
         found = surest if surest and surest.confidence >= settings.short_answer else None
@@ -231,9 +242,9 @@ class ExtractiveGenerator:
         return found, max((grade.score for grade in grades.values() if grade.score is not None), default=None)
 
 
-def _row_unit(lookup: Lookup, units: Sequence[_Unit]) -> tuple[Found, _Unit] | None:
-    """The row of the cell that was found, or of one that agrees with it, as a unit of a strip that holds it whole."""
-    for cell in lookup.cells if lookup.outcome == "found" else ():
+def _row_unit(cells: Sequence[FoundCell], units: Sequence[_Unit]) -> tuple[Found, _Unit] | None:
+    """The row of the first of the cells that a strip holds whole, as a unit of that strip."""
+    for cell in cells:
         for number, unit in enumerate(units):
             strip = unit.strip
             start, end = cell.row_start - strip.start, cell.row_end - strip.start
@@ -243,9 +254,9 @@ def _row_unit(lookup: Lookup, units: Sequence[_Unit]) -> tuple[Found, _Unit] | N
     return None
 
 
-def _dropped_rows(lookup: Lookup, subjects: Subjects) -> Iterator[tuple[Found, _Unit]]:
+def _dropped_rows(cells: Sequence[FoundCell], subjects: Subjects) -> Iterator[tuple[Found, _Unit]]:
     """The rows of the cells, each as a strip of its own: of chunks whose strips with them were not kept."""
-    for cell in lookup.cells:
+    for cell in cells:
         if cell.chunk.id not in subjects.foreign:
             start, end = cell.row_start, cell.row_end
             strip = make_strip(cell.chunk.id, cell.chunk.text, "internal", start, end, None, kept=False)
@@ -260,6 +271,41 @@ def _stands_for_cell(found: Found, lookup: Lookup, sources: Mapping[str, Chunk |
     said = sources[found.strip.source_id].text[found.start : found.end]
     share = "%" in said or "percent" in said.casefold()
     return lookup.wanted.measure == ("amount" if share else "percent")
+
+
+def _stands_for_result(question: str, found: Found, sources: Mapping[str, Chunk | WebPage]) -> bool:
+    """Whether words are a number, or a cell, that stands for a result which was not worked out."""
+    said = sources[found.strip.source_id].text[found.start : found.end]
+    if formula_of(question):
+        return any(map(str.isdigit, said))
+    return bool(found.row) and asks_arithmetic(question) and not asks_arithmetic(f"{found.row} {found.column}")
+
+
+def _worked_answer(
+    worked: Worked, units: Sequence[_Unit], sources: dict[str, Chunk | WebPage], settings: Settings, subjects: Subjects
+) -> Answer | None:
+    """The rows that a result rests on, quoted, with the result; None where one can't be cited."""
+    rows: list[tuple[Found, _Unit]] = []
+    for cell in worked.cells:
+        row = _row_unit([cell], units)
+        if row is None and settings.lookup_reach:
+            row = next(_dropped_rows([cell], subjects), None)
+        if row is None:
+            return None
+        rows.append(row)
+    chosen = {(unit.strip.id, unit.start): unit for _, unit in rows}
+    whole = _compose_answer(list(chosen.values()), sources, None, low=False, by=ExtractiveGenerator.by)
+    numbers = {each.strip_id: each.number for each in whole.citations}
+    cells = tuple(short_answer(found, numbers[found.strip.id], sources) for found, _ in rows)
+    made = Calculation(
+        kind=worked.kind,
+        cells=cells,
+        values=worked.values,
+        formula=worked.formula,
+        value=worked.value,
+        result=worked.result,
+    )
+    return replace(whole, calculation=made, confidence=WORKED_OUT)
 
 
 def _found_cell(number: int, strip: Strip, cell: FoundCell) -> Found:
@@ -352,8 +398,9 @@ def _compose_answer(
         spans[key], strips[key] = (min(start, unit.start), max(end, unit.end)), unit.strip
         quote = _cut_quote(quotable(unit.text))
         if place:
-            # Before a lower-case beginning only a break keeps two quotes two sentences.
+            # Behind a mark without a stop and before a lower-case beginning, only a break keeps two quotes apart.
             beside = units[place - 1].strip.source_id == unit.strip.source_id and not quote[0].islower()
+            beside = beside and not text.endswith("]")
             text += " " if beside else "\n\n"
         text += with_mark(quote, number)
     citations: list[Citation] = [

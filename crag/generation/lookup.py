@@ -47,7 +47,16 @@ _REGION = re.compile(
     re.IGNORECASE,
 )
 _VALUE = re.compile(r"\d|^\W*[-–—−]\W*$")
-_SCALE = re.compile(r"\b(thousand|million|billion)s?\b|\b000['’]?s\b|\$\s?000\b", re.IGNORECASE)
+_SCALE = re.compile(
+    r"\b(thousand|million|billion)s?\b|(?:\b000['’]?s\b|[$€£]\s?['’]?000\b)|[$€£]\s?(m|mn|bn)\b", re.IGNORECASE
+)
+_MONEY = r"(?:\b(?:us|nt|hk|a|c))?[$€£](?:\s?(?:['’]?000s?|mn?|bn|million|thousand))?(?!\w)"
+_COUNTED = re.compile(
+    rf"\(?\b(?:(?:us )?dollars |amounts )?in ?(?:[$€£] ?)?(?:thousand|million|billion)s\b\)?|{_MONEY}|\bnumber\b"
+    r"|\(?\brestated\b\)?",
+    re.IGNORECASE,
+)
+"""What a column's name says of how its amounts are counted, and that they were restated: no part of the item."""
 _STATEMENT = re.compile(r"note \d+\b|(?:condensed |consolidated )*(?:statements?|balance sheets?)\b", re.IGNORECASE)
 """Begins the title of a statement or a note, which an index of them lists, and which is no part of the company."""
 _SCOPE_WORDS = 9
@@ -81,8 +90,10 @@ class FoundCell:
     @property
     def scale(self) -> str:
         """What the table counts in, as one word; "" where it does not say."""
-        match = _SCALE.search(self.unit)
-        return (match[1] or "thousand").lower() if match else ""
+        names = (self.unit, self.column, *self.table.header[:1])
+        match = next(filter(None, map(_SCALE.search, names)), None)
+        said = (match[1] or match[2] or "thousand").lower() if match else ""
+        return {"m": "million", "mn": "million", "bn": "billion"}.get(said, said)
 
     @property
     def value(self) -> str:
@@ -233,7 +244,7 @@ def _candidates(chunk: Chunk, wanted: Wanted, document: _Document) -> Iterator[t
                 continue
             values = [cell for cell in row.cells if _VALUE.search(chunk.text[cell.start : cell.end])]
             for cell in values:
-                column = _meant(table.name(cell), document)
+                column = _meant(_COUNTED.sub(" ", table.name(cell)), document)
                 if not column <= wanted.tokens or not (said or column or _is_total(label)):
                     continue
                 missing = (open_ if rest is None else open_ & rest) - said - column

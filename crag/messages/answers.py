@@ -9,7 +9,7 @@ from crag.core.guidance import About, Suggestion
 from crag.core.makers import about
 from crag.core.request import OWN
 from crag.core.trace import Trace
-from crag.core.types import Answer, Citation, Disagreement, FigureCheck, Judgement, SentenceCheck
+from crag.core.types import Answer, Calculation, Citation, Disagreement, FigureCheck, Judgement, SentenceCheck
 from crag.messages.wording import recognised_text, web_origin
 from crag.text.formats import count, format_score, join_names
 
@@ -24,6 +24,8 @@ __all__ = [
     "about_text",
     "against_text",
     "attributed_sentence",
+    "brief_text",
+    "calculation_text",
     "check_sentence",
     "confidence_text",
     "conflict_sentences",
@@ -79,6 +81,18 @@ def confidence_text(answer: Answer) -> str:
     if answer.low_confidence:
         return f"{LOW_CONFIDENCE}{known} · q{where}"
     return f"Q{where}{known and f' · confidence{known}'}"
+
+
+def brief_text(answer: Answer) -> str:
+    """The few words that answer; of a result also how it was worked out. Empty where there are none."""
+    if answer.calculation is None:
+        return answer.brief
+    return f"{answer.calculation.result} ({calculation_text(answer.calculation)})"
+
+
+def calculation_text(calculation: Calculation) -> str:
+    """That a result was worked out, from how many cells, and how: a part of a sentence."""
+    return f"worked out from {count(len(calculation.cells), 'cell')}: {calculation.equation}"
 
 
 def low_confidence_sentence(answer: Answer) -> str:

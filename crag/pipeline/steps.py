@@ -16,10 +16,9 @@ from crag.core.trace import Round
 from crag.core.types import Action, Answer, Chunk, Decision, Grade, Origin, Passage, Standalone, Strip, WebPage
 from crag.evaluation.refinement import RefinementParts, make_strip, score_strips
 from crag.evaluation.trigger import decide
+from crag.generation.arithmetic import looks_up, reach_cells
 from crag.generation.disagreements import with_disagreements
-from crag.generation.lookup import reach_figure
 from crag.generation.verification import faithfulness
-from crag.generation.wanted import wanted_of
 from crag.pipeline.context import RunContext, State
 from crag.text.injection import detect_injection, mask_injection
 from crag.web.searching import outgoing
@@ -51,14 +50,14 @@ def contextualize(state: State, parts: RunContext) -> State:
 
 
 def retrieve(state: State, parts: RunContext) -> State:
-    """Retrieve the k chunks most similar to the query, and the one whose table has the figure that is asked for.
+    """Retrieve the k chunks most similar to the query, and those whose tables have the figures that are asked for.
 
     What of them speaks to a model is marked; they stay whole.
     """
     round, k, reach = state["round"], parts.settings.k, parts.settings.lookup_reach
-    reach = reach if wanted_of(state["question"]) else 0
+    reach = reach if looks_up(state["question"]) else 0
     retrieved = parts.retriever.search(state["query"], max(k, reach))
-    near = reach_figure(state["question"], retrieved, k) if reach else retrieved
+    near = reach_cells(state["question"], retrieved, k) if reach else retrieved
     found = tuple(replace(each, round=round, injections=detect_injection(each.chunk.text)) for each in near)
     parts.emit(ev.Retrieved(query=state["query"], chunks=found, round=round, at=parts.now()))
     return {"retrieved": found, "acted": found, "grades": {}, "joint": None, "decision": None}

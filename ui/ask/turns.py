@@ -14,6 +14,7 @@ import streamlit as st
 from crag.core.errors import CragError
 from crag.core.trace import Trace
 from crag.core.types import Action
+from crag.messages.answers import brief_text
 from ui.app.session import MOST_TURNS, Session
 from ui.kit import html as h
 from ui.kit import words
@@ -98,11 +99,8 @@ def _line(session: Session, run: str) -> _Line | None:
 
 
 def _line_of(trace: Trace) -> _Line:
-    short = trace.answer.short if trace.answer else None
-    if short:
-        said = short.labelled
-    elif trace.answer:
-        said = trace.answer.text
+    if trace.answer:
+        said = brief_text(trace.answer) or trace.answer.text
     elif trace.handed_over:
         said = "evidence handed over"
     else:

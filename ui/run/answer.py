@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 from crag.core.makers import about, maker, name_in_sentence
 from crag.core.trace import Trace
-from crag.core.types import Action, Answer, Chunk, Citation, SentenceCheck
+from crag.core.types import Action, Answer, Calculation, Chunk, Citation, SentenceCheck
 from crag.generation.citations import MARK, locate_checks, split_cited_sentences
 from crag.messages.answers import (
     FOUND,
     NOT_FOUND,
     NOTHING_SHOWN,
     attributed_sentence,
+    calculation_text,
     check_sentence,
     confidence_text,
     fault_of,
@@ -86,6 +87,8 @@ def answer(trace: Trace, alone: Sequence[tuple[int, int]] = ()) -> Html:
 def _short(whole: Answer, known: Mapping[int, Citation]) -> Html:
     """The words that answer, large, with their source; a cell's row and column above them."""
     short = whole.short
+    if whole.calculation:
+        return _worked(whole.calculation, known)
     if short is None:
         return Html()
     citation, cell = known.get(short.citation), short.cell
@@ -97,6 +100,17 @@ def _short(whole: Answer, known: Mapping[int, Citation]) -> Html:
     return h.div("short", title=f"{short.confidence:.0%} likely right, as the evaluator judges")[
         cell and h.span("cell")[cell],
         h.span("words")[short.value, " ", button],
+    ]
+
+
+def _worked(worked: Calculation, known: Mapping[int, Citation]) -> Html:
+    """The result, large, with the sources of its cells, and how it was worked out above it."""
+    numbers = dict.fromkeys(cell.citation for cell in worked.cells)
+    return h.div("short")[
+        h.span("cell")[words.sentence(calculation_text(worked))],
+        h.span("words")[
+            worked.result, " ", h.span("keep")[[_button(known[each]) for each in numbers if each in known]]
+        ],
     ]
 
 

@@ -122,14 +122,19 @@ def _marked(trace: Trace, chunk: Chunk, citation: Citation | None) -> tuple[int,
     """The page that is turned to, what is marked on it, and what over that: the short answer."""
     rects = citation.rects if citation and citation.rects else chunk.rects()
     leaf = st.session_state.get("leaf", min((rect.page for rect in rects), default=chunk.page))
-    short = _short(trace, citation)
-    return leaf, [rect for rect in rects if rect.page == leaf], short.rects if short else ()
+    strong = [rect for short in _shorts(trace, citation) for rect in short.rects]
+    return leaf, [rect for rect in rects if rect.page == leaf], strong
+
+
+def _shorts(trace: Trace, citation: Citation | None) -> list[ShortAnswer]:
+    """The words of the short answer, or the cells of a result, that stand in what this citation quotes."""
+    places = trace.answer.places if trace.answer and citation else ()
+    return [each for each in places if citation and each.citation == citation.number]
 
 
 def _short(trace: Trace, citation: Citation | None) -> ShortAnswer | None:
-    """The short answer, if it stands in what this citation quotes."""
-    short = trace.answer.short if trace.answer else None
-    return short if short and citation and short.citation == citation.number else None
+    """The first of them."""
+    return next(iter(_shorts(trace, citation)), None)
 
 
 def _text(

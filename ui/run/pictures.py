@@ -38,8 +38,8 @@ def _picture(library: Library, trace: Trace, chunk: Chunk, citation: Citation) -
     held = [] if chunk.elsewhere else library.documents.all([chunk.document_id])
     if not held or held[0].kind not in textview.DRAWN:
         return None
-    short = trace.answer.short if trace.answer else None
-    strong = short.rects if short and short.citation == citation.number else ()
+    places = trace.answer.places if trace.answer else ()
+    strong = [rect for each in places if each.citation == citation.number for rect in each.rects]
     rects = citation.rects or chunk.rects()
     page = min((rect.page for rect in rects), default=chunk.page)
     here = [rect for rect in rects if rect.page == page]

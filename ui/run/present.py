@@ -11,7 +11,7 @@ from crag.core.trace import Round, Trace
 from crag.core.types import Action, Chunk, Citation, RetrievedChunk, Strip, WebPage
 from crag.export.markdown import handed_over
 from crag.generation.citations import MARK, with_found
-from crag.messages.answers import check_sentence, conflict_sentences
+from crag.messages.answers import calculation_text, check_sentence, conflict_sentences
 from crag.messages.slides import describe_slide, outcomes
 from crag.text.formats import format_score
 from ui.kit import html as h
@@ -260,7 +260,9 @@ def _answer(trace: Trace) -> Html:
     assert answer is not None
     known = {citation.number: citation for citation in answer.citations}
     short = answer.short and h.p("answer-large")[h.small[answer.short.cell], answer.short.value]
-    small = " small" if answer.short or len(answer.text) > _LONG_ANSWER else ""
+    if worked := answer.calculation:
+        short = h.p("answer-large")[h.small[words.sentence(calculation_text(worked))], worked.result]
+    small = " small" if short or len(answer.text) > _LONG_ANSWER else ""
     said = [h.p("disagree")[each] for each in conflict_sentences(answer)[:_MOST_DISAGREEMENTS]]
     return h.fragment(short, h.p(f"answer{small}")[_cited(_begun(with_found(answer.text, trace.checks)), known)], said)
 

@@ -145,6 +145,7 @@ def measure_run(trace: Trace, expected: Question) -> ResultRow:
     accepted = () if UNANSWERABLE in expected.labels else expected.answers
     scale = asked_scale(expected.question)
     short = answer.short.value if answer and answer.short else ""
+    short = answer.calculation.result if answer and answer.calculation else short
     matches = [found for each in (said, short) if answer and (found := answer_match(each, accepted, scale=scale))]
     again = len(trace.rounds) > 1 and first_holds is False and UNANSWERABLE not in expected.labels
     judged = [check for check in trace.checks if check.supported is not None]

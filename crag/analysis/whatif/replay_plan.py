@@ -34,7 +34,7 @@ from crag.core.types import Action, Decision, Grade
 from crag.evaluation.keeping import Facts, Rule, choose
 from crag.evaluation.strip_dependencies import Need
 from crag.evaluation.trigger import decide
-from crag.generation.wanted import wanted_of
+from crag.generation.arithmetic import looks_up
 
 
 class _Strips:
@@ -279,7 +279,7 @@ class Planner:
 
     @cached_property
     def _looks_up(self) -> bool:
-        return wanted_of(self.entry.question) is not None
+        return looks_up(self.entry.question)
 
     def plan(self, settings: Settings) -> Plan:
         """What this run would do under `settings`."""

@@ -29,7 +29,7 @@ from crag.integrations.http.guard import GuardedRoute
 from crag.integrations.http.models import strategies, unknown
 from crag.integrations.http.problems import Problem
 from crag.integrations.http.serving import CurrentCall, RequestModel
-from crag.messages.answers import conflict_sentences, fault_of
+from crag.messages.answers import brief_text, conflict_sentences, fault_of
 from crag.messages.wording import failure_sentence, remark_sentence, unnamed_sentence
 
 _MOST_READ = 20_000
@@ -225,7 +225,7 @@ def crag_record(trace: Trace) -> CragRecord:
     return CragRecord(
         **describe_outcome(trace),
         score=decision.score if decision else None,
-        short_answer=answer.short.labelled if answer and answer.short else None,
+        short_answer=brief_text(answer) or None if answer else None,
         unsupported=[each.sentence for each in trace.checks if fault_of(each, known)],
         citations=answer.citations if answer else (),
         warnings=_warnings(trace),

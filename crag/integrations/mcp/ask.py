@@ -21,7 +21,7 @@ from crag.generation.conversation.rules import leading_to
 from crag.integrations.mcp.request import DATA, CurrentCall, document_uri, line, reply, run_uri
 from crag.integrations.mcp.results import AskResult, Cited, Evidence, Graded
 from crag.integrations.mcp.search import Names, Tags, Where
-from crag.messages.answers import conflict_sentences
+from crag.messages.answers import brief_text, conflict_sentences
 from crag.messages.wording import decision_sentence, failure_sentence, instead_sentence, outcome_sentence
 from crag.pipeline.admission import QUESTION_CHARS
 from crag.text.injection import fence, fence_text, quote_for_model
@@ -121,7 +121,7 @@ def _result(trace: Trace) -> AskResult:
         **describe_outcome(trace),
         uri=run_uri(trace.run_id),
         answer=quote_for_model(answer.text) if answer else None,
-        short_answer=answer.short.labelled if answer and answer.short else None,
+        short_answer=brief_text(answer) or None if answer else None,
         citations=[_cited(each, trace) for each in answer.citations] if answer else [],
         evidence=[_evidence(each, trace) for each in trace.kept()] if trace.wanted == "evidence" else [],
         chunks=[_graded(each, last.grades.get(each.chunk.id)) for each in last.chunks] if last else [],

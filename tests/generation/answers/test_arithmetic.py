@@ -1,0 +1,245 @@
+"""What is worked out from cells of tables: which questions have a formula, what it comes to, and when there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from crag.core.settings import Settings
+from crag.core.types import Answer, Chunk, RetrievedChunk
+from crag.generation.arithmetic import looks_up, reach_cells, work_out
+from crag.generation.extractive import ExtractiveGenerator
+from crag.generation.formulas import formula_of, leaves_of
+from crag.generation.verification import CitationVerifier
+from crag.testing.fakes import ScriptedEvaluator, ScriptedReader
+from crag.testing.generator_contract import strip_of
+from tests.generation.answers.test_lookup import chunk_of_rows
+
+INCOME = chunk_of_rows(
+    ["", "2020", "2019"],
+    ["Net sales", "$1,200", "$1,000"],
+    ["Cost of sales", "(900)", "(800)"],
+    ["Operating income", "150", "100"],
+    ["Net income (loss)", "(40)", "60"],
+    name="income",
+    heading="CONSOLIDATED STATEMENTS OF INCOME",
+    unit="in millions",
+)
+BALANCE = chunk_of_rows(
+    ["", "December 31, 2020", "December 31, 2019"],
+    ["Accounts receivable", "80", "70"],
+    ["Total current assets", "300", "280"],
+    ["Total current liabilities", "150", "140"],
+    ["Goodwill", "25", "—"],
+    name="balance",
+    heading="CONSOLIDATED BALANCE SHEETS",
+    unit="in millions",
+)
+CASH = chunk_of_rows(
+    ["", "2020", "2019"],
+    ["Capital expenditures", "(60,000)", "(50,000)"],
+    name="cash",
+    heading="CONSOLIDATED STATEMENTS OF CASH FLOWS",
+    unit="in thousands",
+)
+SOURCES = {chunk.id: chunk for chunk in (INCOME, BALANCE, CASH)}
+
+
+def worked(question: str, sources: dict[str, Chunk] = SOURCES) -> str:
+    made = work_out(question, sources)
+    return made.result if made else ""
+
+
+@pytest.mark.parametrize(
+    ("question", "result"),
+    [
+        ("What was the percentage change in net sales from 2019 to 2020?", "20.0%"),
+        ("What was Acme's year-over-year change in net sales from FY2019 to FY2020 (in units of percents)?", "20.0%"),
+        ("By how much did net sales increase in 2020 compared to 2019?", "200 million"),
+        ("What was the change in operating income between 2019 and 2020?", "50 million"),
+        ("What was the increase in net sales in 2020 compared to the prior year?", "200 million"),
+        ("What was the change in net income from 2019 to 2020?", "−100 million"),
+        ("What is the difference between net sales and operating income in 2020?", "1,050 million"),
+        ("What is the difference between net sales in 2020 and net sales in 2019?", "200 million"),
+        ("What was the average of net sales for 2019 and 2020?", "1,100.0 million"),
+        ("What was the sum of net sales in 2019 and 2020, in billions?", "2.2 billion"),
+        ("What was operating income as a percentage of net sales in 2020? Round to two decimals.", "12.50%"),
+        ("What was the ratio of total current assets to total current liabilities in 2020?", "2.00"),
+        ("What was the ratio of net sales in 2020 to 2019?", "1.20"),
+        ("What was the operating margin in 2019?", "10.0%"),
+        ("What was the current ratio at the end of 2019?", "2.00"),
+        ("What was cost of sales as a share of net sales in 2020?", "75.0%"),
+        ("What were capital expenditures as a percentage of net sales in 2020?", "5.0%"),
+        ("What was the two year average of cost of sales as a % of net sales from 2019 to 2020?", "77.5%"),
+        ("What was the net sales CAGR from 2019 to 2020?", "20.0%"),
+    ],
+)
+def test_what_a_question_words_is_worked_out(question: str, result: str) -> None:
+    assert worked(question) == result
+    assert looks_up(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "result"),
+    [
+        (
+            "What is Acme's FY2020 asset turnover? Asset turnover is defined as: FY2020 net sales / (average total "
+            "current assets between FY2019 and FY2020). Round your answer to two decimal places.",
+            "4.14",
+        ),
+        (
+            "What is the FY2020 DSO for Acme? DSO is defined as: 365 * (average accounts receivable between FY2019 and "
+            "FY2020) / (FY2020 net sales).",
+            "22.81",
+        ),
+        (
+            "What is Acme's FY2020 net working capital? Define net working capital as total current assets less total "
+            "current liabilities. Answer in USD millions.",
+            "150.0 million",
+        ),
+        (
+            "What was the FY2020 cycle? Cycle is defined as: DSO + 2 * QR. DSO is defined as: 365 * FY2020 accounts "
+            "receivable / FY2020 net sales. QR is defined as: FY2020 accounts receivable / FY2020 total current "
+            "liabilities.",
+            "25.40",
+        ),
+        ("What was the margin in 2020 (operating income / net sales)?", "0.12"),
+        ("What is the operating margin in 2020, defined as operating income divided by cost of sales?", "0.17"),
+    ],
+)
+def test_what_a_question_defines_goes_before_what_its_words_mean(question: str, result: str) -> None:
+    assert worked(question) == result
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What was the percentage change in net sales from 2017 to 2018?",  # no such period
+        "What was the percentage change in tuition revenue from 2019 to 2020?",  # no such item
+        "What was the percentage change in net income from 2019 to 2020?",  # from a profit to a loss
+        "What was the percentage change in goodwill from 2019 to 2020?",  # by zero
+        "What was the ratio of net sales to goodwill in 2019?",  # by zero
+        "What was the change in cost of sales from 2019 to 2020?",  # brackets may or may not be a sign
+        "What was net sales times operating income in 2020? X is defined as: net sales * operating income.",
+        "What was the ratio in 2020? The ratio is defined as: net sales + (operating income / net sales).",
+        "What was the average of net sales for 2018, 2019 and 2020?",
+        "What was the three year average of net sales from 2019 to 2020?",
+        "What was the change in net sales from 2019 to 2020, excluding acquisitions?",
+        "What was the percentage change in net sales from 2019 to 2020? Exclude the effect of acquisitions.",
+        "What was the weighted average of net sales for 2019 and 2020?",
+        "Wie hoch war die prozentuale Veränderung der net sales von 2019 bis 2020?",
+        "Why did net sales increase in 2020 compared to 2019?",
+        "What were net sales in 2020?",
+    ],
+)
+def test_what_is_not_understood_or_not_there_is_not_worked_out(question: str) -> None:
+    assert worked(question) == ""
+
+
+def test_the_formula_names_its_cells_and_counts_all_as_the_first_is() -> None:
+    made = work_out("What were capital expenditures as a percentage of net sales in 2020?", SOURCES)
+    assert made is not None and made.formula == "#1 ÷ #2"
+    assert made.values == ("60,000 thousand", "1,200 million")
+    assert [cell.row for cell in made.cells] == ["Capital expenditures", "Net sales"]
+
+
+def test_tables_that_count_in_nothing_known_are_not_mixed_with_others() -> None:
+    [table] = CASH.tables
+    bare = replace(CASH, tables=(replace(table, unit=""),))
+    assert worked("What were capital expenditures as a share of net sales in 2020?", {**SOURCES, "cash": bare}) == ""
+
+
+def test_cells_are_of_one_document() -> None:
+    apart = {**SOURCES, "income": replace(INCOME, document_id="other")}
+    assert worked("What were capital expenditures as a percentage of net sales in 2020?", apart) == ""
+
+
+def test_documents_that_come_to_several_results_have_none() -> None:
+    [table] = INCOME.tables
+    other = replace(INCOME, id="again", document_id="other", text=INCOME.text.replace("1,200", "1,500"))
+    question = "What was the percentage change in net sales from 2019 to 2020?"
+    assert table.rows and worked(question, {**SOURCES, "again": other}) == ""
+
+
+@pytest.mark.parametrize(
+    "text", ["(" * 10_000, "average " * 1_500, "2019 and " * 1_200, "a / " * 3_000, "A's " * 3_000]
+)
+def test_hostile_questions_have_no_formula(text: str) -> None:
+    assert formula_of(f"What was the change in {text} 2020?") is None
+    assert formula_of(f"What is X? X is defined as: {text[:1_900]}") is None
+
+
+def test_a_formula_has_few_cells() -> None:
+    terms = " + ".join(f"item{'a' * place} in 2020" for place in range(12))
+    assert formula_of(f"What is X in 2020? X is defined as: {terms}.") is None
+    made = formula_of("What was the average of net sales from 2016 to 2020?")
+    assert made is not None and len(leaves_of(made.root)) == 5
+
+
+def answered(question: str, sources: Sequence[Chunk], pointed: str = "", settings: Settings | None = None) -> Answer:
+    """The answer from all rows of the chunks."""
+    strips = [
+        strip_of(chunk, chunk.text[row.start : row.end], 0.9) for chunk in sources for row in chunk.tables[0].rows
+    ]
+    generator = ExtractiveGenerator(reader=ScriptedReader(words={pointed: 0.95} if pointed else {}))
+    *_, answer = generator.answer(question, strips, {chunk.id: chunk for chunk in sources}, settings or Settings())
+    assert isinstance(answer, Answer)
+    return answer
+
+
+def test_each_row_that_a_result_rests_on_is_quoted_and_cited() -> None:
+    answer = answered("What were capital expenditures as a percentage of net sales in 2020?", [INCOME, BALANCE, CASH])
+    assert answer.calculation is not None and answer.short is None and answer.lookup == ""
+    assert answer.calculation.result == "5.0%" and answer.confidence and answer.confidence > 0.8
+    assert answer.calculation.equation == "60,000 thousand ÷ 1,200 million = 5.0%"
+    assert [cell.citation for cell in answer.calculation.cells] == [1, 2]
+    assert [cited.quote.partition(":")[0] for cited in answer.citations] == ["Capital expenditures", "Net sales"]
+
+
+def test_one_row_is_cited_once() -> None:
+    answer = answered("What was the percentage change in net sales from 2019 to 2020?", [INCOME, BALANCE, CASH])
+    assert answer.calculation is not None and len(answer.citations) == 1
+    assert {cell.citation for cell in answer.calculation.cells} == {1}
+    assert answer.text.count("[1]") == 1
+
+
+def test_the_check_of_citations_finds_the_rows_also_where_their_strips_were_dropped() -> None:
+    strips = [strip_of(INCOME, INCOME.text[INCOME.tables[0].rows[0].start : INCOME.tables[0].rows[0].end], 0.9)]
+    question, settings = "What was cost of sales as a share of net sales in 2020?", Settings(lookup_reach=40)
+    *_, answer = ExtractiveGenerator().answer(question, strips, {"income": INCOME}, settings)
+    assert isinstance(answer, Answer) and answer.calculation is not None and len(answer.citations) == 2
+    made = CitationVerifier(ScriptedEvaluator(score=lambda text: 0.5)).verify(
+        answer, strips, {"income": INCOME}, settings
+    )
+    assert [check.supported for check in made.checks] == [True, True]
+    *_, without = ExtractiveGenerator().answer(question, strips, {"income": INCOME}, Settings())
+    assert isinstance(without, Answer) and without.calculation is None
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What was the percentage change in net sales from 2017 to 2020?",
+        "What was the average, over all of the quarters, of net sales?",
+        "What was net sales divided by the number of stores in 2020?",
+    ],
+)
+def test_no_cell_stands_for_a_result_that_is_not_worked_out(question: str) -> None:
+    assert answered(question, [INCOME], pointed="$1,200").short is None
+
+
+def test_the_chunks_that_alone_have_the_cells_take_the_last_places() -> None:
+    others = [replace(BALANCE, id=f"other {number}") for number in range(4)]
+    ranked = enumerate([*others, INCOME, CASH], 1)
+    found = [RetrievedChunk(chunk=chunk, rank=rank, similarity=1 / rank) for rank, chunk in ranked]
+    question = "What were capital expenditures as a percentage of net sales in 2020?"
+    assert [each.rank for each in reach_cells(question, found, 4)] == [1, 2, 5, 6]
+    assert [each.rank for each in reach_cells(question, found[::-1], 4)] == [6, 5, 4, 3]
+    assert [each.rank for each in reach_cells("What is the average of patents in 2020 and 2019?", found, 4)] == [
+        1,
+        2,
+        3,
+        4,
+    ]
