@@ -18,6 +18,7 @@ CragError
 │   ├── EmptyLibraryError  a question before any document
 │   ├── ModelMismatchError the vectors were made by another embedding model
 │   ├── StorageError       disk full, read-only or damaged
+│   ├── IndexUnavailableError  the chunk index can't be reached or read
 │   ├── RoomError          no more may be stored here, by a limit that was set
 │   └── NotFoundError      no such document, chunk or run
 ├── ModelError             an embedded model file is missing or damaged

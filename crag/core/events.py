@@ -49,6 +49,13 @@ FallbackAction = Literal[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _TimedEvent:
+    """`at`: seconds since the start of the run."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted:
     """The question as asked and the settings it is answered under. `started_at` is ISO 8601, UTC.
 
@@ -84,7 +91,7 @@ class Queued:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScopeResolved:
+class ScopeResolved(_TimedEvent):
     """The question is asked of some documents alone: those of these names, and those that have one of the `tags`.
 
     `gone`: so many more were named and are in the library no longer.
@@ -92,13 +99,12 @@ class ScopeResolved:
 
     documents: tuple[str, ...]
     tags: tuple[str, ...]
-    at: float
     gone: int = 0
     kind: Literal["scoped"] = "scoped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionRewritten:
+class QuestionRewritten(_TimedEvent):
     """A question within a conversation, and the one asked in its place, which stands alone; both alike where it does.
 
     `by`: "rules", a model's id, or "person" who worded it. `carried`: what it took over from earlier exchanges, and
@@ -108,51 +114,46 @@ class QuestionRewritten:
     question: str
     standalone: str
     by: str
-    at: float
     carried: tuple[Carried, ...] = ()
     after: str = ""
     kind: Literal["contextualized"] = "contextualized"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepStarted:
+class StepStarted(_TimedEvent):
     """A step of the path begins. `round` counts retrievals from 0."""
 
     step: Step
-    at: float
     round: int = 0
     kind: Literal["step_started"] = "step_started"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepFinished:
+class StepFinished(_TimedEvent):
     """A step ends, with its wall time, less what a person was waited for, and the model calls it made."""
 
     step: Step
     seconds: float
-    at: float
     round: int = 0
     calls: int = 0
     kind: Literal["step_finished"] = "step_finished"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Retrieved:
+class Retrieved(_TimedEvent):
     """What the library returned for `query`, best first."""
 
     query: str
     chunks: tuple[RetrievedChunk, ...]
-    at: float
     round: int = 0
     kind: Literal["retrieved"] = "retrieved"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Graded:
+class Graded(_TimedEvent):
     """One grade, in order of arrival. `joint` grades speak of all chunks together."""
 
     grade: Grade
-    at: float
     origin: Origin = "internal"
     joint: bool = False
     round: int = 0
@@ -160,52 +161,48 @@ class Graded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ActionTaken:
+class ActionTaken(_TimedEvent):
     """The decision after one round's retrieval.
 
     `chunks` are the ids of the chunks that it is of and that are acted on, where those are not simply this round's.
     """
 
     decision: Decision
-    at: float
     round: int = 0
     chunks: tuple[str, ...] = ()
     kind: Literal["action_taken"] = "action_taken"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rewritten:
+class Rewritten(_TimedEvent):
     """The query made from the question. The question itself stays what is answered."""
 
     question: str
     query: str
     purpose: Literal["library", "web"]
     by: str
-    at: float
     kind: Literal["rewritten"] = "rewritten"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalAsked:
+class ApprovalAsked(_TimedEvent):
     """The run waits for the person's word: may exactly `query` leave this machine for `provider`?"""
 
     query: str
     provider: str
-    at: float
     kind: Literal["approval_asked"] = "approval_asked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalGiven:
+class ApprovalGiven(_TimedEvent):
     """The person's word on the query asked about last."""
 
     approved: bool
-    at: float
     kind: Literal["approval_given"] = "approval_given"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Searched:
+class Searched(_TimedEvent):
     """What the web provider returned for exactly `query`.
 
     `found_at`: when, ISO 8601 in UTC, where the result was remembered from an earlier run and nothing was sent now.
@@ -215,52 +212,47 @@ class Searched:
     query: str
     provider: str
     pages: tuple[WebPage, ...]
-    at: float
     found_at: str = ""
     problems: tuple[Unread, ...] = ()
     kind: Literal["searched"] = "searched"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refined:
+class Refined(_TimedEvent):
     """All strips of one chunk or web page, in reading order, kept or dropped."""
 
     source_id: str
     origin: Origin
     strips: tuple[Strip, ...]
-    at: float
     kind: Literal["refined"] = "refined"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
+class Token(_TimedEvent):
     """A piece of the answer as it is written."""
 
     text: str
-    at: float
     kind: Literal["token"] = "token"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class Answered(_TimedEvent):
     """The whole answer."""
 
     answer: Answer
-    at: float
     kind: Literal["answered"] = "answered"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GuidanceOffered:
+class GuidanceOffered(_TimedEvent):
     """What helps on where there was no answer."""
 
     guidance: Guidance
-    at: float
     kind: Literal["guided"] = "guided"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verified:
+class Verified(_TimedEvent):
     """The check of every sentence against what it cites. `faithfulness` is the supported share, None if unscored.
 
     `found`: citations that the answer did not make, found afterwards for sentences that had none; numbered on from
@@ -269,13 +261,12 @@ class Verified:
 
     checks: tuple[SentenceCheck, ...]
     faithfulness: float | None
-    at: float
     found: tuple[Citation, ...] = ()
     kind: Literal["verified"] = "verified"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
+class Failed(_TimedEvent):
     """Something went wrong in `step`. A `fatal` failure ends the run; any other was worked around.
 
     `cause` is a sentence, or what is said of `who`, the id of a model. `instead`: what was done instead, by whom.
@@ -284,7 +275,6 @@ class Failed:
     step: Step
     cause: str
     remedy: str
-    at: float
     reason: Reason = "other"
     who: str = ""
     instead: FallbackAction = ""
@@ -311,36 +301,32 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Called:
+class Called(_TimedEvent):
     """One call of an outside service, when it has ended."""
 
     call: Call
-    at: float
     kind: Literal["called"] = "called"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cancelled:
+class Cancelled(_TimedEvent):
     """The person stopped the run."""
 
-    at: float
     kind: Literal["cancelled"] = "cancelled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnknownEvent:
+class UnknownEvent(_TimedEvent):
     """An event of a kind that a newer build of this program tells and this one does not know: `name`."""
 
     name: str
-    at: float
     kind: Literal["skipped"] = "skipped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunFinished:
+class RunFinished(_TimedEvent):
     """The last event of every run, however it ended."""
 
-    at: float
     kind: Literal["run_finished"] = "run_finished"
 
 

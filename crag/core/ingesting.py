@@ -68,32 +68,36 @@ class ParsedDocument:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadingQueued:
-    """As many files are read as may be at once: `before` others must end first."""
+class _FileEvent:
+    """`name`: of the file, as it was given."""
 
     name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingQueued(_FileEvent):
+    """As many files are read as may be at once: `before` others must end first."""
+
     before: int
     kind: Literal["reading_queued"] = "reading_queued"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadingPage:
+class ReadingPage(_FileEvent):
     """`page` pages of `pages` are read."""
 
-    name: str
     page: int
     pages: int
     kind: Literal["reading_page"] = "reading_page"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecognisingPage:
+class RecognisingPage(_FileEvent):
     """Of the `pages` pages that have no text, the `page`-th is being read by text recognition.
 
     `seconds_left`: how long it and those behind it take, about.
     """
 
-    name: str
     page: int
     pages: int
     seconds_left: float
@@ -101,41 +105,37 @@ class RecognisingPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Embedding:
+class Embedding(_FileEvent):
     """`done` chunks of `total` are embedded."""
 
-    name: str
     done: int
     total: int
     kind: Literal["embedding"] = "embedding"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentAdded:
+class DocumentAdded(_FileEvent):
     """The document is stored, whole, and searchable."""
 
-    name: str
     document: Document
     kind: Literal["document_added"] = "document_added"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DuplicateFound:
+class DuplicateFound(_FileEvent):
     """The same bytes are in the library already, maybe under another name; nothing was added."""
 
-    name: str
     document: Document
     kind: Literal["duplicate_found"] = "duplicate_found"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentFailed:
+class DocumentFailed(_FileEvent):
     """The file was not added; nothing that was stored changed.
 
     `reason`: "limit" where a limit is reached: it may be added after `retry_after` seconds, or, 0, where there is room.
     """
 
-    name: str
     message: str
     remedy: str
     reason: Reason = "input"
@@ -144,7 +144,7 @@ class DocumentFailed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentRefreshed:
+class DocumentRefreshed(_FileEvent):
     """A document from the web was looked at again. `document` is as it is now.
 
     "unchanged": only the time of the look was noted. "replaced": the page said something else, which stands in the
@@ -153,7 +153,6 @@ class DocumentRefreshed:
     stays as it was; `message` and `remedy` say more of it.
     """
 
-    name: str
     document: Document
     found: Found
     message: str = ""

@@ -14,7 +14,7 @@ import hashlib
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import Literal
 
@@ -61,8 +61,8 @@ class Drift:
     verdict: Verdict
     evidence: float = 1.0
     effect: float = 0.0
-    now: Mapping[str, float]
-    before: Mapping[str, float]
+    now: Mapping[str, float] = field(default_factory=dict)
+    before: Mapping[str, float] = field(default_factory=dict)
     lower: float = 0.5
 
 
@@ -91,8 +91,8 @@ def drift(runs: Sequence[RunFacts], since: datetime, what: What) -> Drift:
     alike = _alike(before)
     counted = [each for each in week if each.kind in alike]
     if len(counted) < FEWEST or len(before) < FEWEST_BEFORE:
-        few, old = len(counted) if before else len(week), len(before)
-        return Drift(what=what, since=since, runs=few, runs_before=old, verdict="few", now={}, before={})
+        few = len(counted) if before else len(week)
+        return Drift(what=what, since=since, runs=few, runs_before=len(before), verdict="few")
     evidence = evidence_of(
         [(each.kind, each.value) for each in before],
         [(each.kind, each.value) for each in week],
@@ -100,20 +100,9 @@ def drift(runs: Sequence[RunFacts], since: datetime, what: What) -> Drift:
         [each.own for each in week],
     )
     compared = _compare_weeks(alike, counted, what)
-    sure = evidence >= NEEDED
-    verdict: Verdict = "none" if not sure else "slight" if compared.effect < LEAST[what] else "drift"
-    return Drift(
-        what=what,
-        since=since,
-        runs=len(counted),
-        runs_before=len(before),
-        verdict=verdict,
-        evidence=evidence,
-        effect=compared.effect,
-        now=compared.now,
-        before=compared.before,
-        lower=compared.lower,
-    )
+    verdict: Verdict = "none" if evidence < NEEDED else "slight" if compared.effect < LEAST[what] else "drift"
+    judged = Drift(what=what, since=since, runs=len(counted), runs_before=len(before), verdict=verdict)
+    return replace(judged, evidence=evidence, **asdict(compared))
 
 
 def evidence_of(

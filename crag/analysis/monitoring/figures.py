@@ -14,6 +14,7 @@ from crag.core.types import Step
 
 ACTIONS = ("CORRECT", "AMBIGUOUS", "INCORRECT", "none")
 By = Literal["strategy", "evaluator", "scope", "via"]
+Kind = Literal["evaluator", "model", "thresholds", "documents"]
 
 
 def actions(found: Chosen) -> dict[str, dict[str, int]]:
@@ -179,7 +180,7 @@ class Change:
     """
 
     at: str
-    kind: Literal["evaluator", "model", "thresholds", "documents"]
+    kind: Kind
     what: str
 
 
@@ -189,29 +190,23 @@ def changes(runs: Sequence[RunFacts], added: Sequence[tuple[str, str]] = ()) -> 
     Of a day's documents one change tells. What the first run of all used is no change.
     """
     found: list[Change] = []
-    known: dict[str, set[str]] = {}
+    known: dict[tuple[Kind, str], set[str]] = {}
     first = runs[0].started_at if runs else ""
     for run in runs:
-        said = {"evaluator": {run.evaluator}, "model": {each.model for each in run.used}}
+        said: dict[tuple[Kind, str], set[str]] = {
+            ("evaluator", ""): {run.evaluator},
+            ("model", ""): {each.model for each in run.used},
+        }
         if run.upper is not None and run.lower is not None:
-            said[f"thresholds {run.strategy}"] = {f"{run.lower:.2f} {run.upper:.2f}"}
-        for kind, values in said.items():
-            fresh = {value for value in values if value} - known.get(kind, set())
-            if kind in known or kind == "model":
-                found += [Change(at=run.started_at, kind=_kind(kind), what=_what(kind, each)) for each in sorted(fresh)]
-            known.setdefault(kind, set()).update(fresh)
-            if not known[kind]:
-                del known[kind]
+            said["thresholds", run.strategy] = {f"{run.lower:.2f} {run.upper:.2f}"}
+        for (kind, of), values in said.items():
+            fresh = values - {""} - known.get((kind, of), set())
+            if (kind, of) in known or kind == "model":
+                found += [Change(at=run.started_at, kind=kind, what=f"{of} {each}".strip()) for each in sorted(fresh)]
+            if fresh:
+                known.setdefault((kind, of), set()).update(fresh)
     days = Counter(at[:10] for at, _ in added if at >= first)
     found += [
         Change(at=min(at for at, _ in added if at[:10] == day), kind="documents", what=str(days[day])) for day in days
     ]
     return sorted(found, key=lambda change: change.at)
-
-
-def _kind(kind: str) -> Literal["evaluator", "model", "thresholds", "documents"]:
-    return "evaluator" if kind == "evaluator" else "model" if kind == "model" else "thresholds"
-
-
-def _what(kind: str, value: str) -> str:
-    return f"{kind.partition(' ')[2]} {value}" if kind.startswith("thresholds") else value

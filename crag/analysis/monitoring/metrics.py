@@ -7,6 +7,7 @@ import platform
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
@@ -115,60 +116,41 @@ class Metrics:
         registry.register(_Resting(circuits, self._providers))
         self._failing: dict[str, int] = {}
         self._lock = threading.Lock()
-        about = Gauge("crag_build_info", "The program's version; always 1.", ["version", "python"], registry=registry)
+        gauge, counter = partial(Gauge, registry=registry), partial(Counter, registry=registry)
+        histogram = partial(Histogram, registry=registry)
+        about = gauge("crag_build_info", "The program's version; always 1.", ["version", "python"])
         about.labels(crag.__version__, platform.python_version()).set(1)
-        self._runs = Counter(
-            "crag_runs", "Runs that ended.", ["strategy", "action", "outcome", "via"], registry=registry
-        )
-        self._seconds = Histogram(
+        self._runs = counter("crag_runs", "Runs that ended.", ["strategy", "action", "outcome", "via"])
+        self._seconds = histogram(
             "crag_run_duration_seconds",
             "Seconds a run took, without its wait for a turn.",
             ["strategy"],
             buckets=_SECONDS,
-            registry=registry,
         )
-        self._steps = Histogram(
-            "crag_run_step_duration_seconds",
-            "Seconds of a run in one of its steps.",
-            ["step"],
-            buckets=_STEP_SECONDS,
-            registry=registry,
+        self._steps = histogram(
+            "crag_run_step_duration_seconds", "Seconds of a run in one of its steps.", ["step"], buckets=_STEP_SECONDS
         )
-        self._waited = Histogram(
-            "crag_run_queue_wait_seconds", "Seconds a run waited for its turn.", buckets=_WAITED, registry=registry
+        self._waited = histogram("crag_run_queue_wait_seconds", "Seconds a run waited for its turn.", buckets=_WAITED)
+        self._with_web = counter("crag_runs_with_web", "Runs that searched the web.")
+        self._searches = counter("crag_web_searches", "Searches of the web.")
+        self._rewrites = counter("crag_rewrites", "Queries made by rewriting.")
+        self._best = histogram(
+            "crag_run_best_score", "The highest score, 0 to 1, among the chunks that a run acted on.", buckets=_SHARES
         )
-        self._with_web = Counter("crag_runs_with_web", "Runs that searched the web.", registry=registry)
-        self._searches = Counter("crag_web_searches", "Searches of the web.", registry=registry)
-        self._rewrites = Counter("crag_rewrites", "Queries made by rewriting.", registry=registry)
-        self._best = Histogram(
-            "crag_run_best_score",
-            "The highest score, 0 to 1, among the chunks that a run acted on.",
-            buckets=_SHARES,
-            registry=registry,
-        )
-        self._faithful = Histogram(
+        self._faithful = histogram(
             "crag_answer_faithfulness_ratio",
             "The share of an answer's sentences that their sources support.",
             buckets=_SHARES,
-            registry=registry,
         )
         by = ["provider"]
-        self._calls = Counter("crag_outside_calls", "Calls of outside services.", by, registry=registry)
-        self._failed = Counter("crag_outside_call_failures", "Calls that failed.", by, registry=registry)
-        self._taken = Counter("crag_outside_call_seconds", "Seconds that calls took.", by, registry=registry)
-        self._in_a_row = Gauge(
-            "crag_outside_failing_runs", "Runs in a row in which every call failed.", by, registry=registry
-        )
-        self._failures = Counter(
-            "crag_step_failures", "Failures of steps that another part stood in for.", ["failure"], registry=registry
-        )
-        self._dollars = Counter(
-            "crag_spent_dollars", "US dollars that calls cost, as far as prices are known.", registry=registry
-        )
-        self._unpriced = Counter("crag_unpriced_calls", "Calls whose price nobody knows.", registry=registry)
-        self._refused = Counter(
-            "crag_scrapes_refused", "Requests for these metrics that were refused.", registry=registry
-        )
+        self._calls = counter("crag_outside_calls", "Calls of outside services.", by)
+        self._failed = counter("crag_outside_call_failures", "Calls that failed.", by)
+        self._taken = counter("crag_outside_call_seconds", "Seconds that calls took.", by)
+        self._in_a_row = gauge("crag_outside_failing_runs", "Runs in a row in which every call failed.", by)
+        self._failures = counter("crag_step_failures", "Failures of steps that another part stood in for.", ["failure"])
+        self._dollars = counter("crag_spent_dollars", "US dollars that calls cost, as far as prices are known.")
+        self._unpriced = counter("crag_unpriced_calls", "Calls whose price nobody knows.")
+        self._refused = counter("crag_scrapes_refused", "Requests for these metrics that were refused.")
 
     def watch(self, trace: Trace) -> None:
         """Count a run that has ended: one of `Engine.watchers`."""
