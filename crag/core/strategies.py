@@ -33,7 +33,7 @@ _BALANCED = Settings(
     strip_context=True,
     strip_reading="in place",
     min_answer_score=0.07,
-    confident_answer=0.6,
+    confident_answer=0.65,
 )
 
 _THREE_WAY = Settings(
