@@ -131,12 +131,8 @@ class Engine:
         """The pages on this machine that `config` (else this engine's own) chooses; None where there are none."""
         if self._given_web is not None:
             return self._given_web
-        chosen = config or self.config
-        place = (
-            chosen.providers.web_folder
-            if FOLDER.name in (chosen.providers.web, chosen.providers.web_fallback)
-            else None
-        )
+        given = (config or self.config).providers
+        place = given.web_folder if FOLDER.name in (given.web, given.web_fallback) else None
         with self._lock:
             return self._folders.setdefault(place.absolute(), FolderWeb(place)) if place else None
 

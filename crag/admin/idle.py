@@ -165,13 +165,11 @@ class Idle:
                 _log.warning("the workspace %s was left as it is: %s", workspace, error.message)
 
     def _look(self, workspace: str) -> None:
-        config, today, at = self._config(), self._today(), self._lived()
+        quotas, today, at = self._config().quotas, self._today(), self._lived()
         lived = at - self._counted.setdefault(workspace, at) >= _LIVED
         with self._store.write() as connection:
             before = _life(connection, workspace)
-            after = judge_idle(
-                before, today, idle_days=config.quotas.idle_days, warn_days=config.quotas.warn_days, lived=lived
-            )
+            after = judge_idle(before, today, idle_days=quotas.idle_days, warn_days=quotas.warn_days, lived=lived)
             if after != before and after != "over":
                 _put(connection, workspace, after)
         if after == "over":

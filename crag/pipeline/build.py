@@ -183,9 +183,8 @@ def _refused(query: str) -> bool:
 
 def budget_of(config: AppConfig) -> Budget:
     """What one run may spend on outside calls."""
-    return Budget(
-        calls=config.limits.run_calls, tokens=config.limits.run_tokens, seconds=float(config.limits.run_seconds)
-    )
+    limits = config.limits
+    return Budget(calls=limits.run_calls, tokens=limits.run_tokens, seconds=float(limits.run_seconds))
 
 
 def _chat(plan: ProviderPlan, config: AppConfig, meter: UsageTracker) -> Chat | None:
@@ -219,11 +218,8 @@ def _webs(
     plan: ProviderPlan, config: AppConfig, meter: UsageTracker, folder: WebSearch | None, problems: Problems
 ) -> list[WebSearch]:
     """The web providers in the order they are asked."""
-    fetcher = (
-        PageFetcher(allow_private=config.providers.private_addresses, clock=meter.clock)
-        if config.providers.fetch_pages
-        else None
-    )
+    given = config.providers
+    fetcher = PageFetcher(allow_private=given.private_addresses, clock=meter.clock) if given.fetch_pages else None
     found: list[WebSearch] = []
     for each in plan.webs:
         endpoint = each.endpoint

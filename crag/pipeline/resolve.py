@@ -136,22 +136,15 @@ def resolve_providers(
     config: AppConfig, keys: Keys, settings: Settings | None = None, *, given_web: str = ""
 ) -> ProviderPlan:
     """What `config` and `keys` come to; with `settings`, for a run under these: one that searches no web has none."""
-    chosen = _Chosen(config, keys)
+    chosen, given = _Chosen(config, keys), config.providers
     model = None
-    if config.providers.llm != "none":
-        own = config.providers.llm == GGUF.name
-        model = (
-            chosen.file()
-            if own
-            else chosen.service("answer", config.providers.llm, registry.models(), config.providers.llm_model)
-        )
+    if given.llm == GGUF.name:
+        model = chosen.file()
+    elif given.llm != "none":
+        model = chosen.service("answer", given.llm, registry.models(), given.llm_model)
     grader = chosen.grader(model)
     searches = settings is None or bool(settings.web_on)
-    names = (
-        dict.fromkeys((config.providers.web, config.providers.web_fallback))
-        if config.providers.web != "off" and searches
-        else {}
-    )
+    names = dict.fromkeys((given.web, given.web_fallback)) if given.web != "off" and searches else {}
     webs = [_local(FOLDER)] if given_web and searches and FOLDER.name not in names else []
     for name in names:
         if name not in ("off", "none"):
@@ -160,12 +153,12 @@ def resolve_providers(
     return ProviderPlan(
         model=model,
         grader=grader or _local(LOCAL),
-        writer=model if config.providers.writer != "extractive" else None,
+        writer=model if given.writer != "extractive" else None,
         webs=tuple(webs),
         missing=tuple(chosen.missing),
-        folder=config.providers.web_folder,
+        folder=given.web_folder,
         given_web=given_web,
-        asks=config.providers.ask_before_web and any(each.provider.leaves for each in webs),
+        asks=given.ask_before_web and any(each.provider.leaves for each in webs),
     )
 
 
@@ -226,29 +219,27 @@ class _Chosen:
     """What was chosen, looked up among the providers there are; what can't be used is put among the `missing`."""
 
     def __init__(self, config: AppConfig, keys: Keys) -> None:
-        self._config, self._keys = config, keys
+        self._config, self._keys, self._given = config, keys, config.providers
         self.missing: list[Missing] = []
-        self._prices = usable(config.providers.prices)
+        self._prices = usable(self._given.prices)
 
     def grader(self, model: Service[Provider] | None) -> Service[EvaluatorProvider] | None:
-        name, known = self._config.providers.evaluator, registry.evaluators()
+        name, known = self._given.evaluator, registry.evaluators()
         needs = known[name].needs if name in known else "nothing"
         if name == LOCAL.name:
             return None
         if needs != "model":
-            return self.service(
-                "evaluate", name, known, self._config.providers.rerank_model if needs == "reranker" else None
-            )
+            return self.service("evaluate", name, known, self._given.rerank_model if needs == "reranker" else None)
         if model is not None:
             return Service(provider=known[name], endpoint=model.endpoint, price=model.price)
-        if self._config.providers.llm == "none":  # else it is said of the model why there is none
+        if self._given.llm == "none":  # else it is said of the model why there is none
             self._add_missing("evaluate", name, "no-language-model", known[name])
         return None
 
     def web(self, name: str, given_web: str) -> Service[WebProvider] | None:
         if name != FOLDER.name:
             return self.service("search", name, registry.webs())
-        if self._config.providers.web_folder is not None or given_web:
+        if self._given.web_folder is not None or given_web:
             return _local(FOLDER)
         self._add_missing("search", name, "no-folder", FOLDER)
         return None
@@ -257,7 +248,7 @@ class _Chosen:
         self, step: Step, name: str, known: Mapping[str, Kind], model: str | None = None
     ) -> Service[Kind] | None:
         """The provider of that name with its model, key and address, if it can be used."""
-        provider, servers = known.get(name), {bare(each) for each in self._config.providers.servers}
+        provider, servers = known.get(name), {bare(each) for each in self._given.servers}
         if provider is None:
             self._add_missing(step, name, "unknown")
             return None

@@ -51,10 +51,9 @@ class Health:
     @classmethod
     def of(cls, config: AppConfig, server: Server | None) -> Health:
         """By what the process is given."""
-        far = (
-            config.storage.milvus_uri if config.storage.index == "milvus" and "://" in config.storage.milvus_uri else ""
-        )
-        return cls(config.storage.data, server=server, index=far)
+        storage = config.storage
+        far = storage.milvus_uri if storage.index == "milvus" and "://" in storage.milvus_uri else ""
+        return cls(storage.data, server=server, index=far)
 
     def failing(self) -> bool:
         """Whether too many files are open, which only a new start cures."""
