@@ -1,4 +1,4 @@
-"""The values a run is made of: documents, chunks, grades, strips, web pages, answers. All frozen."""
+"""The values a run is made of: grades, strips, web pages, answers; and those of documents, by their own names."""
 
 from __future__ import annotations
 
@@ -6,52 +6,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from crag.core.brief import Calculation, CalculationKind, ShortAnswer
-from crag.core.documents import INDEXED_AS, Chunk, Document, FromWeb, LineBox, Media, Rect
+from crag.core.brief import Calculation as Calculation
+from crag.core.brief import CalculationKind as CalculationKind
+from crag.core.brief import ShortAnswer as ShortAnswer
+from crag.core.documents import INDEXED_AS as INDEXED_AS
+from crag.core.documents import Chunk as Chunk
+from crag.core.documents import Document as Document
+from crag.core.documents import FromWeb as FromWeb
+from crag.core.documents import LineBox as LineBox
+from crag.core.documents import Media as Media
+from crag.core.documents import Rect as Rect
 from crag.core.errors import Reason
-from crag.text.injection import InjectionSpan
-
-__all__ = [
-    "INDEXED_AS",
-    "Action",
-    "Aggregation",
-    "Answer",
-    "Calculation",
-    "CalculationKind",
-    "Call",
-    "Carried",
-    "Chunk",
-    "Citation",
-    "Decision",
-    "Disagreement",
-    "Document",
-    "Exchange",
-    "FigureCheck",
-    "FromWeb",
-    "Grade",
-    "InjectionSpan",
-    "Judgement",
-    "KeepReason",
-    "LineBox",
-    "LookupOutcome",
-    "Media",
-    "Origin",
-    "OutputMode",
-    "Passage",
-    "QuotedAnswer",
-    "Rect",
-    "Reported",
-    "RetrievedChunk",
-    "SentenceCheck",
-    "ShortAnswer",
-    "SpanReading",
-    "Standalone",
-    "Step",
-    "Strip",
-    "Unread",
-    "Verification",
-    "WebPage",
-]
+from crag.text.injection import InjectionSpan as InjectionSpan
 
 Sort = Literal["name", "period", "measure", "subject", "question"]
 """What is carried over: a name; a year or quarter; the figure asked for; what the question was about; all of it."""
