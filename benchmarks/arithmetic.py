@@ -36,9 +36,9 @@ from crag.engine import Engine
 from crag.generation.arithmetic import Worked, reach_cells, work_out
 from crag.generation.formulas import formula_of
 from crag.ingest import reader
-from crag.ingest.child import READERS, page_message
+from crag.ingest.child import page_message
 from crag.ingest.chunking import chunk_document
-from crag.ingest.files import content_id
+from crag.ingest.files import READERS, content_id
 from crag.ingest.sections import ComposedPage
 
 FOUND, REACH = 10, 40
@@ -105,7 +105,7 @@ def statement_chunks(found: Sequence[Statement]) -> Iterator[tuple[str, list[Chu
 
 def chunks_of(name: str, body: bytes) -> list[Chunk]:
     """The chunks of a file, read in this process: hundreds of small files would each start one."""
-    reader.run_child = _read_here  # type: ignore[assignment]
+    reader.run_child = _read_here  # type: ignore[attr-defined,assignment]
     return chunk_document(reader.read_document(body, name, AppConfig()), content_id(body), name)
 
 

@@ -70,7 +70,11 @@ class Calculation:
     result: str
 
     @property
+    def written(self) -> str:
+        """The formula with its values: "(1,234 − 1,000) ÷ 1,000"."""
+        return re.sub(r"#(\d{1,2})", lambda place: self.values[int(place[1]) - 1], self.formula)
+
+    @property
     def equation(self) -> str:
-        """The formula with its values: "(1,234 − 1,000) ÷ 1,000 = 23.4%"."""
-        said = re.sub(r"#(\d{1,2})", lambda place: self.values[int(place[1]) - 1], self.formula)
-        return f"{said} = {self.result}"
+        """The same with what it comes to: "(1,234 − 1,000) ÷ 1,000 = 23.4%"."""
+        return f"{self.written} = {self.result}"

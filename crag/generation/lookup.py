@@ -338,7 +338,7 @@ def _cell_measure(chunk: Chunk, table: Table, row: Row, cell: Cell) -> Measure:
 
 def _shown_periods(found: FoundCell, row: Row, scopes: Sequence[str]) -> tuple[Period, ...]:
     """The periods of a cell: of its column, else its label, its section, or what stands above the table."""
-    texts = [found.column, found.row, *reversed(row.section.split(SEPARATOR)), *scopes]
+    texts = [found.column.rstrip(" %"), found.row, *reversed(row.section.split(SEPARATOR)), *scopes]
     span: Span = next(filter(None, map(span_in, texts)), "")
     shown = next(filter(None, map(periods_in, texts)), ())
     return tuple(replace(each, span=each.span or span) for each in shown)

@@ -92,7 +92,7 @@ def brief_text(answer: Answer) -> str:
 
 def calculation_text(calculation: Calculation) -> str:
     """That a result was worked out, from how many cells, and how: a part of a sentence."""
-    return f"worked out from {count(len(calculation.cells), 'cell')}: {calculation.equation}"
+    return f"worked out from {count(len(calculation.cells), 'cell')}: {calculation.written}"
 
 
 def low_confidence_sentence(answer: Answer) -> str:

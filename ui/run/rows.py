@@ -85,23 +85,24 @@ def with_rows(
         if each.end <= at or each.start >= end:
             continue
         if each.start >= at:
-            parts += [drawn(at, each.start), draw_rows(each)]
+            # Between two tables the text has only what parts two paragraphs.
+            parts += [drawn(at, each.start) if at == start or each.start > at + 2 else "", draw_rows(each)]
         at = min(max(at, each.end), end)
     return h.fragment(parts, drawn(at, end))
 
 
 def draw_rows(found: QuotedRows, whole: Answer, button: Html) -> Html:
-    """The rows under the names of their columns, with the cell that answers marked."""
+    """The rows under the names of their columns, with the cells that answer marked."""
     table, text = found.table, found.chunk.text
     columns = sorted({cell.column for row in found.rows for cell in row.cells})
     said = SEPARATOR.join(filter(None, (found.rows[0].section, table.unit)))
-    short = whole.short if whole.short and whole.short.source_id == found.chunk.id else None
+    told = [each.start for each in whole.places if each.source_id == found.chunk.id]
     body = []
     for row in found.rows:
         cells: Mapping[int, tuple[int, int]] = {cell.column: (cell.start, cell.end) for cell in row.cells}
         places = [cells.get(column, (0, 0)) for column in columns]
         label = " ".join(text[row.start : row.label].split()).strip(" :")
-        marked = [bool(short and start <= short.start < end) for start, end in places]
+        marked = [any(start <= at < end for at in told) for start, end in places]
         body.append(
             h.tr[
                 h.th(scope="row")[label],

@@ -138,6 +138,18 @@ def test_what_is_not_understood_or_not_there_is_not_worked_out(question: str) ->
     assert worked(question) == ""
 
 
+@pytest.mark.parametrize(
+    "names", [("2020 £m", "2019 £m"), ("2020 $'000", "(Restated) 2019 $'000"), ("2020 %", "2019 %")]
+)
+def test_what_a_column_counts_in_is_no_part_of_its_item(names: tuple[str, str]) -> None:
+    made = work_out(
+        f"What was the average {'discount rate' if '%' in names[0] else 'net debt'} for 2019 and 2020?",
+        {"a": chunk_of_rows(["", *names], ["Net debt", "30.5", "20.5"], ["Discount rate", "3.0", "2.0"])},
+    )
+    expected = {"£": "25.50 million", "$": "25.50 thousand", "%": "2.50%"}
+    assert made is not None and made.result == next(said for sign, said in expected.items() if sign in names[0])
+
+
 def test_the_formula_names_its_cells_and_counts_all_as_the_first_is() -> None:
     made = work_out("What were capital expenditures as a percentage of net sales in 2020?", SOURCES)
     assert made is not None and made.formula == "#1 ÷ #2"
