@@ -58,6 +58,7 @@ SCALES = (1.0, 1e3, 1e6, 1e9)
 Arm = Literal["without", "fact"]
 ARMS: tuple[Arm, ...] = ("without", "fact")
 NAMES = ("the sources alone", "the cell as a fact", "the fact and the flag")
+COLUMNS = ("right", "scaled", "wrong", "refused", "wrong, not marked")
 
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
@@ -198,17 +199,25 @@ def ask(engine: Engine, folder: Path, question: LookupQuestion, arm: Arm, made_o
 
 def outcome_of(answer: str, values: Sequence[str]) -> Literal["right", "wrong", "refused"]:
     """right: a value stands in the answer, rounded or in another scale. refused: no amount does."""
+    if not _amounts(answer):
+        return "refused"
+    return "right" if scales_of(answer, values) else "wrong"
+
+
+def scales_of(answer: str, values: Sequence[str]) -> set[float]:
+    """By what an answer multiplies a value that stands in it: 1 where it gives the bare figure of a table."""
+    wanted = [number.values[0] for value in values for number in numbers_in(value) if number.values]
+    given = _amounts(answer)
+    return {scale for scale in SCALES for one in given for two in wanted if abs(one - two * scale) <= NEAR * one}
+
+
+def _amounts(answer: str) -> list[float]:
     text = MARK.sub("", answer)
-    given = [
+    return [
         number.values[0]
         for number in numbers_in(text, [(day.start, day.end) for day in dates_in(text)])
         if number.values and number.kind == "digits" and not _YEAR.fullmatch(number.text)
     ]
-    if not given:
-        return "refused"
-    wanted = [number.values[0] for value in values for number in numbers_in(value) if number.values]
-    same = any(abs(one - two * scale) <= NEAR * one for one in given for two in wanted for scale in SCALES)
-    return "right" if same else "wrong"
 
 
 def report(rows: Sequence[Row], model: str) -> str:
@@ -219,18 +228,19 @@ def report(rows: Sequence[Row], model: str) -> str:
         f"By `python -m benchmarks.model_lookups`: {len(rows) // 2} questions of "
         f"{len({row.source for row in rows})} filings of the half `choose`, {model}, {CONTEXT} tokens of sources, "
         f"evaluator {evaluator_version()}. A question took {_seconds(rows)} s at the median.",
-        "**Few questions, of one kind of document and one small model:** read the 95 % intervals (Wilson). Nothing was "
-        "chosen by this page.",
+        "**Few questions, of one kind of document and one small model:** read the 95 % intervals (Wilson). The fact "
+        "was reworded once, after the first question, which is among these.",
         "",
-        "right: the value stands in the answer, rounded or not, in whatever scale. refused: no amount is given. not "
+        "right: the value stands in the answer, rounded or not, in whatever scale. scaled: of the right ones, those "
+        "that say thousands, millions or billions, which every table asked for counts in. refused: no amount. not "
         "marked: neither of low confidence nor with an amount in a sentence that the checks flag. Where no cell is "
         "found, the model is asked once for all arms.",
         "",
     ]
     for title, of_misses in (("Questions for a cell", False), ("Near misses: the filing has no such cell", True)):
         own = [row for row in rows if (row.kind in MISSES) == of_misses]
-        lines += [f"## {title}", "", "| the model is shown | questions | right | wrong | refused | wrong, not marked |"]
-        lines += ["|---|---|---|---|---|---|", *map(_line, NAMES, _arms(own)), ""]
+        lines += [f"## {title}", "", f"| the model is shown | questions | {' | '.join(COLUMNS)} |"]
+        lines += ["|---|---|---|---|---|---|---|", *map(_line, NAMES, _arms(own)), ""]
     with_fact = [row for row in rows if row.arm == "fact"]
     before = {row.question: row for row in rows if row.arm == "without"}
     turned = [(before[row.question].outcome == "right", row.outcome == "right") for row in with_fact]
@@ -255,8 +265,14 @@ def _arms(rows: Sequence[Row]) -> list[list[tuple[Row, bool]]]:
 def _line(name: str, rows: Sequence[tuple[Row, bool]]) -> str:
     outcomes = [row.outcome for row, _ in rows]
     silent = sum(row.outcome == "wrong" and not marked for row, marked in rows)
-    counts = [outcomes.count("right"), outcomes.count("wrong"), outcomes.count("refused"), silent]
-    return f"| {name} | {len(rows)} | {' | '.join(_share(count, len(rows)) for count in counts)} |"
+    right = outcomes.count("right")
+    scaled = sum(row.outcome == "right" and scales_of(row.answer, row.values) != {1.0} for row, _ in rows)
+    shares = [
+        _share(right, len(rows)),
+        _share(scaled, right),
+        *(_share(count, len(rows)) for count in (outcomes.count("wrong"), outcomes.count("refused"), silent)),
+    ]
+    return f"| {name} | {len(rows)} | {' | '.join(shares)} |"
 
 
 def _share(count: int, of: int) -> str:
