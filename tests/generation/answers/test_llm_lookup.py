@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from crag.core.config import AppConfig, Keys
+from crag.core.request import RunRequest
 from crag.core.settings import Settings
-from crag.core.types import Answer, Chunk, Reported, Strip
+from crag.core.trace import Trace
+from crag.core.types import Action, Answer, Chunk, Reported, Strip
+from crag.engine import Engine
 from crag.generation.llm import LlmGenerator
 from crag.generation.lookup import contradicts_cell, look_up
 from crag.generation.verification import CitationVerifier
 from crag.messages.answers import conflict_sentences
-from crag.testing.fakes import FakeChat, ScriptedEvaluator, table_chunk_of
+from crag.testing.fakes import FakeChat, FixedRetriever, ScriptedEvaluator, table_chunk_of
 from crag.testing.generator_contract import strip_of
 
 ASKED = "What were Acme's net sales in fiscal 2020?"
@@ -92,6 +97,21 @@ def test_an_answer_with_another_amount_names_the_cell() -> None:
     answer, *_ = answered(WRONG)
     assert answer.contradicts == Reported(value="$163,220 million", citation=1) and answer.low_confidence
     assert conflict_sentences(answer) == ["The table on p. 57 says $163,220 million [1]."]
+
+
+@pytest.mark.parametrize("said", [RIGHT, WRONG])
+def test_a_contradicted_answer_is_of_low_confidence_after_a_correct_retrieval(said: str, tmp_path: Path) -> None:
+    generator = LlmGenerator(FakeChat(lambda messages: said))
+    engine = Engine(
+        AppConfig.of(data=tmp_path), Keys(), evaluator=ScriptedEvaluator(score=lambda text: 0.9), generator=generator
+    )
+    try:
+        trace = Trace.from_events(engine.ask(RunRequest(ASKED, retriever=FixedRetriever(chunks=[SALES]))))
+    finally:
+        engine.close()
+    again = Trace.from_json(trace.to_json())
+    assert again.answer is not None and again.action is Action.CORRECT and again.answer.lookup == "found"
+    assert again.answer.low_confidence == bool(again.answer.contradicts) == (said is WRONG)
 
 
 def test_a_cell_that_is_not_cited_gets_a_number_that_the_text_does_not_use() -> None:
