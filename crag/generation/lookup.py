@@ -170,11 +170,17 @@ def contradicts_cell(text: str, cell: FoundCell) -> bool:
 
 
 def reach_figure(question: str, found: Sequence[RetrievedChunk], k: int) -> list[RetrievedChunk]:
-    """The first `k` chunks; the last place is for the one further down whose table alone has the figure asked for."""
+    """The first `k` chunks; the last place is for the one further down whose table has the cell that fits best.
+
+    Of two cells with one value the one of the first chunks is taken.
+    """
     near = list(found[:k])
-    if len(found) > k and not _looked_up(question, near):
-        cell = _looked_up(question, found)
-        near[-1:] = [each for each in found[k:] if cell and each.chunk.id == cell.chunk.id] or near[-1:]
+    best = _looked_up(question, found) if len(found) > k else None
+    if best is None or best.chunk.id in {each.chunk.id for each in near}:
+        return near
+    own = _looked_up(question, near)
+    if own is None or not _agree(own, best):
+        near[-1:] = [each for each in found[k:] if each.chunk.id == best.chunk.id]
     return near
 
 

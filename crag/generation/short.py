@@ -21,7 +21,9 @@ Place = tuple[Strip, int, int]
 
 _VALUE = re.compile(r"\d|^[-–—−]\W*$")
 _SCALE = re.compile(r"(?:\bin|\$)\s?(?:US |U\.S\. )?(?:dollars? in )?(thousand|million|billion)s\b", re.IGNORECASE)
-_OWN_SCALE = re.compile(r"%|percent|per share|\b(?:ratio|margin|rate|days|employees|number)\b|illion|housand", re.I)
+_OWN_SCALE = re.compile(
+    r"%|percent|per (?:common |ordinary )?share|\b(?:ratio|margin|rate|days|employees|number)\b|illion|housand", re.I
+)
 
 
 @dataclass(frozen=True, slots=True)

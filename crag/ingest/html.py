@@ -250,7 +250,7 @@ def _is_data(element: Any) -> bool:
 
 
 def _keep_main(blocks: Sequence[Block], main: str) -> list[Block]:
-    """The blocks from the first to the last of the main text, with the headings above and the tables below.
+    """The blocks from the first to the last of the main text, with headings above it and tables on both sides.
 
     All blocks if these hold too little of the main text.
     """
@@ -260,6 +260,8 @@ def _keep_main(blocks: Sequence[Block], main: str) -> list[Block]:
     if not found or len(text) < max(_LEAST_MAIN, _MAIN_SHARE * sum(map(len, letters))):
         return list(blocks)
     first, last = found[0], found[-1]
+    while first and blocks[first - 1].table is not None:
+        first -= 1
     first = next((at for at in range(max(0, first - _HEADED), first) if blocks[at].heading), first)
     while last + 1 < len(blocks) and blocks[last + 1].table is not None:
         last += 1

@@ -60,6 +60,16 @@ def test_a_table_that_only_lays_out_a_page_is_no_table() -> None:
     assert (page.text, page.tables) == ("One.", ())
 
 
+def test_a_table_right_above_the_main_text_is_kept() -> None:
+    rows = "".join(f"<tr><td>{name}</td><td>{value}</td></tr>" for name, value in (("Sales", 12), ("Costs", 7)))
+    words = "".join(
+        f"<p>The harbour was dredged in the spring of {year}, and ships came back.</p>" for year in range(1990, 1999)
+    )
+    page = f"<html><body><table><tr><th></th><th>2021</th></tr>{rows}</table>{words}</body></html>"
+    text = read_document(page.encode(), "a.html", CONFIG).pages[0].text
+    assert "Sales: 2021 12" in text and "1998" in text
+
+
 def test_markdown_has_tables_code_comments_and_a_title_of_its_own() -> None:
     text = (
         "---\ntitle: 'The book'\n---\nUnder a line\n=====\nWords.\n\n| Port | Boats |\n|:--|--:|\n| Hull | 77 |\n\n"

@@ -294,6 +294,29 @@ def test_the_chunk_that_alone_has_the_figure_takes_the_last_place() -> None:
     assert [each.rank for each in reach_figure("How many patents did Acme have in 2021?", found, 3)] == [1, 2, 3]
 
 
+def test_a_cell_further_down_that_fits_better_takes_the_last_place() -> None:
+    costs = chunk_of_rows(
+        ["", "2021", "2020"],
+        ["Net sales", "57", "61"],
+        name="costs",
+        heading="Share-based compensation",
+        unit="in millions",
+    )
+    others = [replace(CASH, id=f"other {number}") for number in range(5)]
+    found = [
+        RetrievedChunk(chunk=chunk, rank=rank, similarity=1 / rank)
+        for rank, chunk in enumerate([costs, *others, INCOME], 1)
+    ]
+    assert [each.rank for each in reach_figure("What were Acme's net sales in fiscal 2021?", found, 3)] == [1, 2, 7]
+
+
+def test_earnings_per_share_are_not_counted_in_what_the_table_is() -> None:
+    eps = chunk_of_rows(["", "2021", "2020"], ["Diluted earnings per common share", "$1.95", "$2.40"])
+    eps = replace(eps, context="Statements of income › in millions, except per share data")
+    answer = answered("What were Acme's diluted earnings per share in 2021?", eps, [0])
+    assert answer.short is not None and answer.short.value == "$1.95"
+
+
 def test_no_other_cell_stands_for_a_figure_that_was_not_found() -> None:
     answer = answered("What was Acme's equipment revenue in fiscal 2021?", BRANDS, [0, 1], pointed="20%")
     assert (answer.short, answer.lookup) == (None, "no item")
