@@ -28,8 +28,8 @@ class Settings(BaseModel):
     k: int = setting(10, "Chunks retrieved", Range(1, 50, step=1), group="retrieval")
     """How many chunks the library returns."""
     lookup_reach: int = setting(0, "Chunks searched for a figure", Range(0, 100, step=10), group="retrieval")
-    """How many chunks are searched for figures that are asked for and that no table of the retrieved chunks has. The
-    chunks that have them take the last places. 0 turns this off."""
+    """How many chunks are searched for the figures that are asked for. Those whose tables alone have them, or have a
+    cell that fits better, take the last places of the retrieved chunks. 0 turns this off."""
     min_confidence: float = setting(0.0, "Document confidence", Range(0, 1, step=0.05), group="retrieval")
     """Only documents whose confidence is at least this are searched; if none is, all are."""
     where: str = setting("", "Filter", group="retrieval")
