@@ -46,6 +46,12 @@ _REGION = re.compile(
     r"|china|japan|latin|africa|india|mexico|germany|united kingdom|u\.k\.)\b",
     re.IGNORECASE,
 )
+_SPLIT = re.compile(
+    r"(?:share|stock|equity)[- ]based (?:compensation|payment)|restructuring|severance"
+    r"|amortization of (?:\w+ )?intangible",
+    re.IGNORECASE,
+)
+"""Costs that a table splits by the lines of the income statement: each row is a part of its line."""
 _VALUE = re.compile(r"\d|^\W*[-–—−]\W*$")
 _SCALE = re.compile(
     r"\b(thousand|million|billion)s?\b|(?:\b000['’]?s\b|[$€£]\s?['’]?000\b)|[$€£]\s?(m|mn|bn)\b", re.IGNORECASE
@@ -291,6 +297,8 @@ def _steps(
     steps = 2 * len(strange)
     steps += 0 if plain_stems(label) - document.names <= wanted.plain else 2
     for scope in scopes:
+        if (split := _SPLIT.search(scope)) and not plain_stems(split[0]) & wanted.plain:
+            return None
         if _STATEMENT.match(scope) or not (_REGION.search(scope) or _key(scope) in document.parts):
             continue
         if not frozenset(_meant(scope, document)) <= wanted.tokens | _HARMLESS:
