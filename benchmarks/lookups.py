@@ -1,6 +1,6 @@
 """Is the cell found that a question asks for, and none where the filing has none? By rule, without a language model.
 
-python -m benchmarks.lookups [--data FOLDER] [--each N] [--cache FOLDER] [--out FOLDER] [--show KIND]
+python -m benchmarks.lookups [--data FOLDER] [--filings N] [--each N] [--cache FOLDER] [--out FOLDER] [--show KIND]
 
 The filings are added once to a library in --cache (or $CRAG_BENCH_CACHE). A question asks for a row of a table in a
 column, in words of its own: another common term for the line item, the segment where its table is of one. A near miss
@@ -101,7 +101,7 @@ class _Place:
 
 def main() -> int:
     options = arguments()
-    files = sorted((options.data / "financebench/pdfs").glob("*.pdf"))
+    files = sorted((options.data / "financebench/pdfs").glob("*.pdf"))[: options.filings or None]
     if not files:
         print(f"Skipped: no data in {options.data}. Give --data or set CRAG_SHARED.", file=sys.stderr)
         return 2
@@ -130,6 +130,7 @@ def main() -> int:
 
 def arguments() -> argparse.Namespace:
     parser = parser_of(__doc__, "crag-evidence-cache")
+    parser.add_argument("--filings", type=int, default=0, help="the first so many; 0: all")
     parser.add_argument("--each", type=int, default=EACH, help="cells asked for in one filing")
     parser.add_argument("--out", type=Path, help="where to write lookups.md")
     parser.add_argument("--show", choices=("right", "wrong", "several", "none"), help="print these of the half choose")

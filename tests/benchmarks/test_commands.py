@@ -22,7 +22,8 @@ SECONDS = 1_800
 
 COMMANDS = {
     "ablation": "--limit 4",
-    "answers": "--limit 4 --no-financebench",
+    "answers": "--limit 4 --kinds prose",
+    "arithmetic": "--searched 0 --halves choose",
     "ask": "--chunks 300 --questions 30",
     "ask_rerun": "--reruns 2",
     "attacks": "--only filters",
@@ -40,6 +41,7 @@ COMMANDS = {
     "ingest": "--documents 1 --without-recipe",
     "injection": "--limit 2 --minutes 0.1",
     "limits": "--dry --runs 2 --repetitions 1",
+    "lookups": "--filings 1 --each 4",
     "middleware": "--runs 30 --warm-up 1",
     "model_lookups": "--each 1 --minutes 1",
     "monitor": "--runs 60 --out out",
