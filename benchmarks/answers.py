@@ -148,7 +148,7 @@ def ask(engine: Engine, evaluator: NotingEvaluator, library: Path, question: Ans
     if trace.answer is None:
         raise SystemExit(f"{question.id}: {trace.failure or 'no answer'}")
     whole = trace.answer
-    shown = whole.short.value if whole.short else ""
+    shown = _shown(whole)
     pages = sorted({each.page for each in whole.citations if each.page})
     return AnsweredRow(
         id=question.id,
@@ -166,7 +166,7 @@ def ask(engine: Engine, evaluator: NotingEvaluator, library: Path, question: Ans
         text=whole.text,
         pages=pages,
         on_page=bool(set(pages) & set(question.pages)) if question.pages else None,
-        confidence=None,
+        confidence=whole.confidence,
         facts=dict(zip(ANSWER_FEATURES, evaluator.noted or (), strict=False)),
         seconds=round(trace.seconds, 3),
     )
@@ -182,17 +182,25 @@ def decided(row: AnsweredRow, settings: Settings) -> AnsweredRow:
     return replace(row, confidence=confidence, low=low)
 
 
+def _shown(answer: Answer) -> str:
+    """The result or the words that are shown in bold; empty where there are none."""
+    if answer.calculation:
+        return answer.calculation.result
+    return answer.short.value if answer.short else ""
+
+
 def is_right(answer: Answer, question: AnswerQuestion) -> bool:
     """Whether what the answer says first is an accepted answer: its short answer, or else its text."""
     if answer.abstained or not question.answerable:
         return False
-    said = answer.short.value if answer.short else answer.text
+    short = _shown(answer)
+    said = short or answer.text
     scale = asked_scale(question.question)
     for accepted in question.answers:
         match = answer_match(said, [accepted], scale=scale)
         if match is None:
             continue
-        words_alone = answer.short is not None and not any(letter.isdigit() for letter in accepted)
+        words_alone = bool(short) and not any(letter.isdigit() for letter in accepted)
         if match.exact or match.holds or (words_alone and match.f1 >= SHARED_WORDS):
             return True
     return False
