@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -48,6 +49,7 @@ from crag.evaluation.local import LocalEvaluator
 KINDS = ("prose", "statements", "filings", "reports")
 SHARED_WORDS = 0.5
 """An answer of words, without a number, is right from this token F1 on."""
+_SCALE_BEHIND = re.compile(r" (?:thousand|million|billion)$")
 EVERY = 25
 """Progress is printed after so many questions."""
 
@@ -193,16 +195,21 @@ def is_right(answer: Answer, question: AnswerQuestion) -> bool:
     """Whether what the answer says first is an accepted answer: its short answer, or else its text."""
     if answer.abstained or not question.answerable:
         return False
-    short = _shown(answer)
-    said = short or answer.text
+    return is_accepted(_shown(answer), answer.text, question)
+
+
+def is_accepted(short: str, text: str, question: AnswerQuestion) -> bool:
+    """Whether the short answer is accepted, or the text where there is none.
+
+    An accepted amount that names no scale is met by a cell with the scale of its table.
+    """
     scale = asked_scale(question.question)
-    for accepted in question.answers:
-        match = answer_match(said, [accepted], scale=scale)
-        if match is None:
-            continue
-        words_alone = bool(short) and not any(letter.isdigit() for letter in accepted)
-        if match.exact or match.holds or (words_alone and match.f1 >= SHARED_WORDS):
-            return True
+    for said in (short, _SCALE_BEHIND.sub("", short)) if short else (text,):
+        for accepted in question.answers:
+            match = answer_match(said, [accepted], scale=scale)
+            words_alone = bool(short) and not any(letter.isdigit() for letter in accepted)
+            if match and (match.exact or match.holds or (words_alone and match.f1 >= SHARED_WORDS)):
+                return True
     return False
 
 
