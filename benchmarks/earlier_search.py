@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 
 from crag.index.chunk_index import Batch, Candidates, Contents, Numbers, Scores, Vectors
 
-__all__ = ["EarlierSearch"]
-
 _CONTEXT_WEIGHT = 2.0
 _BM25_WEIGHT = 0.25
 _PAGE_CHUNKS = 5

@@ -20,8 +20,6 @@ from crag.core.settings import Settings
 from crag.core.types import Action
 from crag.evaluation.trigger import decide
 
-__all__ = ["FLATTERIES", "measure_attacks"]
-
 QUESTIONS = 300
 APART = 7
 """A question's foreign text is the gold passage of the one so many places later."""

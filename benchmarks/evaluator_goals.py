@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Literal
 
-__all__ = ["Verdict", "verdicts"]
-
 Figures = dict[str, Any]
 Sign = Literal["≥", "≤", "<"]
 COMPARED: dict[Sign, Callable[[float, float], bool]] = {"≥": operator.ge, "≤": operator.le, "<": operator.lt}

@@ -23,8 +23,6 @@ from crag.core.protocols import Embedder, RetrievalEvaluator, StripGrader
 from crag.core.types import Grade, Passage
 from crag.evaluation.local import LocalEvaluator
 
-__all__ = ["Cosine", "LanguageModel", "Memo", "bm25", "evaluator_version", "in_place", "shipped_evaluator", "terms"]
-
 Scores = NDArray[np.float64]
 
 MANIFEST = Path(__file__).resolve().parent.parent / "crag" / "models" / "local-evaluator" / "manifest.json"

@@ -11,8 +11,6 @@ from typing import TypeVar
 from crag.core.settings import Settings
 from crag.core.types import Chunk
 
-__all__ = ["CACHE", "retrieval", "spread", "top_chunks"]
-
 Item = TypeVar("Item")
 
 CACHE = Path(tempfile.gettempdir()) / "crag-retrieval-cache"

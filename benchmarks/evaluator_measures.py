@@ -11,21 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Ranking",
-    "Span",
-    "accuracy",
-    "auc",
-    "best_accuracy",
-    "best_macro_f1",
-    "calibration_bins",
-    "calibration_error",
-    "macro_f1",
-    "majority",
-    "overlap",
-    "ranking",
-]
-
 Labels = NDArray[np.int64]
 Scores = NDArray[np.float64]
 Counts = Labels | np.int64

@@ -7,8 +7,6 @@ from typing import Any
 
 from benchmarks.evaluator_goals import verdicts
 
-__all__ = ["report", "table"]
-
 Figures = dict[str, Any]
 
 GRADERS = {"evaluator": "evaluator", "cosine": "cosine", "bm25": "BM25"}

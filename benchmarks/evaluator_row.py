@@ -9,8 +9,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DataSet", "Row", "grouped"]
-
 
 @dataclass(frozen=True, slots=True)
 class Row:

@@ -19,8 +19,6 @@ from benchmarks.evaluator_graders import Cosine
 from benchmarks.evaluator_library import retrieval, spread, top_chunks
 from benchmarks.evaluator_row import DataSet, Row
 
-__all__ = ["SETS", "Sources", "lines"]
-
 
 @dataclass(frozen=True, slots=True)
 class Sources:

@@ -24,8 +24,6 @@ from benchmarks.evaluator_graders import shipped_evaluator
 from crag.core.types import Passage
 from crag.models.embedders import MiniLM
 
-__all__ = ["measure_speed"]
-
 ROOT = Path(__file__).resolve().parent.parent
 PAIRS, CHUNK_TOKENS, QUESTION_TOKENS, THREADS = 10, 200, 12, 2
 INSTALL = "needs torch and transformers: pip install -r benchmarks/requirements.txt"

@@ -25,8 +25,6 @@ from crag.core.types import Strip
 from crag.evaluation.keeping import Rule
 from crag.evaluation.strips import StripRefiner, filter_strips
 
-__all__ = ["measure_strips"]
-
 Kept = list[list[Span]]
 """For each question, the spans of its passage that are kept."""
 Scored = Sequence[float | None]

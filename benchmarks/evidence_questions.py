@@ -22,8 +22,6 @@ from crag.core.types import Chunk
 from crag.text.sentences import sentences
 from crag.text.words import count_words
 
-__all__ = ["EACH", "company_names", "made_questions", "part_of", "published_questions"]
-
 EACH = 10
 """Questions of one kind from one document."""
 SEED = 33

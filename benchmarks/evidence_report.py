@@ -21,8 +21,6 @@ from crag.core.trace import Trace
 from crag.core.types import Action, Strip
 from crag.evaluation.keeping import Facts, Rule, choose
 
-__all__ = ["AskedQuestion", "FunnelRow", "report", "summarise"]
-
 STAGES = ("retrieved", "graded", "kept", "held", "said")
 GOAL, WORDS_GOAL = 0.97, 0.5
 """Of the pages that plain RAG keeps, and of its words."""

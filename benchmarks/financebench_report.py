@@ -14,8 +14,6 @@ from crag.analysis.intervals import intervals
 from crag.analysis.metrics.metrics import Ranked, ResultRow
 from crag.analysis.metrics.results import summed_up
 
-__all__ = ["COMPARED", "page_hit", "report", "seconds_to_answer", "strategy_figures"]
-
 Figures = dict[str, Any]
 
 COMPARED = (

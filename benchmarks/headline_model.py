@@ -29,18 +29,6 @@ from crag.providers.endpoint import OPENAI, Endpoint
 from crag.providers.gguf_server import GgufServer, installed
 from crag.providers.registry import given_keys
 
-__all__ = [
-    "INSTRUCTIONS",
-    "MAX_TOKENS",
-    "Model",
-    "Said",
-    "ServedModel",
-    "ShortWriter",
-    "asked",
-    "model_of_environment",
-    "stored",
-]
-
 INSTRUCTIONS = (
     "Answer the question in a few words. Use the passages, where there are any; where they do not say it, answer from "
     "what you know. Reply with the answer alone."

@@ -7,8 +7,6 @@ from typing import Any
 
 from benchmarks.evaluator_report import figure, share, table
 
-__all__ = ["report"]
-
 Figures = Mapping[str, Any]
 
 HEAD = """# CRAG against RAG, with a language model

@@ -14,8 +14,6 @@ from benchmarks.headline_model import Said
 from crag.analysis.intervals import intervals
 from crag.analysis.questions.matching import holds
 
-__all__ = ["ARMS", "BASE", "Journal", "Row", "accepted_in", "figures"]
-
 Figures = dict[str, Any]
 
 ARMS = ("no-retrieval", "plain-rag", "paper", "balanced")

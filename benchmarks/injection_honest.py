@@ -10,8 +10,6 @@ from typing import Any
 
 import pypdfium2
 
-__all__ = ["ABOUT", "MANUAL", "cut", "honest_texts", "pages", "train"]
-
 MOST = 1_500_000
 """Characters of a set that are read."""
 

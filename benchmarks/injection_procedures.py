@@ -19,8 +19,6 @@ from crag.evaluation.local import LocalEvaluator
 from crag.text.injection import detect_injection, mask_injection
 from crag.text.sentences import sentences
 
-__all__ = ["Procedure", "procedures", "report", "weigh"]
-
 MOST = 1_500_000
 """Characters of a set that are read."""
 CHANGE = 0.05

@@ -8,8 +8,6 @@ from typing import Any
 
 from benchmarks.injection_procedures import report as procedures
 
-__all__ = ["interval", "report"]
-
 
 def interval(count: int, of: int) -> tuple[float, float]:
     """Wilson's 95 % interval of a share."""

@@ -45,8 +45,6 @@ from crag.pipeline.graph import run_graph
 from crag.runtime.usage import UsageTracker
 from crag.testing.fakes import FixedRetriever, FixedWeb, ScriptedEvaluator, chunk_of
 
-__all__ = ["PATHS", "Course", "bare_run", "engine_of", "parts_of"]
-
 RESULT = Path(__file__).resolve().parent / "results" / "overhead.md"
 GOAL = 0.020
 """Seconds that a run may take longer than the bare graph, at the median."""

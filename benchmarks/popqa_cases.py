@@ -15,11 +15,6 @@ from crag.analysis.questions.sets import Question, read_set
 from crag.core.trace import Trace
 from crag.core.types import Chunk, WebPage
 
-__all__ = [
-    *("Case", "OwnPages", "Part", "ceilings", "load_cases", "part_of", "passages", "retrieved_chunks", "web_holds"),
-    *("own_holds", "with_retrieved"),
-]
-
 Part = Literal["dev", "held-out"]
 
 TITLE_WORDS = 10

@@ -12,8 +12,6 @@ from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import compare_results, summed_up
 from crag.core.types import Action
 
-__all__ = ["FATES", "Becomes", "Figures", "Found", "condition_figures", "fate", "strategy_figures"]
-
 Figures = dict[str, Any]
 Becomes = Literal["kept", "nowhere", "documents discarded", "web not searched", "lost in refinement"]
 FATES: tuple[Becomes, ...] = get_args(Becomes)

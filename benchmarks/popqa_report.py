@@ -8,8 +8,6 @@ from typing import Any
 from benchmarks.evaluator_report import figure, share, table
 from benchmarks.popqa_figures import FATES
 
-__all__ = ["goals", "report"]
-
 Figures = dict[str, Any]
 
 ABOUT = {

@@ -26,8 +26,6 @@ from benchmarks.scale_sources import Sources
 from crag.index.chunk_index import Contents, Numbers
 from crag.retrieval.terms import question_terms
 
-__all__ = ["add", "build", "memory", "recall", "search"]
-
 SECONDS = 150.0
 """Timed searches of one side end after so long; at least LEAST are made."""
 LEAST, WARM = 30, 5

@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 from benchmarks.scale_sources import Sources
 from crag.index.chunk_index import Batch
 
-__all__ = ["MadeDocument", "Maker"]
-
 SEED = 14
 PULL = 0.5
 """How far a made vector moves from its source towards a mixture of that one's neighbours, at the median."""

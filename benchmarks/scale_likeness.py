@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from benchmarks.scale_chunks import Maker
 from benchmarks.scale_sources import NEIGHBOURS, Sources, neighbours
 
-__all__ = ["RANKS", "Nearness", "likeness", "thinned", "wording"]
-
 RANKS = (1, 10, 100)
 SHARE = 8
 _SAMPLE = 1_000

@@ -15,8 +15,6 @@ from benchmarks.scale_sides import Asked
 from benchmarks.scale_sources import Sources
 from crag.retrieval.terms import question_terms
 
-__all__ = ["Plan", "nearest", "planned"]
-
 NEAREST = 10
 ADDED, ADDED_CHUNKS = 3, 1_000
 _FIRST_ADDED = 1_000_000

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["report", "verdicts"]
-
 OURS = "embedded"
 SMALL, LARGE = 10_000, 1_000_000
 Row = Mapping[str, Any]

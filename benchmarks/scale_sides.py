@@ -20,8 +20,6 @@ from crag.core.types import Chunk, Document
 from crag.index.chunk_index import ChunkIndex, Contents, Numbers
 from crag.storage.library import Library
 
-__all__ = ["SIDES", "Asked", "Searched", "Side"]
-
 K = 400
 """Candidates asked of an index."""
 SHOWN = 10

@@ -25,8 +25,6 @@ from crag.core.types import INDEXED_AS, Chunk
 from crag.ingest.chunking import CHUNKING_ID, chunk_document
 from crag.models.embedders import embedder_of
 
-__all__ = ["Sources", "gathered", "neighbours"]
-
 NEIGHBOURS = 16
 """How many of the nearest other chunks are noted for each."""
 _VOLUME = 200

@@ -29,8 +29,6 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-__all__ = ["Drawn", "Lost", "Missing", "Rerun", "Tab"]
-
 PATIENCE = 120.0
 """Seconds that one rerun may take before the tab gives it up."""
 _KEPT_RUNS = 2

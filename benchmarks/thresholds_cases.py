@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 Placed = Callable[[Sequence[tuple[int, int]]], Sequence[tuple[int, int]]]
 
-__all__ = ["Case", "CaseSet", "load_cases"]
-
 STRANGERS = 60
 """Natural Questions asked of the FinanceBench library, which answers none of them."""
 

@@ -12,8 +12,6 @@ from benchmarks.evaluator_graders import in_place
 from crag.core.protocols import RetrievalEvaluator
 from crag.core.types import Grade, Passage
 
-__all__ = ["KeptScores"]
-
 
 class KeptScores:
     """Scores 0..1 from one evaluator, remembered in a file under `folder` that is named after `version`."""

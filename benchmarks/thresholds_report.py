@@ -7,8 +7,6 @@ from typing import Any
 from benchmarks.evaluator_report import figure, share, table
 from benchmarks.thresholds_sweep import COLLAPSE, LIKELY
 
-__all__ = ["report"]
-
 Figures = dict[str, Any]
 
 ACTIONS = ("CORRECT", "AMBIGUOUS", "INCORRECT")

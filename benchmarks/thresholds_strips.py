@@ -15,8 +15,6 @@ from crag.core.types import Strip
 from crag.evaluation.keeping import Rule
 from crag.evaluation.strips import StripRefiner, filter_strips
 
-__all__ = ["CutCase", "cut_cases", "filter_table", "floor_table", "top_k_table"]
-
 FILTERS = (0.02, 0.05, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6)
 TOP_KS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 0)
 FLOORS = (0.05, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6)

@@ -14,8 +14,6 @@ from crag.core.settings import Settings
 from crag.core.types import Action, Grade
 from crag.evaluation.trigger import decide
 
-__all__ = ["COLLAPSE", "LIKELY", "Counts", "Sets", "counted"]
-
 LIKELY, COLLAPSE = 0.4, 0.4
 """Of defaults: the least score that is called CORRECT, and the share of AMBIGUOUS questions no set may reach."""
 

@@ -10,11 +10,6 @@ from dataclasses import replace
 from crag.text.sentences import sentences as sentence_spans
 from training.pair import Pair, Spot
 
-__all__ = [
-    *("ahead", "altered", "around", "attacked", "changed", "claims", "cut", "found", "holds", "joined"),
-    *("part", "renamed", "shortened", "windows"),
-]
-
 LONG = 900
 """Characters from which on a text is cut to a run of sentences, as an index would cut it."""
 

@@ -21,8 +21,6 @@ from training.minilm_graph import FourBits
 from training.samples import Reader
 from training.shipped_weights import read_encoder_weights, shipped_weights
 
-__all__ = ["BODIES", "Body", "E5Reader", "PieceReader", "read_word_table"]
-
 LIFTED = "\u2581"
 """What a piece begins with that begins a word."""
 RARE = 40_000

@@ -21,20 +21,6 @@ from crag.text.sentences import sentences
 from training.pair import Spot
 from training.sources.documents import words
 
-__all__ = [
-    "Asked",
-    "Gold",
-    "Pack",
-    "Text",
-    "compute_digest",
-    "contains_answer",
-    "cut_pieces",
-    "load",
-    "may_answer",
-    "normalize_words",
-    "save",
-]
-
 LONG, PIECE = 900, 650
 """Characters: a longer text is cut to runs of whole sentences of about PIECE, as a library's chunks are."""
 EVIDENCE, FEWEST = 0.7, 4

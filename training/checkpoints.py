@@ -18,8 +18,6 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BEFORE", "CARRIED", "Carried", "Watch", "carry", "read_carried", "read_newest", "renew"]
-
 CARRIED = Path(__file__).resolve().parent / "carried" / "leg.npz"
 BEFORE = "before"
 FROZEN = "words"

@@ -17,8 +17,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BLOCK", "Blocks", "Pieces", "Read", "read"]
-
 BLOCK = 32
 _FLOAT, _FOUR_BITS = 0, 1
 

@@ -19,8 +19,6 @@ from training.pair import Pair, held_out
 from training.samples import Batch, Reader, batched, dealt
 from training.sources.checks import checks
 
-__all__ = ["Feed", "Place"]
-
 AHEAD = 2
 """Epochs that are drawn at the same time, and pools that each worker has waiting."""
 P, R = ParamSpec("P"), TypeVar("R")

@@ -15,8 +15,6 @@ from training.pair import Pair
 from training.samples import Batch, Reader, Sample, batched, dealt
 from training.torch_model import CrossEncoder, Read
 
-__all__ = ["Checks", "on_device", "read_batch"]
-
 OF_EACH = 300
 """Pairs of one set that are read at a check, at most."""
 Tensors = dict[str, torch.Tensor]

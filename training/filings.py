@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 
 from training.pair import Pair
 
-__all__ = ["filing_pairs", "make_company_title"]
-
 INCOME, BALANCE, CASH = "income", "balance", "cash"
 HEADS = {
     INCOME: ("Consolidated Statements of Income", "Consolidated Statements of Operations", "Statements of Earnings"),

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["auc", "calibration_error"]
-
 
 def auc(labels: NDArray[np.int64], scores: NDArray[np.float64]) -> float:
     """The chance that a positive is scored above a negative; ties count half."""

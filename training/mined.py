@@ -18,8 +18,6 @@ from training.pair import Pair
 from training.sources.checks import Drawn
 from training.sources.flattering import flattered
 
-__all__ = ["PURPOSES", "Mined", "Mixed", "make_near_miss"]
-
 
 @dataclass(frozen=True)
 class Purpose:

@@ -17,8 +17,6 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-__all__ = ["HIDDEN", "MAX_TOKENS", "READ_OUT", "FourBits", "Int8Plan", "build", "build_evaluator", "layers_of"]
-
 HIDDEN, HEADS, MAX_TOKENS = 384, 12, 256
 READ_OUT = ("relevance_hidden", "relevance", "closeness", "span", "keep")
 """The evaluator's heads: what is read from the encoder."""

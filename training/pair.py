@@ -5,8 +5,6 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass
 
-__all__ = ["Pair", "Spot", "held_out"]
-
 Spot = tuple[int, int]
 
 

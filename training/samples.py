@@ -20,8 +20,6 @@ from crag.models.embedders import MiniLM
 from crag.models.pairing import WordReader, Words, cut_question, paired, title_end
 from training.pair import Pair
 
-__all__ = ["STEP_TOKENS", "UNKNOWN", "Batch", "Reader", "Sample", "batched", "dealt", "remembered"]
-
 STEP_TOKENS = 3072
 UNKNOWN = -1
 

@@ -19,8 +19,6 @@ from crag.models.cross_encoder import FOLDER, MODEL_ID
 from crag.models.runtime import verified_files
 from training.minilm_graph import READ_OUT
 
-__all__ = ["read_encoder_weights", "shipped_weights"]
-
 
 def shipped_weights(folder: Path = FOLDER) -> dict[str, NDArray[np.float32]]:
     """Under the names that `training.minilm_graph.build_evaluator` reads; heads that it has not are left out."""

@@ -18,8 +18,6 @@ from training.measures import auc, calibration_error
 from training.pair import Pair, held_out
 from training.pairs import Corpus
 
-__all__ = ["logistic", "strip_layer"]
-
 OF_EACH = 120
 """Passages with evidence that are read of each kind of data, and as many without."""
 FEWEST = 3

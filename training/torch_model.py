@@ -14,8 +14,6 @@ from torch.nn import functional
 from crag.models.pairing import KINDS, MAX_PAIR
 from training.minilm_graph import READ_OUT
 
-__all__ = ["CrossEncoder", "Read", "published_names"]
-
 HIDDEN, HEADS = 384, 12
 DROPOUT = 0.1
 

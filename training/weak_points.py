@@ -21,8 +21,6 @@ from training.measures import auc
 from training.mined import REPORTS
 from training.pair import Pair, held_out
 
-__all__ = ["LIFT", "WeakPoints"]
-
 Score = Callable[[Sequence[Pair]], NDArray[np.float64]]
 """Logits of relevance."""
 OF_EACH, WRONG = 40, 4

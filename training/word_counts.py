@@ -10,8 +10,6 @@ from pathlib import Path
 from crag.evaluation.head import stems
 from training.pairs import lines
 
-__all__ = ["lexicon_file"]
-
 FEWEST = 3
 """Stems of fewer paragraphs are left out: they count as in none."""
 

@@ -8,8 +8,6 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-__all__ = ["Figure", "main", "peak_mb"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:

@@ -8,8 +8,6 @@ from typing import Literal
 
 from crag.core.documents import Rect
 
-__all__ = ["Calculation", "CalculationKind", "ShortAnswer"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShortAnswer:

@@ -18,8 +18,6 @@ from crag.core.types import QuotedAnswer
 from crag.evaluation.head import CLIP, Lexicon, load_layer, probability, weigh
 from crag.models.cross_encoder import FOLDER, Reading
 
-__all__ = ["ANSWER_FEATURES", "AnswerLayer", "ReadText", "answer_features", "load_answer_layer"]
-
 ANSWER_FEATURES = (
     *("relevance", "score", "rival", "agree", "shown", "words", "length"),
     *("covered", "years_unmet", "unnamed", "polar", "worked_out"),

@@ -12,8 +12,6 @@ from crag.core.errors import LibraryError
 from crag.core.protocols import GradeCache, RetrievalEvaluator, StripGrader
 from crag.core.types import Grade, Passage
 
-__all__ = ["GIVE_UP_AFTER", "CachedStripGrader", "GradingService"]
-
 GIVE_UP_AFTER = 3
 """Failures without any success after which the evaluator is not asked again in this run."""
 

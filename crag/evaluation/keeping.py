@@ -16,8 +16,6 @@ from crag.core.types import KeepReason, Strip
 from crag.evaluation.strip_dependencies import Need, needs
 from crag.text.words import count_words
 
-__all__ = ["Facts", "Rule", "choose"]
-
 
 @dataclass(frozen=True, slots=True)
 class Rule:

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 
 from crag.core.types import KeepReason
 
-__all__ = ["Need", "needs"]
-
 Need = tuple[int, KeepReason]
 """The place of another strip of the same source, and what it is to the one that needs it."""
 

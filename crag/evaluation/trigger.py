@@ -8,8 +8,6 @@ from typing import assert_never
 
 from crag.core.types import Action, Aggregation, Decision, Grade
 
-__all__ = ["aggregate_scores", "bounds", "decide", "verdict"]
-
 
 def verdict(score: float, *, upper: float, lower: float) -> Action:
     """What one score alone leads to. Both thresholds are inclusive, as in the paper's released code."""

@@ -15,8 +15,6 @@ from crag.generation.lookup import FoundCell, Lookup, look_up, reach_figure
 from crag.generation.wanted import Measure, wanted_of
 from crag.text.numerals import SCALES, numbers_in
 
-__all__ = ["Worked", "looks_up", "reach_cells", "work_out"]
-
 _COMPUTE: Mapping[str, Callable[[float, float], float]] = {
     **{"+": operator.add, "−": operator.sub, "×": operator.mul, "÷": operator.truediv},
     "^": lambda base, power: base**power if base > 0 else float("nan"),

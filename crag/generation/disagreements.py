@@ -20,8 +20,6 @@ from crag.text.numerals import Number, numbers_in, scales_in
 from crag.text.sentences import sentences
 from crag.text.words import STOP_WORDS, stem, words
 
-__all__ = ["with_disagreements"]
-
 MOST_STRIPS = 200
 MOST_STATEMENTS = 400
 """Of the kept strips, the first ones."""

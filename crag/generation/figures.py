@@ -16,8 +16,6 @@ from crag.text.names import Name, Names, names_in, tokens_of
 from crag.text.numerals import SCALES, Number, numbers_in, scales_in
 from crag.text.words import FUNCTION_WORDS, stem, words
 
-__all__ = ["check_figures", "in_context"]
-
 MOST_FIGURES = 200
 """Figures of one sentence that are looked at."""
 MOST_CITED = 400_000

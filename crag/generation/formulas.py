@@ -15,8 +15,6 @@ from typing import Literal
 from crag.core.types import CalculationKind
 from crag.generation.period_groups import PERIOD, group_periods, move_years, when
 
-__all__ = ["Expression", "Formula", "Leaf", "Node", "asks_arithmetic", "formula_of", "leaves_of"]
-
 MOST_CHARACTERS = 2_000
 MOST_LEAVES = 8
 """Cells that one answer may be worked out from."""

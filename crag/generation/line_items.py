@@ -7,8 +7,6 @@ from functools import lru_cache
 
 from crag.text.words import FUNCTION_WORDS, stem
 
-__all__ = ["CONCEPT", "GENERIC", "item_tokens", "plain_label", "plain_stems"]
-
 CONCEPT = "#"
 """Begins the token that stands for all terms of one line item."""
 

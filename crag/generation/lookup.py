@@ -20,8 +20,6 @@ from crag.text.dates import dates_in
 from crag.text.numerals import SCALES, Number, numbers_in
 from crag.text.words import stem, words
 
-__all__ = ["FoundCell", "Lookup", "contradicts_cell", "look_up", "reach_figure"]
-
 NEAR = 0.005
 """Values whose difference is a smaller share of them are one value, rounded."""
 LEAST_AMOUNT = 100

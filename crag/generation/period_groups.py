@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from crag.generation.periods import periods_in
 
-__all__ = ["PERIOD", "PeriodGroup", "group_periods", "move_years", "when"]
-
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)\b\.?"

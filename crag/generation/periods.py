@@ -9,8 +9,6 @@ from typing import Literal
 
 from crag.text.dates import dates_in
 
-__all__ = ["Period", "Span", "fiscal_offset", "is_same_period", "periods_in", "span_in"]
-
 Span = Literal["", "quarter", "half", "nine months", "year"]
 
 _SPANS: tuple[tuple[Span, re.Pattern[str]], ...] = (

@@ -14,8 +14,6 @@ from crag.core.types import Chunk
 from crag.text.sentences import ends_as_sentence, informative_heading, sentences
 from crag.text.words import STOP_WORDS, stem, words
 
-__all__ = ["Proposal", "proposals"]
-
 MAX_TEXT = 6_000
 """So much of a chunk is looked at."""
 MAX_SENTENCE = 320

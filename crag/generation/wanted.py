@@ -10,8 +10,6 @@ from crag.generation.line_items import CONCEPT, item_tokens, plain_label, plain_
 from crag.generation.periods import Period, periods_in
 from crag.text.words import stem, words
 
-__all__ = ["Measure", "Wanted", "is_opening", "measure_of", "wanted_of", "without_periods"]
-
 Measure = Literal["amount", "percent", "change", "per share"]
 
 MOST_WORDS = 9

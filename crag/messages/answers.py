@@ -13,43 +13,6 @@ from crag.core.types import Answer, Calculation, Citation, Disagreement, FigureC
 from crag.messages.wording import recognised_text, web_origin
 from crag.text.formats import count, format_score, join_names
 
-__all__ = [
-    "FAR",
-    "FOUND",
-    "HEADS",
-    "LOW_CONFIDENCE",
-    "NOTHING_SHOWN",
-    "NOT_FOUND",
-    "Fault",
-    "about_text",
-    "against_text",
-    "attributed_sentence",
-    "brief_text",
-    "calculation_text",
-    "check_sentence",
-    "confidence_text",
-    "conflict_sentences",
-    "contradiction_parts",
-    "disagreement_parts",
-    "disagreement_sentence",
-    "fault_of",
-    "figure_sentence",
-    "figures_sentences",
-    "flag_text",
-    "footnote_notes",
-    "handed_sentence",
-    "headings_text",
-    "lacking_sentence",
-    "low_confidence_sentence",
-    "objection_sentence",
-    "origin_text",
-    "origin_word",
-    "origins_text",
-    "remarkable",
-    "suggestion_text",
-    "web_text",
-]
-
 Name = Callable[[str], str]
 
 Fault = Literal["", "nothing shown", "no citation", "invented citation", "not checked", "unsupported"]

@@ -116,7 +116,7 @@ def installed(tmp_path: Path) -> Callable[..., str]:
 def test_the_installed_engine_answers_in_an_empty_folder(installed: Callable[..., str], tmp_path: Path) -> None:
     pdf = tmp_path / "report.pdf"
     pdf.write_bytes(small_pdf("The agency hired four hundred people in 2019.\nHiring took eighty days on average."))
-    assert "usage: crag" in installed("crag", "--help")
+    assert "Usage: crag" in installed("crag", "--help")
     assert "added" in installed("crag", "index", pdf)
     assert "eighty days" in installed("crag", "ask", "How many days did hiring take on average?")
     program = (

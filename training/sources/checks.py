@@ -9,8 +9,6 @@ from typing import Protocol
 from crag.text.sentences import sentences
 from training.pair import Pair, held_out
 
-__all__ = ["CHECKS", "MOST", "checks"]
-
 MOST = 500
 """Pairs of one check."""
 CHECKS: dict[str, tuple[str, ...]] = {

@@ -16,8 +16,6 @@ from urllib.parse import unquote
 
 from crag.text.sentences import sentences
 
-__all__ = ["Documents", "nearest", "plain", "words"]
-
 LEAST = 40
 """Letters and digits from which on a sentence tells its document."""
 

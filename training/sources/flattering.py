@@ -14,8 +14,6 @@ from dataclasses import replace
 from training.altering import ahead
 from training.pair import Pair, held_out
 
-__all__ = ["FLATTERIES", "flattered", "flatteries", "nonsense"]
-
 Dice = random.Random
 Flattery = Callable[[str, Sequence[str], Dice], str]
 """From a question and other questions to what is said before (or after) the text."""

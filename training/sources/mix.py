@@ -16,8 +16,6 @@ from training.sources.documents import Documents, nearest, words
 from training.sources.stored import ARTICLES, SETS, Passage, Row, articles, heading, rows
 from training.sources.tabular import Tabular, is_table, reported
 
-__all__ = ["LEFT_OUT", "MIX", "Sources", "Use"]
-
 
 @dataclass(frozen=True)
 class Use:

@@ -11,8 +11,6 @@ from training.altering import around, cut, found, holds, part, windows
 from training.pair import Pair
 from training.sources.stored import Passage, Row
 
-__all__ = ["base", "claimed", "critical", "led", "named", "pairs", "sections", "share_text", "steps", "talked"]
-
 WHOLE = 1100
 """Characters of a text that is read whole: which part of a longer one answers is not known without evidence."""
 RUN = 800

@@ -14,8 +14,6 @@ from typing import Any
 
 from training.pair import Spot
 
-__all__ = ["ARTICLES", "SETS", "Passage", "Row", "articles", "digest", "heading", "rows"]
-
 ARTICLES = "squad_train_part"
 SETS = tuple(
     "adversarialqa_part aitqa boolq_part evidence_inference fairytaleqa fetaqa fever_part liveqa_med medquad "

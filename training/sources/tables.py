@@ -22,8 +22,6 @@ from crag.ingest.words import PageWords, Word
 from crag.web.webpage import read_page
 from training.pair import Spot
 
-__all__ = ["Block", "Piece", "cells", "chunked", "from_web"]
-
 LETTER, HEIGHT, PITCH, GAP, MARGIN = 5.0, 10.0, 13.0, 18.0, 40.0
 """Points: a letter's width, a line's height, from line to line, between columns, and around all."""
 WIDEST = 42

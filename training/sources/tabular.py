@@ -18,8 +18,6 @@ from training.sources import tables
 from training.sources.stored import Passage, Row
 from training.sources.tables import Piece, cells, chunked, from_web
 
-__all__ = ["Tabular", "is_table", "reported"]
-
 RULED = {"tatqa": 0.25, "aitqa": 0.25, "fetaqa": 0.6, "wikitablequestions": 0.6}
 """The share of each set's tables that are printed with rules; the rest has none, or is a web page's."""
 OF_WEB = {"fetaqa", "wikitablequestions"}

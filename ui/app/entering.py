@@ -16,8 +16,6 @@ from crag.engine import Engine
 from ui.app import workspaces
 from ui.app.visitor import Visitor
 
-__all__ = ["Entered", "by_link", "enter", "go", "here", "leave_link"]
-
 WORKSPACE, LINK = "ws", "link"
 """What the address says: the workspace that is shown, and the link by which somebody reads."""
 _HELD, _LINK, _KNOWN, _TOLD = "ws-held", "link-held", "ws-person", "ws-told"

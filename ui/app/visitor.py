@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from crag.admin.roles import Permission, Role, may
 
-__all__ = ["Visitor"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visitor:

@@ -20,8 +20,6 @@ import zlib
 from collections import Counter
 from collections.abc import Sequence
 
-__all__ = ["COOKIE", "Parent", "browser_of", "main"]
-
 COOKIE = "crag_process"
 """The cookie that names a browser's process; its value is no secret, and any number in it is harmless."""
 CHANNEL = "CRAG_CHILD"

@@ -12,8 +12,6 @@ from starlette.types import Scope
 from crag.runtime.origins import Foreign
 from ui.edge.headers import values
 
-__all__ = ["RefusalLog", "explain"]
-
 LOG = logging.getLogger(__name__)
 _LOGGED = 20
 """Refusals of a minute that have a line each. Strangers can't fill the log, and never silence it."""
