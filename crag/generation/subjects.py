@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from crag.core.types import Chunk, WebPage
 from crag.text.keywords import keywords
+from crag.text.languages import is_german
 from crag.text.names import GENERIC, fold
 from crag.text.words import STOP_WORDS, stem
 
@@ -78,6 +79,7 @@ def names_of(question: str) -> tuple[Name, ...]:
     if sum(word[0].isupper() for word in spoken) > max(3, 0.6 * len(spoken)):
         return tuple(_years(question))
     found: list[Name] = []
+    nouns = is_german(question)
     for keyword in keywords(question):
         if not keyword.fixed or not any(letter.isupper() for letter in keyword.text):
             continue
@@ -85,8 +87,8 @@ def names_of(question: str) -> tuple[Name, ...]:
             bare = _SHORT_YEAR.sub(" ", _YEAR.sub(" ", text))
             parts = tuple(part for part in _tokens(bare) if part not in GENERIC and part not in STOP_WORDS)
             if any(len(part) > 1 for part in parts):
-                # Only words written with a capital and lower-case letters are sure to be a name.
-                proper = all(
+                # Only words written with a capital and lower-case letters are sure to be a name, but in German.
+                proper = not nouns and all(
                     _PLAIN_NAME.fullmatch(word) and word[0].isupper() and not word.isupper()
                     for word in _TOKEN.findall(bare)
                     if fold(word) in parts

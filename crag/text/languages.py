@@ -78,6 +78,11 @@ _ENGLISH = frozenset(
     could should not been there what how when where who why did does""".split()
 )
 """Words that any English text holds; those that are words of other languages too are few among them."""
+_GERMAN = frozenset(
+    """der die das dem den und im am ist war waren wurde wurden hat hatte haben ein eine einer wie was wer wo wann
+    warum welche welcher welches für von nicht sich mit auf es zum zur""".split()
+)
+"""Words of German questions; an English one that holds two of them holds English ones too."""
 _WORDS, _LETTERS = 12, 10
 """From how many words or letters on an answer tells its language."""
 _MOST = 0.02
@@ -95,6 +100,12 @@ def other_language(asked: str, said: str) -> bool:
     if len(words) < _WORDS or _english(re.findall(r"[^\W\d_]+", asked.casefold())) < 0.1:
         return False
     return _english(words) <= _MOST
+
+
+def is_german(text: str) -> bool:
+    """Whether a question is German, where every noun is written as a name is."""
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    return sum(word in _GERMAN for word in words) > 1 and not any(word in _ENGLISH for word in words)
 
 
 def _english(words: list[str]) -> float:

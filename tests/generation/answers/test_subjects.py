@@ -118,3 +118,15 @@ def test_years_are_found_in_all_their_forms() -> None:
 def test_a_measure_with_a_capital_is_no_name_that_nothing_found_has(question: str) -> None:
     names = names_of(question)
     assert not {"Real", "Net Income", "Total Revenue"} & {name.text for name in names}
+
+
+@pytest.mark.parametrize(
+    ("question", "proper"),
+    [
+        ("Wie hoch war der Gesamtumsatz von Acme im Jahr 2018?", False),
+        ("What did the war in Gaul cost, and who paid for it?", True),
+        ("Acme Gesamtumsatz", True),
+    ],
+)
+def test_a_german_noun_is_no_name(question: str, proper: bool) -> None:
+    assert any(name.proper for name in names_of(question)) is proper
