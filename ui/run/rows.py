@@ -13,7 +13,7 @@ from crag.generation.citations import quotable
 from ui.kit import html as h
 from ui.kit.html import Html
 
-_MARK = r"\s*\[{}\][.;]?"
+_MARK = re.compile(r"\s*+\[(\d{1,3})\][.;]?")
 _WIDEST = 8
 """Columns that are drawn; a row with more stays a sentence."""
 
@@ -54,8 +54,8 @@ def _rows_of(whole: Answer, citation: Citation, chunk: Chunk) -> Iterator[Quoted
                 continue
             quoted = quotable(chunk.text[row.start : row.end]).rstrip(".")
             at = whole.text.find(quoted)
-            mark = re.compile(_MARK.format(citation.number)).match(whole.text, at + len(quoted)) if at >= 0 else None
-            if mark:
+            mark = _MARK.match(whole.text, at + len(quoted)) if at >= 0 else None
+            if mark and int(mark[1]) == citation.number:
                 yield QuotedRows(at, mark.end(), chunk, table, (row,), citation)
 
 
