@@ -174,7 +174,7 @@ class Statement:
 
 
 def statements(data: Path, most: int = STATEMENTS, *, fitted_on: bool = False) -> list[Statement]:
-    """The rebuilt documents of TAT-QA, at most so many: those that no weight was fitted on, or with `fitted_on` all."""
+    """The rebuilt documents of TAT-QA, `most` of them: those that no weight was fitted on, or with `fitted_on` all."""
     rows = {}
     with gzip.open(data / "train/tatqa.jsonl.gz", "rt", encoding="utf-8") as file:
         rows = {row["id"]: row for row in map(json.loads, file)}

@@ -130,7 +130,9 @@ def main() -> int:
 
 def arguments() -> argparse.Namespace:
     parser = parser_of(__doc__, "crag-evidence-cache")
-    parser.add_argument("--filings", type=int, default=0, help="the first so many; 0: all")
+    parser.add_argument(
+        "--filings", type=int, default=0, help="how many are asked about, in the order of their names; 0: all"
+    )
     parser.add_argument("--each", type=int, default=EACH, help="cells asked for in one filing")
     parser.add_argument("--out", type=Path, help="where to write lookups.md")
     parser.add_argument("--show", choices=("right", "wrong", "several", "none"), help="print these of the half choose")

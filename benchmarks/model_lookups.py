@@ -105,7 +105,7 @@ def main() -> int:
 def arguments() -> argparse.Namespace:
     parser = parser_of(__doc__, "crag-evidence-cache")
     parser.add_argument("--each", type=int, default=EACH, help="cells asked for in one filing")
-    parser.add_argument("--minutes", type=float, default=0.0, help="no question is begun after so many; 0: no limit")
+    parser.add_argument("--minutes", type=float, default=0.0, help="after these no question is started; 0: no limit")
     parser.add_argument("--gguf", type=Path, help="a model file to serve")
     scratch = Path(tempfile.gettempdir()) / "crag-headline"
     parser.add_argument("--scratch", type=Path, default=scratch, help="where answers and the model are kept")

@@ -150,7 +150,7 @@ class ServingSettings(SettingsGroup, title="serving"):
     """Who may read /metrics, for Prometheus. off: nobody. local: this machine, where no others are led here. token:
     anyone who sends what CRAG_METRICS_TOKEN holds, or the file that CRAG_METRICS_TOKEN_FILE names."""
     processes: int = setting(1, "Server processes", Range(1, 64, step=1), at_start=True)
-    """So many processes serve the app behind its one address, each browser one of them. More than one pays where many
+    """How many processes serve the app behind its one address, each browser one of them. More than one pays where many
     people work at once and there are cores and memory: each holds its own models, about half a GB."""
 
     @field_validator("framed_by")
@@ -177,8 +177,8 @@ class PeopleSettings(SettingsGroup, title="people"):
     """With sign-in: people who can't add documents see the admins' names and e-mails, to know whom to ask. Turn this
     off where strangers may sign in."""
     signin_hours: int = setting(12, "Hours of a sign-in", Range(0, 720, step=1, unit="hours"))
-    """After so many hours people are asked to sign in again; so long they keep the role of a group they have left. 0:
-    when the provider's token ends, often within one."""
+    """The hours after which people are asked to sign in again; until then they keep the role of a group they have left.
+    0: when the provider's token ends, often within one."""
     keys_for: Literal["admins", "everyone"] = setting("admins", "Keys of the program")
     """With sign-in: who may use the program's own keys for providers that it has not turned on."""
 

@@ -36,13 +36,13 @@ class Settings(BaseModel):
     """Only documents whose fields meet this are searched, as: verified and confidence > 0.7 and date >= 2024. Empty:
     all."""
     half_life_days: float = setting(0.0, "Time decay", Range(0, 3650, step=1, unit="days"), group="retrieval")
-    """A document's similarity halves every so many days since it was added. 0 turns decay off."""
+    """The days in which a document's similarity halves, counted from when it was added. 0 turns decay off."""
     evaluator: Literal["none", "chunk", "joint"] = setting("chunk", "What is graded", group="evaluation")
     """Each chunk by itself, all chunks in one grade, or nothing (plain RAG)."""
     binary: bool = setting(False, "Yes or no grades", group="evaluation")
     """Read a grade as relevant or not: both thresholds are one."""
     grade_chars: int = setting(0, "Text graded", Range(0, 20_000, step=100, unit="characters"), group="evaluation")
-    """Only the first so many characters of a chunk are graded. 0: all of it."""
+    """How many characters of a chunk are graded, from its beginning. 0: all of it."""
     upper: float = setting(0.4, "Upper threshold", Range(0, 1, step=0.01), group="action")
     """A score of at least this is CORRECT."""
     lower: float = setting(0.2, "Lower threshold", Range(0, 1, step=0.01), group="action")
@@ -83,7 +83,7 @@ class Settings(BaseModel):
     strip_filter: float = setting(0.08, "Strip filter", Range(0, 1, step=0.01), group="refinement")
     """Strips scored below this are dropped."""
     strip_top_k: int = setting(8, "Strips kept", Range(0, 50, step=1), group="refinement")
-    """At most so many strips are kept, the best ones; separately for documents and web. 0: no limit."""
+    """The most strips that are kept, the best ones; separately for documents and web. 0: no limit."""
     strip_words: int = setting(0, "Words kept", Range(0, 5_000, step=50, unit="words"), group="refinement")
     """How many words the best strips may have, separately for documents and web. Sources that the search put first come
     first, and several sources get words. 0: no limit, and scores alone decide."""
@@ -91,7 +91,7 @@ class Settings(BaseModel):
     """A kept table row brings its table's header and caption, a kept sentence the one it can't be understood without,
     as far as the words kept allow."""
     rewrite_keywords: int = setting(3, "Keywords in a web query", Range(1, 10, step=1), group="web")
-    """The rewritten query has at most so many keywords."""
+    """The most keywords of the rewritten query."""
     web_query: str = setting("", "Web query", group="web")
     """The web is asked exactly this. Empty: a query is made from the question."""
     web_results: int = setting(5, "Web results", Range(1, 10, step=1), group="web")
@@ -104,7 +104,7 @@ class Settings(BaseModel):
     verify: bool = setting(True, "Check citations", group="answer")
     """Check every sentence of the answer against what it cites."""
     answer_sentences: int = setting(3, "Sentences in an extractive answer", Range(1, 8, step=1), group="answer")
-    """At most so many sentences are quoted when no language model writes."""
+    """The most sentences that are quoted when no language model writes."""
     short_answer: float = setting(0.6, "Short answer from", Range(0, 1, step=0.01), group="answer")
     """An extractive answer begins with the few words that answer, where they are at least so likely right. 1: never."""
     answer_context: int = setting(

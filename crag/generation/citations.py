@@ -204,7 +204,7 @@ AROUND = 60
 
 
 def fit_strips(knowledge: Sequence[Strip], tokens: int, first: Strip | None = None) -> list[Strip]:
-    """The best strips that fit into so many tokens, best first; at least one, where one holds a word.
+    """The best strips that fit into `tokens`, best first; at least one, where one holds a word.
 
     `first` stands before all, whatever its score.
     """

@@ -59,6 +59,6 @@ def when(period: str) -> tuple[int, int, int]:
 
 
 def move_years(period: str, by: int) -> str:
-    """The same day of a year that is so many years later."""
+    """The same day of the year that is `by` years later."""
     year = when(period)[0]
     return re.sub(r"\d{2,4}$", str(year + by), period)

@@ -60,7 +60,7 @@ def test_the_words_that_answer_stand_first_and_on_their_page(with_sample, app):
     short, page = run_of(app).answer.short, said(app)
     assert short.text == "Chester A. Arthur" and short.rects
     assert '<span class="words">Chester A. Arthur <button class="cite"' in page
-    assert '<span class="told">Chester A. Arthur</span>' in page
+    assert '<span class="answering">Chester A. Arthur</span>' in page
     app.session_state.opened = "cite:1"
     app.run()
     assert not app.exception and len(app.image) == 1
@@ -86,7 +86,7 @@ def test_a_short_answer_from_the_web_says_so_and_is_marked_in_its_page(with_samp
     page = said(app)
     assert not app.exception and 'packed snow <span class="keep"><button class="cite web" data-pick="cite:1"' in page
     assert '</button> <span class="tag web">WEB</span></span></span></div>' in page
-    assert page.count('<span class="told">packed snow</span>') == 2, "in the sentence quoted, and where it stands"
+    assert page.count('<span class="answering">packed snow</span>') == 2, "in the sentence quoted, and where it stands"
 
 
 def test_every_sample_question_ends_as_expected(with_sample, app):

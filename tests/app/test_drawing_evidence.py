@@ -186,5 +186,5 @@ def test_the_words_that_answer_are_marked_in_a_web_passage():
         why="score",
     )
     said = evidence.surroundings(page.text, [strip], BOUNDS, "s", (start, start + 4))
-    assert 'It opened in <span class="told">1890</span>.</mark>' in said
-    assert "told" not in evidence.surroundings(page.text, [strip], BOUNDS, "s")
+    assert 'It opened in <span class="answering">1890</span>.</mark>' in said
+    assert "answering" not in evidence.surroundings(page.text, [strip], BOUNDS, "s")

@@ -21,7 +21,7 @@ def figure(sentence: str, text: str, state: str) -> FigureCheck:
     return FigureCheck(start=start, end=start + len(text), text=text, kind="number", state=state)
 
 
-def told(text: str, *checks: SentenceCheck, **changes: object) -> Trace:
+def trace_with(text: str, *checks: SentenceCheck, **changes: object) -> Trace:
     trace = Trace.from_events(events())
     assert trace.answer is not None
     whole = replace(trace.answer, text=text, **changes)
@@ -43,7 +43,7 @@ CHECK = SentenceCheck(
 
 
 def test_a_figure_is_marked_where_it_is_and_says_why():
-    said = answer.answer(told("Sales  were\n1,632 in [1] 2018, which is 79 more [1].", CHECK))
+    said = answer.answer(trace_with("Sales  were\n1,632 in [1] 2018, which is 79 more [1].", CHECK))
     seen = Inspector(said)
     assert '<span class="figure missing" title="1,632 does not stand in the source.">1,632<' in said
     assert '<span class="figure missing" title="79 does not stand in the source.">79<' in said
@@ -52,7 +52,7 @@ def test_a_figure_is_marked_where_it_is_and_says_why():
 
 
 def test_a_mark_goes_with_what_else_is_marked_there():
-    run = told("So it was. Sales were 1,632 in 2018, which is 79 more [1]. So it was.", CHECK)
+    run = trace_with("So it was. Sales were 1,632 in 2018, which is 79 more [1]. So it was.", CHECK)
     said = answer.answer(run, alone=((0, 20), (20, 60)))
     assert said.count('class="figure') == 2 and not Inspector(said).open
 
@@ -60,7 +60,7 @@ def test_a_mark_goes_with_what_else_is_marked_there():
 def test_what_a_figure_says_is_escaped():
     nasty = f"It is {NASTY} 5."
     check = SentenceCheck(sentence=nasty, citations=(1,), supported=None, figures=(figure(nasty, NASTY, "missing"),))
-    said = answer.answer(told(f"It is {NASTY} 5 [1].", check))
+    said = answer.answer(trace_with(f"It is {NASTY} 5 [1].", check))
     assert "img" not in Inspector(said).tags
 
 
@@ -69,7 +69,7 @@ def disagreed() -> Answer:
         Reported(value="1,577", citation=1, dated="2018"),
         Reported(value=f"1,632 {NASTY}", citation=2, dated="2019"),
     )
-    return told("It is so [1].", disagreements=(Disagreement(subject=f"Sales {NASTY}", values=values),))
+    return trace_with("It is so [1].", disagreements=(Disagreement(subject=f"Sales {NASTY}", values=values),))
 
 
 def test_a_disagreement_cites_both_and_says_which_is_newer():
@@ -81,7 +81,7 @@ def test_a_disagreement_cites_both_and_says_which_is_newer():
 
 
 def test_a_cell_that_says_another_amount_is_told_with_its_source():
-    said = answer.answer(told("It is 5 [1].", contradicts=Reported(value=f"1,577 {NASTY}", citation=1)))
+    said = answer.answer(trace_with("It is 5 [1].", contradicts=Reported(value=f"1,577 {NASTY}", citation=1)))
     seen = Inspector(said)
     assert "Contradiction. The table on p. " in seen.said and "says 1,577" in seen.said
     assert said.count('data-pick="cite:1"') == 2 and "img" not in seen.tags
@@ -89,4 +89,4 @@ def test_a_cell_that_says_another_amount_is_told_with_its_source():
 
 def test_both_are_in_the_exported_page():
     assert "Disagreement." in export.page(disagreed())
-    assert 'class="figure missing"' in export.page(told("Sales were 1,632 in 2018, which is 79 more [1].", CHECK))
+    assert 'class="figure missing"' in export.page(trace_with("Sales were 1,632 in 2018, which is 79 more [1].", CHECK))

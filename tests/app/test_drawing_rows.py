@@ -42,7 +42,7 @@ def drawn(question: str, *rows: int, chunk: Chunk = SALES) -> str:
 def test_a_looked_up_row_is_a_table_with_its_cell_marked() -> None:
     said = drawn("What were the net sales in 2020?", 0)
     assert '<th scope="col">2021</th><th scope="col">2020</th>' in said
-    assert '<th scope="row">Net sales</th><td>$192,052</td><td class="told">$163,220</td>' in said
+    assert '<th scope="row">Net sales</th><td>$192,052</td><td class="answering">$163,220</td>' in said
     assert "Net sales: 2021" not in Inspector(said).said and said.count('data-pick="cite:1"') == 2
     assert not Inspector(said).open
 

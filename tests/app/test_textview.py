@@ -51,7 +51,7 @@ def test_marks_are_cut_at_lines_and_hold_the_short_answer(chunks):
     told = (start + 4, start + 8)
     drawn = str(textview.leaf(chunks, [(start, end)], told))
     assert drawn.count("<mark") == 2 and drawn.count("data-first") == 1
-    assert '<mark class="cited" data-first="1">Its <span class="told">nets</span> were mended' in drawn
+    assert '<mark class="cited" data-first="1">Its <span class="answering">nets</span> were mended' in drawn
     assert '<mark class="cited">The fleet</mark> returned' in drawn
 
 

@@ -61,5 +61,5 @@ def test_it_is_written_wherever_an_answer_is(run: Trace) -> None:
 
 def test_it_is_drawn_with_its_cells_and_their_sources(run: Trace) -> None:
     said = drawing.answer(run)
-    assert '<span class="words">12.5% ' in said and said.count('<td class="told">') == 2
+    assert '<span class="words">12.5% ' in said and said.count('<td class="answering">') == 2
     assert said.index("150 ÷ 1,200") < said.index('data-pick="cite:1"') < said.index('data-pick="cite:2"')

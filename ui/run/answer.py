@@ -114,7 +114,7 @@ def _worked(worked: Calculation, known: Mapping[int, Citation]) -> Html:
     ]
 
 
-def told_at(whole: Answer) -> tuple[int, int] | None:
+def find_short(whole: Answer) -> tuple[int, int] | None:
     """Where the words of the short answer stand in the answer's text: in the first sentence that cites their source."""
     if whole.short is None:
         return None
@@ -172,7 +172,7 @@ def _marked(
 
     The words of the short answer are marked; `rows` are drawn as tables.
     """
-    whole, told = answer.text, told_at(answer)
+    whole, shown = answer.text, find_short(answer)
     parts: list[object] = []
     at = 0
     sentences = list(locate_checks(whole, checks))
@@ -188,10 +188,10 @@ def _marked(
         return with_rows(start, end, rows, words_of, table)
 
     def words_of(start: int, end: int) -> Html:
-        first, last = (max(start, told[0]), min(end, told[1])) if told else (end, end)
+        first, last = (max(start, shown[0]), min(end, shown[1])) if shown else (end, end)
         if first >= last:
             return plain(start, end)
-        return h.fragment(plain(start, first), h.span("told")[plain(first, last)], plain(last, end))
+        return h.fragment(plain(start, first), h.span("answering")[plain(first, last)], plain(last, end))
 
     for start, end, check in sentences:
         flag = flag_of(check, set(known))

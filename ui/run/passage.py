@@ -144,7 +144,7 @@ def _told(whole: str, start: int, end: int, told: tuple[int, int] | None) -> Htm
     first, last = (max(start, told[0]), min(end, told[1])) if told else (0, 0)
     if first >= last:
         return h.fragment(whole[start:end])
-    return h.fragment(whole[start:first], h.span("told")[whole[first:last]], whole[last:end])
+    return h.fragment(whole[start:first], h.span("answering")[whole[first:last]], whole[last:end])
 
 
 def _word(strip: Strip, before: Strip | None, view: View) -> str:

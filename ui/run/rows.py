@@ -96,18 +96,18 @@ def draw_rows(found: QuotedRows, whole: Answer, button: Html) -> Html:
     table, text = found.table, found.chunk.text
     columns = sorted({cell.column for row in found.rows for cell in row.cells})
     said = SEPARATOR.join(filter(None, (found.rows[0].section, table.unit)))
-    told = [each.start for each in whole.places if each.source_id == found.chunk.id]
+    answering = [each.start for each in whole.places if each.source_id == found.chunk.id]
     body = []
     for row in found.rows:
         cells: Mapping[int, tuple[int, int]] = {cell.column: (cell.start, cell.end) for cell in row.cells}
         places = [cells.get(column, (0, 0)) for column in columns]
         label = " ".join(text[row.start : row.label].split()).strip(" :")
-        marked = [any(start <= at < end for at in told) for start, end in places]
+        marked = [any(start <= at < end for at in answering) for start, end in places]
         body.append(
             h.tr[
                 h.th(scope="row")[label],
                 (
-                    h.td("told" if own else None)[" ".join(text[start:end].split())]
+                    h.td("answering" if own else None)[" ".join(text[start:end].split())]
                     for (start, end), own in zip(places, marked, strict=True)
                 ),
             ]

@@ -95,7 +95,7 @@ class _Marks:
             yield self._piece(start, end)
             return
         yield self._piece(start, begin)
-        yield h.span("told")[self._piece(begin, stop)]
+        yield h.span("answering")[self._piece(begin, stop)]
         yield self._piece(stop, end)
 
     def _piece(self, start: int, end: int) -> Html:
