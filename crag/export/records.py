@@ -6,7 +6,7 @@ Sentences stand beside the facts that they are composed from. Scores are relevan
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -65,11 +65,6 @@ class Record(BaseModel):
     def json_values(self) -> dict[str, Any]:
         """The record in the types of JSON alone."""
         return self.model_dump(mode="json")
-
-
-def _values(value: Any) -> dict[str, Any]:
-    """All fields of a dataclass's value."""
-    return {each.name: getattr(value, each.name) for each in fields(value)}
 
 
 def _shared(value: object, record: type[Record]) -> dict[str, Any]:
@@ -201,7 +196,7 @@ class StripRecord(Record):
             where = {"source": found.title or found.url, "url": found.url}
         elif found is not None:
             where = {"source": found.source, "page": found.page, "place": found.place}
-        return cls(**_values(strip), **where)
+        return cls(**_shared(strip, cls), **where)
 
 
 class WebPageRecord(GradeRecord):
@@ -257,7 +252,7 @@ class ShortAnswerRecord(Record):
 
     @classmethod
     def of(cls, short: ShortAnswer) -> ShortAnswerRecord:
-        return cls(**_values(short), sentence=short.labelled)
+        return cls(**_shared(short, cls), sentence=short.labelled)
 
 
 class CalculationRecord(Record):
@@ -274,7 +269,7 @@ class CalculationRecord(Record):
     @classmethod
     def of(cls, worked: Calculation) -> CalculationRecord:
         cells = [ShortAnswerRecord.of(each) for each in worked.cells]
-        return cls(**{**_values(worked), "cells": cells}, sentence=calculation_text(worked))
+        return cls(**_shared(worked, cls) | {"cells": cells}, sentence=calculation_text(worked))
 
 
 class DisagreementRecord(Record):
@@ -286,7 +281,7 @@ class DisagreementRecord(Record):
 
     @classmethod
     def of(cls, disagreement: Disagreement) -> DisagreementRecord:
-        return cls(**_values(disagreement), sentence=disagreement_sentence(disagreement))
+        return cls(**_shared(disagreement, cls), sentence=disagreement_sentence(disagreement))
 
 
 class CheckRecord(Record):
@@ -308,7 +303,7 @@ class CheckRecord(Record):
 
     @classmethod
     def of(cls, check: SentenceCheck) -> CheckRecord:
-        return cls(**{**_values(check), "note": check_sentence(check)}, objection=objection_sentence(check))
+        return cls(**_shared(check, cls) | {"note": check_sentence(check)}, objection=objection_sentence(check))
 
 
 class FailureRecord(Record):
@@ -328,7 +323,7 @@ class FailureRecord(Record):
 
     @classmethod
     def of(cls, failure: Failed) -> FailureRecord:
-        return cls(**{**_values(failure), "instead": instead_sentence(failure)}, message=failure_sentence(failure))
+        return cls(**_shared(failure, cls) | {"instead": instead_sentence(failure)}, message=failure_sentence(failure))
 
 
 class Outcome(Record):
@@ -455,7 +450,8 @@ class RunRecord(AnswerRecord, Outcome):
                 StripRecord.of(each, sources.get(each.source_id)) for strips in trace.strips.values() for each in strips
             ],
             web_sources=[
-                WebPageRecord(**_values(page), **describe_grade(trace.web_grades.get(page.id))) for page in trace.pages
+                WebPageRecord(**_shared(page, WebPageRecord), **describe_grade(trace.web_grades.get(page.id)))
+                for page in trace.pages
             ],
             checks=[CheckRecord.of(each) for each in trace.checks],
             failures=[FailureRecord.of(each) for each in trace.failures],

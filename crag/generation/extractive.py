@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from crag.core.protocols import AnswerGrader, AnswerReader, RetrievalEvaluator
 from crag.core.settings import Settings
 from crag.core.types import Answer, Calculation, Chunk, Citation, Passage, QuotedAnswer, Strip, WebPage
-from crag.evaluation.refinement import make_strip
 from crag.generation.arithmetic import Worked, work_out
 from crag.generation.citations import abstention, build_citation, pieces_of, quotable, usable_of, with_mark
 from crag.generation.formulas import asks_arithmetic, formula_of
@@ -141,21 +140,19 @@ class ExtractiveGenerator:
             best = min(units, key=_best_first)
             units = [unit for unit in units if unit.strip.source_id == best.strip.source_id]
         lookup = None if subjects.unnamed else look_up(question, sources)
-        row = _row_unit(lookup.cells if lookup and lookup.cell else (), units)
-        if lookup and lookup.cell and row is None and settings.lookup_reach:
-            row = next(_dropped_rows(lookup.cells, subjects), None)
+        row = _row_of(lookup.found, units, settings, subjects) if lookup else None
         surest, first = row if row else (None, None)
         several: list[_Unit] = []
         if lookup and settings.lookup_reach and lookup.outcome == "several" and len(lookup.cells) <= MOST_VALUES:
             several = [unit for _, unit in _dropped_rows(lookup.cells, subjects)]
-        if row is None and not several and not subjects.unnamed:
+        unsettled = row is None and not several and not subjects.unnamed
+        if unsettled:
             own = {id: source for id, source in sources.items() if id not in subjects.foreign}
             worked = work_out(question, own)
             if worked and (answer := _worked_answer(worked, units, sources, settings, subjects)):
                 return answer
         ranked = sorted(units, key=_best_first)
-        readable = row is None and not several and not subjects.unnamed
-        if readable and self._reader is not None and settings.short_answer < 1:
+        if unsettled and self._reader is not None and settings.short_answer < 1:
             places = [(unit.strip, unit.start, unit.end) for unit in ranked]
             surest = find_words(question, places, sources, self._reader)
             if surest and lookup and _stands_for_cell(surest, lookup, sources):
@@ -242,24 +239,25 @@ class ExtractiveGenerator:
         return found, max((grade.score for grade in grades.values() if grade.score is not None), default=None)
 
 
-def _row_unit(cells: Sequence[FoundCell], units: Sequence[_Unit]) -> tuple[Found, _Unit] | None:
-    """The row of the first of the cells that a strip holds whole, as a unit of that strip."""
+def _row_of(
+    cells: Sequence[FoundCell], units: Sequence[_Unit], settings: Settings, subjects: Subjects
+) -> tuple[Found, _Unit] | None:
+    """The row of the first of the cells that a strip has whole, as a unit of it; else, with `lookup_reach`, alone."""
     for cell in cells:
         for number, unit in enumerate(units):
             strip = unit.strip
-            start, end = cell.row_start - strip.start, cell.row_end - strip.start
-            if strip.source_id == cell.chunk.id and start >= 0 and end <= len(strip.text):
+            if cell.in_strip(strip):
+                start, end = cell.row_start - strip.start, cell.row_end - strip.start
                 found = _found_cell(number, strip, cell)
                 return found, replace(unit, start=start, end=end, words=frozenset(words(strip.text[start:end])))
-    return None
+    return next(_dropped_rows(cells, subjects), None) if settings.lookup_reach else None
 
 
 def _dropped_rows(cells: Sequence[FoundCell], subjects: Subjects) -> Iterator[tuple[Found, _Unit]]:
     """The rows of the cells, each as a strip of its own: of chunks whose strips with them were not kept."""
     for cell in cells:
         if cell.chunk.id not in subjects.foreign:
-            start, end = cell.row_start, cell.row_end
-            strip = make_strip(cell.chunk.id, cell.chunk.text, "internal", start, end, None, kept=False)
+            strip = cell.row_strip
             unit = _Unit(strip, 0, len(strip.text), 0.0, 0.0, -1, frozenset(words(strip.text)))
             yield _found_cell(-1, strip, cell), unit
 
@@ -287,9 +285,7 @@ def _worked_answer(
     """The rows that a result rests on, quoted, with the result; None where one can't be cited."""
     rows: list[tuple[Found, _Unit]] = []
     for cell in worked.cells:
-        row = _row_unit([cell], units)
-        if row is None and settings.lookup_reach:
-            row = next(_dropped_rows([cell], subjects), None)
+        row = _row_of([cell], units, settings, subjects)
         if row is None:
             return None
         rows.append(row)

@@ -10,7 +10,6 @@ from crag.core.errors import ReplyError
 from crag.core.protocols import Chat, Cut, Messages
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Remark, Reported, Strip, WebPage
-from crag.evaluation.refinement import make_strip
 from crag.generation.citations import (
     CHARS_A_TOKEN,
     MARK,
@@ -132,15 +131,9 @@ def _hold_cell(
 
     The row alone, where no strip has it and rows may be reached (`Settings.lookup_reach`).
     """
-    cells = lookup.cells if lookup.cell else ()
-    for cell in cells:
-        for strip in usable:
-            if strip.source_id == cell.chunk.id and strip.start <= cell.row_start and cell.row_end <= strip.end:
-                return cell, strip
-    for cell in cells if settings.lookup_reach else ():
-        if (chunk := cell.chunk).id not in subjects.foreign:
-            return cell, make_strip(chunk.id, chunk.text, "internal", cell.row_start, cell.row_end, None, kept=False)
-    return None
+    held = ((cell, strip) for cell in lookup.found for strip in usable if cell.in_strip(strip))
+    alone = ((cell, cell.row_strip) for cell in lookup.found if cell.chunk.id not in subjects.foreign)
+    return next(held, None) or (next(alone, None) if settings.lookup_reach else None)
 
 
 def _fence_cell(cell: FoundCell) -> str:

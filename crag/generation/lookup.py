@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from crag.core.tables import SEPARATOR, Cell, Row, Table
-from crag.core.types import Chunk, LookupOutcome, RetrievedChunk, WebPage
+from crag.core.types import Chunk, LookupOutcome, RetrievedChunk, Strip, WebPage
+from crag.evaluation.refinement import make_strip
 from crag.generation.line_items import GENERIC, item_tokens, plain_stems
 from crag.generation.periods import Period, Span, fiscal_offset, is_same_period, periods_in, span_in
 from crag.generation.wanted import Measure, Wanted, is_opening, measure_of, wanted_of, without_periods
@@ -105,6 +106,16 @@ class FoundCell:
         return f"{' '.join(self.text.split())} {self.scale}".strip()
 
     @property
+    def row_strip(self) -> Strip:
+        """Its row as a strip of its own, for a chunk whose strip with the row was not kept."""
+        chunk = self.chunk
+        return make_strip(chunk.id, chunk.text, "internal", self.row_start, self.row_end, None, kept=False)
+
+    def in_strip(self, strip: Strip) -> bool:
+        """Whether a strip has its row whole."""
+        return strip.source_id == self.chunk.id and strip.start <= self.row_start and self.row_end <= strip.end
+
+    @property
     def labelled(self) -> str:
         """The value with its row and column before it: "Net sales, 2020: $163,220 million"."""
         labels = (" ".join(label.split()) for label in (self.row, self.column))
@@ -124,8 +135,13 @@ class Lookup:
     against: int = 0
 
     @property
+    def found(self) -> tuple[FoundCell, ...]:
+        """The cell that was found, then those that agree with it; none where it ended otherwise."""
+        return self.cells if self.outcome == "found" else ()
+
+    @property
     def cell(self) -> FoundCell | None:
-        return self.cells[0] if self.outcome == "found" else None
+        return next(iter(self.found), None)
 
 
 def look_up(question: str, sources: Mapping[str, Chunk | WebPage]) -> Lookup | None:

@@ -102,7 +102,7 @@ def _of_row(row: re.Match[str]) -> str:
         return ""
     if "; " not in cells and len(cells) > _ONE_CELL:
         return ""
-    if "".join(label.split()[1:2]).islower():  # the first word is large because it is the first
+    if [*label.split(), ""][1].islower():  # the first word is large because it is the first
         label = label[0].lower() + label[1:]
     latest = max(_YEAR.findall(cells), key=lambda year: year[-4:], default="")
     return f"What was {label}" + (f" in {latest}" if latest else "")

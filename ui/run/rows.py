@@ -54,9 +54,12 @@ def _rows_of(whole: Answer, citation: Citation, chunk: Chunk) -> Iterator[Quoted
                 continue
             quoted = quotable(chunk.text[row.start : row.end]).rstrip(".")
             at = whole.text.find(quoted)
-            mark = _MARK.match(whole.text, at + len(quoted)) if at >= 0 else None
-            if mark and int(mark[1]) == citation.number:
-                yield QuotedRows(at, mark.end(), chunk, table, (row,), citation)
+            if at < 0:
+                continue
+            # Of rows that stand in one quote the last alone has a mark.
+            mark = _MARK.match(whole.text, at + len(quoted))
+            if mark is None or int(mark[1]) == citation.number:
+                yield QuotedRows(at, mark.end() if mark else at + len(quoted), chunk, table, (row,), citation)
 
 
 def _joined(found: Sequence[QuotedRows]) -> Iterator[QuotedRows]:
@@ -77,16 +80,20 @@ def _joined(found: Sequence[QuotedRows]) -> Iterator[QuotedRows]:
 
 
 def with_rows(
-    start: int, end: int, found: Sequence[QuotedRows], drawn: Callable[[int, int], Html], draw_rows: Callable[..., Html]
+    start: int,
+    end: int,
+    found: Sequence[QuotedRows],
+    drawn: Callable[[int, int], Html],
+    table: Callable[[QuotedRows], Html],
 ) -> Html:
-    """The characters [start, end) as `drawn` draws them, with rows that begin in them as `draw_rows` does."""
+    """The characters [start, end) as `drawn` draws them, with rows that begin in them as `table` does."""
     parts, at = [], start
     for each in found:
         if each.end <= at or each.start >= end:
             continue
         if each.start >= at:
             # Between two tables the text has only what parts two paragraphs.
-            parts += [drawn(at, each.start) if at == start or each.start > at + 2 else "", draw_rows(each)]
+            parts += [drawn(at, each.start) if at == start or each.start > at + 2 else "", table(each)]
         at = min(max(at, each.end), end)
     return h.fragment(parts, drawn(at, end))
 
