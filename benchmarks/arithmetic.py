@@ -12,14 +12,13 @@ one half: "choose" may choose rules, "report" is only reported. Prints a page; -
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import random
 import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,10 +35,9 @@ from crag.engine import Engine
 from crag.generation.arithmetic import Worked, reach_cells, work_out
 from crag.generation.formulas import formula_of
 from crag.ingest import reader
-from crag.ingest.child import page_message
+from crag.ingest.child import read_messages
 from crag.ingest.chunking import chunk_document
-from crag.ingest.files import READERS, content_id
-from crag.ingest.sections import ComposedPage
+from crag.ingest.files import content_id
 
 FOUND, REACH = 10, 40
 """Chunks that a search gives, and how far down the tables are looked for."""
@@ -112,15 +110,8 @@ def chunks_of(name: str, body: bytes) -> list[Chunk]:
 def _read_here(
     job: Mapping[str, Any], data: bytes, name: str, config: AppConfig, cancel: object = None
 ) -> Iterator[tuple[dict[str, Any], bytes]]:
-    module, function = READERS[job["media"]].split(":")
-    full = {**job, "max_pages": config.limits.max_pages, "seconds": 3600}
-    for item in getattr(importlib.import_module(module), function)(data, full):
-        message = page_message(item) if isinstance(item, ComposedPage) else item
-        yield json.loads(json.dumps(message, default=_plain)), b""
-
-
-def _plain(value: Any) -> Any:
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else list(value)
+    for message in read_messages(data, {**job, "max_pages": config.limits.max_pages, "seconds": 3600}):
+        yield json.loads(json.dumps(message)), b""
 
 
 # Questions

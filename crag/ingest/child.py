@@ -79,17 +79,21 @@ def _send(out: BinaryIO, message: dict[str, Any], body: bytes = b"") -> None:
 
 def _read(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
     """All pages, each sent as soon as it is read."""
-    module, name = READERS[job["media"]].split(":")
-    read: Reader = getattr(importlib.import_module(module), name)
     pages = 0
-    for item in read(data, job):
-        if isinstance(item, ComposedPage):
-            _send(out, page_message(item))
+    for message in read_messages(data, job):
+        _send(out, message)
+        if "page" in message:
             pages += 1
             _allow(job, pages)
-        else:
-            _send(out, item)
     _send(out, {"done": pages})
+
+
+def read_messages(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What the reader of the job's kind of file says, as plain values. Raises FileError."""
+    module, name = READERS[job["media"]].split(":")
+    read: Reader = getattr(importlib.import_module(module), name)
+    for item in read(data, job):
+        yield page_message(item) if isinstance(item, ComposedPage) else item
 
 
 def page_message(page: ComposedPage) -> dict[str, Any]:
