@@ -169,7 +169,6 @@ def _statements(strip: Strip, source: Chunk | WebPage | None) -> Iterator[_State
 def _cells(strip: Strip, source: Chunk) -> Iterator[_Statement]:
     """The cells of a strip's rows, "label: header value; header value", whose header names a time."""
     around = source.context.removeprefix(source.title)
-    scale = next(iter([*scales_in(around), *scales_in(source.text)]), "")
     for line in strip.text.split("\n"):
         label, parted, cells = line.partition(": ")
         for cell in cells.split("; ") if parted and _stems(label) else ():
@@ -178,6 +177,7 @@ def _cells(strip: Strip, source: Chunk) -> Iterator[_Statement]:
             if days and len(numbers) == 1 and numbers[0].values and days[-1].end <= numbers[0].start:
                 header = cell[: numbers[0].start].strip(" $€£¥(-−")
                 said = _stems(f"{label} {header} {around}")
+                scale = next(iter([*scales_in(around), *scales_in(source.text)]), "")
                 yield _Statement(
                     strip, cell, said, frozenset(), days, tuple(numbers), f"{label.strip()}, {header}", scale
                 )

@@ -20,7 +20,7 @@ from crag.core.protocols import (
 )
 from crag.core.request import RunRequest
 from crag.core.types import Grade, RetrievedChunk, Step
-from crag.evaluation.grading import CachedStripGrader, GradingService
+from crag.evaluation.grading import CachedStripGrader, GradeBatch, GradingService
 from crag.evaluation.llm import LLM
 from crag.evaluation.selection import LlmStripSelector
 from crag.evaluation.strips import StripRefiner
@@ -109,7 +109,8 @@ def build_pipeline(
     chat = _chat(plan, config, meter)
     inner = local.evaluator
     checked = guard_evaluator(inner, lambda error: emitter.enqueue(ev.Failed.of(error, meter.step, emitter.now())))
-    scorer = GradingService(checked, library.cache)
+    grades = GradeBatch(library.cache)
+    scorer = GradingService(checked, grades)
     outside = _evaluators(plan, chat, local.evaluator, meter, problems)
 
     def report(failed: Grade) -> None:
@@ -118,7 +119,7 @@ def build_pipeline(
         emitter.enqueue(replace(event, reason=failed.fault or event.reason))
 
     evaluator, support = (
-        (GradingService(each, library.cache, checked, report) for each in outside) if outside else (scorer, None)
+        (GradingService(each, grades, checked, report) for each in outside) if outside else (scorer, None)
     )
     rules = RuleContextualizer()
     rewriter = local.rewriter if isinstance(local.rewriter, KeywordRewriter) else GuardedRewriter(local.rewriter)
@@ -143,7 +144,8 @@ def build_pipeline(
         retriever=retriever,
         evaluator=evaluator,
         strip_evaluator=scorer if outside else None,
-        strip_grader=CachedStripGrader(inner, library.cache) if isinstance(inner, StripGrader) else None,
+        strip_grader=CachedStripGrader(inner, grades) if isinstance(inner, StripGrader) else None,
+        hold_grades=grades.hold,
         refiner=StripRefiner(),
         selector=LlmStripSelector(chat) if chat else None,
         rewriter=FallbackRewriter(rewriters, emitter),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypedDict
 
@@ -78,7 +79,8 @@ class RunContext:
 
     `strip_evaluator` scores strips and web pages: where a chunk's grade is a call that costs, it is a local one.
     `strip_grader` scores strips in place; where there is none, or that is not asked for, they are graded one by one.
-    `guide` helps on where there is no answer. `wanted` says what the run ends with.
+    `hold_grades`: a block at whose end its new grades are stored, all at once. `guide` helps on where there is no
+    answer. `wanted` says what the run ends with.
     """
 
     settings: Settings
@@ -93,6 +95,7 @@ class RunContext:
     emitter: EventEmitter = field(default_factory=EventEmitter)
     strip_evaluator: RetrievalEvaluator | None = None
     strip_grader: StripGrader | None = None
+    hold_grades: Callable[[], AbstractContextManager[None]] = nullcontext
     selector: StripSelector | None = None
     contextualizer: Contextualizer | None = None
     guide: Guide | None = None

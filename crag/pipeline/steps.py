@@ -264,7 +264,8 @@ def _refine(sources: Sequence[Chunk | WebPage], origin: Origin, question: str, p
         selector=parts.selector if asks else None,
         report=lambda error: parts.emitter.worked_around("refine", error, "scores"),
     )
-    return score_strips(sources, origin, question, parts.settings, refinement)
+    with parts.hold_grades():
+        return score_strips(sources, origin, question, parts.settings, refinement)
 
 
 def _emit_strips(sources: Sequence[str], origin: Origin, strips: Sequence[Strip], parts: RunContext) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
+from crag.core.errors import StorageError
 from crag.core.types import Grade, Passage
-from crag.evaluation.grading import CachedStripGrader
+from crag.evaluation.grading import CachedStripGrader, GradeBatch
 from crag.testing.fakes import ScriptedStripGrader
 from crag.testing.strips_contract import StripGraderContract
 
@@ -45,3 +48,42 @@ def test_what_could_not_be_judged_is_asked_again() -> None:
     cached = CachedStripGrader(inner, Kept())
     assert [list(cached.grade_strips("When?", PASSAGE, SPANS)) for _ in range(2)] == [[0.9, None]] * 2
     assert inner.read == [TEXT, TEXT]
+
+
+class Counted(Kept):
+    """Counts how often it is written to; `broken`: it can't be."""
+
+    def __init__(self, *, broken: bool = False) -> None:
+        super().__init__()
+        self.writes, self.broken = 0, broken
+
+    def save_grades(self, grades: dict[str, Grade]) -> None:
+        self.writes += 1
+        if self.broken:
+            raise StorageError("The disk is full.", "Free some space.")
+        super().save_grades(grades)
+
+
+def test_the_grades_of_many_sources_are_stored_in_one_write() -> None:
+    inner, cache = ScriptedStripGrader(score=lambda strip, passage: 0.9), Counted()
+    batch = GradeBatch(cache)
+    cached = CachedStripGrader(inner, batch)
+    with batch.hold():
+        for text in (TEXT, TEXT + "!", TEXT):
+            cached.grade_strips("When?", Passage(id="p", text=text), SPANS)
+        assert (cache.writes, len(inner.read)) == (0, 2), "what is held is known"
+    assert (cache.writes, len(cache)) == (1, 4)
+    cached.grade_strips("Where?", PASSAGE, SPANS)
+    assert cache.writes == 2
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_what_was_graded_before_a_stop_is_stored_and_a_full_disk_ends_nothing(broken: bool) -> None:
+    cache = Counted(broken=broken)
+    batch = GradeBatch(cache)
+    with pytest.raises(KeyboardInterrupt), batch.hold():
+        CachedStripGrader(ScriptedStripGrader(score=lambda strip, passage: 0.9), batch).grade_strips(
+            "?", PASSAGE, SPANS
+        )
+        raise KeyboardInterrupt
+    assert (cache.writes, len(cache)) == (1, 0 if broken else 2)
