@@ -9,9 +9,19 @@ import streamlit as st
 
 from crag.admin.people import Person
 from crag.core.errors import CragError
-from ui.app import collector, drafts, entering, limits, menu, navigation, notices, presence, returning, tabs
-from ui.edge import start
-from ui.kit import drawing
+from ui.access import current, workspace_entry
+from ui.app import (
+    gc_scheduler,
+    limits,
+    navigation,
+    server_messages,
+    session_reset,
+    tab_limit,
+    unsent_input,
+    workspace_menu,
+)
+from ui.components import drawing
+from ui.server import start
 from ui.signin import menu as who
 from ui.signin import page as signin
 
@@ -21,8 +31,8 @@ PAGES = Path(__file__).parent / "pages"
 def draw() -> None:
     """The page that this visitor wants, in the app's style."""
     st.set_page_config(page_title="CRAG Explorer", page_icon=str(drawing.ASSETS / "icon.svg"), layout="wide")
-    returning.note()
-    collector.note_run()
+    session_reset.note()
+    gc_scheduler.note_run()
     drawing.apply_style()
     st.logo(str(drawing.ASSETS / "wordmark.svg"), icon_image=str(drawing.ASSETS / "icon.svg"), size="large")
     pages = {
@@ -34,15 +44,15 @@ def draw() -> None:
         "monitor": st.Page(PAGES / "monitor.py", title="Monitor", url_path="monitor"),
         "settings": st.Page(PAGES / "settings.py", title="Settings", url_path="settings"),
     }
-    arrived = presence.arrive()
-    out = signin.who_is_there() if isinstance(arrived, CragError) and not entering.by_link() else None
+    arrived = current.arrive()
+    out = signin.who_is_there() if isinstance(arrived, CragError) and not workspace_entry.by_link() else None
     if not isinstance(arrived, CragError) and arrived.visitor.administers:
         pages["administration"] = st.Page(
             PAGES / "administration.py", title="Administration", url_path="administration"
         )
     if not isinstance(arrived, CragError) and arrived.link is not None:
         del pages["settings"]  # a reader asks nothing that could be set
-    others = 0 if isinstance(arrived, CragError) else tabs.crowded(arrived.workspace)
+    others = 0 if isinstance(arrived, CragError) else tab_limit.crowded(arrived.workspace)
     hidden = isinstance(out, CragError) or others
     page = st.navigation(list(pages.values()), position="hidden" if hidden else "top")
     if isinstance(out, CragError):
@@ -52,12 +62,12 @@ def draw() -> None:
     if wanted in pages and pages[wanted] is not page:
         st.switch_page(pages[wanted])
     if not isinstance(arrived, CragError) and arrived.actor.id and isinstance(there := signin.who_is_there(), Person):
-        drafts.give_back(there, arrived.workspace)
+        unsent_input.give_back(there, arrived.workspace)
         who.show(there)
-    menu.show(arrived)
-    notices.show()
+    workspace_menu.show(arrived)
+    server_messages.show()
     if not isinstance(arrived, CragError) and others:
-        tabs.wait(arrived.workspace, others)
+        tab_limit.wait(arrived.workspace, others)
         return
     if not isinstance(arrived, CragError):
         limits.ending(arrived.workspace, keep=arrived.visitor.may("ask"))

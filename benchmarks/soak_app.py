@@ -22,7 +22,7 @@ from crag.engine import Engine
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.library_makers import HashEmbedder
 from ui.app.program import program
-from ui.edge import start
+from ui.server import start
 
 GRADE_SECONDS = float(os.environ.get("CRAG_SOAK_GRADE", "0"))
 """What a retrieval's grades take together."""

@@ -5,7 +5,7 @@ import streamlit as st
 from ui.administration import page
 from ui.app import navigation
 from ui.app.session import Session
-from ui.kit import problems
+from ui.components import problems
 
 navigation.enter("administration")
 st.title("Administration", anchor=False)

@@ -6,19 +6,19 @@ import streamlit as st
 
 from ui.app import guide, navigation
 from ui.app.session import Session
-from ui.ask import conversation, runview, stage, welcome
-from ui.kit import picker, problems
+from ui.ask import conversation, presentation, runview, welcome
+from ui.components import click_bridge, problems
 
 navigation.enter("ask")
 with problems.reported(stop=True):
     session = Session()
 
-picker.handle_clicks(partial(conversation.follow, session))
+click_bridge.handle_clicks(partial(conversation.follow, session))
 
 run = session.attach()
 presented = False
 with problems.reported():
-    presented = run is not None and stage.wanted() and stage.show(session, run)
+    presented = run is not None and presentation.wanted() and presentation.show(session, run)
 if not presented:
     with problems.reported():
         if run is None and guide.stuck(session):

@@ -4,17 +4,18 @@ from functools import partial
 
 import streamlit as st
 
-from ui.app import navigation, workspaces
+from ui.access import workspaces
+from ui.app import navigation
 from ui.app.program import program
 from ui.app.session import Session
 from ui.compare import page
-from ui.kit import picker, problems
+from ui.components import click_bridge, problems
 
 navigation.enter("compare")
 st.title("Compare", anchor=False)
 with problems.reported(stop=True):
     session = Session()
 workspaces.show_key_notice(program().config)
-picker.handle_clicks(partial(page.follow, session))
+click_bridge.handle_clicks(partial(page.follow, session))
 with problems.reported():
     page.show(session)

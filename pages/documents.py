@@ -2,21 +2,22 @@
 
 import streamlit as st
 
-from ui.app import navigation, workspaces
+from ui.access import workspaces
+from ui.app import navigation
 from ui.app.program import program
 from ui.app.session import Session
-from ui.documents import cutoff, dropping, gaps, leaves, page, progress, uploads
-from ui.kit import picker, problems
+from ui.components import click_bridge, problems
+from ui.documents import gaps, interrupted, page, page_browser, progress, upload_form, uploads
 
 navigation.enter("documents")
 st.title("Documents", anchor=False)
 with problems.reported(stop=True):
     session = Session()
 workspaces.show_key_notice(program().config)
-dropping.drop_zone(session)
-cutoff.show(session)
+upload_form.drop_zone(session)
+interrupted.show(session)
 
-picker.handle_clicks(leaves.mark)
+click_bridge.handle_clicks(page_browser.mark)
 job = uploads.current(session)
 uploads.note_address(job)
 above, library = st.container(), page.LibraryView(session)

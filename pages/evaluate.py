@@ -5,12 +5,13 @@ from functools import partial
 import streamlit as st
 
 from crag.analysis.evaluate import evaluations
-from ui.app import navigation, workspaces
+from ui.access import workspaces
+from ui.app import navigation
 from ui.app.program import program
 from ui.app.session import Session
-from ui.evaluate import pair, panel, results, rows, start, work
+from ui.components import click_bridge, problems
+from ui.evaluate import comparison, evaluation_job, panel, results, rows, start
 from ui.evaluate import sets as question_sets
-from ui.kit import picker, problems
 
 VIEWS = {"questions": "Questions", "results": "Results", "pair": "Compare two"}
 
@@ -20,9 +21,9 @@ with problems.reported(stop=True):
     session = Session()
     stored, made = session.library.evaluations.sets(), evaluations(session.library)
 workspaces.show_key_notice(program().config)
-picker.handle_clicks(partial(rows.follow, session))
+click_bridge.handle_clicks(partial(rows.follow, session))
 
-job = work.current(session)
+job = evaluation_job.current(session)
 busy = job is not None and job.running
 if job is not None and busy:
     panel.show_live(session, job)
@@ -46,7 +47,7 @@ with problems.reported():
     if view == "results":
         results.show(session, made)
     elif view == "pair":
-        pair.show(session, made)
+        comparison.show(session, made)
     else:
         question_sets.add(session, first=not stored)
         if stored:

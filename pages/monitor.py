@@ -4,10 +4,11 @@ from functools import partial
 
 import streamlit as st
 
-from ui.app import navigation, workspaces
+from ui.access import workspaces
+from ui.app import navigation
 from ui.app.program import program
 from ui.app.session import Session
-from ui.kit import picker, problems
+from ui.components import click_bridge, problems
 from ui.monitor import page
 
 navigation.enter("monitor")
@@ -15,6 +16,6 @@ st.title("Monitor", anchor=False)
 with problems.reported(stop=True):
     session = Session()
 workspaces.show_key_notice(program().config)
-picker.handle_clicks(partial(page.follow, session))
+click_bridge.handle_clicks(partial(page.follow, session))
 with problems.reported():
     page.show(session)

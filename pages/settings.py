@@ -4,7 +4,7 @@ import streamlit as st
 
 from ui.app import navigation
 from ui.app.session import Session
-from ui.kit import problems
+from ui.components import problems
 from ui.settings import choices, costs, limits, models
 
 navigation.enter("settings")

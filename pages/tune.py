@@ -6,7 +6,7 @@ import streamlit as st
 
 from ui.app import navigation
 from ui.app.session import Session
-from ui.kit import picker, problems
+from ui.components import click_bridge, problems
 from ui.tune import page
 
 navigation.enter("tune")
@@ -14,6 +14,6 @@ st.title("Tune", anchor=False)
 with problems.reported(stop=True):
     session = Session()
 
-picker.handle_clicks(partial(page.follow, session))
+click_bridge.handle_clicks(partial(page.follow, session))
 with problems.reported():
     page.show(session)

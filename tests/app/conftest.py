@@ -21,7 +21,7 @@ from crag.engine import Engine
 from crag.providers.registry import key_variables
 from tests.support import local_models
 from tests.support.model_server import Server, serving
-from ui.app import collector
+from ui.app import gc_scheduler
 from ui.app.program import program
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,7 +48,7 @@ local_script_runner.require_widgets_deltas = ended
 # After each run of the script, Streamlit has the collector go through all modules, a tenth of a second each time, and
 # the app has it go through them in rounds, a quarter of these tests' time.
 streamlit_config.set_option("runner.postScriptGC", False)
-collector.EVERY = 0
+gc_scheduler.EVERY = 0
 
 
 @pytest.fixture(scope="session")

@@ -24,20 +24,20 @@ from crag.core.trace import Trace
 from crag.runtime.jobs import Job
 from tests.support.product import ROOT, modules, tree_of
 from tests.support.whole_run import asked_outside
+from ui.access.current import Presence
 from ui.app.clicks import CLICKS
-from ui.app.presence import Presence
 from ui.app.program import program
 
 OWN_TAB = {
     "ui/administration/spaces.py: _open",
-    "ui/app/guide.py: entering.go",
-    "ui/app/menu.py: _chose",
-    "ui/app/menu.py: entering.leave_link",
-    "ui/app/returning.py: _close",
-    "ui/app/workspaces.py: _leave",
+    "ui/app/guide.py: workspace_entry.go",
+    "ui/app/workspace_menu.py: _chose",
+    "ui/app/workspace_menu.py: workspace_entry.leave_link",
+    "ui/app/session_reset.py: _close",
+    "ui/access/workspaces.py: _leave",
     "ui/ask/conversation.py: session.begin_conversation",
     "ui/ask/conversation.py: session.reset",
-    "ui/ask/runview.py: stage.enter",
+    "ui/ask/runview.py: presentation.enter",
     "ui/ask/runview.py: state.prepare",
     "ui/ask/scope.py: _chosen",
     "ui/ask/scope.py: _limit",
@@ -51,8 +51,8 @@ OWN_TAB = {
     "ui/documents/contents.py: _to_page",
     "ui/documents/progress.py: close",
     "ui/documents/table.py: lambda: _take(ids)",
-    "ui/documents/together.py: _ask",
-    "ui/documents/together.py: table.pick",
+    "ui/documents/bulk_actions.py: _ask",
+    "ui/documents/bulk_actions.py: table.pick",
     "ui/evaluate/results.py: navigation.go",
     "ui/evaluate/sets.py: _later",
     "ui/evaluate/start.py: _ask_to_drop",
@@ -68,8 +68,8 @@ OWN_TAB = {
     "ui/settings/servers.py: _ask_for_list",
     "ui/settings/servers.py: _running.clear",
     "ui/settings/servers.py: controls.use",
-    "ui/signin/menu.py: gate.leave",
-    "ui/signin/page.py: gate.leave",
+    "ui/signin/menu.py: signed_in.leave",
+    "ui/signin/page.py: signed_in.leave",
     "ui/tune/advice.py: sliders.move",
     "ui/tune/page.py: navigation.go",
     "ui/tune/page.py: sliders.move",
@@ -87,19 +87,19 @@ CHANGES = re.compile(
 """Calls by which the app changes what is stored, or what other people's tabs and runs depend on."""
 ELSEWHERE = {
     "ui/app/program.py: Program.configure": "each page that calls it asks",
-    "ui/app/removals.py: stop_of_removed": "the program itself, for who may no longer",
+    "ui/access/revocation.py: stop_of_removed": "the program itself, for who may no longer",
     "ui/app/session.py: Session._begun": "called by start, which asks",
     "ui/app/sharing.py: _workspace": "called by dialog, which asks in each run of it; the engine asks again",
     "ui/app/sharing.py: _members": "as _workspace",
     "ui/app/sharing.py: _member": "as _workspace",
     "ui/app/sharing.py: _links": "as _workspace",
     "ui/app/sharing.py: _link": "as _workspace",
-    "ui/app/presence.py: Presence.stop": "asks by _require_for",
-    "ui/app/presence.py: Presence.answer": "asks by _require_for",
-    "ui/edge/start.py: prepared": "another keep: of what the process is started with",
+    "ui/access/current.py: Presence.stop": "asks by _require_for",
+    "ui/access/current.py: Presence.answer": "asks by _require_for",
+    "ui/server/start.py: prepared": "another keep: of what the process is started with",
     "ui/documents/addresses.py: _add": "begun by uploads.begin, which asks",
     "ui/documents/uploads.py: start": "begun by uploads.begin, which asks",
-    "ui/evaluate/work.py: _stepped": "within the job that start began, which asks",
+    "ui/evaluate/evaluation_job.py: _stepped": "within the job that start began, which asks",
     "ui/settings/limits.py: _change": "called by _save and _back, which ask",
     "ui/settings/costs.py: _keep": "called by _prices, which asks",
 }
@@ -176,7 +176,7 @@ def test_each_click_that_is_refused_says_so_and_does_nothing(monkeypatch: pytest
         if name.startswith("ui/"):
             importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
     shown: list[AccessError] = []
-    monkeypatch.setattr("ui.kit.problems.announce", shown.append)
+    monkeypatch.setattr("ui.components.problems.announce", shown.append)
 
     class Refusing(Presence):
         def __init__(self) -> None: ...

@@ -16,7 +16,7 @@ from ui.app.program import program
 from ui.settings import costs
 
 TAB = """
-from ui.kit import problems
+from ui.components import problems
 from ui.settings import costs
 from ui.app.session import Session
 with problems.reported():

@@ -13,10 +13,10 @@ from tests.support.app_text import said
 from tests.support.library_makers import make_document
 from tests.support.small_pdf import small_pdf
 from ui.app.program import program
-from ui.documents.choosing import ORDERS
-from ui.documents.dropping import told_apart
+from ui.documents.bulk_actions import Edit
+from ui.documents.filters import ORDERS
 from ui.documents.progress import FilesChosen, Progress, files, heading
-from ui.documents.together import Edit
+from ui.documents.upload_form import told_apart
 
 NAMES = [f"{word} {number:02}" for number in range(4) for word in ("Harbour report", "Lighthouse log", "Ferry budget")]
 

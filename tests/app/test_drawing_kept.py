@@ -11,7 +11,7 @@ from crag.core.trace import Trace
 from tests.support.whole_run import NASTY, events
 from ui.run import answer, evidence, export
 from ui.run.passage import View
-from ui.run.shelf import Shelf, keeper, verifier
+from ui.run.saved_pages import Shelf, keeper, verifier
 
 
 def run(url: str, from_web: str = "unverified") -> list[ev.Event]:

@@ -21,7 +21,7 @@ from tests.support.app_text import said
 from ui.app.program import program
 from ui.evaluate import results, sets_view
 from ui.evaluate import rows as evaluate_rows
-from ui.evaluate.work import Asking, Stepped
+from ui.evaluate.evaluation_job import Asking, Stepped
 
 TWO = b"""{"id": "fehb", "question": "What average premium increase was negotiated for FEHB plan year 2020?", \
 "answers": ["4.0 percent"], "source": "opm-annual-performance-report-2019.pdf", "page": [4]}

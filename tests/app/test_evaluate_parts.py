@@ -21,8 +21,8 @@ from tests.support.inspector import Inspector
 from ui.evaluate import measures, sets_view, table
 from ui.evaluate.difference import changes, intervals, listed, sentences
 from ui.evaluate.estimate import calls, sentence
+from ui.evaluate.evaluation_job import Asking, Begun, State, Stepped
 from ui.evaluate.names import file_name, names
-from ui.evaluate.work import Asking, Begun, State, Stepped
 
 NASTY = "<img src=x onerror=alert(1)>"
 LLM = {"llm": "openai", "llm_model": "m", "evaluator": "llm"}

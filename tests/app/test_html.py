@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from crag.core.types import Action
-from ui.kit import drawing
-from ui.kit import html as h
-from ui.kit.html import Html
+from ui.components import drawing
+from ui.components import html as h
+from ui.components.html import Html
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)> \"quoted\" 'single' & co"
 ESCAPED = (

@@ -19,9 +19,9 @@ from tests.support.app_text import said
 from tests.support.model_server import GRADE, WORDS
 from tests.support.small_gguf import small_gguf
 from tests.support.small_pdf import small_pdf
-from ui.app import permits
+from ui.access import allowed_choices
 from ui.app.program import program
-from ui.kit import forms
+from ui.components import forms
 
 KEY = "sk-session-7f3aQzLm2c"
 OWNER_KEY = "sk-owner-9dKw4TbXe1"
@@ -408,7 +408,7 @@ def test_every_choice_has_its_widget(models, model_server):
         for element in getattr(models, kind)
     }
     unused = {"searxng_base_url", "brave_base_url"}
-    assert {forms.label_of(registry.about(name)) for name in permits.choices() if name not in unused} <= shown
+    assert {forms.label_of(registry.about(name)) for name in allowed_choices.choices() if name not in unused} <= shown
     assert forms.label(SETTINGS["servers"], "servers") not in shown
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from tests.support.app_text import said
 from tests.support.tune_runs import run
+from ui.access.visitor import Visitor
 from ui.app import navigation
 from ui.app.program import program
-from ui.app.visitor import Visitor
 from ui.monitor import page, stored
 
 

@@ -9,7 +9,7 @@ def script() -> None:
     import streamlit as st
 
     from crag.core.errors import AccessError
-    from ui.app import moving
+    from ui.app import fragments
 
     class Here:
         @property
@@ -18,7 +18,7 @@ def script() -> None:
                 raise AccessError("You may no longer enter.", "Reload the page.")
             return SimpleNamespace()
 
-    @moving.alone
+    @fragments.alone
     def part(here, said):
         st.caption(said)
 

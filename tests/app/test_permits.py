@@ -7,7 +7,7 @@ from pydantic import SecretStr
 
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import SettingsError
-from ui.app import permits
+from ui.access import allowed_choices
 from ui.app.keys import usable
 
 HERE, THERE = "http://127.0.0.1:1/v1", "http://elsewhere.test/v1"
@@ -57,7 +57,7 @@ def test_the_owner_alone_may_choose_anything_but_servers():
         **{"llm": "openai-compatible", "llm_base_url": THERE, "web_folder": Path("pages"), "private_addresses": True},
         **{"servers": (THERE,), "data": Path("/elsewhere"), "run_calls": 5000},
     }
-    found = permits.permitted(AppConfig(), choices, shared=False)
+    found = allowed_choices.permitted(AppConfig(), choices, shared=False)
     assert found == AppConfig.of(
         llm="openai-compatible", llm_base_url=THERE, web_folder=Path("pages"), private_addresses=True
     )
@@ -66,49 +66,54 @@ def test_the_owner_alone_may_choose_anything_but_servers():
 @pytest.mark.parametrize("name", ["web_folder", "private_addresses", "tavily_base_url"])
 def test_what_reaches_into_the_machine_is_not_for_strangers(name):
     value = {"web_folder": Path("/etc"), "private_addresses": True, "tavily_base_url": HERE}[name]
-    assert permits.permitted(AppConfig(), {name: value}, shared=True) == AppConfig()
-    assert not permits.free(name, shared=True)
+    assert allowed_choices.permitted(AppConfig(), {name: value}, shared=True) == AppConfig()
+    assert not allowed_choices.free(name, shared=True)
 
 
 def test_strangers_may_name_no_server_where_none_is_allowed():
     own = AppConfig()
-    assert permits.offered("llm", own, shared=True) == ["none", "openai"] and permits.addresses(own, shared=True) == ()
+    assert (
+        allowed_choices.offered("llm", own, shared=True) == ["none", "openai"]
+        and allowed_choices.addresses(own, shared=True) == ()
+    )
     asked = {"llm": "openai-compatible", "llm_base_url": HERE, "rerank_base_url": HERE, "evaluator": "reranker"}
-    found = permits.permitted(own, asked, shared=True)
+    found = allowed_choices.permitted(own, asked, shared=True)
     assert (found.providers.llm, found.providers.llm_base_url, found.providers.rerank_base_url) == ("none", "", "")
-    assert permits.permitted(own, {"llm": "openai", "llm_model": "gpt"}, shared=True).providers.llm == "openai"
+    assert allowed_choices.permitted(own, {"llm": "openai", "llm_model": "gpt"}, shared=True).providers.llm == "openai"
 
 
 @pytest.mark.parametrize("shared", [True, False])
 def test_where_servers_are_allowed_only_those_and_the_owners_own_may_be_named(shared):
     own = changed(servers=(THERE,))
-    assert permits.addresses(own, shared=shared) == (THERE, HERE)
+    assert allowed_choices.addresses(own, shared=shared) == (THERE, HERE)
     for address in (THERE, f"{THERE}/", HERE):
-        assert permits.permitted(own, {"llm_base_url": address}, shared=shared).providers.llm_base_url == address
+        assert (
+            allowed_choices.permitted(own, {"llm_base_url": address}, shared=shared).providers.llm_base_url == address
+        )
     for address in (f"{THERE}/../admin", "http://169.254.169.254/", "http://elsewhere.test:81/v1"):
-        assert permits.permitted(own, {"llm_base_url": address}, shared=shared).providers.llm_base_url == HERE
-    assert permits.permitted(own, {}, shared=shared).providers.servers == (THERE, HERE), (
+        assert allowed_choices.permitted(own, {"llm_base_url": address}, shared=shared).providers.llm_base_url == HERE
+    assert allowed_choices.permitted(own, {}, shared=shared).providers.servers == (THERE, HERE), (
         "the engine refuses all others as well"
     )
 
 
 def test_what_the_environment_sets_is_not_for_a_session_to_change(monkeypatch):
     monkeypatch.setenv("CRAG_LLM", "none")
-    assert permits.permitted(AppConfig(), {"llm": "openai"}, shared=False).providers.llm == "none"
-    assert "CRAG_LLM;" in permits.why_fixed("llm") and not permits.why_fixed("web")
+    assert allowed_choices.permitted(AppConfig(), {"llm": "openai"}, shared=False).providers.llm == "none"
+    assert "CRAG_LLM;" in allowed_choices.why_fixed("llm") and not allowed_choices.why_fixed("web")
 
 
 def test_a_search_server_is_limited_as_model_servers_are():
     own = AppConfig.of(servers=(THERE,), searxng_base_url=HERE)
-    assert set(permits.addresses(own, shared=True)) == {THERE, HERE}
-    chosen = permits.permitted(own, {"web": "searxng", "searxng_base_url": THERE}, shared=True)
+    assert set(allowed_choices.addresses(own, shared=True)) == {THERE, HERE}
+    chosen = allowed_choices.permitted(own, {"web": "searxng", "searxng_base_url": THERE}, shared=True)
     assert chosen.get("searxng_base_url") == THERE
     for address in ("http://169.254.169.254", "http://elsewhere.test:81/v1"):
-        chosen = permits.permitted(own, {"searxng_base_url": address}, shared=True)
+        chosen = allowed_choices.permitted(own, {"searxng_base_url": address}, shared=True)
         assert chosen.get("searxng_base_url") == HERE
-    away = permits.permitted(AppConfig(), {"searxng_base_url": "http://127.0.0.1:8888"}, shared=True)
+    away = allowed_choices.permitted(AppConfig(), {"searxng_base_url": "http://127.0.0.1:8888"}, shared=True)
     assert away.get("searxng_base_url") == ""
-    assert "searxng" not in permits.offered("web", AppConfig(), shared=True)
+    assert "searxng" not in allowed_choices.offered("web", AppConfig(), shared=True)
 
 
 def test_a_key_of_brave_s_goes_as_tavily_s_does():
@@ -121,21 +126,24 @@ def test_a_key_of_brave_s_goes_as_tavily_s_does():
 
 @pytest.mark.parametrize("address", ["http://[::1", "http://host:port/v1", "http://host:99999/v1"])
 def test_what_cannot_be_read_as_an_address_is_none_not_the_owners(address):
-    assert not permits.readable(address) and permits.readable(HERE)
-    assert permits.permitted(OWN, {"llm_base_url": address}, shared=False).providers.llm_base_url == ""
+    assert not allowed_choices.readable(address) and allowed_choices.readable(HERE)
+    assert allowed_choices.permitted(OWN, {"llm_base_url": address}, shared=False).providers.llm_base_url == ""
 
 
 def test_a_value_that_is_none_is_refused():
     with pytest.raises(SettingsError, match="web_cache_hours"):
-        permits.permitted(AppConfig(), {"web_cache_hours": -1}, shared=False)
+        allowed_choices.permitted(AppConfig(), {"web_cache_hours": -1}, shared=False)
 
 
 def test_where_others_can_reach_the_app_a_model_file_is_the_owners_to_choose():
     file, other = "/models/own.gguf", "/etc/other.gguf"
     own = AppConfig.of(llm="gguf", llm_model=file)
-    assert permits.permitted(own, {"llm_model": other}, shared=True).providers.llm_model == file
-    assert permits.permitted(own, {"llm_model": other}, shared=False).providers.llm_model == other
-    assert permits.permitted(OWN, {"llm": "gguf", "llm_model": other}, shared=True).providers.llm == OWN.providers.llm
-    assert "gguf" not in permits.offered("llm", OWN, shared=True)
-    assert "gguf" in permits.offered("llm", own, shared=True)
-    assert "gguf" in permits.offered("llm", OWN, shared=False)
+    assert allowed_choices.permitted(own, {"llm_model": other}, shared=True).providers.llm_model == file
+    assert allowed_choices.permitted(own, {"llm_model": other}, shared=False).providers.llm_model == other
+    assert (
+        allowed_choices.permitted(OWN, {"llm": "gguf", "llm_model": other}, shared=True).providers.llm
+        == OWN.providers.llm
+    )
+    assert "gguf" not in allowed_choices.offered("llm", OWN, shared=True)
+    assert "gguf" in allowed_choices.offered("llm", own, shared=True)
+    assert "gguf" in allowed_choices.offered("llm", OWN, shared=False)

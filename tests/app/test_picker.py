@@ -4,13 +4,13 @@ import pytest
 from streamlit.runtime.scriptrunner import StopException
 from streamlit.testing.v1 import AppTest
 
-from ui.kit.picker import _Clicks
+from ui.components.click_bridge import _Clicks
 
 
 def page():
     import streamlit as st
 
-    from ui.kit import picker
+    from ui.components import click_bridge
 
     def act(pick):
         if st.session_state.get("interrupt"):
@@ -22,7 +22,7 @@ def page():
             raise ValueError(pick)
         st.session_state.setdefault("done", []).append(pick)
 
-    picker.handle_clicks(act)
+    click_bridge.handle_clicks(act)
 
 
 @pytest.fixture

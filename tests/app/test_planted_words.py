@@ -17,7 +17,7 @@ from crag.core.request import RunRequest
 from crag.core.types import Action
 from crag.storage.private import name_of
 from tests.support.app_text import said
-from ui.app import presence
+from ui.access import current
 from ui.app.program import program
 
 WORD = "zanzibarine"
@@ -147,7 +147,7 @@ def test_exports_in_every_format_hold_the_words_of_their_own_library_alone(
 ) -> None:
     offered: dict[str, Callable[[], str | bytes]] = {}
     monkeypatch.setattr(st, "download_button", lambda label, make, **named: offered.update({label: make}))
-    monkeypatch.setattr(presence, "_BELIEVED", 0.0)  # as if seconds went by between the page and the click
+    monkeypatch.setattr(current, "_BELIEVED", 0.0)  # as if seconds went by between the page and the click
     engine = program().engine
     other = engine.private_libraries.issue()
     list(engine.add("own.txt", b"A ferry leaves the quay of Rostock at nine in the morning.", name_of(other)))

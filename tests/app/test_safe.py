@@ -2,7 +2,7 @@
 
 import pytest
 
-from ui.kit import safe
+from ui.components import safe_text
 
 
 @pytest.mark.parametrize(
@@ -10,13 +10,13 @@ from ui.kit import safe
     ["invoice\u202efdp.exe\x00", "\u2066invoicefdp.exe\u2069", "\ufeffinvoice\x1bfdp.exe", "invoicefdp.exe\ud800"],
 )
 def test_what_acts_unseen_is_dropped(given):
-    assert safe.visible(given) == "invoicefdp.exe" == safe.excerpt(given, 40)
-    assert safe.markdown(given) == r"invoicefdp\.exe"
+    assert safe_text.visible(given) == "invoicefdp.exe" == safe_text.excerpt(given, 40)
+    assert safe_text.markdown(given) == r"invoicefdp\.exe"
 
 
 @pytest.mark.parametrize("given", ["[x](http://evil)", "![x](//evil)", "**b** `c` :red[d] $e$", "# head\n- list"])
 def test_markdown_has_no_markup_left(given):
-    made = safe.markdown(given)
+    made = safe_text.markdown(given)
     for sign in "[]()!*`:$#-":
         assert made.count(sign) == made.count("\\" + sign)
     assert "\n" not in made
@@ -27,14 +27,14 @@ def test_markdown_has_no_markup_left(given):
     ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "//host", "folder:a.md", "http://[broken", ""],
 )
 def test_only_web_addresses_become_links(url):
-    assert safe.link(url) is None
+    assert safe_text.link(url) is None
 
 
 def test_a_web_address_stays_as_it_is():
-    assert safe.link(' https://e.org/?a=1&b="x" ') == 'https://e.org/?a=1&b="x"'
-    assert safe.site("https://e.org/page") == "e.org" and safe.site("folder:notes/a.md") == "a.md"
+    assert safe_text.link(' https://e.org/?a=1&b="x" ') == 'https://e.org/?a=1&b="x"'
+    assert safe_text.site("https://e.org/page") == "e.org" and safe_text.site("folder:notes/a.md") == "a.md"
 
 
 def test_an_excerpt_is_one_short_line():
-    assert safe.excerpt("one\n two  three", 100) == "one two three"
-    assert len(safe.excerpt("word " * 100, 40)) <= 40 and safe.excerpt("word " * 100, 40).endswith("…")
+    assert safe_text.excerpt("one\n two  three", 100) == "one two three"
+    assert len(safe_text.excerpt("word " * 100, 40)) <= 40 and safe_text.excerpt("word " * 100, 40).endswith("…")

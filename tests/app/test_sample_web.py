@@ -13,7 +13,7 @@ from crag.engine import Engine
 from tests.support import local_models
 from tests.support.app_text import said
 from tests.support.small_pdf import small_pdf
-from ui.app import permits
+from ui.access import allowed_choices
 from ui.app.program import program
 
 
@@ -106,6 +106,6 @@ def test_the_sample_s_pages_are_not_taken_along_to_another_library(monkeypatch, 
 def test_no_other_folder_of_the_machine_can_be_chosen_where_others_visit(tmp_path):
     own = program().config
     chosen = {"web": "folder", "web_folder": tmp_path}
-    assert permits.permitted(own, chosen, shared=True).providers.web_folder is None
+    assert allowed_choices.permitted(own, chosen, shared=True).providers.web_folder is None
     chosen["web_folder"] = load_sample().web
-    assert permits.permitted(own, chosen, shared=True).providers.web_folder == load_sample().web
+    assert allowed_choices.permitted(own, chosen, shared=True).providers.web_folder == load_sample().web

@@ -12,7 +12,7 @@ from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from tests.support.app_text import said
 from ui.app.program import program
-from ui.kit import forms
+from ui.components import forms
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from crag.admin.workspaces import own_name
 from crag.core.errors import AccessError
 from tests.support.app_text import said
 from tests.support.small_pdf import small_pdf
-from ui.app import entering
+from ui.access import workspace_entry
+from ui.access.revocation import stop_of_removed
 from ui.app.program import program
-from ui.app.removals import stop_of_removed
 
 WORD = "Zanzibarine"
 TEXT = f"The {WORD} lighthouse of Alexandria guided ships into the harbour, and was built of stone."
@@ -148,7 +148,9 @@ def test_a_link_lets_read_and_nothing_else_until_it_ends(people, app):
 
 def test_who_may_enter_is_asked_once_a_run(people, app, monkeypatch):
     asked = []
-    monkeypatch.setattr("ui.app.entering.enter", lambda *given, inner=entering.enter: asked.append(1) or inner(*given))
+    monkeypatch.setattr(
+        "ui.access.workspace_entry.enter", lambda *given, inner=workspace_entry.enter: asked.append(1) or inner(*given)
+    )
     visit(app, "anna")
     assert len(asked) == 1
 

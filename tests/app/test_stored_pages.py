@@ -13,7 +13,7 @@ from tests.support.app_text import said
 from tests.support.inspector import Inspector
 from tests.support.stored import RUNS, stored_library, stored_run
 from ui.app.program import program
-from ui.compare.lanes import Lane, heads, name_lanes
+from ui.compare.run_columns import Lane, heads, name_lanes
 from ui.run import export
 from ui.tune.stored import StoredRun
 

@@ -9,8 +9,8 @@ import pytest
 from streamlit.proto.ClientState_pb2 import ClientState
 
 from tests.support.app_text import said
-from ui.app import notices, session, tabs, weighing
-from ui.app.tabs import Tabs
+from ui.app import memory_usage, server_messages, session, tab_limit
+from ui.app.tab_limit import Tabs
 from ui.ask import turns
 
 FULL = "This workspace is open in too many tabs"
@@ -29,7 +29,7 @@ def test_tabs_are_counted_by_workspace_for_as_long_as_they_are_open() -> None:
 def test_a_workspace_that_is_open_too_often_shows_a_calm_page_until_a_tab_is_closed(app, monkeypatch) -> None:
     there = {"a", "b"}
     register = Tabs(lambda session: session in there)
-    monkeypatch.setattr(tabs, "_tabs", lambda: register)
+    monkeypatch.setattr(tab_limit, "_tabs", lambda: register)
     monkeypatch.setenv("CRAG_LIBRARY_SESSIONS", "2")
     for each in there:
         register.enter(each, "default", 2)
@@ -59,12 +59,12 @@ class _Page:
 
 def test_refused_files_are_told_in_one_line_as_soon_as_no_script_runs(app, monkeypatch) -> None:
     page, later = _Page(), []
-    monkeypatch.setattr(notices, "_session", lambda session: page)
+    monkeypatch.setattr(server_messages, "_session", lambda session: page)
     monkeypatch.setattr(
         asyncio, "get_running_loop", lambda: SimpleNamespace(call_later=lambda *said: later.append(said))
     )
     for line in ("Add fewer.", "Add fewer.", "Later."):
-        notices.put("test session id", line)
+        server_messages.put("test session id", line)
     [(_, draw, *given)] = later
     draw(*given)
     assert page.asked == [] and len(later) == 2, "it is not interrupted in what it begins"
@@ -83,17 +83,17 @@ def test_refused_files_are_told_in_one_line_as_soon_as_no_script_runs(app, monke
 
 def test_what_a_tab_remembers_of_runs_is_bounded_by_weight() -> None:
     kept, weights = {str(each): "x" * 1000 for each in range(5)}, {}
-    room = 3 * weighing.weight("x" * 1000)
-    weighing.drop_oldest(kept, weights, 10, room)
+    room = 3 * memory_usage.weight("x" * 1000)
+    memory_usage.drop_oldest(kept, weights, 10, room)
     assert list(kept) == ["2", "3", "4"] == sorted(weights)
     kept["5"] = "x" * 10_000
-    weighing.drop_oldest(kept, weights, 10, room)
+    memory_usage.drop_oldest(kept, weights, 10, room)
     assert list(kept) == ["5"], "the one that is looked at stays in any case"
-    weighing.drop_oldest(kept := {str(each): "x" for each in range(5)}, {}, 2, 0)
+    memory_usage.drop_oldest(kept := {str(each): "x" for each in range(5)}, {}, 2, 0)
     assert list(kept) == ["3", "4"]
     shared = ["x" * 1000]
-    assert weighing.weight([shared, shared]) < 2 * weighing.weight(shared)
-    assert weighing.for_runs(500) + weighing.for_files(500) == 500 * 2**20 and weighing.for_files(0) == 0
+    assert memory_usage.weight([shared, shared]) < 2 * memory_usage.weight(shared)
+    assert memory_usage.for_runs(500) + memory_usage.for_files(500) == 500 * 2**20 and memory_usage.for_files(0) == 0
 
 
 @pytest.mark.slow

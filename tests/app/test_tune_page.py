@@ -22,7 +22,7 @@ from tests.support.app_text import said
 from tests.support.tune_runs import run
 from ui.app import warmup
 from ui.app.program import program
-from ui.tune import exports, flips, stored
+from ui.tune import exports, outcome_changes, stored
 from ui.tune.labels import Labels
 
 
@@ -381,12 +381,12 @@ def test_the_export_names_every_run_and_runs_no_formula():
     "picked", ["tune-cell:CORRECT:<b>", "tune-cell:", "tune-run:x", "run:x", "tune-cell:unknown:CORRECT:"]
 )
 def test_a_made_up_click_names_no_cell(picked):
-    assert flips.cell_of(picked) is None
+    assert outcome_changes.cell_of(picked) is None
 
 
 def test_a_click_names_its_cell():
-    assert flips.cell_of("tune-cell:none:unknown") == ("none", "unknown")
-    assert flips.cell_of("tune-cell:CORRECT:INCORRECT") == (Action.CORRECT, Action.INCORRECT)
+    assert outcome_changes.cell_of("tune-cell:none:unknown") == ("none", "unknown")
+    assert outcome_changes.cell_of("tune-cell:CORRECT:INCORRECT") == (Action.CORRECT, Action.INCORRECT)
 
 
 def test_an_empty_trace_is_a_run_like_any_other(silent, tab):

@@ -13,9 +13,9 @@ from crag.admin.people import Identity
 from crag.admin.roles import Actor
 from tests.support.signing_in import SECRET, claims_of
 from tests.support.small_pdf import small_pdf
-from ui.app import signin
+from ui.access import oidc
+from ui.access.oidc import Provider, SignIn
 from ui.app.program import program
-from ui.app.signin import Provider, SignIn
 
 TYPED = "What did the lighthouse guide?"
 AUTH = {
@@ -27,7 +27,7 @@ AUTH = {
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch):
     monkeypatch.setenv("CRAG_NEW_PEOPLE", "editor")
-    monkeypatch.setattr("ui.app.gate._KEPT", 0.0)
+    monkeypatch.setattr("ui.access.signed_in._KEPT", 0.0)
     before = st.secrets
     yield
     st.secrets = before
@@ -62,7 +62,7 @@ def test_what_was_typed_comes_back_after_the_next_sign_in_of_the_same_person(app
         program().configure(signin_hours=1)
     else:
         here = SignIn(providers=(Provider(name="default", title="", client="crag-test", issuer="http://localhost"),))
-        found = signin.signed({"provider": "default", **said}, here, 12)
+        found = oidc.signed({"provider": "default", **said}, here, 12)
         engine.teams.people.sign_out(found.hash, found.forgotten_at, by="test")
     tab.chat_input(key="question").set_value(TYPED).run()
     assert not engine.library(space).runs.ids(), "nothing is asked for who is not in"

@@ -12,7 +12,7 @@ from crag.core.trace import Trace
 from crag.core.types import InjectionSpan, Strip
 from tests.support.inspector import Inspector
 from tests.support.whole_run import events
-from ui.kit.safe import markdown
+from ui.components.safe_text import markdown
 from ui.run import answer, evidence, export
 from ui.run.passage import passage
 from ui.run.textview import leaf

@@ -13,7 +13,7 @@ from crag.core.events import events_to_jsonl
 from crag.storage.private import name_of
 from tests.support.app_text import said
 from tests.support.small_pdf import small_pdf
-from ui.app import workspaces
+from ui.access import workspaces
 from ui.app.program import program
 from ui.run.export import page
 

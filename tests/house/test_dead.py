@@ -126,7 +126,7 @@ def test_nothing_is_defined_that_nothing_reads() -> None:
 
 
 def test_every_style_is_drawn_with() -> None:
-    styles = (ROOT / "ui" / "kit" / "assets" / "style.css").read_text(encoding="utf-8")
+    styles = (ROOT / "ui" / "components" / "assets" / "style.css").read_text(encoding="utf-8")
     selectors = re.sub(r"\{[^{}]*\}", " ", re.sub(r"/\*.*?\*/", "", styles, flags=re.DOTALL))
     code = [*trees(), *(ROOT / "ui").rglob("*.js")]
     words = {word for path in code for word in re.findall(r"[\w-]+", path.read_text(encoding="utf-8"))}

@@ -18,8 +18,8 @@ NO_HTML = re.compile(r"<extra></extra>|\(\?|\(\.\*\?\)")
 
 # Where a string that is not written out there becomes HTML, and what it is.
 MADE = {
-    "ui/kit/html.py": "elements",
-    "ui/kit/drawing.py": "the style sheet",
+    "ui/components/html.py": "elements",
+    "ui/components/drawing.py": "the style sheet",
     "ui/run/export.py": "the script of the replay, and JSON without a <",
 }
 
@@ -57,9 +57,9 @@ def test_no_string_is_html() -> None:
         f"{path}:{node.lineno} {said(node)[:60]!r}"
         for path, tree in drawing()
         for node in strings(tree)
-        if TAG.search(said(node)) and not NO_HTML.search(said(node)) and path != "ui/kit/html.py"
+        if TAG.search(said(node)) and not NO_HTML.search(said(node)) and path != "ui/components/html.py"
     ]
-    assert not wrong, "make elements of these (ui/kit/html.py): only they escape what they hold"
+    assert not wrong, "make elements of these (ui/components/html.py): only they escape what they hold"
 
 
 def test_only_constants_are_declared_html() -> None:
@@ -77,10 +77,10 @@ def test_html_reaches_a_page_by_one_way() -> None:
         f"{path}:{node.lineno}"
         for path, tree in drawing()
         for node in nodes_of(tree)
-        if (isinstance(node, ast.Attribute) and node.attr == "html" and path != "ui/kit/drawing.py")
+        if (isinstance(node, ast.Attribute) and node.attr == "html" and path != "ui/components/drawing.py")
         or (isinstance(node, ast.keyword) and node.arg == "unsafe_allow_html")
     ]
-    assert not wrong, "draw it (ui/kit/drawing.py)"
+    assert not wrong, "draw it (ui/components/drawing.py)"
 
 
 def test_a_string_that_is_html_is_found() -> None:

@@ -1,7 +1,7 @@
 """What the product takes from other packages beside their public interfaces: each as it must be, or said in words.
 
 A failure here after an upgrade means: look at the named file before anything else. Two more are held where they are
-used: FAISS's memory by `tests/storage/test_vectors.py`, Streamlit's store of sessions by `tests/edge/test_start.py`.
+used: FAISS's memory by `tests/storage/test_vectors.py`, Streamlit's store of sessions by `tests/server/test_start.py`.
 """
 
 from __future__ import annotations
@@ -208,9 +208,9 @@ def test_streamlit_keeps_uploads_sessions_and_its_own_look_ups_where_they_are_re
     from streamlit.runtime.app_session import AppSession
     from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
-    from ui.edge.start import LOOK_UPS
+    from ui.server.start import LOOK_UPS
 
-    where = "ui/edge/start.py"
+    where = "ui/server/start.py"
     relied_on(all(hasattr(net_util, name) for name in LOOK_UPS), "streamlit", "how it finds its address", where)
     stores = hasattr(memory_session_storage, "MemorySessionStorage")
     relied_on(stores, "streamlit", "where it makes its store of sessions", where)
@@ -224,7 +224,7 @@ def test_streamlit_keeps_uploads_sessions_and_its_own_look_ups_where_they_are_re
     session = inspect.getsource(AppSession)
     named = all(f"self.{name} = " in session for name in ("_scriptrunner", "_client_state"))
     named = named and callable(getattr(AppSession, "request_rerun", None))
-    relied_on(named, "streamlit", "how a session is drawn anew as it stands", "ui/app/notices.py")
+    relied_on(named, "streamlit", "how a session is drawn anew as it stands", "ui/app/server_messages.py")
 
 
 # ---- openpyxl: the parser of a sheet, which tells what is hidden ---------------------------------------------------

@@ -16,9 +16,10 @@ from crag.core.errors import AccessError
 from crag.runtime.jobs import Jobs
 from tests.support import local_models
 from tests.support.signing_in import SECRET, claims_of
-from ui.app import collector, drafts, removals, signin
+from ui.access import oidc, revocation
+from ui.access.oidc import Provider, SignIn
+from ui.app import gc_scheduler, unsent_input
 from ui.app.program import program
-from ui.app.signin import Provider, SignIn
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = "http://localhost:8501"
@@ -37,7 +38,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setenv("CRAG_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("CRAG_ADMINS", "ada@example.org")
     monkeypatch.setenv("CRAG_EDITORS_GROUP", "writers")
-    monkeypatch.setattr(collector, "EVERY", 0)
+    monkeypatch.setattr(gc_scheduler, "EVERY", 0)
     before = st.secrets
     st.cache_resource.clear()
     # Models of its own for each test would be loaded, and kept, forty times over.
@@ -108,7 +109,7 @@ def test_what_a_role_may_not_do_is_not_done_though_it_is_asked_for(opened) -> No
 
         from crag.core.errors import AccessError
         from ui.app.session import Session
-        from ui.documents import fields, uploads  # noqa: F401
+        from ui.documents import uploads
 
         session = Session()
         for act in ("edit", "administer"):
@@ -137,10 +138,10 @@ def test_who_is_removed_while_working_is_out_with_the_next_touch(opened, monkeyp
     theirs = jobs.start("run", "q", lambda cancel, emit: cancel.wait(60), workspace="w", who=ed.id)
     others = jobs.start("run", "q", lambda cancel, emit: cancel.wait(60), workspace="w")
     engine.teams.people.remove(ed.id, by="ada@example.org")
-    removals.stop_of_removed(engine, jobs)
+    revocation.stop_of_removed(engine, jobs)
     assert theirs.stopping and not others.stopping
     others.stop()
-    monkeypatch.setattr("ui.app.gate._KEPT", 0.0)
+    monkeypatch.setattr("ui.access.signed_in._KEPT", 0.0)
     app.run()
     assert "sample" not in keys(app) and "You were removed" in refusals(app)
 
@@ -159,7 +160,7 @@ def test_a_role_by_group_lasts_no_longer_than_its_sign_in_and_not_beyond_the_nex
     assert "sample" in keys(first)
     second = opened(claims_of("ed", groups=[], iat=then))
     assert "sample" not in keys(second)
-    monkeypatch.setattr("ui.app.gate._KEPT", 0.0)
+    monkeypatch.setattr("ui.access.signed_in._KEPT", 0.0)
     first.run()
     assert "sample" not in keys(first) and not first.exception, "another browser's older claims count no more"
     late = opened(claims_of("olga", groups=["writers"], iat=then - 10 * hour))
@@ -168,9 +169,9 @@ def test_a_role_by_group_lasts_no_longer_than_its_sign_in_and_not_beyond_the_nex
 
 def test_drafts_are_bounded_in_number_and_time() -> None:
     now = [0.0]
-    kept = drafts.Drafts(lambda: now[0])
+    kept = unsent_input.Drafts(lambda: now[0])
     for number in range(501):
-        kept.keep(("p", str(number)), drafts.Draft(texts={"question": "q"}, workspace=""))
+        kept.keep(("p", str(number)), unsent_input.Draft(texts={"question": "q"}, workspace=""))
     assert kept.of(("p", "0")) is None and kept.of(("p", "1")) is not None
     now[0] = 3600.0
     assert kept.of(("p", "1")) is None
@@ -181,7 +182,7 @@ def test_signing_out_ends_the_sign_in_in_every_tab(opened, monkeypatch) -> None:
     first, second = opened(said), opened(said)
     first.button(key="sign-out").click().run()
     assert keys(first) == {"signin-default"}
-    monkeypatch.setattr("ui.app.gate._KEPT", 0.0)
+    monkeypatch.setattr("ui.access.signed_in._KEPT", 0.0)
     second.run()
     assert "signed out" in refusals(second)
     acts = [each.act for each in program().engine.teams.audit.entries() if not each.refused]
@@ -189,7 +190,7 @@ def test_signing_out_ends_the_sign_in_in_every_tab(opened, monkeypatch) -> None:
 
 
 def test_each_has_a_workspace_of_their_own_without_a_key_in_the_address(opened) -> None:
-    from ui.app.workspaces import KEY
+    from ui.access.workspaces import KEY
 
     places = set()
     for subject in ("olga", "ingo", "vera", "olga"):
@@ -220,11 +221,11 @@ WRONG = {
 def test_set_up_wrongly_nobody_is_let_in_and_the_operator_is_told_in_a_line(opened, change, said) -> None:
     app = opened(claims_of("ada"), auth={**AUTH, **change})
     assert keys(app) == set() and "nobody is let in" in app.error[0].value
-    found = signin.configured() if app.secrets else None
+    found = oidc.configured() if app.secrets else None
     st.secrets = type(
         "Secrets", (), {"load_if_toml_exists": lambda self: True, "get": lambda self, name: {**AUTH, **change}}
     )()
-    found = signin.configured()
+    found = oidc.configured()
     assert found is not None and said in found.problem and "\n" not in found.problem
     assert SECRET not in found.problem
 
@@ -240,11 +241,11 @@ def test_secrets_that_can_t_be_read_let_nobody_in(tmp_path, monkeypatch, broken)
         lambda name, was=st.get_option: [str(file)] if name == "secrets.files" else was(name),
     )
     st.secrets = Secrets()
-    found = signin.configured()
-    assert found is not None and found.problem and signin.on()
+    found = oidc.configured()
+    assert found is not None and found.problem and oidc.on()
     file.write_text("[other]\nx = 1")
     st.secrets = Secrets()
-    assert signin.configured() is None
+    assert oidc.configured() is None
 
 
 @pytest.mark.parametrize(
@@ -265,18 +266,18 @@ def test_secrets_that_can_t_be_read_let_nobody_in(tmp_path, monkeypatch, broken)
 def test_claims_that_do_not_count(said, why) -> None:
     here = SignIn(providers=(Provider(name="default", title="", client="crag-test", issuer=ISSUER),), origin=HERE)
     good = {"provider": "default", **claims_of("ada")}
-    assert signin.signed(good, here, 12).identity.subject == "ada"
-    assert signin.signed({**good, "aud": ["crag-test", "x"]}, here, 12).hash != signin.signed(good, here, 12).hash
+    assert oidc.signed(good, here, 12).identity.subject == "ada"
+    assert oidc.signed({**good, "aud": ["crag-test", "x"]}, here, 12).hash != oidc.signed(good, here, 12).hash
     with pytest.raises(AccessError, match=why):
-        signin.signed({**good, **said}, here, 12)
+        oidc.signed({**good, **said}, here, 12)
 
 
 def test_without_hours_a_sign_in_ends_with_its_token() -> None:
     here = SignIn(providers=(Provider(name="default", title="", client="crag-test", issuer=ISSUER),), origin=HERE)
     said = {"provider": "default", **claims_of("ada", iat=int(time.time()) - 90_000)}
-    assert signin.signed(said, here, 0).ends == said["exp"]
+    assert oidc.signed(said, here, 0).ends == said["exp"]
     with pytest.raises(AccessError, match="ended"):
-        signin.signed({**said, "exp": int(time.time()) - 1}, here, 0)
+        oidc.signed({**said, "exp": int(time.time()) - 1}, here, 0)
 
 
 def test_a_person_s_claims_are_theirs_wherever_they_come_from() -> None:

@@ -15,9 +15,9 @@ from crag.core.config import AppConfig
 from crag.core.errors import StorageError
 from crag.runtime.transfer import RefusedError
 from tests.support.signing_in import SECRET
-from ui.app.signin import SignIn
-from ui.edge import start
-from ui.edge.signing import Attempts, Signing
+from ui.access.oidc import SignIn
+from ui.server import start
+from ui.server.signing import Attempts, Signing
 
 AUTH = {
     "cookie_secret": SECRET,

@@ -20,7 +20,7 @@ from crag.core.types import Grade, Passage
 from crag.engine import Engine
 from tests.support.remembering import RememberingE5, RememberingEvaluator
 from ui.app.program import program
-from ui.edge import start
+from ui.server import start
 
 GATE = Path(os.environ["CRAG_TEST_GATE"])
 READING = GATE.with_suffix(".reading")

@@ -5,9 +5,9 @@ import zlib
 
 import streamlit as st
 
-from ui.app import workspaces
+from ui.access import workspaces
 from ui.app.program import program
-from ui.edge import start
+from ui.server import start
 
 
 def picture(shade: int) -> bytes:

@@ -12,7 +12,7 @@ from crag.admin.people import Identity, Person
 from crag.core.errors import AccessError
 from tests.support.local_models import engine
 from ui.app.program import program
-from ui.edge import start
+from ui.server import start
 
 ROLES = {"Cleo": "admin", "Ben": "viewer"}
 

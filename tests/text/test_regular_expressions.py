@@ -40,7 +40,7 @@ WINDOWS = {
 }
 """The characters of a text that a pattern is given at most, where its module gives it no more."""
 
-OWN = {"ui/edge/headers.py: '<script>(.*?)</script>'", "ui/kit/drawing.py: '/\\\\*.*?\\\\*/'"}
+OWN = {"ui/server/headers.py: '<script>(.*?)</script>'", "ui/components/drawing.py: '/\\\\*.*?\\\\*/'"}
 """What reads nothing but files of the program itself."""
 
 

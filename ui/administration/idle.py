@@ -11,8 +11,8 @@ from crag.admin.idle import Ending
 from crag.core.errors import CragError
 from ui.app.program import program
 from ui.app.session import Session
-from ui.kit import problems, words
-from ui.kit.safe import markdown
+from ui.components import problems, words
+from ui.components.safe_text import markdown
 
 _SHOWN = 50
 """So many are listed; when some of these are kept or gone, others follow."""

@@ -13,8 +13,8 @@ from crag.admin.audit import AuditedAct, Entry
 from crag.analysis.questions.adapters import csv_export, guard_formula
 from ui.app.program import program
 from ui.app.session import Session
-from ui.kit import downloads
-from ui.kit.safe import visible
+from ui.components import downloads
+from ui.components.safe_text import visible
 
 _SHOWN, _WRITTEN = 500, 100_000
 """Entries in the table, and in a file, at most."""

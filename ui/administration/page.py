@@ -8,7 +8,7 @@ import streamlit as st
 
 from ui.administration import log, people, spaces
 from ui.app.session import Session
-from ui.kit import problems
+from ui.components import problems
 
 _TABS: dict[str, Callable[[Session], None]] = {
     "People": people.show,

@@ -10,10 +10,10 @@ from crag.analysis.questions.adapters import guard_formula
 from crag.core.errors import CragError
 from ui.app.program import program
 from ui.app.session import Session
-from ui.kit import html as h
-from ui.kit import problems, words
-from ui.kit.drawing import draw
-from ui.kit.safe import visible
+from ui.components import html as h
+from ui.components import problems, words
+from ui.components.drawing import draw
+from ui.components.safe_text import visible
 
 _TURN, _PROBLEM = "admin-people-turn", "admin-people-problem"
 _STANDINGS = {"here": "", "invited": "invited", "removed": "removed"}

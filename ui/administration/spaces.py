@@ -10,14 +10,15 @@ import streamlit as st
 from crag.admin.workspaces import Workspace
 from crag.analysis.questions.adapters import guard_formula
 from crag.core.errors import CragError
+from ui.access import workspace_entry
 from ui.administration import idle
-from ui.app import entering, removing
+from ui.app import delete_workspace
 from ui.app.program import program
 from ui.app.session import Session
-from ui.kit import html as h
-from ui.kit import problems, words
-from ui.kit.drawing import draw
-from ui.kit.safe import visible
+from ui.components import html as h
+from ui.components import problems, words
+from ui.components.drawing import draw
+from ui.components.safe_text import visible
 from ui.settings import limits
 
 _TURN = "admin-spaces-turn"
@@ -132,7 +133,7 @@ def _change(session: Session, row: _Row) -> None:
                     _anew()
             _owner(session, row)
             with st.popover("Delete…"):
-                removing.ask(row.name, row.title, _anew)
+                delete_workspace.ask(row.name, row.title, _anew)
         with st.expander("Limits"):
             limits.edit(session, row.name)
 
@@ -152,7 +153,7 @@ def _owner(session: Session, row: _Row) -> None:
 
 
 def _open(name: str) -> None:
-    entering.go(name)
+    workspace_entry.go(name)
 
 
 def _anew() -> None:

@@ -11,8 +11,8 @@ from typing import Any, ParamSpec
 
 from crag.admin.roles import Permission
 from crag.runtime.jobs import Job
-from ui.app.presence import Presence
-from ui.kit import problems
+from ui.access.current import Presence
+from ui.components import problems
 
 P = ParamSpec("P")
 

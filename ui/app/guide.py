@@ -5,17 +5,17 @@ from __future__ import annotations
 import streamlit as st
 
 from crag.admin.roles import Role
-from ui.app import entering, gate
-from ui.app.entering import Entered
-from ui.app.menu import called
+from ui.access import signed_in, workspace_entry
+from ui.access.workspace_entry import Entered
 from ui.app.program import program
 from ui.app.session import Session
 from ui.app.sharing import MAY
-from ui.kit import html as h
-from ui.kit import words
-from ui.kit.drawing import draw
-from ui.kit.html import Html
-from ui.kit.safe import markdown
+from ui.app.workspace_menu import called
+from ui.components import html as h
+from ui.components import words
+from ui.components.drawing import draw
+from ui.components.html import Html
+from ui.components.safe_text import markdown
 
 MEANS: dict[Role, str] = {
     "reader": "Read-only: you can open documents, answers and reports. You can't ask questions or change anything.",
@@ -53,7 +53,7 @@ def show(session: Session) -> None:
 
 def unverified() -> Html | None:
     """That an e-mail gives its person nothing, and what to do; nothing where it counts, or there is none."""
-    email = gate.unverified()
+    email = signed_in.unverified()
     if not email:
         return None
     return h.fragment(
@@ -83,7 +83,7 @@ def _shared(entered: Entered) -> None:
     if not others:
         how = (
             "It can be shared with a group of yours, or with your e-mail address once that is confirmed."
-            if gate.unverified()
+            if signed_in.unverified()
             else f"Ask an admin or a colleague to share one with {entered.visitor.name}: it appears here."
         )
         draw(h.div("cx")[h.p["No workspace is shared with you yet. ", how]])  # Markdown would make a link of an e-mail
@@ -94,7 +94,7 @@ def _shared(entered: Entered) -> None:
                 markdown(f"Open {title}"),
                 key=f"guide-{each.workspace.name}",
                 type="primary",
-                on_click=entering.go,
+                on_click=workspace_entry.go,
                 args=(each.workspace.name,),
             )
             st.caption(f"You can {MAY[each.role]}.", width="content")

@@ -8,12 +8,12 @@ import streamlit as st
 
 from crag.admin import quantities
 from crag.core.errors import CragError
-from ui.app.presence import Presence
+from ui.access.current import Presence
 from ui.app.program import program
 from ui.app.session import Session
-from ui.kit import problems
-from ui.kit.drawing import keep_places
-from ui.kit.safe import markdown
+from ui.components import problems
+from ui.components.drawing import keep_places
+from ui.components.safe_text import markdown
 
 ASKING = ("questions", "calls", "dollars")
 ADDING = ("documents", "mb", "files")

@@ -21,7 +21,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from crag.admin.people import Person
 from crag.core.errors import CragError
 from crag.engine import Engine
-from ui.app import entering, signin
+from ui.access import oidc, workspace_entry
 
 COOKIE = "crag_browser"
 """Names a browser, at random: what is made for one of its tabs is given to it alone."""
@@ -169,9 +169,9 @@ def _owner() -> Owner | None:
     browser = str(state.get(_BROWSER, ""))
     if not browser:
         return None
-    person, link = entering.as_whom()
+    person, link = workspace_entry.as_whom()
     # Where another program says who is there, no cookie of ours says it again.
-    person = person if signin.on() else ""
+    person = person if oidc.on() else ""
     return Owner(browser=browser, workspace=str(state.get("workspace", "")), person=person, link=link)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from ui.app import returning
+from ui.app import session_reset
 
 _OPEN, _WANTED, _ADDRESS = "entry-open", "entry-wanted", "entry-address"
 
@@ -31,7 +31,7 @@ def enter(page: str) -> None:
 
     What the address said beside the page's name is not lost on the way.
     """
-    returning.note()
+    session_reset.note()
     if _OPEN not in st.session_state:
         st.session_state[_WANTED] = page
         st.session_state[_ADDRESS] = (page, st.query_params.to_dict())
@@ -39,7 +39,7 @@ def enter(page: str) -> None:
     whose, said = st.session_state.pop(_ADDRESS, ("", {}))
     if whose == page:
         st.query_params.from_dict({**said, **st.query_params.to_dict()})
-    returning.show()
+    session_reset.show()
 
 
 def moved_in_history() -> bool:

@@ -23,7 +23,8 @@ from crag.messages.providers import describe_providers
 from crag.runtime.jobs import Jobs
 from crag.storage.records import CHOSEN, IN_USE, KeyValueStore, server_at
 from crag.web.folder import FOLDER
-from ui.app import removals, signin, tidying, warmup, workspaces
+from ui.access import oidc, revocation, workspaces
+from ui.app import maintenance, warmup
 
 _log = logging.getLogger(__name__)
 
@@ -63,9 +64,9 @@ class Program:
                 self._engine.watchers.extend(self._watchers)
                 self._engine.private_libraries.settle(self._engine.config.quotas.empty_days)
                 self._warming = self.warm(self._engine)
-                self._ends = [tidying.begin(self._engine)]
-                if signin.on():
-                    self._ends.append(removals.begin(self._engine, self.jobs))
+                self._ends = [maintenance.begin(self._engine)]
+                if oidc.on():
+                    self._ends.append(revocation.begin(self._engine, self.jobs))
             return self._engine
 
     @property
@@ -208,7 +209,7 @@ def _store(config: AppConfig) -> None:
 
 def _note_settings(config: AppConfig) -> None:
     """Let `crag people` know what people are admitted by here. The app works without it."""
-    if not signin.on():
+    if not oidc.on():
         return
     try:
         with _kept(config) as kept:

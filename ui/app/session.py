@@ -24,9 +24,10 @@ from crag.pipeline.libraries import close_interrupted_runs
 from crag.pipeline.resolve import ProviderPlan
 from crag.runtime.jobs import Job
 from crag.storage.library import Library
-from ui.app import keys, navigation, permits, weighing, workspaces
-from ui.app.presence import REFUSALS as REFUSALS
-from ui.app.presence import Presence
+from ui.access import allowed_choices, workspaces
+from ui.access.current import REFUSALS as REFUSALS
+from ui.access.current import Presence
+from ui.app import keys, memory_usage, navigation
 from ui.app.program import overridden, program
 
 _REMEMBERED = 24
@@ -63,7 +64,7 @@ class Session(Presence):
             self.limit(Scope())
         st.session_state["stood-in"] = self.workspace
         kept = self.choices
-        if kept.get("web_folder") is not None and kept["web_folder"] == permits.sample_web():
+        if kept.get("web_folder") is not None and kept["web_folder"] == allowed_choices.sample_web():
             st.session_state.choices = {name: kept[name] for name in kept if name not in ("web", "web_folder")}
         if (sample := self.sample()) is not None:
             self.use_sample_web(sample)
@@ -290,7 +291,9 @@ class Session(Presence):
         if trace.finished:
             remembered[run] = trace
             weights: dict[str, int] = st.session_state.setdefault("traces-weights", {})
-            weighing.drop_oldest(remembered, weights, _REMEMBERED, weighing.for_runs(self.own.limits.session_mb))
+            memory_usage.drop_oldest(
+                remembered, weights, _REMEMBERED, memory_usage.for_runs(self.own.limits.session_mb)
+            )
         return trace
 
     # What is opened beside the answer: "cite:2", "chunk:…" or None
@@ -361,7 +364,7 @@ class Session(Presence):
     @property
     def config(self) -> AppConfig:
         """The program's configuration with what this session chose and may choose."""
-        return permits.permitted(self.own, self.choices, shared=self.shared)
+        return allowed_choices.permitted(self.own, self.choices, shared=self.shared)
 
     def resolve_providers(self, config: AppConfig | None = None) -> ProviderPlan:
         """What this session's configuration comes to, or another with this session's keys."""
@@ -387,9 +390,9 @@ class Session(Presence):
         wanted = {
             name: value
             for name, value in {**self.choices, **values}.items()
-            if permits.free(name, value, shared=shared)
+            if allowed_choices.free(name, value, shared=shared)
         }
-        permits.permitted(own, wanted, shared=shared)
+        allowed_choices.permitted(own, wanted, shared=shared)
         st.session_state.choices = {name: value for name, value in wanted.items() if value != own.get(name)}
 
     def unchoose(self) -> None:

@@ -13,12 +13,13 @@ from crag.admin.roles import Role
 from crag.admin.workspaces import Kind, Member
 from crag.core.errors import AccessError
 from crag.engine import Engine
-from ui.app import entering, gate, removing
-from ui.app.entering import Entered
+from ui.access import signed_in, workspace_entry
+from ui.access.workspace_entry import Entered
+from ui.app import delete_workspace
 from ui.app.program import program
-from ui.kit import html as h
-from ui.kit import problems
-from ui.kit.drawing import draw
+from ui.components import html as h
+from ui.components import problems
+from ui.components.drawing import draw
 
 MAY: dict[Role, str] = {
     "reader": "read",
@@ -38,7 +39,7 @@ def dialog() -> None:
     """Members and links of the workspace that is shown; whatever is done in it is asked for anew each time."""
     with problems.reported():
         engine = program().engine
-        entered = entering.enter(engine, gate.person_now)
+        entered = workspace_entry.enter(engine, signed_in.person_now)
         if not entered.manages:
             raise AccessError("Only the owner of a workspace says who may enter it.", "Ask the owner.")
         if entered.title:
@@ -59,11 +60,11 @@ def _workspace(engine: Engine, entered: Entered) -> None:
                 engine.teams.spaces.rename(entered.workspace, title, entered.actor)
                 st.rerun()
         with st.popover("Delete…"):
-            removing.ask(entered.workspace, entered.title, _gone)
+            delete_workspace.ask(entered.workspace, entered.title, _gone)
 
 
 def _gone() -> None:
-    entering.go("")
+    workspace_entry.go("")
     st.rerun()
 
 
@@ -78,7 +79,7 @@ def address(token: str) -> str:
     parts = urlsplit(st.context.url or "")
     base = str(get_option("server.baseUrlPath") or "").strip("/")
     start = f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
-    return f"{start}/{base}{'/' if base else ''}?{entering.LINK}={token}"
+    return f"{start}/{base}{'/' if base else ''}?{workspace_entry.LINK}={token}"
 
 
 def _members(engine: Engine, entered: Entered) -> None:

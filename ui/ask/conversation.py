@@ -14,16 +14,17 @@ from crag.core.types import Action
 from crag.messages.answers import origin_text, origin_word
 from crag.pipeline.libraries import close_interrupted_runs
 from crag.storage.runs import RunSummary
-from ui.app import limits, workspaces
+from ui.access import workspaces
+from ui.app import limits
 from ui.app.program import program
 from ui.app.session import REFUSALS, Session
-from ui.ask import followups, scope, stage
-from ui.kit import forms, problems, words
-from ui.kit import html as h
-from ui.kit.drawing import draw, keep_places
-from ui.kit.html import Html
-from ui.kit.safe import excerpt, markdown
-from ui.run import shelf, thumbs
+from ui.ask import followups, presentation, scope
+from ui.components import forms, problems, words
+from ui.components import html as h
+from ui.components.drawing import draw, keep_places
+from ui.components.html import Html
+from ui.components.safe_text import excerpt, markdown
+from ui.run import saved_pages, thumbs
 
 _PAST = 30
 """So many earlier questions are listed."""
@@ -54,9 +55,9 @@ def follow(session: Session, picked: str) -> None:
     elif kind in ("cite", "chunk"):
         session.open(picked)
     elif kind == "present":
-        stage.leave()
+        presentation.leave()
     elif kind in ("keep", "verify") and (selected := session.attach()):
-        shelf.follow(session, session.trace(selected), picked)
+        saved_pages.follow(session, session.trace(selected), picked)
     elif kind in ("ask", "web") and (selected := session.attach()):
         _go_on(session, session.trace(selected), kind, rest)
     elif kind == "label" and (selected := session.attach()):

@@ -10,9 +10,9 @@ from crag.core.trace import Trace
 from crag.export import markdown
 from crag.storage.runs import Unreadable
 from ui.app.session import Session
-from ui.kit import downloads
-from ui.kit import html as h
-from ui.kit.drawing import draw
+from ui.components import downloads
+from ui.components import html as h
+from ui.components.drawing import draw
 from ui.run import export, meter, outdated
 from ui.run.pictures import pictures
 

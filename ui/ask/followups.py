@@ -6,7 +6,7 @@ import streamlit as st
 
 from crag.core.trace import Trace
 from ui.app.session import Session
-from ui.kit import forms, problems
+from ui.components import forms, problems
 
 
 def switch(session: Session) -> None:

@@ -16,16 +16,16 @@ from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.messages.wording import stored_sentence
 from crag.runtime.jobs import Job
-from ui.app import clicks, moving
+from ui.app import clicks, fragments
 from ui.app.session import Session
-from ui.ask import conversation, files, followups, sliders, stage, turns
+from ui.ask import conversation, files, followups, presentation, sliders, turns
 from ui.compare import state
-from ui.kit import forms, problems, words
-from ui.kit.drawing import draw, keep_places
-from ui.kit.safe import markdown
+from ui.components import forms, problems, words
+from ui.components.drawing import draw, keep_places
+from ui.components.safe_text import markdown
 from ui.run import approval, outdated, pageview, thumbs
 from ui.run.passage import View
-from ui.run.shelf import Shelf, shelf_of
+from ui.run.saved_pages import Shelf, shelf_of
 from ui.run.slots import Slots
 
 _WELCOME = 12
@@ -176,7 +176,7 @@ def _right(session: Session, run: str, shown: _Shown) -> None:
     slots.meter = st.empty()
 
 
-@moving.alone
+@fragments.alone
 def _tuned(session: Session, run: str, shown: _Shown) -> None:
     """The sliders and all that hangs on them, and what stands between; a move of one runs this alone.
 
@@ -243,7 +243,9 @@ def _tools(session: Session, run: str, trace: Trace, stale: outdated.Stale) -> N
             args=(trace,),
             help=f"Asks this question in two to four ways at once, side by side{_of_library(trace)}.",
         )
-        st.button("Present", key="present-this", on_click=stage.enter, help="Shows this run step by step, for a room.")
+        st.button(
+            "Present", key="present-this", on_click=presentation.enter, help="Shows this run step by step, for a room."
+        )
         if asks and trace.action is not None and not trace.failure and not trace.elsewhere:
             _as_if(session, trace)
         with st.popover("Export"):

@@ -9,9 +9,9 @@ import streamlit as st
 from crag.core.filters.where import Scope
 from crag.core.metadata import tags_of
 from ui.app.session import Session
-from ui.kit import problems, words
-from ui.kit.drawing import keep_places
-from ui.kit.safe import excerpt, markdown
+from ui.components import problems, words
+from ui.components.drawing import keep_places
+from ui.components.safe_text import excerpt, markdown
 
 _MOST = 100
 _DOCUMENTS, _TAGS, _GONE = "scope-chosen", "scope-chosen-tags", "scope-gone"

@@ -18,11 +18,11 @@ from crag.messages.wording import decision_sentence, words_text
 from crag.text.words import count_words
 from ui.app.clicks import requires
 from ui.app.session import Session
-from ui.kit import forms, words
-from ui.kit import html as h
-from ui.kit.drawing import draw
-from ui.kit.html import Html
-from ui.kit.problems import show
+from ui.components import forms, words
+from ui.components import html as h
+from ui.components.drawing import draw
+from ui.components.html import Html
+from ui.components.problems import show
 from ui.run.passage import View
 from ui.run.path import chip
 

@@ -16,11 +16,11 @@ from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.messages.answers import brief_text
 from ui.app.session import MOST_TURNS, Session
-from ui.kit import html as h
-from ui.kit import words
-from ui.kit.drawing import draw
-from ui.kit.html import Html
-from ui.kit.safe import excerpt
+from ui.components import html as h
+from ui.components import words
+from ui.components.drawing import draw
+from ui.components.html import Html
+from ui.components.safe_text import excerpt
 from ui.run.path import chip
 
 _NEAR, _MORE = 6, 50

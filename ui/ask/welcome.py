@@ -9,12 +9,12 @@ from ui.app import guide
 from ui.app.program import providers
 from ui.app.session import Session
 from ui.ask import conversation
-from ui.documents import dropping, progress, uploads
-from ui.kit import html as h
-from ui.kit import problems, words
-from ui.kit.drawing import draw
-from ui.kit.html import Html
-from ui.kit.safe import markdown
+from ui.components import html as h
+from ui.components import problems, words
+from ui.components.drawing import draw
+from ui.components.html import Html
+from ui.components.safe_text import markdown
+from ui.documents import progress, upload_form, uploads
 from ui.run.path import chip
 
 _LOCAL = ("Embedding model", "Retrieval evaluator")
@@ -59,7 +59,7 @@ def show(session: Session) -> None:
     with problems.reported():
         draw(status(session))
     place = st.empty()
-    dropping.drop_zone(session)
+    upload_form.drop_zone(session)
 
     def renew(live: bool) -> None:
         empty = session.library.documents.count() == 0

@@ -12,15 +12,15 @@ from crag.analysis.comparison import Differences, differences, figures, table
 from crag.core.errors import CragError, InputError
 from ui.app import clicks, guide, navigation
 from ui.app.session import Session
-from ui.compare import lanes as compare_lanes
+from ui.compare import run_columns as compare_lanes
 from ui.compare import setup, state
 from ui.compare import table as compare_table
-from ui.compare.lanes import Lane
-from ui.kit import downloads, problems
-from ui.kit import html as h
-from ui.kit.drawing import draw, keep_places
-from ui.kit.html import Html
-from ui.kit.safe import markdown
+from ui.compare.run_columns import Lane
+from ui.components import downloads, problems
+from ui.components import html as h
+from ui.components.drawing import draw, keep_places
+from ui.components.html import Html
+from ui.components.safe_text import markdown
 from ui.run import export, meter, outdated, pageview, thumbs
 
 _BESIDE = 2

@@ -13,8 +13,8 @@ from crag.pipeline.admission import check_question
 from ui.app.session import REFUSALS, Session
 from ui.compare import state
 from ui.compare.state import MOST, QUESTION, Way
-from ui.kit import forms, problems, words
-from ui.kit.safe import markdown
+from ui.components import forms, problems, words
+from ui.components.safe_text import markdown
 
 _AS_SCORED = "What the scores say"
 

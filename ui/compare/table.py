@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from crag.analysis.comparison import HANDED, Differences, Figure, Item, Value
 from crag.core.types import Action
 from crag.text.formats import money
-from ui.compare.lanes import Lane
-from ui.kit import html as h
-from ui.kit import words
-from ui.kit.html import Html
-from ui.kit.safe import excerpt
+from ui.compare.run_columns import Lane
+from ui.components import html as h
+from ui.components import words
+from ui.components.html import Html
+from ui.components.safe_text import excerpt
 from ui.run.path import chip
 
 _LIVE = ("action", "score", "chunks_used", "words", "answer", "seconds")

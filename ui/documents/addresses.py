@@ -10,9 +10,9 @@ from crag.core.metadata import kept_from_web
 from ui.app.clicks import requires
 from ui.app.program import program
 from ui.app.session import Session
+from ui.components import problems, words
 from ui.documents import uploads
-from ui.documents.holdings import Held
-from ui.kit import problems, words
+from ui.documents.listing import Held
 
 _TYPED = "page-addresses"
 

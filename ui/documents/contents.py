@@ -11,13 +11,13 @@ from crag.analysis.questions.adapters import guard_formula
 from crag.core.trace import Track
 from crag.core.types import Chunk
 from ui.app.session import Session
-from ui.documents import leaves
-from ui.documents.holdings import Held
-from ui.kit import html as h
-from ui.kit import words
-from ui.kit.drawing import draw
-from ui.kit.html import Html
-from ui.kit.safe import excerpt
+from ui.components import html as h
+from ui.components import words
+from ui.components.drawing import draw
+from ui.components.html import Html
+from ui.components.safe_text import excerpt
+from ui.documents import page_browser
+from ui.documents.listing import Held
 
 VIEW = "document-view"
 """Holds which view of a document is open."""
@@ -107,7 +107,7 @@ def _whole(chunk: Chunk, tracks: Mapping[str, Track]) -> None:
             h.div("text")[chunk.text],
             h.div("facts")[
                 h.span[f"{chunk.kind}, indexed with: {chunk.context or 'nothing else'}"],
-                h.span[leaves.record(tracks.get(chunk.id))],
+                h.span[page_browser.record(tracks.get(chunk.id))],
             ],
         ]
     )
@@ -115,7 +115,7 @@ def _whole(chunk: Chunk, tracks: Mapping[str, Track]) -> None:
 
 
 def _to_page(chunk: Chunk) -> None:
-    leaves.turn_to(chunk)
+    page_browser.turn_to(chunk)
     st.session_state[VIEW] = "pages"
 
 

@@ -8,16 +8,16 @@ import streamlit as st
 
 from crag.core.metadata import written_field
 from ui.app.session import Session
-from ui.documents import contents, leaves
-from ui.documents.holdings import Held
-from ui.kit import html as h
-from ui.kit import words
-from ui.kit.drawing import draw
-from ui.kit.html import Html
-from ui.kit.safe import markdown
+from ui.components import html as h
+from ui.components import words
+from ui.components.drawing import draw
+from ui.components.html import Html
+from ui.components.safe_text import markdown
+from ui.documents import contents, page_browser
+from ui.documents.listing import Held
 
 _VIEWS: Mapping[str, tuple[str, Callable[[Session, Held], None]]] = {
-    "pages": ("Pages", leaves.show),
+    "pages": ("Pages", page_browser.show),
     "chunks": ("Chunks", contents.chunks),
     "tables": ("Tables", contents.tables),
 }

@@ -7,7 +7,7 @@ import streamlit as st
 from crag.core.metadata import Fields, read_field, written_field
 from crag.core.types import Document
 from ui.app.session import Session
-from ui.kit import problems
+from ui.components import problems
 
 HELP = (
     "One a line: name=value. Lists with commas, dates as 2024-03-01, true or false. "

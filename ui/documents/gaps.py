@@ -14,12 +14,12 @@ from ui.app import navigation
 from ui.app.clicks import requires
 from ui.app.program import program
 from ui.app.session import Session
+from ui.components import html as h
+from ui.components import problems, words
+from ui.components.drawing import draw
+from ui.components.safe_text import excerpt, site
 from ui.documents import uploads
-from ui.kit import html as h
-from ui.kit import problems, words
-from ui.kit.drawing import draw
-from ui.kit.safe import excerpt, site
-from ui.run import shelf
+from ui.run import saved_pages
 
 _SHOWN = 10
 """So many gaps have a place of their own."""
@@ -110,7 +110,7 @@ def _page(found: FoundPage) -> None:
 @requires("edit")
 def _keep(session: Session, found: FoundPage) -> None:
     trace = session.library.runs.trace(found.run)
-    shelf.told(shelf.kept(session, trace, found.page.id))
+    saved_pages.told(saved_pages.kept(session, trace, found.page.id))
 
 
 @requires("ask")

@@ -13,12 +13,12 @@ from ui.app import guide
 from ui.app.clicks import requires
 from ui.app.program import program
 from ui.app.session import Session
-from ui.documents import choosing, document, purged, table, together, uploads
-from ui.documents.holdings import Held, holdings
+from ui.components import html as h
+from ui.components import problems, words
+from ui.components.drawing import draw, keep_places
+from ui.documents import bulk_actions, document, filters, purged, table, uploads
+from ui.documents.listing import Held, holdings
 from ui.documents.progress import UploadEvent
-from ui.kit import html as h
-from ui.kit import problems, words
-from ui.kit.drawing import draw, keep_places
 
 _LEFT_OVER = 10
 """So many elements has what is drawn of a selection at most."""
@@ -39,11 +39,11 @@ class LibraryView:
         """`live`: while something is added."""
         with problems.reported(stop=True):
             held = holdings(self._session)
-            choice = choosing.Choice()
+            choice = filters.Choice()
             if held:
                 with self._choices.container(key="documents-choices"):
-                    choice = choosing.choose(held)
-            shown = choosing.chosen(held, choice)
+                    choice = filters.choose(held)
+            shown = filters.chosen(held, choice)
             self._show_table(held, shown)
             self._open(held, shown, live)
             if not live:
@@ -72,7 +72,7 @@ class LibraryView:
         with self._bar.container():
             if shown:
                 tags = sorted({tag for each in held for tag in each.tags}, key=str.casefold)
-                together.bar(self._session, selected, shown, tags)
+                bulk_actions.bar(self._session, selected, shown, tags)
             keep_places(_LEFT_OVER if live else 0)
         with self._panel.container():
             if len(selected) == 1:

@@ -25,10 +25,10 @@ from crag.core.ingesting import (
 )
 from crag.messages.documents import left_text, lost_text
 from crag.runtime.jobs import Job
-from ui.kit import html as h
-from ui.kit import problems, words
-from ui.kit.drawing import draw
-from ui.kit.html import Html
+from ui.components import html as h
+from ui.components import problems, words
+from ui.components.drawing import draw
+from ui.components.html import Html
 
 Result = DocumentAdded | DuplicateFound | DocumentFailed | DocumentRefreshed
 

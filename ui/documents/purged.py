@@ -11,10 +11,10 @@ from crag.analysis.questions.adapters import guard_formula
 from crag.core.purging import Due, conditions_of
 from crag.storage.purges import UNDO_HOURS
 from ui.app.session import Session
-from ui.kit import html as h
-from ui.kit import problems, words
-from ui.kit.drawing import draw
-from ui.kit.html import Html
+from ui.components import html as h
+from ui.components import problems, words
+from ui.components.drawing import draw
+from ui.components.html import Html
 
 _SHOWN = 20
 """So many of those that would go are named."""

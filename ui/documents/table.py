@@ -11,8 +11,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from crag.analysis.questions.adapters import guard_formula
 from crag.core.metadata import written_field
-from ui.documents.holdings import Held
-from ui.kit import words
+from ui.components import words
+from ui.documents.listing import Held
 
 _PICKED, _KEY, _ROWS = "documents-picked", "documents-table", "documents-rows"
 _ROW, _HEAD, _MOST = 35, 38, 12

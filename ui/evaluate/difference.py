@@ -10,10 +10,10 @@ from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Difference
 from crag.messages.evaluations import ROUGH, UNTIMED, difference_sentence, title_of
+from ui.components import html as h
+from ui.components.html import Html
 from ui.evaluate.measures import GROUPS, PLOTTED, as_text, signed
 from ui.evaluate.rows import facts, taken
-from ui.kit import html as h
-from ui.kit.html import Html
 
 _TOLD = ("answer_holds", "evidence_answer", "acted_right", "abstention_right", "faithfulness", "acted_page_recall")
 """What is told in words even where nothing is sure."""

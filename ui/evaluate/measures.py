@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import MEASURES, STEP_SECONDS
-from ui.kit import words
+from ui.components import words
 
 
 @dataclass(frozen=True, slots=True)

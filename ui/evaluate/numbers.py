@@ -10,7 +10,7 @@ from crag.analysis.metrics.results import Difference, Result, compare_results, s
 from crag.providers.prices import Spent
 from crag.storage.library import Library
 from ui.app.session import Session
-from ui.evaluate import work
+from ui.evaluate import evaluation_job
 from ui.run.meter import in_use
 
 _STEPS = 50
@@ -22,7 +22,7 @@ _Key = tuple[str, str, int, str, int]
 def _key(session: Session, evaluation: Evaluation) -> _Key:
     """What the numbers hang on. A finished evaluation no longer changes; a large one is summed up now and then."""
     some = 1 if evaluation.finished_at else max(1, evaluation.done // _STEPS)
-    step = 0 if evaluation.finished_at else work.steps(session) // some
+    step = 0 if evaluation.finished_at else evaluation_job.steps(session) // some
     return session.workspace, evaluation.id, evaluation.done // some, evaluation.finished_at, step
 
 

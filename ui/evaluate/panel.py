@@ -12,14 +12,14 @@ from crag.core.types import Action
 from crag.runtime.jobs import Job
 from ui.app import clicks
 from ui.app.session import Session
+from ui.components import html as h
+from ui.components import problems, words
+from ui.components.drawing import draw
+from ui.components.html import Html
+from ui.components.safe_text import excerpt
+from ui.evaluate.evaluation_job import Event, Part, State
 from ui.evaluate.measures import as_text
 from ui.evaluate.sets import loaded
-from ui.evaluate.work import Event, Part, State
-from ui.kit import html as h
-from ui.kit import problems, words
-from ui.kit.drawing import draw
-from ui.kit.html import Html
-from ui.kit.safe import excerpt
 from ui.run import approval
 
 _BEAT = 1.0

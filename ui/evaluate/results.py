@@ -14,14 +14,14 @@ from crag.core.errors import InputError
 from crag.messages.evaluations import parts_sentence, title_of
 from ui.app import navigation
 from ui.app.session import Session
-from ui.evaluate import numbers, work
+from ui.components import downloads, problems, words
+from ui.components import html as h
+from ui.components.drawing import draw
+from ui.components.safe_text import markdown
+from ui.evaluate import evaluation_job, numbers
 from ui.evaluate import rows as evaluate_rows
 from ui.evaluate.names import file_name, name, names
 from ui.evaluate.table import MARKS, Column, confusions, dots, table
-from ui.kit import downloads, problems, words
-from ui.kit import html as h
-from ui.kit.drawing import draw
-from ui.kit.safe import markdown
 
 _BESIDE = 3
 """So many strategies leave room for the plot beside their table."""
@@ -182,7 +182,7 @@ def _delete(session: Session, evaluation: Evaluation, called: str) -> None:
 
 def _remove(session: Session, id: str, runs: bool) -> None:
     session.require("edit")
-    job = work.current(session)
+    job = evaluation_job.current(session)
     if job is not None and job.running:
         raise InputError("An evaluation is under way.", "Stop it, or wait until it ends; then delete.")
     session.library.evaluations.delete(id, runs=runs)

@@ -13,11 +13,11 @@ from crag.core.errors import NotFoundError
 from crag.messages.evaluations import UNSCORED
 from ui.app import navigation
 from ui.app.session import Session
+from ui.components import html as h
+from ui.components.drawing import draw
+from ui.components.html import Html
+from ui.components.safe_text import excerpt
 from ui.evaluate.measures import FILTERS, as_text, found
-from ui.kit import html as h
-from ui.kit.drawing import draw
-from ui.kit.html import Html
-from ui.kit.safe import excerpt
 from ui.run.path import chip
 
 T = TypeVar("T")

@@ -18,14 +18,14 @@ from crag.storage.library import Library
 from ui.app import guide
 from ui.app.program import program
 from ui.app.session import REFUSALS, Session
+from ui.components import downloads, problems, words
+from ui.components import html as h
+from ui.components.drawing import draw
+from ui.components.safe_text import markdown
 from ui.documents import uploads
 from ui.evaluate.names import file_name
 from ui.evaluate.rows import paged
 from ui.evaluate.sets_view import bad_rows, faults, grid, questions_table, understood
-from ui.kit import downloads, problems, words
-from ui.kit import html as h
-from ui.kit.drawing import draw
-from ui.kit.safe import markdown
 
 _ENDINGS = ["csv", "tsv", "txt", "jsonl", "ndjson", "json"]
 _PAGE = 20

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from crag.analysis.questions.adapters import UNANSWERABLE, csv_export
 from crag.analysis.questions.expected import files_of, name_of, on_web, pages_of
 from crag.analysis.questions.sets import FIELDS, Question, QuestionSet
-from ui.kit import html as h
-from ui.kit import words
-from ui.kit.downloads import Table
-from ui.kit.html import Html
-from ui.kit.safe import excerpt
+from ui.components import html as h
+from ui.components import words
+from ui.components.downloads import Table
+from ui.components.html import Html
+from ui.components.safe_text import excerpt
 
 _SHOWN = 8
 """Problems that the page itself names; all of them are in the export."""

@@ -13,12 +13,12 @@ from crag.messages.evaluations import parts_sentence
 from crag.storage.evaluations import StoredSet
 from ui.app.clicks import requires
 from ui.app.session import REFUSALS, Session
+from ui.components import problems, words
+from ui.components.safe_text import markdown
 from ui.documents import progress, uploads
 from ui.evaluate.estimate import sentence, without_outside
+from ui.evaluate.evaluation_job import Plan, start
 from ui.evaluate.names import name
-from ui.evaluate.work import Plan, start
-from ui.kit import problems, words
-from ui.kit.safe import markdown
 
 _FIRST = ("balanced", "plain-rag")
 """What is compared first: the default against the baseline."""

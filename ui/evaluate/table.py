@@ -12,10 +12,10 @@ from crag.messages.evaluations import NOTES, title_of
 from crag.messages.providers import cost_text
 from crag.providers.prices import Spent
 from crag.text.formats import money
+from ui.components import html as h
+from ui.components import words
+from ui.components.html import Html
 from ui.evaluate.measures import GROUPS, PLOTTED, REST, as_text
-from ui.kit import html as h
-from ui.kit import words
-from ui.kit.html import Html
 
 MARKS = ("●", "◆", "■", "▲", "○", "◇", "□", "△")
 """A shape for each strategy, so that colour never speaks alone."""

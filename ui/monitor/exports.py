@@ -8,7 +8,7 @@ from crag.analysis.intervals import Estimate
 from crag.analysis.monitoring.drift import Drift
 from crag.analysis.monitoring.figures import ACTIONS, Group
 from crag.core.runfacts import RunFacts
-from ui.kit.downloads import Table
+from ui.components.downloads import Table
 from ui.monitor.board import Board
 
 _PLAIN = (

@@ -14,10 +14,10 @@ from crag.analysis.monitoring.drift import FEWEST, FEWEST_BEFORE
 from crag.core.makers import maker
 from ui.app import guide, navigation
 from ui.app.session import Session
-from ui.kit import charts, downloads, words
-from ui.kit import html as h
-from ui.kit.drawing import draw
-from ui.monitor import choosing, exports, listed, plots, stored, tables
+from ui.components import charts, downloads, words
+from ui.components import html as h
+from ui.components.drawing import draw
+from ui.monitor import exports, filters, plots, run_list, stored, tables
 from ui.monitor.board import Board, board
 from ui.monitor.stored import Seen
 
@@ -29,16 +29,16 @@ _MARK, _LAST = "mon-mark", "mon-last"
 _BY: Mapping[figures.By, tuple[str, Callable[[str], str]]] = {
     "strategy": ("Strategy", words.strategy),
     "evaluator": ("Evaluator", lambda id: maker(id) if id else "none"),
-    "scope": ("Asked of", choosing.scope_text),
-    "via": ("Asked through", choosing.asker_text),
+    "scope": ("Asked of", filters.scope_text),
+    "via": ("Asked through", filters.asker_text),
 }
 
 
 def follow(session: Session, picked: str) -> None:
     """Do what a click asked for: list a mark's runs, or open a run in Ask."""
-    if picked.startswith(listed.RUN):
-        run = picked.removeprefix(listed.RUN)
-        if listed.known(session, run):
+    if picked.startswith(run_list.RUN):
+        run = picked.removeprefix(run_list.RUN)
+        if run_list.known(session, run):
             session.visit(run)
             navigation.go("ask")
             st.rerun()
@@ -48,7 +48,7 @@ def follow(session: Session, picked: str) -> None:
 
 def show(session: Session) -> None:
     """The page below its title. Raises CragError where the library can't be read."""
-    workspace = choosing.library(session)
+    workspace = filters.library(session)
     seen = stored.seen(session, workspace)
     if seen.unread:
         st.caption(f"{words.count(seen.unread, 'library', 'libraries')} could not be read and are left out.")
@@ -80,7 +80,7 @@ def _empty(session: Session) -> None:
 def _view(session: Session, seen: Seen, workspace: str) -> None:
     """All that hangs on the filters; a change of one runs this alone."""
     own = workspace == session.workspace
-    choice = choosing.choice(seen.runs)
+    choice = filters.choice(seen.runs)
     made = board(seen, choice, stored.added(session.library) if own else ())
     draw(tables.sentences(made.sentences))
     if made.found.runs:
@@ -89,7 +89,7 @@ def _view(session: Session, seen: Seen, workspace: str) -> None:
         _files(made)
     mark = st.session_state.pop(_MARK, "")
     if mark:
-        listed.show(session, mark, behind(mark, made.found), own)
+        run_list.show(session, mark, behind(mark, made.found), own)
 
 
 def _charts(made: Board) -> None:

@@ -11,8 +11,8 @@ from crag.analysis.monitoring.figures import ACTIONS, Change, Latency, Spending
 from crag.core.types import Action
 from crag.messages.monitoring import MOST_REWRITES, change_sentence
 from crag.text.formats import format_day, money
-from ui.kit import words
-from ui.kit.charts import COLOURS, framed
+from ui.components import words
+from ui.components.charts import COLOURS, framed
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -15,9 +15,9 @@ from crag.core.types import Action
 from crag.messages.monitoring import Said, change_sentence, drift_sentence, drift_word
 from crag.providers.registry import title
 from crag.text.formats import money
-from ui.kit import html as h
-from ui.kit import words
-from ui.kit.html import Html
+from ui.components import html as h
+from ui.components import words
+from ui.components.html import Html
 from ui.monitor.plots import bucket_text
 
 PICK = "mon:"

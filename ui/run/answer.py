@@ -24,17 +24,17 @@ from crag.messages.answers import (
     origin_text,
 )
 from crag.messages.wording import failure_sentence, remark_sentence, scope_text, unnamed_sentence, web_origin
-from ui.kit import html as h
-from ui.kit import words
-from ui.kit.html import Html
-from ui.kit.safe import excerpt
-from ui.run import faults, handed, shelf
+from ui.components import html as h
+from ui.components import words
+from ui.components.html import Html
+from ui.components.safe_text import excerpt
+from ui.run import evidence_only, fallbacks, saved_pages
 from ui.run.context import asked_as
 from ui.run.figures import disagreements, placed_figures, remarks, with_figures
 from ui.run.passage import recognised
 from ui.run.path import chip
 from ui.run.rows import QuotedRows, draw_rows, find_rows, with_rows
-from ui.run.shelf import Shelf
+from ui.run.saved_pages import Shelf
 
 _MARK = re.compile(r"\[(\d{1,3})\]([.,;:!?]*)")
 """A citation mark, and the punctuation that must not be torn from it at a line's end."""
@@ -96,7 +96,7 @@ def _short(whole: Answer, known: Mapping[int, Citation]) -> Html:
     if citation and citation.origin == "external":
         button = h.span("keep")[button, " ", h.span("tag web")["WEB"]]
     elif citation and citation.from_web:
-        button = h.span("keep")[button, " ", shelf.tag(citation)]
+        button = h.span("keep")[button, " ", saved_pages.tag(citation)]
     return h.div("short", title=f"{short.confidence:.0%} likely right, as the evaluator judges")[
         cell and h.span("cell")[cell],
         h.span("words")[short.value, " ", button],
@@ -141,7 +141,7 @@ def _quoted(whole: Answer, trace: Trace) -> Html:
     if not whole.instead_of:
         return Html()
     said = f"{maker(whole.instead_of)} failed."
-    if failure := next(iter(reversed(faults.of_step(trace, "answer"))), None):
+    if failure := next(iter(reversed(fallbacks.of_step(trace, "answer"))), None):
         own = failure.who == whole.instead_of
         cause = about(failure.cause, failure.who, name_in_sentence)
         said = f"{maker(whole.instead_of)} failed: it {failure.cause}" if own else f"{said} {cause}"
@@ -324,10 +324,10 @@ def sources(
     `held`: what of them can be kept or verified; None: nothing here.
     """
     if trace.answer is None or not trace.answer.citations:
-        return handed.sources(trace, held)
+        return evidence_only.sources(trace, held)
     items, tables = [], {each.citation.number for each in find_rows(trace)}
     for citation in trace.answer.citations:
-        mark = (citation.origin == "external" and (h.span("tag web")["WEB"], " ")) or shelf.tag(citation)
+        mark = (citation.origin == "external" and (h.span("tag web")["WEB"], " ")) or saved_pages.tag(citation)
         page = h.span("page")[words.place(citation)] if citation.page else ""
         note = (notes or {}).get(citation.number, "")
         noted = note and (h.span, h.span("notes")[h.span("tag only")[note]])
@@ -360,7 +360,11 @@ def _beneath(trace: Trace, citation: Citation, held: Shelf | None) -> Html:
     """Under a source from the web, or kept from it: where it is from, and what a person can do with it."""
     source = trace.sources.get(citation.source_id)
     document = source.document_id if isinstance(source, Chunk) else ""
-    parts = [shelf.origin(citation), shelf.keeper(citation.source_id, held), shelf.verifier(document, held)]
+    parts = [
+        saved_pages.origin(citation),
+        saved_pages.keeper(citation.source_id, held),
+        saved_pages.verifier(document, held),
+    ]
     shown = [part for part in parts if part]
     return h.div("beneath")[h.joined(" ", shown)] if shown else Html()
 

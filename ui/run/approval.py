@@ -9,10 +9,10 @@ from crag.core.trace import Approval, Trace
 from crag.runtime.jobs import Job
 from ui.app import clicks
 from ui.app.session import Session
-from ui.kit import html as h
-from ui.kit import words
-from ui.kit.drawing import draw, keep_places
-from ui.kit.html import Html
+from ui.components import html as h
+from ui.components import words
+from ui.components.drawing import draw, keep_places
+from ui.components.html import Html
 
 
 def pending(trace: Trace) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from crag.core.makers import name_in_sentence
 from crag.core.trace import Trace
 from crag.messages.wording import context_text
-from ui.kit import html as h
-from ui.kit.html import Html
+from ui.components import html as h
+from ui.components.html import Html
 
 
 def asked_as(trace: Trace) -> Html:

@@ -20,11 +20,11 @@ from crag.messages.wording import (
     words_text,
 )
 from crag.text.formats import format_score
-from ui.kit import html as h
-from ui.kit import words
-from ui.kit.html import Html
-from ui.kit.safe import excerpt, link, site
-from ui.run import approval, faults, outdated, shelf, thumbs
+from ui.components import html as h
+from ui.components import words
+from ui.components.html import Html
+from ui.components.safe_text import excerpt, link, site
+from ui.run import approval, fallbacks, outdated, saved_pages, thumbs
 from ui.run.passage import View, passage, recognised, surroundings
 
 __all__ = ["View", "chunks", "passage", "surroundings", "web"]
@@ -141,7 +141,7 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
         h.span[
             h.span("where")[
                 marks,
-                shelf.tag(chunk),
+                saved_pages.tag(chunk),
                 (place := words.place(chunk)) and h.span("page")[place],
                 h.span("name")[chunk.source],
                 _local(grade),
@@ -167,8 +167,8 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
                 h.span["from another store"]
                 if chunk.elsewhere
                 else h.button("more", data_pick="chunk:" + chunk.id)["Show it on the page"],
-                h.span[shelf.origin(chunk)] if chunk.from_web else "",
-                shelf.verifier(chunk.document_id, view.shelf),
+                h.span[saved_pages.origin(chunk)] if chunk.from_web else "",
+                saved_pages.verifier(chunk.document_id, view.shelf),
             ],
         ],
     ]
@@ -197,7 +197,7 @@ def _local(grade: Grade | None) -> Html:
     """The mark of a grade that the local evaluator made in another's place; the reason on hover."""
     if grade is None or not grade.instead_of:
         return Html()
-    return h.span("tag", title=faults.why(grade))["graded locally"]
+    return h.span("tag", title=fallbacks.why(grade))["graded locally"]
 
 
 def _score(grade: Grade | None, view: View, *, waiting: bool) -> Html:
@@ -239,7 +239,7 @@ def _grade_notes(grade: Grade) -> list[str]:
     if Maker.of(grade.evaluator).role == "reranker":  # that it was reranked is its reason
         lines = [words.sentence(f"{grade.reason} by {name_in_sentence(grade.evaluator)} ({how})")]
     if grade.instead_of:
-        lines.append(f"Graded locally: {faults.why(grade)}")
+        lines.append(f"Graded locally: {fallbacks.why(grade)}")
     return lines
 
 
@@ -338,6 +338,6 @@ def _page(page: WebPage, trace: Trace, view: View) -> Html:
             shown,
             _spoken(page.injections),
             _facts(grade, strips, view),
-            h.div("facts")[opener, shelf.keeper(page.id, view.shelf)],
+            h.div("facts")[opener, saved_pages.keeper(page.id, view.shelf)],
         ],
     ]

@@ -14,11 +14,11 @@ from typing import Any
 from crag.core import events as ev
 from crag.core.trace import Trace
 from crag.providers.prices import PRICES, Price
-from ui.kit import html as h
-from ui.kit import words
-from ui.kit.drawing import asset, stylesheet
-from ui.kit.html import Html
-from ui.run import answer, approval, evidence, guidance, meter, outdated, path, present
+from ui.components import html as h
+from ui.components import words
+from ui.components.drawing import asset, stylesheet
+from ui.components.html import Html
+from ui.run import answer, approval, evidence, guidance, meter, outdated, path, slides
 
 BUDGET = 1_200_000
 """Bytes that the states may take in a page; a longer run skips some of its moments."""
@@ -183,7 +183,7 @@ def page(
     events: Sequence[ev.Event] = (),
     prices: Mapping[str, Price] = PRICES,
     stale: outdated.Stale = MappingProxyType({}),
-    pictures: present.Pictures = MappingProxyType({}),
+    pictures: slides.Pictures = MappingProxyType({}),
 ) -> Html:
     """The whole run as one HTML document, which replays its `events` and presents it: it loads nothing.
 
@@ -199,7 +199,7 @@ def _run(
     trace: Trace,
     drawn: Sequence[Html],
     told: Html,
-    pictures: present.Pictures,
+    pictures: slides.Pictures,
     *,
     name: str = "run",
     folded: bool = False,
@@ -211,14 +211,14 @@ def _run(
         parts = [parts[0], _controls(name), *parts[1:_FOLDED], behind]
     else:
         parts = [_controls(name), *parts]
-    deck = present.deck(trace, pictures, name=name)
+    deck = slides.deck(trace, pictures, name=name)
     return h.section("run", id=name, aria_label=trace.meant)[parts, deck, _STATES.format(told)]
 
 
 def _controls(name: str) -> Html:
     """What steps through the moments of a run, and what presents it; there only where scripts run."""
     return h.div("cx replay", role="group", aria_label="Replay of the run", hidden="hidden")[
-        present.opener(name),
+        slides.opener(name),
         h.button("play", type="button")["Replay"],
         h.button("back", type="button")["Back"],
         h.button("step", type="button")["Step"],
@@ -260,7 +260,7 @@ class Turn:
     trace: Trace
     events: Callable[[], Sequence[ev.Event]]
     stale: outdated.Stale
-    pictures: Callable[[], present.Pictures]
+    pictures: Callable[[], slides.Pictures]
 
 
 def conversation(turns: Iterable[Turn], number: int, prices: Mapping[str, Price] = PRICES) -> Html:

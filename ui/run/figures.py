@@ -14,9 +14,9 @@ from crag.messages.answers import (
     figures_sentences,
     remarkable,
 )
-from ui.kit import html as h
-from ui.kit import words
-from ui.kit.html import Html
+from ui.components import html as h
+from ui.components import words
+from ui.components.html import Html
 
 Placed = tuple[int, int, FigureCheck]
 """A figure as [start, end) of the answer."""

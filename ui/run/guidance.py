@@ -6,10 +6,10 @@ from crag.core.guidance import Guidance
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.messages.answers import HEADS, about_text, against_text, headings_text, suggestion_text, web_text
-from ui.kit import html as h
-from ui.kit import words
-from ui.kit.html import Html
-from ui.kit.safe import excerpt
+from ui.components import html as h
+from ui.components import words
+from ui.components.html import Html
+from ui.components.safe_text import excerpt
 
 _QUESTION = 300
 _NAME = 120

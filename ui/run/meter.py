@@ -11,9 +11,9 @@ from crag.messages.providers import cost_text
 from crag.providers.prices import PRICES, PlainRag, Price, Spent, by_step, plain_rag, sum_calls, usable
 from crag.text.formats import money
 from ui.app.program import program
-from ui.kit import html as h
-from ui.kit import words
-from ui.kit.html import Html
+from ui.components import html as h
+from ui.components import words
+from ui.components.html import Html
 
 
 def in_use() -> Mapping[str, Price]:

@@ -9,8 +9,8 @@ from crag.core.types import Chunk
 from crag.messages.documents import stale_sentences
 from ui.app.program import program
 from ui.app.session import Session
-from ui.kit import html as h
-from ui.kit.html import Html
+from ui.components import html as h
+from ui.components.html import Html
 
 Stale = Mapping[str, Sequence[str]]
 """What is out of date of documents, in sentences, by the document's id."""

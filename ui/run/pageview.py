@@ -16,12 +16,12 @@ from crag.storage.library import Library
 from crag.text.injection import detect_injection
 from ui.app.program import program
 from ui.app.session import Session
-from ui.kit import html as h
-from ui.kit import words
-from ui.kit.drawing import draw, keep_places
-from ui.kit.problems import reported
-from ui.kit.safe import excerpt, link
-from ui.run import shelf, textview
+from ui.components import html as h
+from ui.components import words
+from ui.components.drawing import draw, keep_places
+from ui.components.problems import reported
+from ui.components.safe_text import excerpt, link
+from ui.run import saved_pages, textview
 from ui.run.passage import View, apart, recognised, surroundings
 
 _WIDTH = 1100
@@ -170,7 +170,7 @@ def _text(
     short = _short(trace, citation)
     told = (chunk.start + short.start, chunk.start + short.end) if short else None
     if chunk.from_web:
-        draw(h.div("cx")[h.p("small")[shelf.tag(chunk), " ", shelf.origin(chunk)]])
+        draw(h.div("cx")[h.p("small")[saved_pages.tag(chunk), " ", saved_pages.origin(chunk)]])
     with st.container(key="page-text"):
         draw(h.div("cx")[textview.leaf(here, [span] if shown == chunk.page else [], told)])
 

@@ -9,10 +9,10 @@ from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import InjectionSpan, KeepReason, Strip
 from crag.messages.wording import injection_reason, injection_text, kept_reason, kept_word, recognised_text
-from ui.kit import html as h
-from ui.kit import words
-from ui.kit.html import Html
-from ui.run.shelf import Shelf
+from ui.components import html as h
+from ui.components import words
+from ui.components.html import Html
+from ui.run.saved_pages import Shelf
 
 _WHOLE = 2500
 """Characters up to which a web page is shown whole."""

@@ -6,10 +6,10 @@ from crag.core.makers import name_in_sentence
 from crag.core.trace import StepRecord, Trace
 from crag.core.types import Action, Step
 from crag.messages.wording import decision_sentence, failure_sentence, outcome_sentence
-from ui.kit import html as h
-from ui.kit import words
-from ui.kit.html import Html
-from ui.run import faults
+from ui.components import html as h
+from ui.components import words
+from ui.components.html import Html
+from ui.run import fallbacks
 
 _ORDER: list[Step] = list(words.STEPS)
 
@@ -70,8 +70,8 @@ def _state(trace: Trace, step: Step) -> str:
     if not visits:
         return "skipped" if trace.finished or _passed(trace.steps, step) else "waiting"
     if step == "search" and not trace.searches:
-        return "failed" if faults.of_step(trace, "search") else "refused"
-    return "fault" if faults.of_step(trace, step) else "done"
+        return "failed" if fallbacks.of_step(trace, "search") else "refused"
+    return "fault" if fallbacks.of_step(trace, step) else "done"
 
 
 def _passed(steps: tuple[StepRecord, ...], step: Step) -> bool:
@@ -82,7 +82,7 @@ def _passed(steps: tuple[StepRecord, ...], step: Step) -> bool:
 
 def action(trace: Trace) -> Html:
     """The action as a large plain sentence, or what is happening until there is one; beneath it what went wrong."""
-    return h.div("cx")[_action(trace), faults.block(trace), trace.newer and h.p("small")[_NEWER]]
+    return h.div("cx")[_action(trace), fallbacks.block(trace), trace.newer and h.p("small")[_NEWER]]
 
 
 def _action(trace: Trace) -> Html:

@@ -10,8 +10,8 @@ from crag.core.tables import SEPARATOR, Row, Table
 from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, Citation
 from crag.generation.citations import quotable
-from ui.kit import html as h
-from ui.kit.html import Html
+from ui.components import html as h
+from ui.components.html import Html
 
 _MARK = re.compile(r"\s*+\[(\d{1,3})\][.;]?")
 _WIDEST = 8

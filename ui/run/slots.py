@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crag.core.trace import Trace
-from ui.kit import html as h
-from ui.kit.drawing import draw
-from ui.kit.html import Html
+from ui.components import html as h
+from ui.components.drawing import draw
+from ui.components.html import Html
 from ui.run import answer, evidence, guidance, meter, path
 from ui.run.passage import View
-from ui.run.shelf import Shelf
+from ui.run.saved_pages import Shelf
 
 
 class Slots:

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from crag.core.types import Chunk, Citation, Strip
 from crag.text.injection import detect_injection
-from ui.kit import html as h
-from ui.kit.html import Html
+from ui.components import html as h
+from ui.components.html import Html
 from ui.run.passage import apart
 
 DRAWN = ("pdf", "image")

@@ -9,8 +9,8 @@ from crag.core.errors import InputError
 from crag.core.trace import Trace
 from crag.core.types import RetrievedChunk
 from ui.app.session import Session
-from ui.kit import html as h
-from ui.kit.html import Html
+from ui.components import html as h
+from ui.components.html import Html
 
 _WORDS: dict[Literal["relevant", "irrelevant"], str] = {"relevant": "Relevant", "irrelevant": "Not relevant"}
 

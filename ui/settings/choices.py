@@ -12,13 +12,13 @@ from crag.core.errors import CragError
 from crag.core.fields import meta
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
-from ui.app import permits, signin
+from ui.access import allowed_choices, oidc
 from ui.app.program import overridden, program, providers
 from ui.app.session import Session
-from ui.kit import forms, problems, words
-from ui.kit import html as h
-from ui.kit.drawing import draw
-from ui.kit.safe import markdown
+from ui.components import forms, problems, words
+from ui.components import html as h
+from ui.components.drawing import draw
+from ui.components.safe_text import markdown
 
 _ELSEWHERE = ("providers", "prices", "database", "quotas")
 """Groups of settings that have a tab of their own, or that hold a password and are shown nowhere."""
@@ -112,7 +112,7 @@ def program_form(session: Session) -> None:
     if shared:
         st.caption(
             "These apply to everyone who uses this program, so only an admin sets them."
-            if signin.on()
+            if oidc.on()
             else "These apply to everyone who uses this program, so only who runs it sets them: each is an environment "
             "variable, CRAG_ and its name."
         )
@@ -151,7 +151,7 @@ def _later(before: AppConfig, after: AppConfig) -> list[str]:
 
 def _program_groups(shared: bool) -> dict[str, list[str]]:
     """Where others may be visiting, where things lie on the server is not told; who is admin, where people sign in."""
-    left_out = (*_ELSEWHERE, *(() if signin.on() and not shared else ("people",)))
+    left_out = (*_ELSEWHERE, *(() if oidc.on() and not shared else ("people",)))
     told = {
         group: names
         for group, names in forms.groups(*dict.fromkeys(SETTINGS.values())).items()
@@ -163,4 +163,4 @@ def _program_groups(shared: bool) -> dict[str, list[str]]:
 
 def _why_fixed(name: str) -> str:
     there = f"Set it with the environment variable CRAG_{name.upper()}: the settings themselves are kept there."
-    return permits.why_fixed(name) or there
+    return allowed_choices.why_fixed(name) or there

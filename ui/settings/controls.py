@@ -14,10 +14,11 @@ from crag.core.errors import CragError
 from crag.core.fields import meta
 from crag.providers import registry
 from crag.runtime.provider import Provider
-from ui.app import keys, permits
+from ui.access import allowed_choices
+from ui.app import keys
 from ui.app.session import Session
-from ui.kit import forms, problems
-from ui.kit.safe import markdown
+from ui.components import forms, problems
+from ui.components.safe_text import markdown
 
 _WORDS: dict[str, dict[str, str]] = {
     "llm": {"none": "None"},
@@ -73,10 +74,10 @@ def text(session: Session, name: str, *, placeholder: str = "", options: list[st
 
 def address(session: Session, provider: Provider) -> None:
     """A server's address: typed, or one of those that may be used here."""
-    name, only = provider.address, permits.addresses(session.own, shared=session.shared)
+    name, only = provider.address, allowed_choices.addresses(session.own, shared=session.shared)
     if only is None or not provider.server:
         text(session, name, placeholder=provider.example)
-        if not permits.readable(_value(session, name)):
+        if not allowed_choices.readable(_value(session, name)):
             st.caption(markdown(f"That is not the address of a server. Write it as {provider.example}."))
         return
     value = _value(session, name)
@@ -143,7 +144,7 @@ def _word(name: str) -> Callable[[str], str]:
 
 
 def _fixed(name: str) -> None:
-    if why := permits.why_fixed(name):
+    if why := allowed_choices.why_fixed(name):
         st.caption(markdown(why))
 
 
@@ -159,7 +160,7 @@ def _held(session: Session, name: str, *, key: str = "", empty: Any = "") -> dic
         "label": forms.label_of(registry.about(name)),
         "key": key,
         "help": markdown(registry.about(name)["help"]),
-        "disabled": not permits.free(name, shared=session.shared),
+        "disabled": not allowed_choices.free(name, shared=session.shared),
         "on_change": _chosen,
         "args": (session, name, key),
     }
@@ -168,7 +169,7 @@ def _held(session: Session, name: str, *, key: str = "", empty: Any = "") -> dic
 def _value(session: Session, name: str) -> Any:
     """What a widget shows: what is in use, or what was typed as an address and is none, to be corrected."""
     typed = session.choices.get(name)
-    wrong = permits.holds_address(name) and isinstance(typed, str) and not permits.readable(typed)
+    wrong = allowed_choices.holds_address(name) and isinstance(typed, str) and not allowed_choices.readable(typed)
     return typed if wrong else session.config.get(name)
 
 

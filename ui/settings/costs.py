@@ -13,14 +13,14 @@ from crag.core.errors import SettingsError
 from crag.core.runfacts import DaySpending
 from crag.messages.providers import cost_text
 from crag.providers.prices import PRICES, Price, Spent, format_prices, of_day, sum_spent, table
-from ui.app import signin
+from ui.access import oidc
 from ui.app.program import overridden, program
 from ui.app.session import Session
-from ui.kit import charts, problems, words
-from ui.kit import html as h
-from ui.kit.drawing import draw
-from ui.kit.html import Html
-from ui.kit.safe import markdown
+from ui.components import charts, problems, words
+from ui.components import html as h
+from ui.components.drawing import draw
+from ui.components.html import Html
+from ui.components.safe_text import markdown
 from ui.run.meter import in_use
 
 _PERIODS = (7, 30, 90)
@@ -217,7 +217,7 @@ def _why_fixed(session: Session) -> str:
     """Why prices can't be changed here; nothing where they can."""
     if overridden("prices"):
         return "Set by the environment variable CRAG_PRICES; change them there."
-    if signin.on() and not session.may("administer"):
+    if oidc.on() and not session.may("administer"):
         return "These apply to everyone who uses this program, so only an admin sets them."
     if not session.may("administer"):
         return "These apply to everyone who uses this program, so only who runs it sets them: CRAG_PRICES."

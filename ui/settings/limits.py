@@ -16,11 +16,11 @@ from crag.core.fields import meta
 from ui.app.clicks import requires
 from ui.app.program import program
 from ui.app.session import Session
-from ui.kit import forms, problems
-from ui.kit import html as h
-from ui.kit.drawing import draw
-from ui.kit.html import Html
-from ui.kit.safe import markdown
+from ui.components import forms, problems
+from ui.components import html as h
+from ui.components.drawing import draw
+from ui.components.html import Html
+from ui.components.safe_text import markdown
 
 _PER = {"minute": "this minute", "hour": "this hour", "day": "today (UTC)", "": ""}
 _EVERYONE = ""

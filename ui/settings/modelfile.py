@@ -11,7 +11,7 @@ from crag.providers.registry import GGUF
 from crag.text.formats import format_size
 from ui.app.clicks import requires
 from ui.app.session import Session
-from ui.kit.safe import markdown
+from ui.components.safe_text import markdown
 from ui.settings import controls
 
 

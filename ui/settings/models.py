@@ -14,11 +14,11 @@ from crag.pipeline.resolve import problem
 from crag.providers import registry
 from crag.runtime.provider import Provider
 from crag.web.folder import FOLDER
-from ui.app import permits
+from ui.access import allowed_choices
 from ui.app.program import program
 from ui.app.session import Session
-from ui.kit import problems, words
-from ui.kit.safe import markdown
+from ui.components import problems, words
+from ui.components.safe_text import markdown
 from ui.settings import controls, servers
 
 _WRITERS = {
@@ -83,7 +83,7 @@ def _answers(session: Session) -> None:
 
 def _web(session: Session) -> None:
     mine = not session.shared or session.config.providers.web_folder is not None
-    offered = permits.offered("web", session.own, shared=session.shared)
+    offered = allowed_choices.offered("web", session.own, shared=session.shared)
     kinds = [kind for kind in offered if kind != FOLDER.name or mine or session.config.providers.web == FOLDER.name]
     controls.segments(session, "web", kinds)
     config, known = session.config, registry.webs()

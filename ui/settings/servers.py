@@ -15,12 +15,13 @@ from crag.pipeline.resolve import Service, problem
 from crag.providers import registry
 from crag.providers.discovery import Trial, list_models, running_servers, try_model, try_reranker
 from crag.providers.endpoint import Endpoint
-from ui.app import keys, permits
+from ui.access import allowed_choices
+from ui.app import keys
 from ui.app.session import Session
-from ui.kit import html as h
-from ui.kit import problems, words
-from ui.kit.drawing import draw
-from ui.kit.safe import markdown
+from ui.components import html as h
+from ui.components import problems, words
+from ui.components.drawing import draw
+from ui.components.safe_text import markdown
 from ui.settings import controls, modelfile
 
 _KNOCKED = 20.0
@@ -29,7 +30,7 @@ _KNOCKED = 20.0
 
 def language_model(session: Session) -> None:
     """Service, address, key and model, and a test of them all."""
-    controls.segments(session, "llm", permits.offered("llm", session.own, shared=session.shared))
+    controls.segments(session, "llm", allowed_choices.offered("llm", session.own, shared=session.shared))
     if session.config.providers.llm == "none":
         st.caption("Local models do all the work: no key, no calls.")
         return
@@ -39,7 +40,7 @@ def language_model(session: Session) -> None:
         return
     if session.config.providers.llm == registry.COMPATIBLE.name:
         controls.address(session, registry.COMPATIBLE)
-        if permits.addresses(session.own, shared=session.shared) is None:
+        if allowed_choices.addresses(session.own, shared=session.shared) is None:
             _found(session)
     left, right = st.columns(2, gap="medium")
     with left:
@@ -72,7 +73,7 @@ def _running() -> dict[str, str]:
 
 def _found(session: Session) -> None:
     """The usual servers of this machine that answer, each at one click."""
-    if session.config.providers.llm_base_url or not permits.free("llm_base_url", shared=session.shared):
+    if session.config.providers.llm_base_url or not allowed_choices.free("llm_base_url", shared=session.shared):
         return
     found = _running()
     said = "Found on this machine:" if found else "None of the usual servers answers on this machine."

@@ -5,10 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from crag.admin.people import Person
-from ui.app import gate, guide
-from ui.kit import drawing
-from ui.kit import html as h
-from ui.kit.safe import markdown
+from ui.access import signed_in
+from ui.app import guide
+from ui.components import drawing
+from ui.components import html as h
+from ui.components.safe_text import markdown
 
 _LONGEST = 22
 
@@ -27,4 +28,4 @@ def show(person: Person) -> None:
                 notice and h.div("small note")[notice],
             ]
         )
-        st.button("Sign out", key="sign-out", on_click=gate.leave, width="stretch")
+        st.button("Sign out", key="sign-out", on_click=signed_in.leave, width="stretch")

@@ -8,11 +8,12 @@ import streamlit as st
 
 from crag.admin.people import Person
 from crag.core.errors import AccessError, CragError
-from ui.app import drafts, gate, signin
-from ui.app.signin import NO_AUTHLIB, SignIn
-from ui.kit import drawing, problems
-from ui.kit import html as h
-from ui.kit.safe import markdown
+from ui.access import oidc, signed_in
+from ui.access.oidc import NO_AUTHLIB, SignIn
+from ui.app import unsent_input
+from ui.components import drawing, problems
+from ui.components import html as h
+from ui.components.safe_text import markdown
 
 _ASKED = (
     "The provider is asked for your name, your e-mail and your groups, and nothing else. Your password stays there; "
@@ -23,14 +24,14 @@ _ASKED = (
 def who_is_there() -> CragError | Person | None:
     """The person who signed in, None where nobody has to, or why nobody may come in."""
     try:
-        return gate.person()
+        return signed_in.person()
     except CragError as error:
         return error
 
 
 def show(why: CragError) -> None:
     """The page, for who is not in: nothing of any library is on it."""
-    sign_in = signin.configured()
+    sign_in = oidc.configured()
     if sign_in is None:
         return
     with st.container(key="signin", horizontal_alignment="center"):
@@ -49,23 +50,23 @@ def show(why: CragError) -> None:
         if not isinstance(why, AccessError):
             problems.show(why)
             return
-        if gate.arrived():
+        if signed_in.arrived():
             st.warning(f"**{markdown(why.message)}**  \n{markdown(why.remedy)}")
-            if account := gate.account():
+            if account := signed_in.account():
                 st.caption(markdown(f"The provider says that you are {account}."), text_alignment="center")
-            if drafts.kept():
+            if unsent_input.kept():
                 st.caption("What you had typed is kept for an hour, until you have signed in.", text_alignment="center")
         for each in sign_in.providers:
             label = f"Sign in with {each.title}" if each.title else "Sign in"
             key = f"signin-{each.name}"
             if st.button(markdown(label), key=key, type="primary", width="stretch"):
                 _to(each)
-        if gate.arrived():
-            st.button("Use another account", key="signin-leave", type="tertiary", on_click=gate.leave)
+        if signed_in.arrived():
+            st.button("Use another account", key="signin-leave", type="tertiary", on_click=signed_in.leave)
         st.caption(_ASKED)
 
 
-def _to(provider: signin.Provider) -> None:
+def _to(provider: oidc.Provider) -> None:
     st.login(None if provider.name == "default" else provider.name)
 
 

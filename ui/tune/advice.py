@@ -10,10 +10,10 @@ from crag.analysis.thresholds.recommend import Recommendation, Refusal, effort, 
 from crag.analysis.thresholds.sweep import Sweep, Weights, sweep
 from crag.core.settings import Settings
 from crag.messages.tuning import missing_texts, recommendation_sentence, refusal_sentence, warning_sentence
-from ui.kit import charts, words
-from ui.kit import html as h
-from ui.kit.drawing import draw
-from ui.kit.html import Html
+from ui.components import charts, words
+from ui.components import html as h
+from ui.components.drawing import draw
+from ui.components.html import Html
 from ui.tune import exports, sliders
 from ui.tune.cache import cached, for_this_session
 from ui.tune.exports import Table

@@ -12,7 +12,7 @@ from crag.analysis.thresholds.sweep import Sweep
 from crag.analysis.whatif.entries import Entry, Outcome
 from crag.messages.tuning import unknown_sentence
 from crag.storage.labels import Label
-from ui.kit import downloads
+from ui.components import downloads
 
 Table = tuple[str, str, Callable[[], downloads.Table]]
 """What it is in words, its file's name, and what makes its columns and rows."""

@@ -13,20 +13,21 @@ from crag.core.makers import maker
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.messages.tuning import warning_sentence
-from ui.app import entering, guide, moving, navigation
+from ui.access import workspace_entry
+from ui.app import fragments, guide, navigation
 from ui.app.clicks import requires
 from ui.app.session import REFUSALS, Session
-from ui.kit import html as h
-from ui.kit import words
-from ui.kit.drawing import draw
-from ui.tune import advice, curves, exports, flips, sliders, stored
+from ui.components import html as h
+from ui.components import words
+from ui.components.drawing import draw
+from ui.tune import advice, curves, exports, outcome_changes, sliders, stored
+from ui.tune import dataset as tune_material
 from ui.tune import labels as tune_labels
-from ui.tune import material as tune_material
 from ui.tune import scores as tune_scores
 from ui.tune.cache import cached
+from ui.tune.dataset import Material
 from ui.tune.exports import Table
 from ui.tune.labels import Labels, Learnable
-from ui.tune.material import Material
 from ui.tune.scores import Group, Split
 from ui.tune.stored import UnreadableRun
 
@@ -36,7 +37,7 @@ _SPLITS: dict[Split, str] = {"all": "Together", "evaluator": "By evaluator", "la
 
 def follow(session: Session, picked: str) -> None:
     """Do what a click asked for: list a cell's questions, or open a run in Ask."""
-    cell = flips.cell_of(picked)
+    cell = outcome_changes.cell_of(picked)
     if cell is not None:
         st.session_state[_CELL] = None if st.session_state.get(_CELL) == cell else cell
     kind, _, run = picked.partition(":")
@@ -92,7 +93,7 @@ def _empty(session: Session) -> None:
             st.button("Evaluate a question set", key="tune-to-evaluate", on_click=navigation.go, args=("evaluate",))
 
 
-@moving.alone
+@fragments.alone
 def _bench(session: Session, name: str, found: Callable[[], Material]) -> None:
     """All that hangs on the sliders; a move of one runs this alone."""
     _moved(session, name, found())
@@ -161,19 +162,19 @@ def _use(session: Session, name: str, settings: Settings) -> None:
 
 def _flips(material: Material, outcome: Outcome, settings: Settings, *, in_use: bool) -> DeltaGenerator:
     """What would become of the runs, and the questions of the cell that is opened; returns a place for a warning."""
-    draw(flips.summary(outcome, in_use=in_use))
+    draw(outcome_changes.summary(outcome, in_use=in_use))
     warning = st.empty()
     opened = st.session_state.get(_CELL)
     with st.container(key="tune-flips"):
         first, second = st.columns([6, 5], gap="large")
         with first:
-            draw(flips.flow(outcome))
+            draw(outcome_changes.flow(outcome))
         with second:
-            draw(flips.matrix(outcome, opened))
-    draw(flips.figures(outcome, material.cost.redecide(settings) if material.cost else None))
+            draw(outcome_changes.matrix(outcome, opened))
+    draw(outcome_changes.figures(outcome, material.cost.redecide(settings) if material.cost else None))
     if opened is not None:
-        draw(flips.listed(outcome, material.entries, opened, entering.here()))
-    draw(flips.unknowns(outcome, material.entries))
+        draw(outcome_changes.listed(outcome, material.entries, opened, workspace_entry.here()))
+    draw(outcome_changes.unknowns(outcome, material.entries))
     return warning
 
 

@@ -14,9 +14,9 @@ from crag.analysis.thresholds.recommend import ChunkScore
 from crag.core.makers import maker
 from crag.core.settings import Settings
 from crag.core.types import Action
-from ui.kit import html as h
-from ui.kit import words
-from ui.kit.html import Html
+from ui.components import html as h
+from ui.components import words
+from ui.components.html import Html
 
 Split = Literal["all", "evaluator", "label"]
 _BINS = 50

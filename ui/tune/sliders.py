@@ -10,8 +10,8 @@ from crag.core.errors import SettingsError
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from ui.app.session import Session
-from ui.kit import forms
-from ui.kit.problems import show
+from ui.components import forms
+from ui.components.problems import show
 
 _NAMES = ("lower", "upper", "aggregation", "k", "strip_filter", "ambiguity_margin", "strip_words")
 _STATE = "tune-state"

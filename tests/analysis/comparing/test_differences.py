@@ -27,7 +27,7 @@ from crag.core.types import (
 )
 from crag.providers.prices import Price
 from crag.testing.fakes import chunk_of
-from ui.compare.lanes import Lane
+from ui.compare.run_columns import Lane
 from ui.compare.table import summary
 
 FIRST = chunk_of("Paris is the capital. It lies on the Seine. It is old.", page=1)

@@ -1,0 +1,91 @@
+"""The gc_scheduler goes its own rounds: what is loaded is left out, what runs leave is not, Streamlit's are off."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def ran(code: str) -> None:
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_is_loaded_is_left_out_of_the_rounds_once() -> None:
+    ran(
+        """
+import gc, sys, time
+from ui.app import gc_scheduler
+gc_scheduler.EVERY = 0.05
+gc_scheduler.note_run()
+assert gc.get_freeze_count() > 1000 and len(gc.get_objects()) < 1000
+later = [[number] for number in range(5000)]
+gc_scheduler.note_run()
+assert len(gc.get_objects()) > 5000, "nothing was loaded since: what is made later is collected as ever"
+sys.modules["one more"] = sys
+gc_scheduler.note_run()
+until = time.monotonic() + 30
+while len(gc.get_objects()) > 5000 and time.monotonic() < until:
+    time.sleep(0.02)
+assert len(gc.get_objects()) < 5000, "with the next round"
+"""
+    )
+
+
+def test_what_runs_leave_behind_goes_soon_after_without_another_run() -> None:
+    ran(
+        """
+import gc, time, weakref
+from ui.app import gc_scheduler
+gc_scheduler.EVERY = 0.05
+gc.disable()
+
+class Left:
+    def __init__(self):
+        self.me = self
+
+gc_scheduler.note_run()
+gone = weakref.ref(Left())
+gc_scheduler.note_run()
+until = time.monotonic() + 30
+while gone() is not None and time.monotonic() < until:
+    time.sleep(0.02)
+assert gone() is None
+"""
+    )
+
+
+def test_a_round_through_everything_finds_what_an_earlier_one_left_out() -> None:
+    ran(
+        """
+import gc, time, weakref
+from ui.app import gc_scheduler
+gc_scheduler.EVERY = 0.05
+gc.disable()
+
+class Left:
+    def __init__(self):
+        self.me = self
+
+kept = Left()
+gone = weakref.ref(kept)
+gc_scheduler.note_run()  # everything that is there is left out from now on
+del kept
+gc_scheduler.note_run()
+time.sleep(0.5)
+assert gone() is not None, "left out"
+gc_scheduler.WHOLE = 0.0
+gc_scheduler.note_run()
+until = time.monotonic() + 30
+while gone() is not None and time.monotonic() < until:
+    time.sleep(0.02)
+assert gone() is None
+"""
+    )
+
+
+def test_streamlit_starts_no_rounds_of_its_own() -> None:
+    options = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+    assert options["runner"]["postScriptGC"] is False

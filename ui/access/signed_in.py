@@ -1,0 +1,132 @@
+"""Who is there, where people sign in: asked for each run of the script, and by whatever does something."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import streamlit as st
+
+from crag.admin.people import Person
+from crag.core.errors import AccessError, CragError
+from ui.access import oidc
+from ui.access.oidc import SignIn
+from ui.app import unsent_input
+from ui.app.program import program
+
+_KEPT = 2.0
+"""Seconds that an answer is kept: so soon at the latest whoever is removed can do nothing more."""
+_COOKIE = "_streamlit_user"
+_HERE, _SAID = "gate-here", "gate-refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    person: Person
+    signed: oidc.Signed
+    at: float
+
+
+def person() -> Person | None:
+    """Whoever signed in in this browser session; None where nobody has to.
+
+    Raises AccessError where nobody has signed in, or who has may not come in (any more), and StorageError.
+    """
+    if (told := program().who) is not None:
+        return told()
+    seen = _seen()
+    return seen.person if seen else None
+
+
+def person_now() -> Person | None:
+    """As `person`, and asked at this moment: for who is about to change something. Raises as `person`."""
+    st.session_state.pop(_HERE, None)
+    return person()
+
+
+def unverified() -> str:
+    """The e-mail of who is here that gives them nothing, because their provider does not confirm it; "" for none."""
+    seen: _Seen | None = st.session_state.get(_HERE)
+    return seen.signed.identity.unverified if seen is not None else ""
+
+
+def _seen() -> _Seen | None:
+    sign_in = oidc.configured()
+    if sign_in is None:
+        return None
+    if sign_in.problem:
+        raise AccessError("Sign-in is not set up correctly, so nobody is let in.", "Ask your administrator.")
+    seen: _Seen | None = st.session_state.get(_HERE)
+    if seen is not None and time.monotonic() - seen.at < _KEPT and time.time() < seen.signed.ends and arrived():
+        return seen
+    st.session_state.pop(_HERE, None)
+    if not arrived():
+        if _COOKIE in st.context.cookies and not st.session_state.get("gate-left"):
+            _refuse("visitor", "a cookie that is forged, too old, or of another address")
+        raise AccessError("Nobody has signed in.", "Sign in.")
+    engine = program().engine
+    try:
+        config = engine.config
+        signed = oidc.signed(st.user.to_dict(), sign_in, config.people.signin_hours, config.people.groups_claim)
+        over = engine.teams.people.signed_out(signed.hash)
+        if over:
+            raise AccessError("You have signed out.", "Sign in again.")
+    except AccessError as error:
+        if (whose := _aged(sign_in)) is not None:
+            unsent_input.keep(whose)
+        _refuse("visitor", error.message)
+        raise
+    try:
+        found = engine.teams.people.admit(signed.identity, new_sign_in=over is None)
+    except AccessError as error:
+        _refuse(signed.identity.email or signed.identity.name or "visitor", error.message)
+        raise
+    if over is None:
+        engine.teams.people.note_sign_in(signed.hash, signed.forgotten_at, by=found.called)
+    st.session_state[_HERE] = seen = _Seen(person=found, signed=signed, at=time.monotonic())
+    st.session_state.pop(_SAID, None)
+    return seen
+
+
+def arrived() -> bool:
+    """Whether the browser came with what a provider said, whatever that is worth."""
+    return bool(st.user.to_dict().get("is_logged_in"))
+
+
+def account() -> str:
+    """Which account of the provider that is, in its words; empty where they say none."""
+    said = st.user.to_dict()
+    found = next((said[name] for name in ("email", "preferred_username", "name") if said.get(name)), "")
+    return found[:200] if isinstance(found, str) else ""
+
+
+def _aged(sign_in: SignIn) -> tuple[str, str] | None:
+    """Issuer and subject of whose sign-in has ended here by its age; None where it has not, or was ended by hand."""
+    engine, said = program().engine, st.user.to_dict()
+    try:
+        signed = oidc.signed(said, sign_in, oidc.ANY_AGE, engine.config.people.groups_claim)
+        over = engine.teams.people.signed_out(signed.hash)
+    except CragError:
+        return None
+    try:
+        oidc.signed(said, sign_in, engine.config.people.signin_hours, engine.config.people.groups_claim)
+    except AccessError:
+        return None if over else (signed.identity.issuer, signed.identity.subject)
+    return None
+
+
+def leave() -> None:
+    """Sign out: here, in other tabs, and wherever the cookie was copied to; then at the provider, if it can."""
+    seen: _Seen | None = st.session_state.get(_HERE)
+    if seen is not None:
+        program().engine.teams.people.sign_out(seen.signed.hash, seen.signed.forgotten_at, by=seen.person.called)
+    st.session_state.clear()
+    st.session_state["gate-left"] = True
+    st.logout()
+
+
+def _refuse(who: str, why: str) -> None:
+    """Notes it, once for each session and reason."""
+    if st.session_state.get(_SAID) != why:
+        st.session_state[_SAID] = why
+        program().engine.teams.audit.note("refused", who, what="sign-in", detail=why, refused=True)

@@ -1,0 +1,181 @@
+"""Which workspace a tab shows, and to whom: a link's, one of a person's, a key's, or the one of this machine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import streamlit as st
+
+from crag.admin.links import Link
+from crag.admin.roles import Actor, Principal, Role
+from crag.admin.workspaces import Shared, Workspace, own_name
+from crag.core.errors import AccessError
+from crag.engine import Engine
+from ui.access import workspaces
+from ui.access.visitor import Visitor
+
+WORKSPACE, LINK = "ws", "link"
+"""What the address says: the workspace that is shown, and the link by which somebody reads."""
+_HELD, _LINK, _KNOWN, _TOLD = "ws-held", "link-held", "ws-person", "ws-told"
+"""In the session: the workspace and the link that it is in, whose it is, and the links that were noted as opened."""
+_NAME = re.compile(r"[a-z0-9-]{1,64}")
+_REFUSED = "The address leads to no workspace that you may enter. This is your own."
+_SHUT = "You may no longer enter the workspace that you were in. This is your own."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entered:
+    """The name of the library, who sees it, and as whom they change who may enter it.
+
+    `title` is empty where there are no people who signed in; `choices` are the workspaces a person may enter. `link`:
+    they read by it. `refused` says why another workspace is shown than the address named.
+    """
+
+    workspace: str
+    visitor: Visitor
+    actor: Actor
+    title: str = ""
+    owner: str = ""
+    choices: tuple[Shared, ...] = ()
+    link: Link | None = None
+    refused: str = ""
+
+    @property
+    def manages(self) -> bool:
+        """Whether who is here decides who else may enter."""
+        return self.link is None and self.actor.manages(self.workspace, self.owner)
+
+
+def enter(engine: Engine, who: Callable[[], Principal | None]) -> Entered:
+    """The workspace of this browser session, asked anew for each run of the script. `who`: says who signed in.
+
+    Whoever has a link need not sign in. Raises AccessError for a link that lets nobody in and what `who` raises,
+    StorageError.
+    """
+    if (read := _by_link(engine)) is not None:
+        return read
+    person = who()
+    if person is not None:
+        return _of_person(engine, person)
+    workspace = workspaces.open_workspace(engine)
+    if workspaces.shared(engine.config):
+        holds = workspace if workspaces.key() else ""
+        visitor = Visitor(name="visitor", role="editor", administers=False)
+        return Entered(workspace=workspace, visitor=visitor, actor=Actor(name="visitor", holds=holds))
+    visitor = Visitor(name="owner", role="admin", administers=True)
+    return Entered(workspace=workspace, visitor=visitor, actor=Actor(name="owner", administers=True))
+
+
+def by_link() -> bool:
+    """Whether the tab came by a link, whatever that is worth."""
+    return LINK in st.query_params or bool(st.session_state.get(_LINK))
+
+
+def here() -> dict[str, str]:
+    """What an address must say beside its page to lead to the workspace that this tab shows."""
+    state = st.session_state
+    if state.get(_LINK):
+        return {LINK: state[_LINK]}
+    if state.get(_KNOWN) and state.get(_HELD):
+        return {WORKSPACE: state[_HELD]}
+    return {workspaces.KEY: workspaces.key()} if workspaces.key() else {}
+
+
+def as_whom() -> tuple[str, str]:
+    """The id of the person whose tab this is, or else the link by which it reads; each empty where there is none."""
+    link = str(st.session_state.get(_LINK, ""))
+    return ("" if link else str(st.session_state.get(_KNOWN, ""))), link
+
+
+def go(workspace: str) -> None:
+    """Show another workspace from now on, or one's own for none; the address says nothing of the one before."""
+    st.session_state[_HELD] = workspace
+    st.query_params.clear()
+    if workspace:
+        st.query_params[WORKSPACE] = workspace
+
+
+def leave_link() -> None:
+    """Read by the link no more."""
+    st.session_state.pop(_LINK, None)
+    st.query_params.clear()
+
+
+def _by_link(engine: Engine) -> Entered | None:
+    """What a link lets read; None where the tab has none."""
+    wanted = st.query_params.get_all(LINK)
+    token: str = wanted[0] if len(wanted) == 1 else st.session_state.get(_LINK, "")
+    if not wanted and not token:
+        return None
+    try:
+        link = engine.teams.links.opened(token)
+    except AccessError:
+        st.session_state.pop(_LINK, None)
+        st.query_params[LINK] = token  # so that it is told why, and not asked to sign in, until another page is opened
+        workspaces.switch_to("")
+        raise
+    if st.query_params.get(LINK) != token:
+        st.query_params[LINK] = token
+    st.session_state[_LINK] = token
+    name = f"link {link.id}"
+    told: set[str] = st.session_state.setdefault(_TOLD, set())
+    if link.id not in told:
+        told.add(link.id)
+        engine.teams.audit.note("link", name, workspace=link.workspace, what="opened")
+    for other in (WORKSPACE, workspaces.KEY):
+        st.query_params.pop(other, None)
+    visitor = Visitor(name=name, role="reader", administers=False)
+    return Entered(workspace=workspaces.switch_to(link.workspace), visitor=visitor, actor=Actor(name=name), link=link)
+
+
+def _of_person(engine: Engine, person: Principal) -> Entered:
+    if st.session_state.get(_KNOWN) != person.id:
+        if st.session_state.get(_KNOWN):  # somebody else's session before, in the same tab
+            st.session_state.pop(_HELD, None)
+            workspaces.switch_to("")
+        engine.teams.spaces.own(person)
+        st.session_state[_KNOWN] = person.id
+    choices = tuple(engine.teams.spaces.of(person))
+    own = own_name(person.id)
+    if not any(each.workspace.name == own for each in choices):  # removed meanwhile, as an idle one may be
+        engine.teams.spaces.own(person)
+        choices = tuple(engine.teams.spaces.of(person))
+    administers = person.role == "admin"
+    called = person.email or person.name or person.id
+    wanted, held = st.query_params.get_all(WORKSPACE), st.session_state.get(_HELD, "")
+    name = wanted[0] if len(wanted) == 1 else held or own
+    found, refused = _chosen(engine, name, choices, administers), ""
+    if found is None:
+        known = name if _NAME.fullmatch(name) else ""
+        engine.teams.audit.note("refused", called, workspace=known, what="a workspace in the address", refused=True)
+        found, refused = _chosen(engine, own, choices, administers), _SHUT if name == held else _REFUSED
+        for gone in list(st.query_params):
+            del st.query_params[gone]
+    space, role = found if found is not None else (engine.teams.spaces.own(person), person.role)
+    if st.query_params.get(WORKSPACE) != space.name:
+        st.query_params[WORKSPACE] = space.name
+    st.query_params.pop(workspaces.KEY, None)
+    st.session_state[_HELD] = space.name
+    engine.teams.spaces.used(space.name)
+    return Entered(
+        workspace=workspaces.switch_to(space.name),
+        visitor=Visitor(name=called, role=role, administers=administers, person=person.id),
+        actor=Actor(name=called, id=person.id, administers=administers),
+        title=space.title,
+        owner=space.owner,
+        choices=choices,
+        refused=refused,
+    )
+
+
+def _chosen(engine: Engine, name: str, choices: tuple[Shared, ...], administers: bool) -> tuple[Workspace, Role] | None:
+    """The workspace of this name and what may be done there; who administers may enter what no person has, too."""
+    for each in choices:
+        if each.workspace.name == name:
+            return each.workspace, each.role
+    if administers and _NAME.fullmatch(name) and engine.private_libraries.holds(name):
+        space = Workspace(name=name, title=f"Library {name}"[:60], owner="", made_at="", used_at="")
+        return space, "admin"
+    return None

@@ -1,0 +1,112 @@
+"""Whose library a browser sees: everyone's one, or its own, named in the address by a key that can't be guessed."""
+
+from __future__ import annotations
+
+import streamlit as st
+from streamlit.config import get_option
+
+from crag.core.config import AppConfig
+from crag.engine import Engine
+from crag.storage.private import name_of
+from ui.access import oidc
+from ui.components.drawing import keep_places
+
+ONE = "default"
+KEY = "w"
+"""The query parameter that holds the key."""
+
+_HELD, _SENT, _REFUSED = "workspace-key", "workspace-sent", "workspace-refused"
+"""In the session: its key, whether an address brought it, and whether the one that was opened was refused."""
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_OF_A_WORKSPACE = (
+    *("turns", "conversations", "traces", "selected", "opened", "leaf", "document", "marked", "upload", "typed"),
+    *("compare-runs", "compare-opened", "compare-question", "compare-lanes"),
+)
+
+
+def reachable() -> bool:
+    """Whether other machines can reach the server, by the address it listens on."""
+    return get_option("server.address") not in _LOOPBACK
+
+
+def private(config: AppConfig) -> bool:
+    """Whether each browser has a library of its own, by a key in the address: as chosen, or wherever other machines can
+    reach the server. Where people sign in, never: who somebody is decides.
+    """
+    if oidc.on():
+        return False
+    return reachable() if config.storage.workspaces == "auto" else config.storage.workspaces == "private"
+
+
+def shared(config: AppConfig) -> bool:
+    """Whether others than the owner may be visiting, who get none of the machine's files, keys and inner network.
+
+    That is so wherever other machines can reach the server, also with one library for all; and where each browser has
+    a library of its own, which is how an owner says that a proxy leads others here; and wherever people sign in.
+    """
+    return oidc.on() or reachable() or private(config)
+
+
+def open_workspace(engine: Engine) -> str:
+    """The workspace of a browser session without sign-in: by the key in the address, which stays there.
+
+    An address with a key that this program gave out opens that key's library. Without one the session keeps the key it
+    has, which is how it survives page switches, or is given a new one; any other is refused, and that is told. Raises
+    StorageError.
+    """
+    if not private(engine.config):
+        st.query_params.pop(KEY, None)
+        st.session_state[_HELD] = ""
+        return switch_to(ONE)
+    held: str = st.session_state.get(_HELD, "")
+    wanted = st.query_params.get_all(KEY)
+    if len(wanted) == 1 and engine.private_libraries.known(wanted[0]):
+        st.session_state.setdefault(_SENT, True)
+        key = wanted[0]
+    else:
+        st.session_state[_REFUSED] = bool(wanted)
+        st.session_state[_SENT] = False
+        key = held or engine.private_libraries.issue()
+        st.query_params[KEY] = key
+    st.session_state[_HELD] = key
+    return switch_to(name_of(key))
+
+
+def key() -> str:
+    """What opens this session's library from its address; empty where there is one library for all."""
+    held: str = st.session_state.get(_HELD, "")
+    return held
+
+
+def switch_to(workspace: str) -> str:
+    """Nothing that was remembered of another library is taken along."""
+    if st.session_state.get("workspace", workspace) != workspace:
+        for name in _OF_A_WORKSPACE:
+            st.session_state.pop(name, None)
+    st.session_state.workspace = workspace
+    return workspace
+
+
+def _leave() -> None:
+    """A library of one's own, in place of the one that an address led to."""
+    st.query_params.pop(KEY, None)
+    for name in (_HELD, _SENT, _REFUSED):
+        st.session_state.pop(name, None)
+
+
+def show_key_notice(config: AppConfig) -> None:
+    """Says what the address is worth, where it is worth something, and whose library this may be. Takes one place."""
+    if not private(config):
+        keep_places()
+        return
+    with st.container():
+        if st.session_state.get(_REFUSED):
+            st.warning(
+                "The address that was opened leads to no library here. This is a new one, with an address of its own."
+            )
+        st.caption("This address is the key to your library: keep it, share it only with whom you trust.")
+        if st.session_state.get(_SENT):
+            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+                st.caption("If somebody sent you here, they see what you add and ask.", width="content")
+                st.button("Start a library of my own", key="own-library", type="tertiary", on_click=_leave)
+        keep_places(2)

@@ -1,0 +1,41 @@
+"""A tab that comes back to a program which does not know it any more: what it has lost is said, once."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from ui.components.drawing import keep_places
+
+_RETURNED, _TOLD = "returned", "returned-told"
+_PROTOCOLS = "Sec-Websocket-Protocol"
+"""Here a page that was open names the session that it had: "streamlit, …, the session"."""
+
+
+def note() -> None:
+    """Called in every run of the script, first of all: only in the first one of a session does it look."""
+    if _RETURNED not in st.session_state:
+        named = [each.strip() for each in (st.context.headers.get(_PROTOCOLS) or "").split(",")]
+        st.session_state[_RETURNED] = len(named) > 2 and bool(named[2])
+
+
+def returned() -> bool:
+    """Whether this tab was open before its session: the program was started anew, or the tab was away for long."""
+    return bool(st.session_state.get(_RETURNED))
+
+
+def show() -> None:
+    """Says it, until a person has read it. Takes one place."""
+    if not returned() or st.session_state.get(_TOLD):
+        keep_places()
+        return
+    with st.container(key="returned"):
+        st.info(
+            "**The program was started anew, or this tab was away for long.** Documents, runs, labels and stored "
+            "settings are as they were. What this tab alone knew is at its beginning again: settings moved here, "
+            "services and keys of this session, turns of the conversation before this one."
+        )
+        st.button("Close", key="close-returned", type="tertiary", on_click=_close)
+
+
+def _close() -> None:
+    st.session_state[_TOLD] = True

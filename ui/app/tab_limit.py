@@ -1,0 +1,95 @@
+"""Which browser tabs show which workspace, so that one workspace's do not take every place of the server."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.stats import ACTIVE_SESSIONS_FAMILY, GaugeStat
+
+from crag.text.formats import count
+from ui.app.program import program
+from ui.components import html as h
+from ui.components.drawing import draw
+
+_IN = "tab-of"
+"""In the session: the workspace that it has a place in, which it keeps for as long as there is the session."""
+_AGAIN = 5.0
+"""Seconds between two looks of a tab that waits."""
+
+
+def open_tabs() -> float | None:
+    """How many tabs this process serves; None where it serves none at all, as in a test."""
+    if not runtime.exists():
+        return None
+    stats: Sequence[object] = (
+        runtime.get_instance().stats_mgr.get_stats([ACTIVE_SESSIONS_FAMILY]).get(ACTIVE_SESSIONS_FAMILY, ())
+    )
+    return float(sum(each.value for each in stats if isinstance(each, GaugeStat)))
+
+
+def connected(session: str) -> bool:
+    """Whether the tab of this session is open."""
+    return runtime.exists() and runtime.get_instance().is_active_session(session)
+
+
+class Tabs:
+    """Thread-safe. `connected` says whether a session's tab is open."""
+
+    def __init__(self, connected: Callable[[str], bool] = connected) -> None:
+        self._connected = connected
+        self._workspaces: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def enter(self, session: str, workspace: str, most: int) -> int:
+        """Gives the tab a place in the workspace: 0, or how many others are there where it has none; `most` 0: it has.
+
+        A tab is in one workspace at a time.
+        """
+        with self._lock:
+            self._workspaces = {
+                id: name for id, name in self._workspaces.items() if id != session and self._connected(id)
+            }
+            others = sum(name == workspace for name in self._workspaces.values())
+            if most and others >= most:
+                return others
+            self._workspaces[session] = workspace
+            return 0
+
+
+def crowded(workspace: str) -> int:
+    """0 where this tab has a place in the workspace, else how many others take all there are. Raises CragError."""
+    context = get_script_run_ctx()
+    had = st.session_state.get(_IN) == workspace
+    most = 0 if had else program().engine.config.limits.library_sessions
+    others = _tabs().enter(context.session_id if context is not None else "", workspace, most)
+    if not others:
+        st.session_state[_IN] = workspace
+    return others
+
+
+def wait(workspace: str, others: int) -> None:
+    """In place of the page: says how many tabs there are, and looks again by itself."""
+    st.session_state.pop(_IN, None)
+
+    @st.fragment(run_every=_AGAIN)
+    def looking() -> None:
+        found = crowded(workspace)
+        if not found:
+            st.rerun()
+        draw(
+            h.div("cx hero")[
+                h.p[h.b[f"This workspace is open in too many tabs ({count(found or others, 'other tab')})."]],
+                h.p["Close one that you don't need, and this page opens by itself."],
+            ]
+        )
+
+    looking()
+
+
+@st.cache_resource(show_spinner=False)
+def _tabs() -> Tabs:
+    return Tabs()

@@ -1,0 +1,72 @@
+"""The style sheet, and the one way by which HTML reaches a page."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from ui.components.html import Html, Tag, fragment
+
+ASSETS = Path(__file__).parent / "assets"
+
+
+def stylesheet() -> Html:
+    """What every page is drawn with."""
+    return asset("style.css")
+
+
+@cache
+def asset(name: str) -> Html:
+    """A style sheet or script of the program's own, by its file's name."""
+    return Html((ASSETS / name).read_text(encoding="utf-8"))
+
+
+@cache
+def _in_one_line(name: str) -> Html:
+    """A style sheet for a page: Streamlit looks at every line of what it draws, with each run of the script."""
+    lines = re.sub(r"/\*.*?\*/", "", asset(name), flags=re.DOTALL).splitlines()
+    return Html(" ".join(filter(None, (line.strip() for line in lines))))
+
+
+_UNHEARD = Html("html:not([data-heard]) .cx :is([data-pick], [data-copy]) { visibility: hidden; }")
+"""What could be clicked is not there before clicks are heard: see picker.js."""
+
+
+@cache
+def _page_style() -> Html:
+    return Html("<style>{}{}</style>").format(_in_one_line("style.css"), _UNHEARD)
+
+
+def apply_style() -> None:
+    """Give the page its style sheet."""
+    st.html(_page_style())
+
+
+def apply_more(name: str) -> None:
+    """Give the page another style sheet of the program's own."""
+    st.html(Html("<style>{}</style>").format(_in_one_line(name)))
+
+
+def keep_places(number: int = 1) -> None:
+    """Draw nothing, in so many places where something may stand another time.
+
+    Streamlit knows what stands on a page by its place, by how many stand before it. What comes or goes moves all that
+    follows; and until the script is over, which follows a run or an upload to its end, a place that was not drawn
+    again shows what it showed before. So whatever may be there or not has a place, kept by this where it is not; and
+    where fewer stand than before, as many places as may be left over are cleared by it.
+    """
+    for _ in range(number):
+        st.empty()
+
+
+def draw(html: Html | Tag | None, where: Any = None) -> None:
+    """Show what a drawing function returned, in a slot if one is given; nothing for nothing. Other text is escaped."""
+    place = where if where is not None else st
+    if made := fragment(html):
+        place.html(made)
+    elif where is not None:
+        where.empty()

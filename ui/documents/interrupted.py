@@ -1,0 +1,58 @@
+"""Uploads that the end of the program cut off: which of their files are in the library, and which to add again."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import streamlit as st
+
+from crag.storage.in_flight import InFlightJob
+from ui.app.clicks import requires
+from ui.app.session import Session
+from ui.components import problems, words
+from ui.components.drawing import keep_places
+from ui.components.safe_text import markdown
+
+_NAMED = 20
+"""So many files are named at once; the others on demand."""
+
+
+def show(session: Session) -> None:
+    """One notice for each, until a person has closed it; nothing where nothing was cut off. Takes one place."""
+    with problems.reported():
+        found = [work for work in session.library.in_flight.cut_off() if work.kind == "upload"]
+        if not found:
+            keep_places()
+            return
+        added = {each.name: each.added_at for each in session.library.documents.all()}
+        with st.container():
+            for work in found:
+                began = datetime.fromisoformat(work.at)
+                there = {name for name in work.names if name in added and datetime.fromisoformat(added[name]) >= began}
+                _notice(session, work, [name for name in work.names if name not in there])
+            keep_places()
+
+
+def _notice(session: Session, work: InFlightJob, missing: list[str]) -> None:
+    many, what = len(work.names), f"**The program ended while it worked on {markdown(work.label)}**"
+    if not many:
+        said = f"{what}, {words.ago(work.at)}. What was stored before is unchanged: begin it again where it is needed."
+    elif not missing:
+        said = f"{what}, {words.ago(work.at)}. {'It was' if many == 1 else f'All {many:,} were'} stored by then."
+    else:
+        stored = f"{many - len(missing):,} of {words.count(many, 'file')}"
+        said = f"{what}, {words.ago(work.at)}. Stored by then: {stored}. To be added again:"
+    with st.container(key=f"cut-off-{work.id}"):
+        st.warning(f"{said} {', '.join(markdown(name) for name in missing[:_NAMED])}".strip())
+        if len(missing) > _NAMED:
+            with st.expander(f"{len(missing) - _NAMED:,} more"):
+                st.caption(", ".join(markdown(name) for name in missing[_NAMED:]))
+        if session.may("edit"):
+            st.button(
+                "Close", key=f"close-cut-off-{work.id}", type="tertiary", on_click=_close, args=(session, work.id)
+            )
+
+
+@requires("edit")
+def _close(session: Session, id: str) -> None:
+    session.library.in_flight.finish(id)

@@ -1,0 +1,333 @@
+"""A run presented, for a projector: a scene a step, with one sentence and one picture; in the app and in exports."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import assert_never
+
+from crag.analysis.slides import Kind, Slide, build_slides, shown_sources, sift_strips, thresholds, used_pages
+from crag.core.trace import Round, Trace
+from crag.core.types import Action, Chunk, Citation, RetrievedChunk, Strip, WebPage
+from crag.export.markdown import handed_over
+from crag.generation.citations import MARK, with_found
+from crag.messages.answers import calculation_text, check_sentence, conflict_sentences
+from crag.messages.slides import describe_slide, outcomes
+from crag.text.formats import format_score
+from ui.components import html as h
+from ui.components import words
+from ui.components.html import Html
+from ui.components.safe_text import excerpt, site
+from ui.run.passage import View, passage
+
+_STEP: dict[Kind, str] = {
+    "question": "Question",
+    "rephrased": "Rewrite",
+    "found": "Retrieve",
+    "graded": "Evaluate",
+    "action": "Action",
+    "kept": "Refine",
+    "web": "Search",
+    "answer": "Answer",
+    "source": "Source",
+    "checked": "Verify",
+    "handed": "Hand over",
+    "ended": "End",
+}
+_ROWS = 7
+"""At most so many chunks, pages or sentences in one picture: what can be read from afar."""
+_MOST_DISAGREEMENTS = 2
+_LONG_QUESTION, _LONG_ANSWER, _LONGEST_ANSWER = 140, 420, 1800
+"""Characters from which on a text is set smaller, and after which an answer is cut off."""
+
+Pictures = Mapping[int, bytes]
+"""A WebP image of the cited place, by the number of the citation."""
+
+
+def deck(trace: Trace, pictures: Pictures, *, name: str, app: bool = False) -> Html:
+    """All scenes of a run over the whole window; present.js steps through them. `name` tells it from others on a page.
+
+    In the `app` it is open, and its way back is a click that the script hears; elsewhere a button with data-present
+    opens it.
+    """
+    told = build_slides(trace)
+    drawn = [
+        h.section(f"scene{' shown' if not place else ''}", aria_label=f"{place + 1} of {len(told)}")[
+            h.div("says")[h.span("step")[_STEP[slide.kind]], h.h2[describe_slide(slide, trace)]],
+            h.div("picture")[_picture(slide, trace, pictures)],
+        ]
+        for place, slide in enumerate(told)
+    ]
+    marks = [h.li("now" if not place else "") for place in range(len(told))]
+    return h.div(
+        "deck app" if app else "deck",
+        data_deck=name,
+        role="dialog",
+        aria_modal="true",
+        aria_label="The run, step by step",
+        tabindex="-1",
+        hidden=None if app else "hidden",
+    )[
+        h.ol("rail", aria_hidden="true")[marks],
+        h.div("scenes")[drawn],
+        h.div("bar-below")[
+            h.button(type="button", data_step="back", disabled="disabled")["Back"],
+            h.button(type="button", data_step="on")["Next"],
+            h.span("place")[f"1 of {len(told)}"],
+            h.span("unseen", role="status"),
+            h.span("topic")[excerpt(trace.meant, 200)],
+            h.span("hint", aria_hidden="true")["← →  step · Esc  end"],
+            h.button(type="button", data_step="fill", hidden="hidden")["Full screen"],
+            h.button(type="button", data_step="close", data_pick="present:close" if app else None)["Close"],
+        ],
+    ]
+
+
+def opener(name: str) -> Html:
+    """The button of an exported page that begins the presentation of this name; there only where scripts run."""
+    return h.button(type="button", data_present=name, hidden="hidden")["Present"]
+
+
+def _picture(slide: Slide, trace: Trace, pictures: Pictures) -> Html:
+    match slide.kind:
+        case "question":
+            return _question(trace)
+        case "rephrased":
+            return _query(trace.meant, trace.rounds[slide.place].query)
+        case "found":
+            return _found(trace.rounds[slide.place].chunks)
+        case "graded":
+            return _graded(trace, trace.rounds[slide.place])
+        case "action":
+            return _action(trace, trace.rounds[slide.place])
+        case "kept":
+            return _kept(trace)
+        case "web":
+            return _web(trace, slide.place)
+        case "answer":
+            return _answer(trace)
+        case "source":
+            return _source(trace, next(each for each in shown_sources(trace) if each.number == slide.place), pictures)
+        case "checked":
+            return _checked(trace)
+        case "handed":
+            return _handed(trace)
+        case "ended":
+            return h.p("of")[trace.failure.remedy if trace.failure else "What was found until then was shown."]
+        case _:
+            assert_never(slide.kind)
+
+
+def _question(trace: Trace) -> Html:
+    long = len(trace.meant) > _LONG_QUESTION
+    asked = h.p("asked long" if long else "asked")[trace.meant]
+    return h.fragment(trace.standalone and h.p("of typed")[f"“{trace.question}”"], asked)
+
+
+def _query(question: str, query: str) -> Html:
+    return h.fragment(
+        h.span("query")[h.small["The question"], question],
+        h.span("query")[h.small["What is searched for"], query],
+    )
+
+
+def _found(chunks: Sequence[RetrievedChunk]) -> Html:
+    rows = [
+        h.li[h.span("rank")[found.rank], h.span("what")[_named(found), h.span("peek")[excerpt(found.chunk.text, 150)]]]
+        for found in chunks[:_ROWS]
+    ]
+    return h.fragment(h.ul("rows")[rows], _more(len(chunks), "passage"))
+
+
+def _named(found: RetrievedChunk, *marks: object) -> Html:
+    return h.span("name")[marks, f"{words.place(found.chunk)}  {found.chunk.source}"]
+
+
+def _more(number: int, noun: str) -> Html:
+    return h.p("key")[f"and {words.count(number - _ROWS, noun)} more"] if number > _ROWS else Html()
+
+
+def _graded(trace: Trace, here: Round) -> Html:
+    upper, lower = thresholds(trace, here)
+    if here.joint is not None and not here.grades:
+        score = here.joint.score
+        rows = [h.li[h.span("rank")[""], h.span("what")["All together"], _bar(score, upper, lower)]]
+    else:
+        deciding = here.decision.deciding_id if here.decision else None
+        rows = []
+        for found in _with(here.chunks, deciding):
+            grade = here.grades.get(found.chunk.id)
+            mark = found.chunk.id == deciding and (h.span("tag deciding")["decided"], " ")
+            shown = _bar(grade.score if grade else None, upper, lower)
+            rows.append(h.li[h.span("rank")[found.rank], h.span("what")[_named(found, mark)], shown])
+    lines = f"{lower:.2f} and {upper:.2f}" if lower < upper else f"{upper:.2f}"
+    plural = "s" if lower < upper else ""
+    key = h.p("key")[
+        f"Scores from 0 to 1; the line{plural} mark{'' if plural else 's'} the threshold{plural}, {lines}."
+    ]
+    return h.fragment(h.ul("rows scored")[rows], _more(len(here.chunks), "passage"), key)
+
+
+def _with(chunks: Sequence[RetrievedChunk], deciding: str | None) -> list[RetrievedChunk]:
+    """The first chunks, the deciding one among them."""
+    first, rest = list(chunks[:_ROWS]), chunks[_ROWS:]
+    return [*first[:-1], *decided] if (decided := [each for each in rest if each.chunk.id == deciding]) else first
+
+
+def _bar(score: float | None, upper: float, lower: float) -> Html:
+    lines = h.fragment(h.b("low", style=f"left:{lower:.2%}"), h.b(style=f"left:{upper:.2%}"))
+    if score is None:
+        return h.fragment(h.span("bar")[lines], h.span("verdict")["? not graded"])
+    verdict = words.verdict_of(score, upper, lower)
+    name, shown = verdict.lower(), format_score(score, upper, lower)
+    return h.fragment(
+        h.span("bar")[h.i(name, style=f"width:{score:.1%}"), lines],
+        h.span(f"verdict {name}")[h.span("num")[shown], f"{words.ICONS[verdict]} {name.capitalize()}"],
+    )
+
+
+def _action(trace: Trace, here: Round) -> Html:
+    """The action large, and the score's place on the scale with what each part of it leads to."""
+    decision = here.decision
+    assert decision is not None
+    large = h.p(f"verdict-large {decision.action.lower()}")[
+        h.span("icon", aria_hidden="true")[words.ICONS[decision.action]], decision.action
+    ]
+    if decision.score is None:
+        return large
+    leads = outcomes(trace)
+    ends = {
+        Action.INCORRECT: (0.0, decision.lower),
+        Action.AMBIGUOUS: (decision.lower, decision.upper),
+        Action.CORRECT: (decision.upper, 1.0),
+    }
+    zones = [
+        h.span(f"{action.lower()}{' now' if action is decision.action else ''}", style=f"flex:{end - start:.4f} 1 0")[
+            h.span("band"), h.span("to")[h.b[f"{words.ICONS[action]} {action.capitalize()}"], leads[action]]
+        ]
+        for action, (start, end) in ends.items()
+        if end > start
+    ]
+    needle = h.div("needle", style=f"left:{min(0.97, max(0.03, decision.score)):.1%}")[
+        format_score(decision.score, decision.upper, decision.lower)
+    ]
+    return h.fragment(large, h.div("scale")[needle, h.div("zones")[zones]])
+
+
+def _kept(trace: Trace) -> Html:
+    """The passage that shows the sifting best, with what was kept marked and the rest struck."""
+    groups: dict[str, list[Strip]] = {}
+    for strip in sift_strips(trace):
+        groups.setdefault(strip.source_id, []).append(strip)
+    deciding = trace.decision.deciding_id if trace.decision else None
+
+    def telling(source: str) -> tuple[bool, bool, int]:
+        kept = sum(strip.kept for strip in groups[source])
+        return 0 < kept < len(groups[source]), source == deciding, kept
+
+    source = max(groups, key=telling)
+    chunk = trace.sources.get(source)
+    if chunk is None:
+        return Html()
+    where = h.span("from")[_place(chunk) if isinstance(chunk, Chunk) else chunk.title]
+    return h.div("paper", tabindex="0")[where, passage(chunk.text, groups[source], View.of(trace))]
+
+
+def _web(trace: Trace, place: int) -> Html:
+    search = trace.searches[place]
+    sent = search.pages[0].query if search.pages else search.query
+    used = {page.id for page in used_pages(trace, place)}
+    rows = [
+        h.li("" if page.id in used else "left")[
+            h.span("rank")[page.rank],
+            h.span("what")[
+                h.span("name")[page.title or page.url],
+                h.span("peek")[
+                    h.span("tag web")["used" if page.id in used else "not used"],
+                    " ",
+                    " · ".join(filter(None, (site(page.url), page.published))),
+                ],
+            ],
+        ]
+        for page in search.pages[:_ROWS]
+    ]
+    query = h.span("query")[h.small[f"{words.web(search.provider)} was asked"], sent]
+    return h.fragment(query, h.ul("rows")[rows], _more(len(search.pages), "page"))
+
+
+def _answer(trace: Trace) -> Html:
+    answer = trace.answer
+    assert answer is not None
+    known = {citation.number: citation for citation in answer.citations}
+    short = answer.short and h.p("answer-large")[h.small[answer.short.cell], answer.short.value]
+    if worked := answer.calculation:
+        short = h.p("answer-large")[h.small[words.sentence(calculation_text(worked))], worked.result]
+    small = " small" if short or len(answer.text) > _LONG_ANSWER else ""
+    said = [h.p("disagree")[each] for each in conflict_sentences(answer)[:_MOST_DISAGREEMENTS]]
+    return h.fragment(short, h.p(f"answer{small}")[_cited(_begun(with_found(answer.text, trace.checks)), known)], said)
+
+
+def _begun(text: str) -> str:
+    """What of an answer has room, cut at a word."""
+    return text if len(text) <= _LONGEST_ANSWER else f"{text[:_LONGEST_ANSWER].rsplit(' ', 1)[0]} …"
+
+
+def _cited(text: str, known: Mapping[int, Citation]) -> Html:
+    parts: list[object] = []
+    at = 0
+    for mark in MARK.finditer(text):
+        numbers = [int(number) for number in mark.group(1).replace(";", ",").split(",")]
+        parts += [text[at : mark.start()].rstrip(), h.nbsp, [_mark(number, known.get(number)) for number in numbers]]
+        at = mark.end()
+    return h.fragment(parts, text[at:])
+
+
+def _mark(number: int, citation: Citation | None) -> Html:
+    if citation is None:
+        return h.fragment(f"[{number}]")
+    web = " web" if citation.origin == "external" or citation.from_web else ""
+    return h.span(f"cite{web}{' afterwards' if citation.found else ''}")[number]
+
+
+def _source(trace: Trace, citation: Citation, pictures: Pictures) -> Html:
+    """The place on its page, as an image; as words where it has none."""
+    if image := pictures.get(citation.number):
+        address = f"data:image/webp;base64,{base64.b64encode(image).decode()}"
+        return h.figure[h.img(src=address, alt=f"{_place(citation)}. Marked: “{excerpt(citation.quote, 300)}”")]
+    web = citation.origin == "external" or citation.from_web
+    named = h.p("of")[h.span("tag web")["WEB"], " ", excerpt(citation.source, 160), h.br, site(citation.url or "")]
+    return h.fragment(h.blockquote[excerpt(citation.quote, 500)], named if web else "")
+
+
+def _handed(trace: Trace) -> Html:
+    found = handed_over(trace)
+    rows = [
+        h.li[h.span("rank")[number], h.span("what")[_whence(source), h.span("peek")[excerpt(said, 260)]]]
+        for number, (source, said) in enumerate(found[:_ROWS], 1)
+    ]
+    return h.fragment(h.ul("rows")[rows], _more(len(found), "source"))
+
+
+def _whence(source: Chunk | WebPage) -> Html:
+    if isinstance(source, Chunk):
+        return h.span("name")["  ".join(filter(None, (words.place(source), source.source)))]
+    return h.span("name")[h.span("tag web")["WEB"], " ", source.title or site(source.url)]
+
+
+def _place(found: Chunk | Citation) -> str:
+    return ", ".join(filter(None, (found.source, found.where)))
+
+
+def _checked(trace: Trace) -> Html:
+    rows = []
+    for check in trace.checks[:_ROWS]:
+        kind, sign = {True: ("yes", "✓"), False: ("no", "✕"), None: ("", "?")}[check.supported]
+        cites = ", ".join(str(number) for number in check.citations)
+        why = f"cites {cites}" if check.supported else words.sentence(check_sentence(check))
+        rows.append(
+            h.li(kind)[
+                h.span("sign", aria_hidden="true")[sign],
+                h.span[h.span("said")[excerpt(check.sentence, 260)], h.span("why")[why]],
+            ]
+        )
+    return h.fragment(h.ul("sentences")[rows], _more(len(trace.checks), "sentence"))

@@ -1,0 +1,78 @@
+"""What a browser is shown for which there is no place just now: calm, told why, and trying again by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from starlette.responses import HTMLResponse
+from starlette.types import Scope
+
+from crag.text.formats import count
+from ui.components.html import Html
+from ui.server.connection_limit import Full
+from ui.server.headers import values
+
+_ELSEWHERE = ("/_stcore/", "/static/", "/media/", "/component/", "/auth/", "/oauth2callback")
+"""Where no pages lie."""
+
+# Its colours are those of the app's own style sheet, which only the app's pages load.
+_PAGE = Html("""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="refresh" content="{again}">
+<title>CRAG Explorer: all is taken just now</title>
+<style>
+:root {{ color-scheme: light dark; }}
+body {{ margin: 0; min-height: 100vh; display: grid; place-items: center; box-sizing: border-box; padding: 1.5rem;
+  font: 1rem/1.55 Inter, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation Sans', Arial, sans-serif;
+  color: light-dark(#1b1d26, #e9eaf0); background: light-dark(#ffffff, #14151b); }}
+main {{ max-width: 31rem; border: 1px solid light-dark(#dedfe7, #343744); border-radius: 10px; padding: 1.6rem 1.8rem;
+  background: light-dark(#f7f7fa, #1b1d25); }}
+h1 {{ font-size: 1.25rem; font-weight: 650; margin: 0 0 0.6rem; }}
+p {{ margin: 0 0 0.6rem; }}
+p:last-child {{ margin: 0; color: light-dark(#5c6070, #a3a7b6); font-size: 0.9rem; }}
+a {{ color: light-dark(#5546c8, #9d92ff); }}
+</style>
+</head>
+<body>
+<main>
+<h1>{title}</h1>
+<p>{said}</p>
+<p role="status">This page tries again by itself every {every}, and opens as soon as there is a place.</p>
+</main>
+</body>
+</html>
+""")
+
+
+def told(full: Full) -> str:
+    """In one line, how many tabs are open and what helps."""
+    tabs = count(full.open, "tab")
+    if full.own:
+        return f"CRAG Explorer is open in {tabs} of this browser, which is as many as may be. Close one."
+    return f"CRAG Explorer is open in {tabs} at once, which is as many as this server takes."
+
+
+def waiting(full: Full) -> HTMLResponse:
+    """The page: 503, with the seconds after which it is asked for again."""
+    page = _PAGE.format(
+        title="This browser has enough tabs open" if full.own else "Everything is taken just now",
+        said=told(full),
+        again=full.again,
+        every=count(full.again, "second"),
+    )
+    return HTMLResponse(page, 503, refusing(full))
+
+
+def refusing(full: Full) -> Mapping[str, str]:
+    """The headers of every such answer."""
+    return {"retry-after": str(full.again), "cache-control": "no-store", "connection": "close"}
+
+
+def wants_page(scope: Scope, path: str) -> bool:
+    """Whether a browser asks for one of the app's pages; `path`: below the app's own."""
+    if scope["method"] != "GET" or path.startswith(_ELSEWHERE):
+        return False
+    return any("text/html" in said for said in values(scope, b"accept"))

@@ -1,0 +1,89 @@
+"""What whoever watches over the app may ask: whether it lives, whether it is ready, and its metrics."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+
+from starlette.responses import JSONResponse, Response
+from starlette.types import Scope
+
+from crag.analysis.monitoring.health import Health
+from crag.analysis.monitoring.metrics import Metrics, Sources, standing
+from crag.analysis.monitoring.scraping import Scrape, Scraping
+from crag.core.errors import CragError
+from crag.core.trace import Trace
+from crag.providers.prices import Price, usable
+from crag.runtime.circuit import OpenCircuit
+from ui.app.program import program
+from ui.app.tab_limit import open_tabs
+from ui.server.body_limits import Uploads
+
+
+class Watch:
+    """Answers for one process. What may take long is done in threads, so that nobody's page waits for it."""
+
+    def __init__(self, health: Health, scraping: Scraping, uploads: Uploads, most_tabs: Callable[[], float]) -> None:
+        """`most_tabs`: how many tabs may be open at once, 0 for no limit."""
+        self._health, self._scraping = health, scraping
+        sources = {**_standing(health), **_of_the_app(uploads, most_tabs)}
+        self._metrics = Metrics(_prices, sources, _resting) if scraping.on else None
+
+    def begin(self) -> None:
+        """From now on runs are counted, where anybody may read the counts."""
+        if self._metrics is not None:
+            program().watch(self._count)
+
+    async def ready(self) -> Response:
+        """200 where it can be asked, else 503 with the names of what is missing. Who asks first begins the loading."""
+        lacking = await asyncio.to_thread(self._lacking)
+        if lacking:
+            return JSONResponse(
+                {"status": "not ready", "lacking": lacking}, 503, {"retry-after": "2", "cache-control": "no-store"}
+            )
+        return JSONResponse({"status": "ready"}, headers={"cache-control": "no-store"})
+
+    async def metrics(self, scope: Scope) -> Response:
+        """The metrics, for who may have them."""
+        asked = Scrape.of(scope["headers"], scope.get("client"))
+        reply = await asyncio.to_thread(self._scraping.reply, asked, self._metrics)
+        return Response(reply.body, reply.status, dict(reply.headers))
+
+    def _lacking(self) -> tuple[str, ...]:
+        try:
+            _ = program().engine
+        except CragError:
+            return ("settings",)
+        return self._health.lacking(models=program().ready)
+
+    def _count(self, trace: Trace) -> None:
+        if self._metrics is not None:
+            self._metrics.watch(trace)
+
+
+def audited(why: str) -> None:
+    """A refused request for the metrics, told to the audit log, once there is an engine."""
+    engine = program().made
+    if engine is not None:
+        engine.teams.audit.note("scrape", "visitor", what="/metrics", detail=why, refused=True)
+
+
+def _prices() -> Mapping[str, Price]:
+    return usable(program().config.providers.prices)
+
+
+def _resting() -> Sequence[OpenCircuit]:
+    engine = program().made
+    return () if engine is None else engine.circuits.open()
+
+
+def _standing(health: Health) -> Sources:
+    return standing(lambda: program().made, health, lambda: program().ready)
+
+
+def _of_the_app(uploads: Uploads, most_tabs: Callable[[], float]) -> Sources:
+    return {
+        "sessions": ("Browser tabs that are open.", open_tabs),
+        "sessions_limit": ("Browser tabs that may be open at once; 0 for no limit.", lambda: float(most_tabs())),
+        "upload_bytes": ("Bytes of uploads that are on their way or not yet read.", lambda: float(uploads.held)),
+    }
