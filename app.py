@@ -26,6 +26,8 @@ from ui.signin import menu as who
 from ui.signin import page as signin
 
 PAGES = Path(__file__).parent / "pages"
+FRONT = ("ask", "documents", "tune")
+"""The pages that stand in the navigation themselves; the others are in its menu."""
 
 
 def draw() -> None:
@@ -46,7 +48,7 @@ def draw() -> None:
     }
     arrived = current.arrive()
     out = signin.who_is_there() if isinstance(arrived, CragError) and not workspace_entry.by_link() else None
-    if not isinstance(arrived, CragError) and arrived.visitor.administers:
+    if not isinstance(arrived, CragError) and arrived.actor.id and arrived.visitor.administers:  # of people alone
         pages["administration"] = st.Page(
             PAGES / "administration.py", title="Administration", url_path="administration"
         )
@@ -54,7 +56,8 @@ def draw() -> None:
         del pages["settings"]  # a reader asks nothing that could be set
     others = 0 if isinstance(arrived, CragError) else tab_limit.crowded(arrived.workspace)
     hidden = isinstance(out, CragError) or others
-    page = st.navigation(list(pages.values()), position="hidden" if hidden else "top")
+    grouped = {"": [pages[name] for name in FRONT], "More": [each for name, each in pages.items() if name not in FRONT]}
+    page = st.navigation(grouped, position="hidden" if hidden else "top")
     if isinstance(out, CragError):
         signin.show(out)
         return

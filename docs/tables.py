@@ -56,13 +56,14 @@ def strategies() -> Iterable[str]:
     yield "|---|---|---|---|---|---|---|"
     for each in STRATEGIES.values():
         s = each.settings
+        design = f"[{each.source}]({each.link})" if each.link else each.source
         graded = {"none": "–", "chunk": "each chunk", "joint": "all in one"}[s.evaluator]
         if s.evaluator == "none":
             rest = ["–", "–", "–", "–"]
         else:
             by = f"{s.aggregation}" + (", yes or no" if s.binary else "")
             rest = [f"{s.upper:g} / {s.lower:g}", by, actions(s.refine_on), actions(s.web_on)]
-        yield f"| `{each.name}` | {graded} | {' | '.join(rest)} | {each.source} |"
+        yield f"| `{each.name}` | {graded} | {' | '.join(rest)} | {design} |"
 
 
 def actions(chosen: Iterable[str]) -> str:

@@ -14,12 +14,13 @@ _ALWAYS = (_C, _A, _I)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
-    """A named bundle of settings. `source` names the design that it reproduces."""
+    """A named bundle of settings. `source` names the design that it reproduces, `link` is where that is published."""
 
     name: str
     title: str
     help: str
     source: str
+    link: str = ""
     settings: Settings
 
 
@@ -79,7 +80,8 @@ _ALL = (
         name="paper",
         title="Paper",
         help="Corrective RAG as published: the best chunk decides, top five strips, web pages refined too.",
-        source="Yan et al. 2024, arXiv 2401.15884",
+        source="Yan et al. 2024, Corrective Retrieval Augmented Generation",
+        link="https://arxiv.org/abs/2401.15884",
         settings=Settings(
             loop_on=(),
             max_rewrites=0,
@@ -176,7 +178,8 @@ _ALL = (
         name="plain-rag",
         title="Plain RAG",
         help="The baseline: whatever was retrieved is answered from, unchecked.",
-        source="the usual recipe",
+        source="Lewis et al. 2020, Retrieval-Augmented Generation",
+        link="https://arxiv.org/abs/2005.11401",
         settings=Settings(
             evaluator="none",
             internal_on=_ALWAYS,

@@ -117,6 +117,13 @@ def test_a_made_up_click_is_refused_in_words(with_sample, app, picked):
     assert not app.exception and len(app.error) == 1
 
 
+def test_beside_a_run_all_but_the_two_thresholds_is_folded(with_sample, app):
+    ask(app)
+    [fold] = [each for each in app.expander if each.label == "More sliders"]
+    folded = [each.label for each in fold.slider]
+    assert [each.label for each in app.slider if each.label not in folded] == ["Thresholds"] and folded
+
+
 def test_sliders_re_decide_at_once_and_can_be_kept(with_sample, app):
     ask(app)
     trace = run_of(app)

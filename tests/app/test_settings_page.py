@@ -86,6 +86,17 @@ def test_a_strategy_that_is_looked_at_is_used_by_no_question_until_that_is_said(
     assert settings.selectbox(key="strategy-choice").value == "paper"
 
 
+def test_a_strategy_names_and_links_the_design_that_it_reproduces(settings):
+    for name, link in (
+        ("paper", "https://arxiv.org/abs/2401.15884"),
+        ("plain-rag", "https://arxiv.org/abs/2005.11401"),
+    ):
+        settings.selectbox(key="settings-strategy").set_value(name).run()
+        assert f"]({link})" in said(settings)
+    settings.selectbox(key="settings-strategy").set_value("loop").run()
+    assert "Source: a production write" in said(settings)
+
+
 def test_settings_that_contradict_each_other_are_told_and_not_used(settings):
     settings.slider(key="set-balanced-0-lower").set_value(0.9).run()
     assert "lower threshold is above the upper" in settings.error[0].value.replace("\\", "")

@@ -224,6 +224,13 @@ def test_runs_are_chosen_by_evaluation(silent, tab):
     assert "among 1 run " in said(page) and "Evaluated: mine, Balanced" in str(page.selectbox(key="tune-runs").options)
 
 
+def test_all_but_the_two_thresholds_is_folded(silent, tab):
+    page = tab(run(1, [0.9]))
+    folds = [each for each in page.expander if each.label == "More sliders"]
+    folded = [each.label for fold in folds for each in fold.slider]
+    assert [each.label for each in page.slider if each.label not in folded] == ["Thresholds"] and len(folded) > 2
+
+
 def test_the_strategy_decides_what_the_sliders_begin_with_and_which_there_are(silent, tab):
     page = tab(run(1, [0.9]))
     page.selectbox(key="tune-strategy").set_value("paper").run()

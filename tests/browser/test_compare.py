@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.support.browsing import fits, settled, until
+from tests.support.browsing import fits, from_menu, settled, until
 
 pytestmark = pytest.mark.slow
 
@@ -101,7 +101,7 @@ def test_lanes_go_on_while_things_are_touched_and_after_a_reload(page, served):
     page.get_by_text(HELD).wait_for()
     page.get_by_role("link", name="Documents").click()
     page.get_by_text("Add documents, up to").wait_for()
-    page.get_by_role("link", name="Compare", exact=True).click()
+    from_menu(page, "Compare")
     page.get_by_text(HELD).wait_for()
     page.reload()
     page.get_by_text(HELD).wait_for()

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.support.app_server import ROOT
-from tests.support.browsing import fits, settled
+from tests.support.browsing import fits, from_menu, settled
 
 pytestmark = pytest.mark.slow
 
@@ -70,7 +70,7 @@ def test_two_strategies_over_a_set_stopped_resumed_read_compared_and_exported(pa
     page.locator(".eval-live").get_by_text("few.jsonl").wait_for()
     page.get_by_role("link", name="Documents").click()
     page.get_by_text("Add documents, up to").wait_for()
-    page.get_by_role("link", name="Evaluate").click()
+    from_menu(page, "Evaluate")
     page.locator(".eval-live").wait_for()
     page.get_by_role("button", name="Stop", exact=True).click()
     page.get_by_role("button", name="Stopping…").wait_for()
@@ -111,7 +111,7 @@ def test_two_strategies_over_a_set_stopped_resumed_read_compared_and_exported(pa
     page.wait_for_url(re.compile(r"[?&]run=[\w-]+"))
     settled(page)
 
-    page.get_by_role("link", name="Evaluate").click()
+    from_menu(page, "Evaluate")
     page.get_by_role("heading", name="Evaluate").wait_for()
     settled(page)
     view(page, "Compare two")

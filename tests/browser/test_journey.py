@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.support.browsing import ask, fits, settled, until
+from tests.support.browsing import ask, fits, from_menu, settled, until
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
@@ -151,6 +151,19 @@ def test_stop_stops(first, served):
 @pytest.mark.slow
 def test_nothing_is_off_the_screen_in_either_theme_at_either_width(page):
     for name, mark in (("Ask", ".action .word"), ("Documents", "[data-testid=stDataFrame]"), ("Settings", ".grid")):
-        page.get_by_role("link", name=name, exact=True).click()
+        if name == "Settings":
+            from_menu(page, name)
+        else:
+            page.get_by_role("link", name=name, exact=True).click()
         page.locator(mark).first.wait_for()
         fits(settled(page))
+
+
+@pytest.mark.slow
+def test_the_pages_of_the_menu_are_reached_by_keyboard(page):
+    page.get_by_role("button", name="More", exact=True).focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("menuitem", name="Compare", exact=True)).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Evaluate").wait_for()

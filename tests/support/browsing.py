@@ -13,6 +13,18 @@ OFF_SCREEN = """() => [...document.querySelectorAll('body *')].filter(e => {
 }).map(e => e.innerText.slice(0, 60))"""
 
 
+def from_menu(page, name):
+    """Opens a page of the menu "More"."""
+    in_menu(page, name).click()
+
+
+def in_menu(page, name):
+    """The entries of the menu "More" with this name; it is open then."""
+    page.get_by_role("button", name="More", exact=True).click()
+    page.get_by_role("menuitem", name="Compare", exact=True).wait_for()
+    return page.get_by_role("menuitem", name=name, exact=True)
+
+
 def settled(page):
     page.locator("[data-test-script-state=notRunning]").wait_for(state="attached")
     return page

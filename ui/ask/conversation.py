@@ -88,7 +88,7 @@ def sidebar(session: Session) -> Any:
         )
         session.use(chosen)
         strategy = STRATEGIES[chosen]
-        st.caption(f"{markdown(strategy.help)} Source: {markdown(strategy.source)}.")
+        st.caption(f"{markdown(strategy.help)} {words.source(strategy)}")
         changes = session.changes(chosen)
         if changes:
             st.caption(

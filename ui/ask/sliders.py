@@ -1,4 +1,4 @@
-"""Sliders beside a run: what it would have become, decided anew at once without any model call."""
+"""Sliders beside a run: what it would have become, decided again at once without a model call."""
 
 from __future__ import annotations
 
@@ -33,14 +33,13 @@ def sliders(run: str, base: Settings) -> Settings:
     key = f"tune-{run}-{turn}"
     if base.evaluator == "none":
         return base
-    first, second, third = st.columns([5, 3, 4], gap="medium")
-    with first:
-        moved = forms.thresholds(base, base.lower, base.upper, key=key)
-    with second:
-        moved["aggregation"] = forms.aggregation(base, base.aggregation, key=key)
-    with third:
-        moved["strip_filter"] = forms.field(Settings, "strip_filter", base.strip_filter, key=f"{key}-floor")
-    with st.expander("More sliders: doubt, and words kept", key=f"{key}-more"):
+    moved = forms.thresholds(base, base.lower, base.upper, key=key)
+    with st.expander(forms.MORE, key=f"{key}-more"):
+        first, second = st.columns(2, gap="medium")
+        with first:
+            moved["aggregation"] = forms.aggregation(base, base.aggregation, key=key)
+        with second:
+            moved["strip_filter"] = forms.field(Settings, "strip_filter", base.strip_filter, key=f"{key}-floor")
         moved |= forms.evidence(base.model_dump(), key=key, across=2)
     try:
         return base.changed(**moved)

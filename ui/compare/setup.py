@@ -63,8 +63,8 @@ def _way(session: Session, ways: list[Way], place: int) -> Way:
         index=names.index(way.strategy) if way.strategy in names else 0,
         format_func=lambda name: STRATEGIES[name].title,
         key=f"cmp-strategy-{turn}-{place}",
-        help=markdown(STRATEGIES[way.strategy].help) if way.strategy in names else None,
     )
+    st.caption(f"{markdown(STRATEGIES[strategy].help)} {words.source(STRATEGIES[strategy])}")
     plain = STRATEGIES[strategy].settings.evaluator == "none"
     options = ["", *(str(action) for action in Action)]
     forced = st.selectbox(

@@ -24,6 +24,9 @@ _SLIDER_STEPS = {int: 100, float: 150}
 _WORDS = 1_000
 """Where the slider of words kept ends."""
 
+MORE = "More sliders"
+"""The fold that holds all sliders but the two thresholds."""
+
 
 def groups(*models: type[BaseModel]) -> dict[str, list[str]]:
     """The settings' names by group, both in the order of declaration."""

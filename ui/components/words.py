@@ -8,7 +8,7 @@ from typing import Any
 
 from crag.core.fields import meta
 from crag.core.settings import Settings
-from crag.core.strategies import STRATEGIES
+from crag.core.strategies import STRATEGIES, Strategy
 from crag.core.types import Action, Chunk, Citation, Step
 from crag.ingest.files import NAMES
 from crag.providers import registry
@@ -16,6 +16,7 @@ from crag.text.formats import MONTHS
 from crag.text.formats import count as count
 from crag.text.formats import format_duration as format_duration
 from crag.text.formats import format_size as format_size
+from ui.components.safe_text import markdown
 
 ICONS = {Action.CORRECT: "✓", Action.AMBIGUOUS: "≈", Action.INCORRECT: "✕"}
 """A shape for each action, so that colour never speaks alone."""
@@ -36,6 +37,12 @@ STEPS: dict[Step, str] = {
 def web(provider: str) -> str:
     """A web provider in words; an unknown one as it is."""
     return registry.title(provider)
+
+
+def source(strategy: Strategy) -> str:
+    """The design that a strategy reproduces, linked where it is published, as Markdown."""
+    title = markdown(strategy.source)
+    return f"Source: [{title}]({strategy.link})." if strategy.link else f"Source: {title}."
 
 
 def kind(media: str) -> str:

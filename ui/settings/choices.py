@@ -57,7 +57,7 @@ def strategy(session: Session) -> None:
         if chosen == used
         else (f"**Not in use**: your next questions are handled by {markdown(STRATEGIES[used].title)}.")
     )
-    st.caption(f"{now_used} {markdown(STRATEGIES[chosen].help)}")
+    st.caption(f"{now_used} {markdown(STRATEGIES[chosen].help)} {words.source(STRATEGIES[chosen])}")
     turn = st.session_state.setdefault(f"form-turn-{chosen}", 0)
     now, own = session.settings(chosen), STRATEGIES[chosen].settings
     values: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Where the sliders of the Tune page stand: begun from a strategy, moved by hand or at once, kept between pages."""
+"""Where the sliders of the Tune page stand: started from a strategy, moved by hand or at once, kept between pages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def strategy(session: Session) -> str:
         format_func=lambda name: STRATEGIES[name].title,
         key="tune-strategy",
         persist_state="session",
-        help="Every run is decided anew under this strategy, with your changes to it and the sliders as they stand.",
+        help="Every run is decided again under this strategy, with your changes to it and with the sliders.",
     )
 
 
@@ -39,13 +39,15 @@ def sliders(name: str, own: Settings) -> Settings:
         state["start"] = dict(state["now"])
     start = state["start"]
     moved: dict[str, Any] = {}
-    if own.evaluator != "none":
+    if own.evaluator == "none":
+        moved["k"] = forms.field(Settings, "k", start["k"], key=f"{key}-k")
+    else:
         moved |= forms.thresholds(own, start["lower"], start["upper"], key=key)
-        moved["aggregation"] = forms.aggregation(own, start["aggregation"], key=key)
-    moved["k"] = forms.field(Settings, "k", start["k"], key=f"{key}-k")
-    if own.evaluator != "none":
-        moved["strip_filter"] = forms.field(Settings, "strip_filter", start["strip_filter"], key=f"{key}-floor")
-        moved |= forms.evidence(start, key=key)
+        with st.expander(forms.MORE, key=f"{key}-more"):
+            moved["aggregation"] = forms.aggregation(own, start["aggregation"], key=key)
+            for name, widget in (("k", f"{key}-k"), ("strip_filter", f"{key}-floor")):
+                moved[name] = forms.field(Settings, name, start[name], key=widget)
+            moved |= forms.evidence(start, key=key)
     try:
         settings = own.changed(**moved)
     except SettingsError as error:
@@ -68,7 +70,7 @@ def at_strategy(name: str) -> dict[str, Any]:
 
 
 def _state(name: str, own: Settings) -> dict[str, Any]:
-    """What is remembered; begun anew where the strategy is another, or was changed elsewhere."""
+    """What is remembered; started again where the strategy is another, or was changed elsewhere."""
     state = st.session_state.setdefault(_STATE, {"turn": 0, "strategy": "", "own": None})
     if (state["strategy"], state["own"]) != (name, own):
         now = _of(own)
