@@ -41,12 +41,12 @@ def score_strips(
     too, it decides.
     """
     strips: list[Strip] = []
-    for source in sources:
+    decomposed = [(source, parts.refiner.decompose(source.text, settings)) for source in sources]
+    for (source, spans), scores in zip(decomposed, parts.scorer.scores(question, decomposed), strict=True):
         parts.check()
-        spans = parts.refiner.decompose(source.text, settings)
         strips += [
             make_strip(source.id, source.text, origin, start, end, score, kept=False)
-            for (start, end), score in zip(spans, parts.scorer.scores(question, source, spans), strict=True)
+            for (start, end), score in zip(spans, scores, strict=True)
         ]
     if parts.selector is not None:
         read = strips if origin == "internal" else _readable(strips, question)

@@ -40,6 +40,8 @@ def joint_grade(
 
 Span = tuple[int, int]
 Scores = list[float | None]
+Decomposed = tuple[Chunk | WebPage, Sequence[Span]]
+"""A source and its strips, each as [start, end) of its text."""
 
 PAGE_STRIPS = 60
 """How many strips of one web page are scored alone: those that share most words with the question."""
@@ -51,8 +53,8 @@ READ_CHARS = 12_000
 class StripScorer(Protocol):
     """Scores the strips of chunks and web pages."""
 
-    def scores(self, question: str, source: Chunk | WebPage, spans: Sequence[Span]) -> Scores:
-        """A score 0..1 for every [start, end) of the source's text; None where it was not read or not judged."""
+    def scores(self, question: str, sources: Sequence[Decomposed]) -> Iterator[Scores]:
+        """For each source a score 0..1 of every strip; None where it was not read or not judged."""
         ...
 
 
@@ -62,31 +64,35 @@ class InContext:
     def __init__(self, grader: StripGrader) -> None:
         self._grader = grader
 
-    def scores(self, question: str, source: Chunk | WebPage, spans: Sequence[Span]) -> Scores:
+    def scores(self, question: str, sources: Sequence[Decomposed]) -> Iterator[Scores]:
         """One reading a chunk; a web page's title stands in front of each of its pieces."""
-        found: dict[Span, float | None] = {}
-        for passage, own, within in _passages(source, spans, question):
-            found.update(zip(own, self._grader.grade_strips(question, passage, within), strict=True))
-        return [found.get(span) for span in spans]
+        for source, spans in sources:
+            found: dict[Span, float | None] = {}
+            for passage, own, within in _passages(source, spans, question):
+                found.update(zip(own, self._grader.grade_strips(question, passage, within), strict=True))
+            yield [found.get(span) for span in spans]
 
 
 class OneByOne:
-    """Has each strip graded as a passage of its own, without its context."""
+    """Has each strip graded as a passage of its own, without its context; the strips of all sources in one call."""
 
     def __init__(self, evaluator: RetrievalEvaluator, check: Callable[[], None] = lambda: None) -> None:
         """`check` is called between grades and raises to stop."""
         self._evaluator, self._check = evaluator, check
 
-    def scores(self, question: str, source: Chunk | WebPage, spans: Sequence[Span]) -> Scores:
+    def scores(self, question: str, sources: Sequence[Decomposed]) -> Iterator[Scores]:
         """The grade of each strip's text; None where that failed. Of a long web page the likeliest are read."""
-        texts = [source.text[start:end] for start, end in spans]
-        places = likeliest(texts, question) if isinstance(source, WebPage) else range(len(texts))
-        passages = [Passage(id=f"{source.id}:{place}", text=texts[place]) for place in places]
+        passages: list[Passage] = []
+        for source, spans in sources:
+            texts = [source.text[start:end] for start, end in spans]
+            places = likeliest(texts, question) if isinstance(source, WebPage) else range(len(texts))
+            passages += [Passage(id=f"{source.id}:{place}", text=texts[place]) for place in places]
         found: dict[str, float | None] = {}
         for grade in self._evaluator.grade(question, passages):
             self._check()
             found[grade.passage_id] = grade.score
-        return [found.get(f"{source.id}:{place}") for place in range(len(texts))]
+        for source, spans in sources:
+            yield [found.get(f"{source.id}:{place}") for place in range(len(spans))]
 
 
 def likeliest(texts: Sequence[str], question: str, most: int = PAGE_STRIPS) -> list[int]:

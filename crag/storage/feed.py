@@ -25,6 +25,7 @@ _WORDS = 16
 """Words that the records are searched for at most."""
 _BATCH = 1000
 """Rows that one statement names."""
+_PLACES = select(chunks.c.number, chunks.c.document, chunks.c.page)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +108,8 @@ def rows(connection: Connection, candidates: Candidates, vector: Vectors) -> Row
     """
     order = np.argsort(candidates.numbers)
     numbers, dense, lexical = candidates.numbers[order], candidates.dense[order].copy(), candidates.lexical[order]
-    places = select(chunks.c.number, chunks.c.document, chunks.c.page)
     # As tuples: NumPy looks for many things in a row of SQLAlchemy's, which takes ten times as long.
-    held = store.select_in(connection, places, chunks.c.number, numbers.tolist())
+    held = store.select_in(connection, _PLACES, chunks.c.number, numbers.tolist())
     found = np.array([tuple(row) for row in held], np.int64).reshape(-1, 3)
     found = found[np.argsort(found[:, 0])]
     kept = np.searchsorted(numbers, found[:, 0])

@@ -61,6 +61,7 @@ def _on(question: str, chunk_id: str) -> ColumnElement[bool]:
 
 
 _NAMES = [each.name for each in fields(Track)]
+_NUMBER = select(chunks.c.id, chunks.c.number)
 _TRACK = select(chunks.c.id, *(tracks.c[name] for name in _NAMES)).join_from(tracks, chunks)
 
 
@@ -68,9 +69,7 @@ def note(connection: Connection, trace: Trace) -> None:
     """Add what a run says of the chunks that it retrieved to their records; of those that are here no more, nothing."""
     said = track_chunks(trace)
     ids = list(said)
-    numbers = {
-        id: number for id, number in store.select_in(connection, select(chunks.c.id, chunks.c.number), chunks.c.id, ids)
-    }
+    numbers = {id: number for id, number in store.select_in(connection, _NUMBER, chunks.c.id, ids)}
     before = {id: _track(values) for id, *values in store.select_in(connection, _TRACK, chunks.c.id, ids)}
     rows = [{"chunk": number, **asdict(before.get(id, Track()).after(said[id]))} for id, number in numbers.items()]
     if rows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -14,8 +15,10 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     FromClause,
+    Insert,
     Select,
     Table,
+    bindparam,
     delete,
     func,
     insert,
@@ -53,6 +56,8 @@ CHUNK_WITHOUT_LINES = CHUNK.with_only_columns(
 
 _BATCH = 500
 """Values that one statement is asked for."""
+_META = select(about.c.value).where(about.c.key == bindparam("key"))
+_GRADES = select(kept_grades.c.key, kept_grades.c.grade)
 
 
 def select_in(
@@ -62,20 +67,36 @@ def select_in(
     if values is None:
         yield from connection.execute(statement)
         return
+    in_json = connection.dialect.name == "sqlite"
+    asked = _where_in(statement, column, in_json)
     for at in range(0, len(values), _BATCH):
-        some: Any = values[at : at + _BATCH]
-        if connection.dialect.name == "sqlite":
-            # One bound value rather than hundreds, each of which would be looked at: half the time.
-            some = select(func.json_each(json.dumps(list(some))).table_valued("value").c.value)
-        yield from connection.execute(statement.where(column.in_(some))).all()
+        some = list(values[at : at + _BATCH])
+        yield from connection.execute(asked, {"some": json.dumps(some) if in_json else some}).all()
+
+
+@lru_cache(maxsize=64)
+def _where_in(statement: Select[Any], column: ColumnElement[Any], in_json: bool) -> Select[Any]:
+    """The statement with its condition, whose bound value is `some`. A statement that is used again is not built again,
+    which takes longer than SQLite takes to answer it.
+
+    `in_json`: one bound value rather than hundreds, each of which would be looked at: half the time.
+    """
+    if in_json:
+        return statement.where(column.in_(select(func.json_each(bindparam("some")).table_valued("value").c.value)))
+    return statement.where(column.in_(bindparam("some", expanding=True)))
 
 
 def put(connection: Connection, into: Table, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows, in place of those of the same key."""
-    insertion = postgresql.insert(into) if connection.dialect.name == "postgresql" else sqlite.insert(into)
+    connection.execute(_put(into, connection.dialect.name), rows)
+
+
+@cache
+def _put(into: Table, dialect: str) -> Insert:
+    insertion = postgresql.insert(into) if dialect == "postgresql" else sqlite.insert(into)
     keys = [column.name for column in into.primary_key]
     rest: dict[str, Any] = {each.name: insertion.excluded[each.name] for each in into.c if each.name not in keys}
-    connection.execute(insertion.on_conflict_do_update(index_elements=keys, set_=rest), rows)
+    return insertion.on_conflict_do_update(index_elements=keys, set_=rest)
 
 
 def count(connection: Connection, of: FromClause, *where: ColumnElement[bool]) -> int:
@@ -85,7 +106,7 @@ def count(connection: Connection, of: FromClause, *where: ColumnElement[bool]) -
 
 def meta(connection: Connection, key: str) -> str:
     """One of: library (its own id), generation (counts changes of chunks and vectors), model, dimension."""
-    return str(connection.scalars(select(about.c.value).where(about.c.key == key)).one())
+    return str(connection.scalars(_META, {"key": key}).one())
 
 
 def _set(connection: Connection, key: str, value: str) -> None:
@@ -240,8 +261,7 @@ class Cache:
     def load_grades(self, keys: Sequence[str]) -> dict[str, Grade]:
         """The grades stored under these keys; unknown keys are absent."""
         with self._database.read() as connection:
-            kept = select(kept_grades.c.key, kept_grades.c.grade)
-            rows = select_in(connection, kept, kept_grades.c.key, keys)
+            rows = select_in(connection, _GRADES, kept_grades.c.key, keys)
             return {key: _GRADE.validate_json(grade) for key, grade in rows}
 
     def save_grades(self, grades: dict[str, Grade]) -> None:

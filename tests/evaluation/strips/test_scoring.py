@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from crag.core.types import Chunk, WebPage
-from crag.evaluation.scoring import PAGE_STRIPS, READ_CHARS, InContext, OneByOne, likeliest
+from crag.core.types import Chunk, Grade, Passage, WebPage
+from crag.evaluation.scoring import PAGE_STRIPS, READ_CHARS, InContext, OneByOne, StripScorer, likeliest
 from crag.testing.fakes import FixedWeb, ScriptedEvaluator, ScriptedStripGrader, chunk_of
 from crag.testing.strips_contract import StripGraderContract
 
@@ -15,6 +16,11 @@ SENTENCES = ["The bridge opened early.", "It is 467 m long.", "Ferries stopped."
 
 def spans_of(text: str, parts: list[str]) -> list[tuple[int, int]]:
     return [(text.index(part), text.index(part) + len(part)) for part in parts]
+
+
+def scores_of(scorer: StripScorer, source: Chunk | WebPage, parts: list[str]) -> list[float | None]:
+    (found,) = scorer.scores(QUESTION, [(source, spans_of(source.text, parts))])
+    return found
 
 
 def page(text: str) -> WebPage:
@@ -31,7 +37,7 @@ def seen(source: Chunk | WebPage, parts: list[str]) -> tuple[list[str], list[str
         return 0.5
 
     grader = ScriptedStripGrader(score=score)
-    assert InContext(grader).scores(QUESTION, source, spans_of(source.text, parts)) == [0.5] * len(parts)
+    assert scores_of(InContext(grader), source, parts) == [0.5] * len(parts)
     return strips, grader.read
 
 
@@ -76,7 +82,7 @@ def test_of_a_long_web_page_the_pieces_with_the_question_s_words_are_read() -> N
     told = [*filler[:900], "The northern bridge is long: 467 m.", *filler[900:]]
     grader = ScriptedStripGrader(score=lambda strip, passage: float("467" in strip and "bridge" in strip))
     text = " ".join(told)
-    found = InContext(grader).scores(QUESTION, page(text), spans_of(text, told))
+    found = scores_of(InContext(grader), page(text), told)
     assert found[900] == 1.0
     assert found.count(None) > 500
     assert sum(map(len, grader.read)) <= READ_CHARS * 1.01
@@ -85,15 +91,29 @@ def test_of_a_long_web_page_the_pieces_with_the_question_s_words_are_read() -> N
 def test_alone_a_strip_is_a_passage_and_a_failed_one_has_no_score() -> None:
     evaluator = ScriptedEvaluator(score=lambda text: None if "467" in text else 0.25)
     source = replace(chunk_of(" ".join(SENTENCES)), context="Report")
-    found = OneByOne(evaluator).scores(QUESTION, source, spans_of(source.text, SENTENCES))
+    found = scores_of(OneByOne(evaluator), source, SENTENCES)
     assert found == [0.25, None, 0.25]
     assert [text for _, text in evaluator.graded] == SENTENCES
+
+
+def test_alone_the_strips_of_all_sources_are_graded_in_one_call() -> None:
+    calls: list[int] = []
+
+    class Counted(ScriptedEvaluator):
+        def grade(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
+            calls.append(len(passages))
+            return super().grade(question, passages)
+
+    evaluator = Counted(score=lambda text: 0.9 if "467" in text else 0.1)
+    sources = [(replace(chunk_of(text), id=text[:9]), spans_of(text, [text])) for text in SENTENCES]
+    assert list(OneByOne(evaluator).scores(QUESTION, sources)) == [[0.1], [0.9], [0.1]]
+    assert calls == [3]
 
 
 def test_alone_at_most_so_many_strips_of_a_page_are_graded() -> None:
     told = [f"Number {place} of the notices." for place in range(100)] + ["The northern bridge is 467 m long."]
     text = " ".join(told)
-    found = OneByOne(ScriptedEvaluator(score=lambda text: 0.5)).scores(QUESTION, page(text), spans_of(text, told))
+    found = scores_of(OneByOne(ScriptedEvaluator(score=lambda text: 0.5)), page(text), told)
     assert found.count(None) == len(told) - PAGE_STRIPS
     assert found[-1] == 0.5
 
