@@ -168,8 +168,6 @@ async def measure(folder: Path, sessions: int, libraries: int) -> dict[str, floa
         before = app.megabytes
         await app.open(large.address, QUESTION)
         found["chunks"] = app.megabytes - before
-    async with Started(folder, CRAG_PROCESSES="2") as app:
-        found["two processes"] = app.megabytes
     return found
 
 
@@ -183,7 +181,6 @@ def told(found: dict[str, float], sessions: int, libraries: int) -> str:
         f"each session more with an answered run open, all of one library (of {sessions})": found["session"],
         f"each session more with a library of its own of 100 chunks, which it asks (of {libraries})": found["library"],
         f"a session more with a library of its own of {CHUNKS:,} chunks, which it asks": found["chunks"],
-        "two processes (`CRAG_PROCESSES=2`), the models loaded in one of them": found["two processes"],
     }
     lines = [
         "# How much memory the app takes",

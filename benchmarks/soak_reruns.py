@@ -34,7 +34,6 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sessions", type=int, nargs="+", default=[10, 25, 50])
     parser.add_argument("--pages", nargs="+", choices=list(PAGES), default=list(PAGES))
     parser.add_argument("--rerun-seconds", type=float, default=12.0, help="how long each figure is measured")
-    parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
 
 
 async def slide(tab: Tab, number: int) -> Rerun:
@@ -66,27 +65,24 @@ async def _figures(url: str, pid: int, count: int, page: str, query: str, second
 
 
 async def measure(chosen: argparse.Namespace) -> dict[str, Any]:
-    """By number of server processes, sessions and page."""
+    """By sessions and page."""
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         run = prepare(folder / "data")[-1]
-        for processes in chosen.processes:
-            with ExitStack() as stack:
-                app = stack.enter_context(serving(folder, CRAG_PROCESSES=str(processes)))
-                one = stack.enter_context(bare(folder / "bare", STREAMLIT_RUNNER_POST_SCRIPT_GC="true"))
-                lean = stack.enter_context(bare(folder / "lean"))
-                for count in chosen.sessions:
-                    for page in chosen.pages:
-                        if page in ("slider", "lean") and processes != chosen.processes[0]:
-                            continue  # it is one process whatever the app is
-                        served = {"slider": one, "lean": lean}.get(page, app)
-                        query = f"run={run}" if page == "ask" else ""
-                        path = page if page == "tune" else ""
-                        at = served.url, served.process.pid
-                        asked = await _figures(*at, count, path, query, chosen.rerun_seconds)
-                        rows.append({"processes": processes, "sessions": count, "page": page, **asked})
-                        print(rows[-1], flush=True)
+        with ExitStack() as stack:
+            app = stack.enter_context(serving(folder))
+            one = stack.enter_context(bare(folder / "bare", STREAMLIT_RUNNER_POST_SCRIPT_GC="true"))
+            lean = stack.enter_context(bare(folder / "lean"))
+            for count in chosen.sessions:
+                for page in chosen.pages:
+                    served = {"slider": one, "lean": lean}.get(page, app)
+                    query = f"run={run}" if page == "ask" else ""
+                    path = page if page == "tune" else ""
+                    at = served.url, served.process.pid
+                    asked = await _figures(*at, count, path, query, chosen.rerun_seconds)
+                    rows.append({"sessions": count, "page": page, **asked})
+                    print(rows[-1], flush=True)
     return {"rows": rows, "seconds": chosen.rerun_seconds}
 
 
@@ -94,17 +90,17 @@ def told(found: dict[str, Any]) -> list[str]:
     """The table, and whether the goal is met by it."""
     lines = [
         f"Each figure over {found['seconds']:.0f} s; a session moves the thresholds every two seconds. Server's "
-        "processor: all that its processes took, for one rerun. The clients share the cores.",
+        "processor: all that it took, for one rerun. The clients share the cores.",
         "",
-        "| processes | sessions | page | median | p95 | × slider | server's processor | client's | reruns | faults |",
-        "|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|",
+        "| sessions | page | median | p95 | × slider | server's processor | client's | reruns | faults |",
+        "|---:|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     beside = {row["sessions"]: row["median"] for row in found["rows"] if row["page"] == "slider"}
     for row in found["rows"]:
         slider = beside.get(row["sessions"])
         times = f"{row['median'] / slider:.1f}" if slider and row["page"] not in ("slider", "lean") else "–"
         lines.append(
-            f"| {row['processes']} | {row['sessions']} | {PAGES[row['page']]} | {1000 * row['median']:.0f} ms | "
+            f"| {row['sessions']} | {PAGES[row['page']]} | {1000 * row['median']:.0f} ms | "
             f"{1000 * row['p95']:.0f} ms | {times} | {row['server_ms']:.1f} ms | {row['client_ms']:.1f} ms | "
             f"{row['reruns']} | {len(row['problems'])} |"
         )
@@ -112,20 +108,17 @@ def told(found: dict[str, Any]) -> list[str]:
 
 
 def _verdicts(rows: list[dict[str, Any]]) -> list[str]:
-    """Whether the goal is met, a line for each number of processes."""
+    """Whether the goal is met."""
     beside = {row["sessions"]: row["median"] for row in rows if row["page"] == "slider"}
-    lines = []
-    for processes in sorted({row["processes"] for row in rows}):
-        said, met = [], True
-        for row in rows:
-            most = {25: 2 * beside.get(25, 0.0), 50: 1.5}.get(row["sessions"], 0.0)
-            if row["processes"] != processes or row["page"] in ("slider", "lean") or not most:
-                continue
-            met = met and row["median"] <= most
-            said.append(
-                f"{row['page'].capitalize()} with {row['sessions']}: {row['median']:.2f} s, at most {most:.2f} asked"
-            )
-        if said:
-            number = "one process" if processes == 1 else f"{processes} processes"
-            lines.append(f"- With {number} the goal is {'met' if met else 'missed'} ({'; '.join(said)}).")
-    return lines or ["The goal is about 25 and 50 sessions, which were not measured."]
+    said, met = [], True
+    for row in rows:
+        most = {25: 2 * beside.get(25, 0.0), 50: 1.5}.get(row["sessions"], 0.0)
+        if row["page"] in ("slider", "lean") or not most:
+            continue
+        met = met and row["median"] <= most
+        said.append(
+            f"{row['page'].capitalize()} with {row['sessions']}: {row['median']:.2f} s, at most {most:.2f} asked"
+        )
+    if not said:
+        return ["The goal is about 25 and 50 sessions, which were not measured."]
+    return [f"- The goal is {'met' if met else 'missed'} ({'; '.join(said)})."]

@@ -149,9 +149,6 @@ class ServingSettings(SettingsGroup, title="serving"):
     metrics: Literal["off", "local", "token"] = setting("off", "Metrics", at_start=True)
     """Who may read /metrics, for Prometheus. off: nobody. local: this machine, where no others are led here. token:
     anyone who sends what CRAG_METRICS_TOKEN holds, or the file that CRAG_METRICS_TOKEN_FILE names."""
-    processes: int = setting(1, "Server processes", Range(1, 64, step=1), at_start=True)
-    """How many processes serve the app behind its one address, each browser one of them. More than one pays where many
-    people work at once and there are cores and memory: each holds its own models, about half a GB."""
 
     @field_validator("framed_by")
     @classmethod

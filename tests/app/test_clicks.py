@@ -154,7 +154,8 @@ def test_every_callback_asks_at_the_click_or_changes_its_own_tab_alone() -> None
     assert silent - OWN_TAB == set(), "let it ask: ui.app.clicks.requires"
     assert not OWN_TAB - silent, "no longer there, or it asks by now"
     assert all(
-        "partial(clicks.stop, session, job)" in (ROOT / each.split(":")[0]).read_text() for each in HANDED_IN.values()
+        "partial(clicks.stop, session, job.id)" in (ROOT / each.split(":")[0]).read_text()
+        for each in HANDED_IN.values()
     )
 
 

@@ -55,7 +55,7 @@ COMMANDS = {
     "scale": "--sizes 300 --sides embedded flat",
     "server": "--pairs 1 --rounds 1 --requests 4 --crowd 2",
     "sizes": "--dry --sessions 1 --libraries 1",
-    "soak": "--part reruns --dry --sessions 1 --processes 1 --pages ask --rerun-seconds 2",
+    "soak": "--part reruns --dry --sessions 1 --pages ask --rerun-seconds 2",
     "table_cells": "--only",
     "thresholds": "--limit 2",
     "tune": "--runs 20 --moves 2",

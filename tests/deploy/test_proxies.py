@@ -1,4 +1,4 @@
-"""nginx, Caddy and HAProxy as examples have them: checked by their own programs, run before two app servers."""
+"""The proxies as examples have them: checked by their own programs, run before two app servers."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+import yaml
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import ClientConnection, connect
@@ -103,6 +104,33 @@ def test_the_example_passes_the_program_s_own_check(proxy: Proxy, tmp_path: Path
     ran = subprocess.run([program, *proxy.check, file], cwd=tmp_path, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     assert "warning" not in ran.stderr.lower().replace('"level":"warn"', ""), ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "stays", "closes", "never"),
+    [
+        ("nginx.conf", "hash $crag_at consistent;", "default upgrade;", "keepalive "),
+        ("Caddyfile", "lb_policy cookie crag_at", "keepalive off", "keepalive_"),
+        ("haproxy.cfg", "cookie crag_at insert", "option http-server-close", "http-keep-alive"),
+        ("traefik.yaml", "name: crag_at", "maxIdleConnsPerHost: -1", "idleConnTimeout"),
+    ],
+)
+def test_a_browser_stays_at_one_server_and_no_connection_to_several_is_kept(
+    file: str, stays: str, closes: str, never: str
+) -> None:
+    text = (FOLDER / file).read_text(encoding="utf-8")
+    code = "\n".join(line.partition("#")[0] for line in text.splitlines())
+    assert code.count("127.0.0.1:8501") == 1 and code.count("127.0.0.1:8502") == 1
+    assert stays in code and closes in code and never not in code
+
+
+def test_the_traefik_example_names_only_what_it_defines() -> None:
+    http = yaml.safe_load((FOLDER / "traefik.yaml").read_text(encoding="utf-8"))["http"]
+    routers, service = http["routers"].values(), http["services"]["crag"]["loadBalancer"]
+    assert {each["service"] for each in routers} == set(http["services"])
+    assert {name for each in routers for name in each["middlewares"]} == set(http["middlewares"])
+    assert {service["serversTransport"]} == set(http["serversTransports"])
+    assert service["healthCheck"]["path"] == "/healthz" and service["sticky"]["cookie"]["httpOnly"]
 
 
 @contextmanager

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, ParamSpec
+from typing import ParamSpec
 
 from crag.admin.roles import Permission
-from crag.runtime.jobs import Job
 from ui.access.current import Presence
+from ui.app.program import program
 from ui.components import problems
 
 P = ParamSpec("P")
@@ -40,13 +40,18 @@ def requires(act: Permission) -> Callable[[Callable[P, None]], Callable[P, None]
     return decorate
 
 
-def stop(session: Presence, job: Job[Any]) -> None:
-    """End work of the session's workspace, for who may begin it."""
+def stop(session: Presence, job: str) -> None:
+    """End work of the session's workspace, for who may begin it.
+
+    `job`: its id. Streamlit keeps what a callback is given as long as the tab is open, also of a button that is gone.
+    """
     with problems.reported(by=problems.announce):
-        session.stop(job)
+        if (found := program().jobs.get(job, workspace=session.workspace)) is not None:
+            session.stop(found)
 
 
-def answer(session: Presence, job: Job[Any], number: int, yes: bool) -> None:
-    """Answer what work of the session's workspace waits for, for who may begin it."""
+def answer(session: Presence, job: str, number: int, yes: bool) -> None:
+    """Answer what work of the session's workspace waits for, for who may begin it. `job`: as in `stop`."""
     with problems.reported(by=problems.announce):
-        session.answer(job, number, yes)
+        if (found := program().jobs.get(job, workspace=session.workspace)) is not None:
+            session.answer(found, number, yes)

@@ -144,7 +144,7 @@ def _left(session: Session, run: str, trace: Trace, slots: Slots, job: Job[Event
             "Stopping…" if job.stopping else "Stop",
             key=f"stop-{run}",
             on_click=clicks.stop,
-            args=(session, job),
+            args=(session, job.id),
             disabled=job.stopping or not session.may("ask"),
             help="Ends this run; what was found stays.",
         )

@@ -166,11 +166,11 @@ def _beside(session: Session, lanes: Sequence[Lane], here: bool) -> None:
 def _stop(session: Session, lanes: Sequence[Lane], place: Any) -> None:
     """One button for all that run."""
     jobs = [each.job for each in lanes if each.job is not None and each.following]
-    stopping = all(job.stopping for job in jobs)
+    stopping, ids = all(job.stopping for job in jobs), [job.id for job in jobs]
 
     def stop() -> None:
-        for job in jobs:
-            clicks.stop(session, job)
+        for id in ids:
+            clicks.stop(session, id)
 
     label = "Stopping…" if stopping else "Stop all"
     place.button(label, key="compare-stop", on_click=stop, disabled=stopping, help="What was found stays.")

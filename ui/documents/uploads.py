@@ -107,7 +107,7 @@ def current(session: Session) -> Job[UploadEvent] | None:
 
 def ender(session: Session, job: Job[UploadEvent]) -> Callable[[], None] | None:
     """What stops it, for who may; None for others."""
-    return partial(clicks.stop, session, job) if session.may("edit") else None
+    return partial(clicks.stop, session, job.id) if session.may("edit") else None
 
 
 def note_address(job: Job[UploadEvent] | None) -> None:

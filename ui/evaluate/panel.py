@@ -43,7 +43,7 @@ def show_live(session: Session, job: Job[Event]) -> None:
             "Stopping…" if job.stopping else "Stop",
             key="eval-stop",
             on_click=clicks.stop,
-            args=(session, job),
+            args=(session, job.id),
             disabled=job.stopping or not session.may("edit"),
             help="Ends after what is whole. What is done stays, and the evaluation can go on later.",
         )

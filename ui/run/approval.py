@@ -61,7 +61,7 @@ def ask(session: Session, job: Job[Event] | None, trace: Trace, scope: str = "")
     with st.container(key=f"approval{scope}"):
         draw(card(trace))
         with st.container(horizontal=True, gap="small"):
-            given = session, job, number
+            given = session, job.id, number
             st.button(
                 "Send it", key=f"send-{number}{scope}", type="primary", on_click=clicks.answer, args=(*given, True)
             )

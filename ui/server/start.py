@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
+import gc
 import logging
 import os
 import socket
 import sys
 import threading
 import webbrowser
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,8 +36,6 @@ from crag.storage.records import server_at
 from ui.access import oidc, workspaces
 from ui.app import media, memory_usage, server_messages
 from ui.app.program import at_start, program
-from ui.server import processes
-from ui.server.batches import hand_over_together
 from ui.server.body_limits import Uploads
 from ui.server.connection_limit import Most, Seats
 from ui.server.headers import inline_scripts, security_headers
@@ -46,7 +44,6 @@ from ui.server.logs import bound_logs
 from ui.server.middleware import Edge, Rules
 from ui.server.sessions import keep, room_for
 from ui.server.signing import Attempts, Signing, end, may_edit, somebody
-from ui.server.stale import forget_stale_widgets
 
 LOG = logging.getLogger(__name__)
 
@@ -58,12 +55,7 @@ def prepared() -> dict[str, Any]:
     """Makes this process ready to serve; returns the middleware and lifespan that `st.App` is given."""
     for name in LOOK_UPS:
         setattr(net_util, name, _nowhere)
-    part = processes.own_part()
-    if part is not None:
-        processes.settle_in(part)
     bound_logs()
-    hand_over_together()
-    forget_stale_widgets()
     files = room_for_files()
     share_heaps()
     alive = keep(room_for(files))
@@ -73,20 +65,16 @@ def prepared() -> dict[str, Any]:
     except CragError as error:
         LOG.warning("%s Until then the strictest rules apply.", error)  # each page says so too
         config = AppConfig()
-    if part is None and config.serving.processes > 1:
-        processes.become_parent(config.serving.processes)
     kept = media.OwnedMedia if _owned(config) else media.KeptMedia
     streamlit_runtime.MediaFileManager = kept  # type: ignore[attr-defined]
     sign_in = oidc.configured()
     if sign_in is not None and sign_in.problem:
         LOG.error("Nobody is let in: %s", sign_in.problem)
-    made = rules(config, part, alive)
-    return {"middleware": [Middleware(Edge, made)], "lifespan": partial(_opened, made.watch, part)}
+    made = rules(config, alive)
+    return {"middleware": [Middleware(Edge, made)], "lifespan": partial(_opened, made.watch)}
 
 
-def rules(
-    config: AppConfig, part: processes.Part | None = None, alive: Callable[[str], bool] = lambda session: False
-) -> Rules:
+def rules(config: AppConfig, alive: Callable[[str], bool] = lambda session: False) -> Rules:
     """The edge's rules, by Streamlit's options and the app's settings as they are now. `alive`: of a session's id."""
     shared, sign_in = workspaces.shared(config), oidc.configured()
     named = (*_by_hand("browser.serverAddress"), *((sign_in.host,) if sign_in and sign_in.host else ()))
@@ -106,7 +94,7 @@ def rules(
     )
     scraping = Scraping(config.serving.metrics, metrics_token(), not shared, audited)
     owned = _owned(config)
-    cookies = (*((part.cookie,) if part is not None else ()), *((media.cookie,) if owned else ()))
+    cookies = (media.cookie,) if owned else ()
     return Rules(
         callers=callers,
         headers=security_headers(config.serving.framed_by, inline_scripts(page)),
@@ -177,16 +165,12 @@ def _plain(*given: str) -> tuple[str, ...]:
 
 
 @contextlib.asynccontextmanager
-async def _opened(watch: Watch, part: processes.Part | None, _: st.App) -> AsyncIterator[None]:
+async def _opened(watch: Watch, _: st.App) -> AsyncIterator[None]:
     """Says where the app is, and opens a browser where there is a screen: `streamlit run` leaves that to the app."""
     answer_at_once()
     watch.begin()
-    taking = asyncio.create_task(processes.take_part(part)) if part is not None else None
-    if part is None or part.speaks:
-        _tell()
+    _tell()
     yield
-    if taking is not None:
-        taking.cancel()
 
 
 def _tell() -> None:
@@ -202,8 +186,19 @@ def answer_at_once() -> None:
     asyncio sees to that for sockets of its own making, and Streamlit makes the app's itself: the second part of each
     reply waited 40 ms for the browser's word on the first. Connections inherit it from the socket that takes them.
     """
-    for found in processes.listening():
+    for found in _listening():
         found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def _listening() -> Iterator[socket.socket]:
+    """The sockets of this process that take connections of browsers."""
+    for found in gc.get_objects():
+        if type(found) is not socket.socket or found.fileno() < 0 or found.type != socket.SOCK_STREAM:
+            continue
+        if found.family in (socket.AF_INET, socket.AF_INET6) and found.getsockopt(
+            socket.SOL_SOCKET, socket.SO_ACCEPTCONN
+        ):
+            yield found
 
 
 def _address() -> str:

@@ -26,8 +26,7 @@ it.
 """
 _LED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 """Headers by which a proxy says that it leads somebody here."""
-_ALWAYS = {"cache-control": "no-store", "connection": "close"}
-"""Of several processes behind one address a connection belongs to one, and the next scrape is another's."""
+_ALWAYS = {"cache-control": "no-store"}
 _log = logging.getLogger(__name__)
 
 Mode = Literal["off", "local", "token"]
