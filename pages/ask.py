@@ -24,10 +24,10 @@ if not presented:
         if run is None and guide.stuck(session):
             welcome.show(session)
             st.stop()
-    past = conversation.sidebar(session)
+    conversation.sidebar(session)
     with problems.reported():
         if run is None:
             welcome.show(session)
         else:
             welcome.leave(session)
-            runview.show(session, run, past)
+            runview.show(session, run)

@@ -20,10 +20,7 @@ interrupted.show(session)
 click_bridge.handle_clicks(page_browser.mark)
 job = uploads.current(session)
 uploads.note_address(job)
-above, library = st.container(), page.LibraryView(session)
+if job is not None:
+    progress.follow(session, job, uploads.ender(session, job), uploads.forget)
+page.show(session, live=job is not None and job.running)
 gaps.show(session)
-if job is None:
-    library.show(live=False)
-else:
-    with above:
-        progress.follow(job, library.show, uploads.ender(session, job), uploads.forget)

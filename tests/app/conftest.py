@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import streamlit as st
@@ -44,6 +45,24 @@ def ended(runner: local_script_runner.LocalScriptRunner, timeout: float) -> None
 
 
 local_script_runner.require_widgets_deltas = ended
+
+_run_once = AppTest._run
+_STOPS = frozenset({"stop", "compare-stop", "upload-stop"})
+"""Buttons that stand on a page as long as it follows what goes on."""
+
+
+def followed(app: AppTest, *args: Any, **given: Any) -> AppTest:
+    """Runs the script, and again when what it follows is over, as a browser does, which looks every quarter second."""
+    _run_once(app, *args, **given)
+    while _STOPS & {button.key for button in app.button}:
+        for job in (*program().jobs.running("run"), *program().jobs.running("upload")):
+            for _ in job.follow():
+                pass
+        _run_once(app)
+    return app
+
+
+AppTest._run = followed  # type: ignore[method-assign]
 
 # After each run of the script, Streamlit has the collector go through all modules, a tenth of a second each time, and
 # the app has it go through them in rounds, a quarter of these tests' time.

@@ -5,9 +5,9 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
+from streamlit.testing.v1 import AppTest
 
 from crag.core.types import Action
-from ui.components import drawing
 from ui.components import html as h
 from ui.components.html import Html
 
@@ -33,18 +33,6 @@ class Read(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.text += data
-
-
-class Place:
-    """Where something is drawn; `shown` is what stands there."""
-
-    shown: object = "before"
-
-    def html(self, body: str) -> None:
-        self.shown = body
-
-    def empty(self) -> None:
-        self.shown = None
 
 
 @pytest.mark.parametrize(
@@ -98,12 +86,13 @@ def test_a_link_leads_to_the_web_or_to_a_page_of_this_program(address):
 
 
 def test_what_is_drawn_and_is_no_html_is_text():
-    place = Place()
-    drawing.draw(HOSTILE, place)  # type: ignore[arg-type]
-    assert place.shown == ESCAPED
-    drawing.draw(h.p["x"], place)
-    assert place.shown == "<p>x</p>"
-    drawing.draw(Html(), place)
-    assert place.shown is None
-    drawing.draw(h.div("cx"), place)
-    assert place.shown == '<div class="cx"></div>'
+    def page():
+        from tests.app.test_html import HOSTILE
+        from ui.components import drawing
+        from ui.components import html as h
+
+        for each in (HOSTILE, h.p["x"], h.Html(), h.div("cx")):
+            drawing.draw(each)
+
+    shown = AppTest.from_function(page).run().get("html")
+    assert [each.proto.body for each in shown] == [ESCAPED, "<p>x</p>", '<div class="cx"></div>']

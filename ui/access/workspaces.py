@@ -9,7 +9,6 @@ from crag.core.config import AppConfig
 from crag.engine import Engine
 from crag.storage.private import name_of
 from ui.access import oidc
-from ui.components.drawing import keep_places
 
 ONE = "default"
 KEY = "w"
@@ -95,18 +94,15 @@ def _leave() -> None:
 
 
 def show_key_notice(config: AppConfig) -> None:
-    """Says what the address is worth, where it is worth something, and whose library this may be. Takes one place."""
+    """Says what the address is worth, where it is worth something, and whose library this may be."""
     if not private(config):
-        keep_places()
         return
-    with st.container():
-        if st.session_state.get(_REFUSED):
-            st.warning(
-                "The address that was opened leads to no library here. This is a new one, with an address of its own."
-            )
-        st.caption("This address is the key to your library: keep it, share it only with whom you trust.")
-        if st.session_state.get(_SENT):
-            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-                st.caption("If somebody sent you here, they see what you add and ask.", width="content")
-                st.button("Start a library of my own", key="own-library", type="tertiary", on_click=_leave)
-        keep_places(2)
+    if st.session_state.get(_REFUSED):
+        st.warning(
+            "The address that was opened leads to no library here. This is a new one, with an address of its own."
+        )
+    st.caption("This address is the key to your library: keep it, share it only with whom you trust.")
+    if st.session_state.get(_SENT):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.caption("If somebody sent you here, they see what you add and ask.", width="content")
+            st.button("Start a library of my own", key="own-library", type="tertiary", on_click=_leave)

@@ -12,7 +12,6 @@ from ui.access.current import Presence
 from ui.app.program import program
 from ui.app.session import Session
 from ui.components import problems
-from ui.components.drawing import keep_places
 from ui.components.safe_text import markdown
 
 ASKING = ("questions", "calls", "dollars")
@@ -20,32 +19,23 @@ ADDING = ("documents", "mb", "files")
 
 
 def near(session: Session, of: Collection[str]) -> None:
-    """One quiet line for each of these limits of which four fifths are used; nothing of others. Takes one place."""
+    """One quiet line for each of these limits of which four fifths are used; nothing of others."""
     try:
         found = program().engine.teams.quotas.near(session.workspace)
     except CragError:
         found = []  # what can't be read is said where it matters
     lines = [quantities.nearly(each.quantity, each.near) for each in found if each.quantity.name in of and each.near]
-    if not lines:
-        keep_places()
-        return
-    with st.container():
-        for line in lines:
-            st.caption(markdown(line))
-        keep_places(len(of) - len(lines))
+    for line in lines:
+        st.caption(markdown(line))
 
 
 def ending(workspace: str, *, keep: bool) -> None:
-    """On every page of a private workspace that nobody has used: the day on which it ends, and how to keep it.
-
-    Takes one place.
-    """
+    """On every page of a private workspace that nobody has used: the day on which it ends, and how to keep it."""
     try:
         day = program().engine.teams.idle.ends(workspace)
     except CragError:
         day = None
     if day is None:
-        keep_places()
         return
     with st.container(key="ending"):
         st.warning(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from ui.components.drawing import keep_places
-
 _RETURNED, _TOLD = "returned", "returned-told"
 _PROTOCOLS = "Sec-Websocket-Protocol"
 """Here a page that was open names the session that it had: "streamlit, …, the session"."""
@@ -24,9 +22,8 @@ def returned() -> bool:
 
 
 def show() -> None:
-    """Says it, until a person has read it. Takes one place."""
+    """Says it, until a person has read it."""
     if not returned() or st.session_state.get(_TOLD):
-        keep_places()
         return
     with st.container(key="returned"):
         st.info(

@@ -115,7 +115,8 @@ def _member(engine: Engine, entered: Entered, member: Member) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         group = " (group)" if member.kind == "group" else ""
         # Not Markdown, which makes a link of an e-mail.
-        draw(h.div("cx")[h.p("who-may")[member.shown, group]], st.container(width="stretch"))
+        with st.container(width="stretch"):
+            draw(h.div("cx")[h.p("who-may")[member.shown, group]])
         role: Role = st.selectbox(
             "Role of this member",
             list(_SHORT),

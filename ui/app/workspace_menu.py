@@ -12,7 +12,6 @@ from ui.access.workspace_entry import Entered
 from ui.app import sharing
 from ui.app.program import program
 from ui.components import problems
-from ui.components.drawing import keep_places
 from ui.components.safe_text import markdown, visible
 
 _CHOSEN, _TITLE = "ws-choice", "ws-title"
@@ -21,7 +20,7 @@ _FEW = 60
 
 
 def show(entered: Entered | CragError) -> None:
-    """The workspace's name, which opens the menu; nothing where there are neither people nor links. Takes one place.
+    """The workspace's name, which opens the menu; nothing where there are neither people nor links.
 
     A link that lets nobody in ends the page here. What else fails is told by the page itself.
     """
@@ -29,16 +28,13 @@ def show(entered: Entered | CragError) -> None:
         problems.show(entered)
         st.stop()
     if isinstance(entered, CragError):
-        keep_places()
-    elif entered.link is not None:
+        return
+    if entered.link is not None:
         _by_link(entered)
     elif entered.title:
-        with st.container():
-            _of_person(entered)
+        _of_person(entered)
     elif entered.actor.holds:
         _of_key(entered)
-    else:
-        keep_places()
 
 
 def _by_link(entered: Entered) -> None:
@@ -54,7 +50,6 @@ def _of_key(entered: Entered) -> None:
     """Who has the key of a library may let others read it without the key, once it holds anything."""
     with problems.reported():
         if not program().engine.library(entered.workspace).exists:
-            keep_places()
             return
         with st.container(horizontal=True, horizontal_alignment="right", key="whose-alone"):
             if st.button("Share to read…", key="share", type="tertiary"):
@@ -71,8 +66,6 @@ def _of_person(entered: Entered) -> None:
             sharing.dialog()
     if entered.refused:
         st.warning(entered.refused)
-    else:
-        keep_places()
 
 
 def _menu(entered: Entered) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
 
@@ -21,7 +20,7 @@ from ui.app.session import REFUSALS, Session
 from ui.ask import followups, presentation, scope
 from ui.components import forms, problems, words
 from ui.components import html as h
-from ui.components.drawing import draw, keep_places
+from ui.components.drawing import draw
 from ui.components.html import Html
 from ui.components.safe_text import excerpt, markdown
 from ui.run import saved_pages, thumbs
@@ -75,8 +74,8 @@ def _go_on(session: Session, trace: Trace, kind: str, suggested: str) -> None:
         session.ask(questions[int(suggested)])
 
 
-def sidebar(session: Session) -> Any:
-    """Strategy and history; returns the place of the history."""
+def sidebar(session: Session) -> None:
+    """Strategy and history."""
     with st.sidebar:
         chosen = st.selectbox(
             "Strategy",
@@ -95,17 +94,11 @@ def sidebar(session: Session) -> Any:
                 f"With {words.count(len(changes), 'setting')} of yours: {markdown(', '.join(words.told(changes)))}."
             )
             st.button("Back to the strategy's own", key="strategy-reset", on_click=session.reset, args=(chosen,))
-        else:
-            keep_places(2)
         followups.switch(session)
         st.button("New conversation", key="new", width="stretch", on_click=session.begin_conversation)
         workspaces.show_key_notice(program().config)
-        whose, past = st.container(), st.empty()
         with problems.reported():
-            listed = history(session, past)
-            with whose:
-                _whose(listed)
-        return past
+            _history(session)
 
 
 def _whose(listed: Sequence[RunSummary]) -> None:
@@ -119,15 +112,15 @@ def _whose(listed: Sequence[RunSummary]) -> None:
         )
 
 
-def history(session: Session, place: Any) -> list[RunSummary]:
-    """What was asked before, the question on the page marked; a click opens it. Returns it. Raises CragError."""
+def _history(session: Session) -> None:
+    """What was asked before, the question on the page marked; a click opens it. Raises CragError."""
     close_interrupted_runs(session.library)
     runs = session.library.runs.latest(_PAST, own=bool(st.session_state.get(_WHOSE)))
+    _whose(runs)
     more = "+" if len(runs) == _PAST else ""
     lead = h.p("small", id="past")[f"Past questions ({len(runs)}{more})"]
     asked = [_asked(run, run.run_id == st.session_state.selected) for run in runs]
-    draw(h.div("cx")[lead, h.ul("past", aria_labelledby="past")[asked]] if runs else None, place)
-    return runs
+    draw(h.div("cx")[lead, h.ul("past", aria_labelledby="past")[asked]] if runs else None)
 
 
 def _asked(run: RunSummary, here: bool) -> Html:

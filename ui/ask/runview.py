@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from crag.core.errors import NotFoundError
 from crag.core.events import Event
@@ -21,40 +21,35 @@ from ui.app.session import Session
 from ui.ask import conversation, files, followups, presentation, sliders, turns
 from ui.compare import state
 from ui.components import forms, problems, words
-from ui.components.drawing import draw, keep_places
+from ui.components.drawing import draw
 from ui.components.safe_text import markdown
 from ui.run import approval, outdated, pageview, thumbs
+from ui.run.parts import RunParts
 from ui.run.passage import View
 from ui.run.saved_pages import Shelf, shelf_of
-from ui.run.slots import Slots
-
-_WELCOME = 12
-"""At most so many elements has the welcome, which a new run takes the place of."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Shown:
-    """The run on the page, and what the whole script found out about it: a move of a slider takes it from here.
-
-    `change` is the place of what the sliders would change.
-    """
+    """The run on the page, and what the whole script found out about it: a move of a slider takes it from here."""
 
     trace: Trace
-    slots: Slots
     labels: Mapping[str, str] | None
+    asked: bool
+    web_on: bool
+    opened: str | None
     running: bool
-    settings: Settings = field(default_factory=Settings)
     stale: outdated.Stale = field(default_factory=dict)
     shelf: Shelf | None = None
-    change: Any = None
+
+    def parts(self, view: View) -> RunParts:
+        view = replace(view, thumbs=self.labels, stale=self.stale, shelf=self.shelf)
+        number = _cited(self.opened)
+        return RunParts(trace=self.trace, view=view, opened=number, web_on=self.web_on, announced=self.asked)
 
 
-def show(session: Session, run: str, past: Any) -> None:
-    """The conversation with `run` selected; `past` is the history's place. Raises CragError.
-
-    A run under way is followed to its end, which is drawn then and there: a rerun begun by this script could take the
-    place of one that the browser asks for in the same moment, and with it another page.
-    """
+def show(session: Session, run: str) -> None:
+    """The conversation with `run` selected, which is followed to its end if it is under way. Raises CragError."""
     job = session.job(run)
     running = job is not None and job.running  # before its events are read: if it is over now, these are all
     try:
@@ -63,46 +58,25 @@ def show(session: Session, run: str, past: Any) -> None:
         _tell_of_none(session, run)
         return
     pageview.prepare(session, trace, session.opened)
-    problem = st.empty()
+    if job is not None and job.problem:
+        problems.show(job.problem)
     labels = thumbs.labels_of(session, trace.meant) if session.may("ask") else None
-    slots = Slots(_cited(session.opened), web=bool(session.resolve_providers().webs), announced=run == session.asked)
+    web_on = bool(session.resolve_providers().webs)
+    shown = _Shown(trace, labels, run == session.asked, web_on, session.opened, running)
     with st.container(key="ask-columns"):
         left, right = st.columns([5, 7], gap="large")
     with left, st.container(key="answer-side"):
         with st.container(key="talk"):
-            stop, tools, wording = _left(session, run, trace, slots, job if running else None)
+            turns.before(session, run)
+            said = st.container()
+            turns.after(session, run)
         conversation.entry(session)
-    shown = _Shown(trace, slots, labels, running=job is not None and running)
-    if not shown.running:
-        _look_up(session, shown, tools)
     with right:
-        asking = st.empty()
-        with asking.container():
-            approval.ask(session, job if session.may("ask") else None, trace)
-        _right(session, run, shown)
-    if job is not None and running:
-        keep_places(_WELCOME)
-        _follow(job, slots, approval.pending(trace), labels)
-        if job.running:
-            st.rerun()
-        shown.trace, shown.running = _known(session, run, more=False), False
-        tools, wording, shown.change = tools.container(), wording.container(), shown.change.container()
-        stop.empty()
-        asking.empty()
-        conversation.history(session, past)
-        _look_up(session, shown, tools)
-        _under_sliders(session, shown)
-    if job is not None and job.problem:
-        with problem:
-            problems.show(job.problem)
-    trace = shown.trace
-    slots.write_answer(trace, shown.shelf)
-    with wording:
-        followups.rewording(session, trace)
-    with tools:
-        draw(outdated.note(trace, shown.stale))
-        files.copy(trace)
-        _tools(session, run, trace, shown.stale)
+        if job is not None and running:
+            fragments.follow(session, lambda: job.running, partial(_under_way, session, run, job, shown, said))
+        else:
+            with st.container():
+                _over(session, run, shown, said)
 
 
 def _tell_of_none(session: Session, run: str) -> None:
@@ -128,52 +102,46 @@ def _cited(opened: str | None) -> int | None:
     return int(number) if number.isdigit() else None
 
 
-def _left(session: Session, run: str, trace: Trace, slots: Slots, job: Job[Event] | None) -> tuple[Any, Any, Any]:
-    """The conversation; returns the place of the Stop button, and those for what can be done with the finished run:
-    with the whole of it, and with what was asked in place of its question. `job`: that of a run under way.
-    """
-    turns.before(session, run)
-    slots.question = st.empty()
-    slots.write_question(trace)
-    wording = _later(job is not None)
-    slots.answer = st.empty()
-    slots.help = st.empty()
-    stop = st.empty()
-    if job is not None:
-        stop.button(
+def _under_way(session: Session, run: str, job: Job[Event], shown: _Shown, said: DeltaGenerator) -> None:
+    """The run as far as it has come. Raises CragError."""
+    shown = replace(shown, trace=session.trace(run))
+    parts = shown.parts(View.of(shown.trace))
+    with said:
+        parts.draw("question", "answer")
+        st.button(
             "Stopping…" if job.stopping else "Stop",
-            key=f"stop-{run}",
+            key="stop",
             on_click=clicks.stop,
             args=(session, job.id),
             disabled=job.stopping or not session.may("ask"),
             help="Ends this run; what was found stays.",
         )
-    slots.sources = st.empty()
-    tools = _later(job is not None)
-    turns.after(session, run)
-    return stop, tools, wording
-
-
-def _later(running: bool) -> Any:
-    """The place of what is drawn once the run is over. Until then it is empty: a container would show what the run
-    before had there."""
-    return st.empty() if running else st.container()
-
-
-def _look_up(session: Session, shown: _Shown, told: Any) -> None:
-    """What the library says by now of what the run found; what fails of it is `told` there. Raises CragError."""
-    with told, problems.reported():
-        shown.stale = outdated.of(session, shown.trace)
-    shown.shelf = shelf_of(session, shown.trace) if session.may("edit") else None
-
-
-def _right(session: Session, run: str, shown: _Shown) -> None:
-    """The run, how it was decided and what with."""
-    slots = shown.slots
-    slots.path = st.empty()
-    slots.action = st.empty()
+        parts.draw("sources")
+    approval.ask(session, job if session.may("ask") else None, shown.trace)
+    parts.draw("path", "action")
     _tuned(session, run, shown)
-    slots.meter = st.empty()
+
+
+def _over(session: Session, run: str, shown: _Shown, said: DeltaGenerator) -> None:
+    """The run that has ended, what the library says by now of what it found, and what can be done with it.
+
+    Raises CragError.
+    """
+    trace = shown.trace
+    with said, problems.reported():
+        shown = replace(shown, stale=outdated.of(session, trace))
+    shown = replace(shown, shelf=shelf_of(session, trace) if session.may("edit") else None)
+    parts = shown.parts(View.of(trace))
+    with said:
+        parts.draw("question")
+        followups.rewording(session, trace)
+        parts.draw("answer", "help", "sources")
+        draw(outdated.note(trace, shown.stale))
+        files.copy(trace)
+        _tools(session, run, trace, shown.stale)
+    parts.draw("path", "action")
+    _tuned(session, run, shown)
+    parts.draw("meter")
 
 
 @fragments.alone
@@ -182,49 +150,23 @@ def _tuned(session: Session, run: str, shown: _Shown) -> None:
 
     The library is asked only for a source that is opened.
     """
+    trace = shown.trace
     with st.container(key="tuning"):
-        stored = Settings.stored(shown.trace.settings)
-        shown.settings = sliders.sliders(run, stored.settings)
+        stored = Settings.stored(trace.settings)
+        settings = sliders.sliders(run, stored.settings)
         if said := stored_sentence(stored):
             st.caption(markdown(said))
-        else:
-            keep_places()
-    shown.change = _later(shown.running)
-    pageview.opened(session, shown.trace, session.opened, partial(_close, session))
-    shown.slots.chunks = st.empty()
-    shown.slots.web = st.empty()
-    if not shown.running:
-        _under_sliders(session, shown)
+    view, what = sliders.view(trace, settings)
+    if what is not None:
+        sliders.change(session, trace, settings, what)
+    pageview.opened(session, trace, shown.opened, partial(_close, session))
+    shown.parts(view).draw("chunks", "web")
 
 
 def _close(session: Session) -> None:
     """Show no source; whose number stands out among the sources is another part's, so the whole page is drawn."""
     session.open(None)
     st.rerun()
-
-
-def _under_sliders(session: Session, shown: _Shown) -> None:
-    """The evidence of a run that is over as the sliders have it, and what they would change."""
-    view, what = sliders.view(shown.trace, shown.settings)
-    view = replace(view, thumbs=shown.labels, stale=shown.stale, shelf=shown.shelf)
-    shown.slots.write_evidence(shown.trace, view)
-    if what is not None:
-        with shown.change:
-            sliders.change(session, shown.trace, shown.settings, what)
-
-
-def _follow(job: Job[Event], slots: Slots, asked: int, labels: Mapping[str, str] | None) -> None:
-    """Draw every beat until the job is over, or waits for another word than the one `asked` on the page.
-
-    Any touch of a widget interrupts here and harms nothing.
-    """
-    trace = Trace()
-    for fresh in job.follow():
-        for event in fresh:
-            trace = trace.apply(event)
-        slots.write(trace, replace(View.of(trace), thumbs=labels))
-        if approval.pending(trace) != asked:
-            return  # buttons come or go: only the script can draw those
 
 
 def _tools(session: Session, run: str, trace: Trace, stale: outdated.Stale) -> None:

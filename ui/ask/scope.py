@@ -10,7 +10,6 @@ from crag.core.filters.where import Scope
 from crag.core.metadata import tags_of
 from ui.app.session import Session
 from ui.components import problems, words
-from ui.components.drawing import keep_places
 from ui.components.safe_text import excerpt, markdown
 
 _MOST = 100
@@ -18,20 +17,16 @@ _DOCUMENTS, _TAGS, _GONE = "scope-chosen", "scope-chosen-tags", "scope-gone"
 
 
 def control(session: Session) -> None:
-    """The choice, and what was chosen; nothing where there is only one document to ask. Takes one place."""
+    """The choice, and what was chosen; nothing where there is only one document to ask."""
     with problems.reported():
         scope, names = _there(session)
         gone = st.session_state.get(_GONE)
         if not scope and session.library.documents.count() < 2 and not gone:
-            keep_places()
             return
-        with st.container():
-            _control(session, scope, names)
-            if gone:
-                rest = "Only the others are asked." if scope else "All documents are asked now."
-                st.warning(f"{words.count(gone, 'document')} that you chose to ask can't be found any more. {rest}")
-            else:
-                keep_places()
+        _control(session, scope, names)
+        if gone:
+            rest = "Only the others are asked." if scope else "All documents are asked now."
+            st.warning(f"{words.count(gone, 'document')} that you chose to ask can't be found any more. {rest}")
 
 
 def _control(session: Session, scope: Scope, names: dict[str, str]) -> None:

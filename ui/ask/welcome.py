@@ -58,25 +58,15 @@ def show(session: Session) -> None:
     )
     with problems.reported():
         draw(status(session))
-    place = st.empty()
-    upload_form.drop_zone(session)
-
-    def renew(live: bool) -> None:
-        empty = session.library.documents.count() == 0
-        if empty and live:
-            return
-        with place.container():
-            if empty:
-                _offer(session)
-            else:
-                conversation.entry(session)
-                _questions(session)
-
     job = uploads.current(session)
+    if session.library.documents.count():
+        conversation.entry(session)
+        _questions(session)
+    elif job is None or not job.running:
+        _offer(session)
+    upload_form.drop_zone(session)
     if job is not None and (job.running or job.id != st.session_state.get(_SEEN)):
-        progress.follow(job, renew, uploads.ender(session, job), uploads.forget)
-    else:
-        renew(False)
+        progress.follow(session, job, uploads.ender(session, job), uploads.forget)
 
 
 def leave(session: Session) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import streamlit as st
 
 from crag.analysis.comparison import Differences, differences, figures, table
 from crag.core.errors import CragError, InputError
-from ui.app import clicks, guide, navigation
+from ui.app import clicks, fragments, guide, navigation
 from ui.app.session import Session
 from ui.compare import run_columns as compare_lanes
 from ui.compare import setup, state
@@ -18,14 +17,16 @@ from ui.compare import table as compare_table
 from ui.compare.run_columns import Lane
 from ui.components import downloads, problems
 from ui.components import html as h
-from ui.components.drawing import draw, keep_places
+from ui.components.drawing import draw
 from ui.components.html import Html
 from ui.components.safe_text import markdown
 from ui.run import export, meter, outdated, pageview, thumbs
 
 _BESIDE = 2
 """Up to so many lanes are wide enough to hold a page's image; of more, it stands above them."""
-_LEFT_OVER = 6
+
+Labels = Mapping[str, str] | None
+"""A person's labels by chunk id; None: they can't be given here."""
 
 
 def follow(session: Session, picked: str) -> None:
@@ -46,7 +47,8 @@ def follow(session: Session, picked: str) -> None:
 
 def show(session: Session) -> None:
     """The form, and the comparison that the address names. Raises CragError."""
-    lanes = _lanes(session, state.compared_runs())
+    runs = state.compared_runs()
+    lanes = _lanes(session, runs)
     if not lanes:
         _first(session)
         return
@@ -55,51 +57,61 @@ def show(session: Session) -> None:
         for each in lanes:
             if each.run == opened[0]:
                 pageview.prepare(session, each.trace, opened[1])
-    # Not an empty place: that is emptied at each touch, and what was opened in it closes.
-    again = st.container()
-    draw(_question(lanes))
-    tools = st.container(horizontal=True)
-    with tools:
-        stop, files = st.empty(), st.empty()
-    labels = thumbs.labels_of(session, lanes[0].trace.meant) if session.may("ask") else None
-    found = None if any(each.following for each in lanes) else _found(lanes)
-    lead, summary, listed = st.empty(), st.empty(), st.empty()
-    with st.container(key="cmp-above"):
-        _beside(session, lanes, len(lanes) > _BESIDE)
-    heads = st.empty()
-    with st.container(key="cmp-lanes"):
-        for number, (column, each) in enumerate(zip(st.columns(len(lanes), gap="medium"), lanes, strict=True)):
-            with column:
-                compare_lanes.lay_out(session, each, number)
-                if len(lanes) <= _BESIDE:
-                    with st.container(key=f"cmp-page-{number}"):
-                        _beside(session, [each], True)
-    with again.expander("Another comparison", expanded=False, key=f"cmp-again-{lanes[0].run}"):
+    with st.expander("Another comparison", expanded=False, key=f"cmp-again-{lanes[0].run}"):
         setup.form(session)
+    labels = thumbs.labels_of(session, lanes[0].trace.meant) if session.may("ask") else None
+    jobs = [each.job for each in lanes if each.job is not None and each.following]
+    if jobs:
+        under_way = partial(_under_way, session, [each.run for each in lanes], labels)
+        fragments.follow(session, lambda: any(job.running for job in jobs), under_way)
+    else:
+        with st.container():
+            _over(session, lanes, labels)
 
-    def redraw() -> None:
-        known = figures([each.trace for each in lanes], meter.in_use())
-        draw(compare_table.summary(known, lanes, whole=found is not None), summary)
-        draw(compare_lanes.heads(lanes), heads)
 
-    redraw()
-    if found is None:
-        _stop(session, lanes, stop)
-        keep_places(_LEFT_OVER)
-        compare_lanes.follow_all(lanes, labels, redraw)
-        if any(each.job is not None and each.job.running for each in lanes):
-            st.rerun()  # one waits for a word
-        stop.empty()
-        for each in lanes:
-            compare_lanes.finish(session, each)
-        found = _found(lanes)
-        redraw()
-    with files.container(horizontal=True):
+def _under_way(session: Session, runs: Sequence[str], labels: Labels) -> None:
+    """The runs as far as they have come. Raises CragError."""
+    lanes = _lanes(session, runs)
+    draw(_question(lanes))
+    _stop(session, lanes)
+    _summary(lanes, whole=False)
+    _columns(session, lanes, labels, None)
+
+
+def _over(session: Session, lanes: Sequence[Lane], labels: Labels) -> None:
+    """The runs that have ended, and what differs between them."""
+    found = differences([each.trace for each in lanes], [each.name for each in lanes], meter.in_use())
+    draw(_question(lanes))
+    with st.container(horizontal=True):
         _exports(session, lanes, found)
         st.button("New comparison", key="compare-new", on_click=state.select, args=([],))
-    draw(compare_table.lead(found), lead)
-    draw(compare_table.items(found), listed)
-    compare_lanes.draw_all(lanes, labels, found)
+    draw(compare_table.lead(found))
+    _summary(lanes, whole=True)
+    draw(compare_table.items(found))
+    _columns(session, lanes, labels, found)
+
+
+def _summary(lanes: Sequence[Lane], *, whole: bool) -> None:
+    known = figures([each.trace for each in lanes], meter.in_use())
+    draw(compare_table.summary(known, lanes, whole=whole))
+
+
+def _columns(session: Session, lanes: Sequence[Lane], labels: Labels, found: Differences | None) -> None:
+    """The lanes side by side, and the source that is open: above them where they are narrow."""
+    narrow = len(lanes) > _BESIDE
+    if narrow:
+        with st.container(key="cmp-above"):
+            _beside(session, lanes)
+    draw(compare_lanes.heads(lanes))
+    every = compare_lanes.parts_of(lanes, labels, found)
+    with st.container(key="cmp-lanes"):
+        columns = st.columns(len(lanes), gap="medium")
+        for number, (column, each, parts) in enumerate(zip(columns, lanes, every, strict=True)):
+            with column:
+                compare_lanes.show(session, each, parts, number)
+                if not narrow:
+                    with st.container(key=f"cmp-page-{number}"):
+                        _beside(session, [each])
 
 
 def _first(session: Session) -> None:
@@ -145,25 +157,21 @@ def _lanes(session: Session, runs: Sequence[str]) -> list[Lane]:
     return lanes
 
 
-def _found(lanes: Sequence[Lane]) -> Differences:
-    return differences([each.trace for each in lanes], [each.name for each in lanes], meter.in_use())
-
-
 def _question(lanes: Sequence[Lane]) -> Html:
     asked = dict.fromkeys(each.trace.meant for each in lanes)
     return h.div("cx")[h.div("question")[h.joined(h.br, asked)]]
 
 
-def _beside(session: Session, lanes: Sequence[Lane], here: bool) -> None:
+def _beside(session: Session, lanes: Sequence[Lane]) -> None:
     """The page image or web passage that is open, if it is one of these lanes'."""
     opened = state.opened_source()
     for each in lanes:
-        if here and opened is not None and opened[0] == each.run:
+        if opened is not None and opened[0] == each.run:
             whose = f"{each.letter} {each.name}".strip()
             pageview.opened(session, each.trace, opened[1], state.close_source, whose)
 
 
-def _stop(session: Session, lanes: Sequence[Lane], place: Any) -> None:
+def _stop(session: Session, lanes: Sequence[Lane]) -> None:
     """One button for all that run."""
     jobs = [each.job for each in lanes if each.job is not None and each.following]
     stopping, ids = all(job.stopping for job in jobs), [job.id for job in jobs]
@@ -173,7 +181,7 @@ def _stop(session: Session, lanes: Sequence[Lane], place: Any) -> None:
             clicks.stop(session, id)
 
     label = "Stopping…" if stopping else "Stop all"
-    place.button(label, key="compare-stop", on_click=stop, disabled=stopping, help="What was found stays.")
+    st.button(label, key="compare-stop", on_click=stop, disabled=stopping, help="What was found stays.")
 
 
 def _exported(session: Session, lane: Lane) -> str:

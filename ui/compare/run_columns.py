@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
@@ -21,19 +20,16 @@ from ui.components import problems, words
 from ui.components.drawing import draw
 from ui.components.html import Html
 from ui.run import approval
+from ui.run.parts import Part, RunParts
 from ui.run.passage import View
 from ui.run.path import chip
-from ui.run.slots import Slots
-
-_INTERVAL = 0.05
-"""Seconds that each lane's events are waited for in turn."""
 
 
 @dataclass(kw_only=True)
 class Lane:
     """One run of a comparison. `trace` is what is known of it; `following` says that more will come.
 
-    `letter` is its short name where there are more than two.
+    `letter` is its short name where there are more than two; `opened` the number of the citation whose source is open.
     """
 
     run: str
@@ -42,8 +38,7 @@ class Lane:
     following: bool
     name: str = ""
     letter: str = ""
-    slots: Slots = field(default_factory=Slots)
-    asking: Any = None
+    opened: int | None = None
 
 
 def load_lane(session: Session, run: str, opened: int | None) -> Lane:
@@ -53,7 +48,7 @@ def load_lane(session: Session, run: str, opened: int | None) -> Lane:
     trace = session.trace(run)
     if job is not None and not running and not trace.finished:
         trace = replace(trace, finished=True)  # it broke off: nothing more will come
-    return Lane(run=run, trace=trace, job=job, following=running, slots=Slots(opened, run))
+    return Lane(run=run, trace=trace, job=job, following=running, opened=opened)
 
 
 def name_lanes(lanes: Sequence[Lane]) -> None:
@@ -91,47 +86,37 @@ def _head(each: Lane) -> Html:
     ]
 
 
-def lay_out(session: Session, each: Lane, number: int) -> None:
-    """Lay out one lane's fixed places in its column."""
-
-    def slot(part: str) -> Any:
-        with st.container(key=f"cmp-{part}-{number}"):
-            return st.empty()
-
-    draw(heads([each]), slot("head"))
+def show(session: Session, each: Lane, parts: RunParts, number: int) -> None:
+    """Draw one lane in its column; why it failed, or what it waits for, stands first."""
+    with st.container(key=f"cmp-head-{number}"):
+        draw(heads([each]))
     with st.container(key=f"cmp-approval-{number}"):
-        each.asking = st.empty()
-    with each.asking.container():
         if each.job is not None and each.job.problem:
             problems.show(each.job.problem)
         approval.ask(session, each.job if session.may("ask") else None, each.trace, f"-{number}")
-    for part in ("path", "action", "answer", "sources", "chunks", "web", "meter"):
-        setattr(each.slots, part, slot(part))
+    names: Sequence[Part] = ("path", "action", "answer", "sources", "chunks", "web", "meter")
+    for name in names:
+        with st.container(key=f"cmp-{name}-{number}"):
+            parts.draw(name)
 
 
-def finish(session: Session, each: Lane) -> None:
-    """Know the lane's run as it is now that it is over, and say why where it failed. Raises NotFoundError."""
-    trace = session.trace(each.run)
-    each.trace, each.following = trace if trace.finished else replace(trace, finished=True), False
-    each.asking.empty()
-    if each.job is not None and each.job.problem:
-        with each.asking.container():
-            problems.show(each.job.problem)
-
-
-def draw_lane(each: Lane, labels: Mapping[str, str] | None) -> None:
-    """Draw a lane as far as it has come."""
-    each.slots.write(each.trace, replace(View.of(each.trace), thumbs=labels))
-
-
-def draw_all(lanes: Sequence[Lane], labels: Mapping[str, str] | None, found: Differences) -> None:
-    """Draw the lanes with what stands out in each."""
+def parts_of(lanes: Sequence[Lane], labels: Mapping[str, str] | None, found: Differences | None) -> list[RunParts]:
+    """What is drawn of each lane: as far as it has come, or, of runs that are over, with what stands out in each."""
+    if found is None:
+        views = [replace(View.of(each.trace), thumbs=labels) for each in lanes]
+        return [_parts(each, view) for each, view in zip(lanes, views, strict=True)]
     names = [each.letter or each.name for each in lanes]
+    drawn = []
     for each, marks in zip(lanes, found.marks, strict=True):
         view = View.of(each.trace)
         view = replace(view, thumbs=labels, notes=_notes(marks, names), alone=marks.strips, missed=marks.missed)
         notes = {number: _lacking(places, names) for number, places in marks.sources.items()}
-        each.slots.write(each.trace, view, alone=marks.sentences, notes=notes)
+        drawn.append(replace(_parts(each, view), alone=marks.sentences, notes=notes))
+    return drawn
+
+
+def _parts(each: Lane, view: View) -> RunParts:
+    return RunParts(trace=each.trace, view=view, opened=each.opened, scope=each.run)
 
 
 def _notes(marks: Marks, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -153,30 +138,3 @@ def _lacking(places: Sequence[int], names: Sequence[str]) -> str:
 
 def _joined(places: Sequence[int], names: Sequence[str]) -> str:
     return ", ".join(names[place] for place in places)
-
-
-def follow_all(lanes: Sequence[Lane], labels: Mapping[str, str] | None, redraw: Any) -> None:
-    """Draw all lanes as their events come, until all are over or one waits for another word than is on the page.
-
-    `redraw` is called after every round of the lanes. Any touch of a widget interrupts here and harms nothing.
-    """
-    asked = [approval.pending(each.trace) for each in lanes]
-    following = [(each, each.job.follow(_INTERVAL)) for each in lanes if each.job is not None and each.following]
-    for each, _ in following:
-        each.trace = Trace()
-    for each in lanes:
-        if not each.following:
-            draw_lane(each, labels)
-    while following:
-        for each, events in list(following):
-            fresh = next(events, None)
-            if fresh is None:
-                following.remove((each, events))
-                continue
-            for event in fresh:
-                each.trace = each.trace.apply(event)
-            if fresh:
-                draw_lane(each, labels)
-        redraw()
-        if [approval.pending(each.trace) for each in lanes] != asked:
-            return  # buttons come or go: only the script can draw those

@@ -31,16 +31,10 @@ def form(session: Session) -> None:
     forms.question_limit(QUESTION)
     ways = state.ways()
     chosen: list[Way] = []
-    # In turn in the first and the second place: a column of fewer would else stand there until all runs are over.
-    moved = st.session_state.get("compare-turn", 0) % 2
-    if moved:
-        st.empty()
     with st.container(key="cmp-ways"):
         for place, column in enumerate(st.columns(len(ways), gap="medium")):
             with column:
                 chosen.append(_way(session, ways, place))
-    if not moved:
-        st.empty()
     state.set_ways(chosen)
     asks = session.may("ask")
     with st.container(horizontal=True, vertical_alignment="center"):

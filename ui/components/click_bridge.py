@@ -43,7 +43,7 @@ def handle_clicks(act: Callable[[str], None]) -> None:
     """Do what was clicked: `act` is given each element's data-pick, in order. What fails of it is told on the page.
 
     Of an element inside one with data-scope: "in:SCOPE:" and the data-pick. The value comes from the browser, so it is
-    checked by whoever looks it up. Where a touch of the page interrupts `act`, the next run does it. Takes two places.
+    checked by whoever looks it up. Where a touch of the page interrupts `act`, the next run does it.
     """
     clicks: _Clicks = st.session_state.setdefault(_CLICKS, _Clicks())
     clicks.turn += 1  # with news in every run, the browser tells again what was not heard
@@ -51,7 +51,7 @@ def handle_clicks(act: Callable[[str], None]) -> None:
     with st.container(key="picker", height=1, border=False):
         listener(key=_KEY, data={"heard": clicks.heard, "turn": clicks.turn}, on_pick_change=_keep)
     # An interrupted run may still be at it in its own thread, and may put a click back.
-    with st.empty(), problems.reported(), clicks.doing:
+    with problems.reported(), clicks.doing:
         while clicks.waiting:
             pick = clicks.waiting.pop(0)
             try:

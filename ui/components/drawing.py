@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
@@ -51,22 +50,7 @@ def apply_more(name: str) -> None:
     st.html(Html("<style>{}</style>").format(_in_one_line(name)))
 
 
-def keep_places(number: int = 1) -> None:
-    """Draw nothing, in so many places where something may stand another time.
-
-    Streamlit knows what stands on a page by its place, by how many stand before it. What comes or goes moves all that
-    follows; and until the script is over, which follows a run or an upload to its end, a place that was not drawn
-    again shows what it showed before. So whatever may be there or not has a place, kept by this where it is not; and
-    where fewer stand than before, as many places as may be left over are cleared by it.
-    """
-    for _ in range(number):
-        st.empty()
-
-
-def draw(html: Html | Tag | None, where: Any = None) -> None:
-    """Show what a drawing function returned, in a slot if one is given; nothing for nothing. Other text is escaped."""
-    place = where if where is not None else st
+def draw(html: Html | Tag | None) -> None:
+    """Show what a drawing function returned; nothing for nothing. Other text is escaped."""
     if made := fragment(html):
-        place.html(made)
-    elif where is not None:
-        where.empty()
+        st.html(made)

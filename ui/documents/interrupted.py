@@ -10,7 +10,6 @@ from crag.storage.in_flight import InFlightJob
 from ui.app.clicks import requires
 from ui.app.session import Session
 from ui.components import problems, words
-from ui.components.drawing import keep_places
 from ui.components.safe_text import markdown
 
 _NAMED = 20
@@ -18,19 +17,14 @@ _NAMED = 20
 
 
 def show(session: Session) -> None:
-    """One notice for each, until a person has closed it; nothing where nothing was cut off. Takes one place."""
+    """One notice for each, until a person has closed it; nothing where nothing was cut off."""
     with problems.reported():
         found = [work for work in session.library.in_flight.cut_off() if work.kind == "upload"]
-        if not found:
-            keep_places()
-            return
-        added = {each.name: each.added_at for each in session.library.documents.all()}
-        with st.container():
-            for work in found:
-                began = datetime.fromisoformat(work.at)
-                there = {name for name in work.names if name in added and datetime.fromisoformat(added[name]) >= began}
-                _notice(session, work, [name for name in work.names if name not in there])
-            keep_places()
+        added = {each.name: each.added_at for each in session.library.documents.all()} if found else {}
+        for work in found:
+            began = datetime.fromisoformat(work.at)
+            there = {name for name in work.names if name in added and datetime.fromisoformat(added[name]) >= began}
+            _notice(session, work, [name for name in work.names if name not in there])
 
 
 def _notice(session: Session, work: InFlightJob, missing: list[str]) -> None:

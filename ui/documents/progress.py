@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import assert_never
 
 import streamlit as st
@@ -25,6 +26,8 @@ from crag.core.ingesting import (
 )
 from crag.messages.documents import left_text, lost_text
 from crag.runtime.jobs import Job
+from ui.access.current import Presence
+from ui.app import fragments
 from ui.components import html as h
 from ui.components import problems, words
 from ui.components.drawing import draw
@@ -48,7 +51,7 @@ _MEASURED = 3.0
 _STILL = 2.0
 """Seconds without news after which it is said how long the step has taken."""
 _RENEWED = 3.0
-"""Seconds after which the page is drawn again while documents are added."""
+"""Seconds after which the whole page is drawn again while documents are added."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +71,7 @@ UploadEvent = IngestEvent | FilesChosen
 
 @dataclass
 class Progress:
-    """The fold over an upload's events. Results come in the files' order, so so many files are behind.
+    """The fold over an upload's events, of which it has `heard` so many. Results come in the files' order.
 
     `began` and `since`: when the upload began, and when it was last heard of, by `time.monotonic`.
     """
@@ -79,9 +82,11 @@ class Progress:
     sizes: tuple[int, ...] = ()
     began: float | None = None
     since: float = field(default_factory=time.monotonic)
+    heard: int = 0
 
     def apply(self, events: Iterable[UploadEvent], now: float | None = None) -> None:
         for event in events:
+            self.heard += 1
             self.since = time.monotonic() if now is None else now
             match event:
                 case FilesChosen():
@@ -140,49 +145,55 @@ class Progress:
 
 
 def follow(
+    session: Presence,
     job: Job[UploadEvent],
-    renew: Callable[[bool], None],
     end: Callable[[], None] | None,
     close: Callable[[], None] | None = None,
 ) -> None:
     """Draw progress until the job is over; then the whole page is drawn again, with what came of it.
 
-    `renew` draws what the page shows of the library, once in a run of the script, and is told whether the job goes on:
-    before anything is waited for, so that it can be used meanwhile. After documents came in, not too often, and at the
-    end the script runs again, so that every count on the page is of one state. Any touch interrupts here and harms
-    nothing. `end` stops it, for who may; `close` is what a person does who has seen the results.
+    After documents came in, not too often, the whole page is drawn again as well, so that every count on it is of one
+    state. `end` stops it, for who may; `close` is what a person does who has seen the results.
     """
-    head, stop, listed, ending = st.empty(), st.empty(), st.container(key="upload-files").empty(), st.empty()
-    progress, running, drawn_at = Progress(), job.running, time.monotonic()
-    shown = sum(isinstance(event, DocumentAdded) for event in job.events())
+    running, progress, drawn_at = job.running, Progress(), time.monotonic()
+    progress.apply(job.events())
+    shown = progress.count(DocumentAdded)
+
+    def goes_on() -> bool:
+        running = job.running
+        progress.apply(job.events()[progress.heard :])
+        renew = progress.count(DocumentAdded) > shown and time.monotonic() - drawn_at > _RENEWED
+        return running and not renew
+
     if running:
-        if end is not None:
-            stop.button(
-                "Stop" if not job.stopping else "Stopping…",
-                key=f"stop-{job.id}",
-                on_click=end,
-                disabled=job.stopping,
-                help="Files that are already added stay.",
-            )
-        renew(True)
-    drawn: tuple[int, int] | None = None
-    for fresh in job.follow():
-        progress.apply(fresh)
-        more = progress.count(DocumentAdded) > shown and time.monotonic() - drawn_at > _RENEWED
-        if running and (more or not job.running):
-            st.rerun()
-        draw(heading(progress, job.label, running), head)  # with every beat: only what draws can be interrupted
-        if (state := (len(progress.names), len(progress.results))) != drawn:
-            drawn = state
-            draw(files(progress, running), listed)
-    with ending:
-        if job.problem:
-            problems.show(job.problem)
-        elif not progress.results:
-            st.success(f"Done: {job.label}.")
-        elif close is not None:
-            st.button("Close this list", key=f"close-{job.id}", type="tertiary", on_click=close)
-    renew(False)
+        fragments.follow(session, goes_on, partial(_show_live, job, progress, end))
+        return
+    draw(heading(progress, job.label, running=False))
+    _list(progress, running=False)
+    if job.problem:
+        problems.show(job.problem)
+    elif not progress.results:
+        st.success(f"Done: {job.label}.")
+    elif close is not None:
+        st.button("Close this list", key="upload-close", type="tertiary", on_click=close)
+
+
+def _show_live(job: Job[UploadEvent], progress: Progress, end: Callable[[], None] | None) -> None:
+    draw(heading(progress, job.label, running=True))
+    if end is not None:
+        st.button(
+            "Stop" if not job.stopping else "Stopping…",
+            key="upload-stop",
+            on_click=end,
+            disabled=job.stopping,
+            help="Files that are already added stay.",
+        )
+    _list(progress, running=True)
+
+
+def _list(progress: Progress, *, running: bool) -> None:
+    with st.container(key="upload-files"):
+        draw(files(progress, running))
 
 
 def heading(progress: Progress, label: str, running: bool, now: float | None = None) -> Html | None:

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from crag.analysis.questions.adapters import guard_formula
 from crag.core.metadata import written_field
@@ -51,8 +50,8 @@ def pick(ids: Sequence[str]) -> None:
     st.session_state[_PICKED] = tuple(ids)
 
 
-def show(shown: Sequence[Held], place: DeltaGenerator) -> None:
-    """The table of these rows in its place; of what was selected, what is not among them is selected no more."""
+def show(shown: Sequence[Held]) -> None:
+    """The table of these rows; of what was selected, what is not among them is selected no more."""
     ids = tuple(held.document.id for held in shown)
     wanted = set(picked())
     pick([id for id in ids if id in wanted])
@@ -61,7 +60,7 @@ def show(shown: Sequence[Held], place: DeltaGenerator) -> None:
     if _KEY in st.session_state and (st.session_state.get(_ROWS) != ids or _selected() != rows):
         st.session_state[_KEY] = {"selection": selection}
     st.session_state[_ROWS] = ids
-    place.dataframe(
+    st.dataframe(
         _rows(shown),
         hide_index=True,
         height=_HEAD + _ROW * min(len(shown), _MOST),

@@ -14,7 +14,6 @@ from ui.app import guide, limits, session_reset
 from ui.app.program import program
 from ui.app.session import REFUSALS, Session
 from ui.components import problems, words
-from ui.components.drawing import keep_places
 from ui.documents import addresses, uploads
 
 _HOW, _TURN = "drop-how", "drop-turn"
@@ -24,20 +23,12 @@ _FILES, _FOLDER, _PAGES = "Files", "A folder", "Web pages"
 def drop_zone(session: Session) -> None:
     """Files, or a folder with all that is in it, of which only what can be read is sent; or web pages.
 
-    Who may not add documents is told so. Takes one place.
+    Who may not add documents is told so.
     """
     if not session.may("edit"):
-        if guide.stuck(session):
-            keep_places()  # the page says it
-        else:
+        if not guide.stuck(session):  # where it is, the page says it
             st.caption(REFUSALS["edit"])
         return
-    with st.container():
-        _drop_zone(session)
-        keep_places()
-
-
-def _drop_zone(session: Session) -> None:
     if _TURN not in st.session_state:
         # A tab that came back still shows the files of its lost session: a new place for files shows none.
         st.session_state[_TURN] = secrets.randbelow(10**9) if session_reset.returned() else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import streamlit as st
 
@@ -10,7 +11,7 @@ from crag.core.errors import CragError
 from crag.core.trace import Approval, Trace
 from crag.core.types import Action
 from crag.runtime.jobs import Job
-from ui.app import clicks
+from ui.app import clicks, fragments
 from ui.app.session import Session
 from ui.components import html as h
 from ui.components import problems, words
@@ -27,13 +28,13 @@ _BEAT = 1.0
 _SO_FAR = ("Evidence holds it", "Answer says it", "Failed", "Each")
 
 
-@st.fragment(run_every=_BEAT)
 def show_live(session: Session, job: Job[Event]) -> None:
-    """Renews itself until the job is over, and then the page. Nothing that is touched meanwhile harms it."""
-    running = job.running
+    """Follow the evaluation to its end."""
+    fragments.follow(session, lambda: job.running, partial(_show_live, session, job), _BEAT)
+
+
+def _show_live(session: Session, job: Job[Event]) -> None:
     state = State(job.events())
-    if not running:
-        st.rerun()
     with st.container(key="eval-live"):
         draw(_progress(job, state, _at_hand(session, state)))
         if session.may("edit"):

@@ -69,8 +69,7 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
         start(session, stored.id, stored.name, plans, config)
         st.rerun()
     if upload is not None:
-        # Last of all, for it stays here until the documents are in.
-        progress.follow(upload, lambda live: None, uploads.ender(session, upload))
+        progress.follow(session, upload, uploads.ender(session, upload))
 
 
 def _asking(session: Session) -> AppConfig:

@@ -11,7 +11,7 @@ from ui.app import clicks
 from ui.app.session import Session
 from ui.components import html as h
 from ui.components import words
-from ui.components.drawing import draw, keep_places
+from ui.components.drawing import draw
 from ui.components.html import Html
 
 
@@ -49,11 +49,9 @@ def ask(session: Session, job: Job[Event] | None, trace: Trace, scope: str = "")
     """The card with its two buttons, where the run waits. An answer reaches the run from any tab, once.
 
     Nothing without a `job`: who is there may not answer. `scope` tells the cards of several runs on one page apart.
-    Takes one place.
     """
     number = pending(trace)
     if job is None or not number:
-        keep_places()
         return
     if job.answered(number) or job.stopping:
         draw(card(trace, sending=job.answered(number)))

@@ -18,7 +18,7 @@ from ui.app.program import program
 from ui.app.session import Session
 from ui.components import html as h
 from ui.components import words
-from ui.components.drawing import draw, keep_places
+from ui.components.drawing import draw
 from ui.components.problems import reported
 from ui.components.safe_text import excerpt, link
 from ui.run import saved_pages, textview
@@ -31,9 +31,8 @@ _METRES_A_POINT = 0.0254 / 72
 
 
 def opened(session: Session, trace: Trace, what: str | None, close: Callable[[], None], whose: str = "") -> None:
-    """What is opened beside the answer, with a way back. `whose`: the run, where there are several. Takes one place."""
+    """What is opened beside the answer, with a way back. `whose`: the run, where there are several."""
     if what is None:
-        keep_places()
         return
     with st.container(border=True, key="page-view"):
         draw(h.div("cx", data_reveal=what, tabindex="-1", role="group", aria_label=_label(what))[whose and h.b[whose]])

@@ -280,4 +280,5 @@ def _crowd(part: Learnable, settings: Settings, where: DeltaGenerator) -> None:
         doubt=settings.ambiguity_margin,
     )
     if warning:
-        draw(h.div("cx")[h.p("note", role="status")[warning_sentence(warning)]], where)
+        with where:
+            draw(h.div("cx")[h.p("note", role="status")[warning_sentence(warning)]])

@@ -1,0 +1,66 @@
+"""What one run looks like at a moment, part by part: each is drawn where the page wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, assert_never
+
+from crag.core.trace import Trace
+from ui.components import html as h
+from ui.components.drawing import draw
+from ui.components.html import Html
+from ui.run import answer, evidence, guidance, meter, path
+from ui.run.passage import View
+
+Part = Literal["question", "answer", "help", "sources", "path", "action", "chunks", "web", "meter"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunParts:
+    """The parts of a run under a view.
+
+    `opened`: the number of the citation whose source is open. `web_on`: whether a web provider is on. Where several
+    runs stand on a page, `scope` names this one, so that a click tells whose citation it was. `announced`: screen
+    readers are told how it ends. `alone`: sentences of the answer that no other run says; `notes` on its sources, by
+    number.
+    """
+
+    trace: Trace
+    view: View
+    opened: int | None = None
+    scope: str = ""
+    web_on: bool = False
+    announced: bool = False
+    alone: Sequence[tuple[int, int]] = ()
+    notes: Mapping[int, str] | None = None
+
+    def draw(self, *parts: Part) -> None:
+        """These parts, one below the other; nothing for one that the run does not have."""
+        for part in parts:
+            html = self._html(part)
+            draw(h.div(data_scope=self.scope)[html] if html and self.scope else html)
+
+    def _html(self, part: Part) -> Html:
+        trace = self.trace
+        match part:
+            case "question":
+                return answer.question(trace, announced=self.announced)
+            case "answer":
+                return answer.answer(trace, self.alone)
+            case "help":
+                return guidance.panel(trace, web=self.web_on)
+            case "sources":
+                return answer.sources(trace, self.opened, self.notes, self.view.shelf)
+            case "path":
+                return path.path(trace)
+            case "action":
+                return path.action(trace)
+            case "chunks":
+                return evidence.chunks(trace, self.view)
+            case "web":
+                return evidence.web(trace, self.view)
+            case "meter":
+                return meter.meter(trace, meter.in_use()) if trace.finished else Html()
+            case _:
+                assert_never(part)
