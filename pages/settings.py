@@ -12,6 +12,7 @@ st.title("Settings", anchor=False)
 with problems.reported(stop=True):
     session = Session()
     choices.status(session)
+    choices.lasting(session)
 outside, questions, spent, most, program = st.tabs(["Models", "Questions", "Costs", "Limits", "Program"])
 with outside, problems.reported():
     models.show(session)

@@ -10,8 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import keyring
 import pytest
 import streamlit as st
+from keyring.backends.fail import Keyring as NoKeyring
 from streamlit import config as streamlit_config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest, local_script_runner
@@ -74,6 +76,12 @@ gc_scheduler.EVERY = 0
 def make() -> Callable[[AppConfig], Engine]:
     """Makes engines that share the local models, loaded once."""
     return local_models.engine
+
+
+@pytest.fixture(autouse=True)
+def no_keyring() -> None:
+    """The machine's own keyring is never asked."""
+    keyring.set_keyring(NoKeyring())
 
 
 @pytest.fixture(autouse=True)

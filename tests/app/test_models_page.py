@@ -1,4 +1,4 @@
-"""The Models tab: services, servers and keys of one session, tried, kept for next time, and withheld from strangers."""
+"""The Models tab: services, servers and keys of one session, tried, and withheld from strangers."""
 
 import json
 import socket
@@ -331,27 +331,25 @@ def test_grading_by_a_language_model_says_what_it_costs_and_what_is_missing(mode
 
 
 @pytest.mark.slow
-def test_a_folder_of_pages_is_used_by_this_session_alone_until_it_is_kept(models, app, data, tmp_path):
+def test_a_folder_of_pages_is_used_by_this_session_and_by_later_ones(models, app, tmp_path):
     pages = tmp_path / "pages"
     pages.mkdir()
     (pages / "a.md").write_text("# A page\n\nWith words enough to be found by a search.")
+    open_already = opened(app)
     choose(models, web="folder")
     assert "Name the folder" in said(models)
     choose(models, web_folder=str(pages))
     assert "folder: " in said(models) and not models.error
-    assert program().config.providers.web == "off" and widget(opened(app), "web").value == "off"
-    press(models, "keep")
-    assert "Kept" in said(models) and program().config.providers.web_folder == pages
-    assert json.loads((data / "settings.json").read_text())["web_folder"] == str(pages)
+    assert program().config.providers.web == "off" and widget(open_already.run(), "web").value == "off"
     assert widget(opened(app), "web_folder").value == str(pages)
 
 
 @pytest.mark.parametrize("folder", ["/no/such/folder", "n" * 5000])
-def test_a_folder_that_does_not_serve_is_told_and_not_kept(models, folder, data):
+def test_a_folder_that_does_not_serve_is_reported_now_and_later(models, app, folder):
     choose(models, web="folder", web_folder=folder)
     assert models.error and widget(models, "web_folder").value == folder, "what was typed is kept to be corrected"
-    press(models, "keep")
-    assert program().config.providers.web == "off" and not (data / "settings.json").exists()
+    later = opened(app)
+    assert later.error and widget(later, "web_folder").value == folder
 
 
 @pytest.mark.slow
@@ -371,8 +369,6 @@ def test_a_search_server_of_one_s_own_is_named_and_needs_no_key(models):
     choose(models, searxng_base_url="http://127.0.0.1:8888/")
     assert "SearXNG at 127.0.0.1:8888" in plain(models)
     enter(models, "brave")
-    press(models, "keep")
-    assert program().config.get("searxng_base_url") == "http://127.0.0.1:8888/"
     later = opened(models)
     assert widget(later, "searxng_base_url").value == "http://127.0.0.1:8888/" and "Brave Search key" in labels(later)
 
@@ -415,29 +411,15 @@ def test_every_choice_has_its_widget(models, model_server):
 # For next time
 
 
-def test_choices_are_kept_for_new_sessions_and_keys_are_not(models, app, data, model_server):
-    with_model(models, model_server)
-    enter(models)
-    assert "3 choices changed" in said(models) and widget(opened(app), "llm").value == "none"
-    press(models, "keep")
-    stored = (data / "settings.json").read_text()
-    assert json.loads(stored)["llm_model"] == "ok" and KEY not in stored
-    later = opened(app)
-    assert widget(later, "llm_base_url").value == model_server.address and "Set for this session" not in said(later)
-    choose(later, llm="none")
-    press(later, "reset")
-    assert widget(later, "llm").value == "openai-compatible" and later.button(key="models-reset").disabled
-
-
 @pytest.mark.slow
-def test_keeping_a_choice_leaves_what_is_under_way_and_what_is_loaded_as_they_are(with_sample, models, model_server):
-    with_model(models, model_server)
+def test_a_choice_of_the_program_leaves_what_is_under_way_and_what_is_loaded(with_sample, models):
     engine = program().engine
     before = (engine, engine.embedder, engine.evaluator, engine.library())
     job = program().jobs.start("run", "a question", lambda cancel, emit: cancel.wait(60), workspace="default")
     try:
-        press(models, "keep")
-        assert "Kept" in said(models) and program().config.providers.llm == "openai-compatible" and job.running
+        models.number_input(key="program-run_calls").set_value(77)
+        next(each for each in models.button if each.label == "Save").click().run()
+        assert "Saved and in use" in said(models) and program().config.limits.run_calls == 77 and job.running
         engine = program().engine
         after = (engine, engine.embedder, engine.evaluator, engine.library())
         assert [id(each) for each in after] == [id(each) for each in before]
@@ -529,6 +511,7 @@ def test_a_question_is_answered_by_the_sessions_model_and_its_key_is_stored_nowh
 
 @pytest.mark.slow
 def test_the_first_page_says_what_is_on_in_this_session(models, app, model_server):
+    app.run()
     with_model(models, model_server)
     choose(models, web="duckduckgo")
     models.switch_page("pages/ask.py").run()
@@ -539,10 +522,10 @@ def test_the_first_page_says_what_is_on_in_this_session(models, app, model_serve
 
 
 @pytest.mark.slow
-def test_other_sessions_ask_as_before(with_sample, models, model_server, app):
-    with_model(models, model_server)
+def test_other_open_sessions_ask_as_before(with_sample, models, model_server, app):
     other = AppTest.from_file(app._script_path, default_timeout=60)
     other.run()
+    with_model(models, model_server)
     ask(other)
     assert last_run().answer.by == "extractive" and len(model_server.heard) == 1
 

@@ -48,6 +48,18 @@ def people(data):
     return found
 
 
+def test_the_choices_of_an_admin_become_those_of_new_sessions_when_kept(app, people, data):
+    cleo = visit(app, "cleo", "settings")
+    cleo.segmented_control(key="models-writer").set_value("extractive").run()
+    assert "hold for this browser session" in said(cleo)
+    before = visit(app, "anna", "settings")
+    assert before.segmented_control(key="models-writer").value == "auto"
+    assert "models-keep" not in {each.key for each in before.button}
+    cleo.button(key="models-keep").click().run()
+    assert not cleo.exception and not (data / "choices.json").exists()
+    assert visit(app, "anna", "settings").segmented_control(key="models-writer").value == "extractive"
+
+
 def visit(app, name="", page="", **address) -> AppTest:
     """A browser of somebody's own, opening the app at an address."""
     app = AppTest.from_file(app._script_path, default_timeout=60)

@@ -17,6 +17,7 @@ from crag.storage.private import name_of
 from tests.support import local_models
 from tests.support.app_server import Served, gated, over_the_sample, serving
 from tests.support.portal import Portal, portal_of
+from ui.app import saved_choices
 
 HEADER, POLICY = "content-security-policy", "Content Security Policy"
 """Of what a policy forbids, Chromium says so in the console."""
@@ -166,6 +167,7 @@ def open_page(request, browser, tab):
     left_empty(tab)
     for app in apps:
         app.gate.unlink(missing_ok=True)
+        (app.data / saved_choices.FILE).unlink(missing_ok=True)
     outside = [url for url in left if not url.startswith(("data:", "blob:")) and urlsplit(url).hostname != "127.0.0.1"]
     assert not outside
     assert not forbidden

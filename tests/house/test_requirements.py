@@ -56,9 +56,10 @@ OPTIONAL = {
     "rapidocr",
     "opencv-python-headless",
     "xllamacpp",
+    "keyring",
     *("mcp", "mcp-types", "anyio"),
 }
-"""Used where a person has it; Milvus, text recognition, model files and MCP by extras of their own."""
+"""Used where a person has it; Milvus, text recognition, model files, keyring and MCP by extras of their own."""
 
 EXTRAS = {"langchain": "langchain", "mcp": "mcp", "server": "http"}
 """Extra -> the package of `crag.integrations` that needs it."""

@@ -59,6 +59,7 @@ def serving(
         port = free.getsockname()[1]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CRAG_")}
     environment |= {"CRAG_DATA": str(data), "CRAG_TEST_GATE": str(gate), "PYTHONPATH": str(tree), **chosen}
+    environment["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"  # never the machine's own
     environment["PYTHONPATH"] += os.pathsep + os.environ.get("PYTHONPATH", "")
     command = [sys.executable, "-m", "streamlit", "run", str(script or tree / "app.py")]
     command += ["--server.port", str(port), "--server.address", address, "--server.baseUrlPath", base]

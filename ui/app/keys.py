@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Literal
 
 import streamlit as st
@@ -74,16 +75,30 @@ def keep(slot: str, config: AppConfig, typed: str) -> None:
         )
     if not whom:
         raise InputError("A key needs a server that it is for.", "Enter the server's address first.")
-    st.session_state.own_keys = {**_own(), (slot, whom): SecretStr(key)}
+    st.session_state.own_keys = {**session_keys(), (slot, whom): SecretStr(key)}
+
+
+def restore(found: Mapping[tuple[str, str], SecretStr]) -> None:
+    """Begin a session with these keys."""
+    if found:
+        st.session_state.own_keys = dict(found)
 
 
 def forget(slot: str, config: AppConfig) -> None:
-    st.session_state.own_keys = {place: key for place, key in _own().items() if place != (slot, server(slot, config))}
+    st.session_state.own_keys = {
+        place: key for place, key in session_keys().items() if place != (slot, server(slot, config))
+    }
 
 
 def kept(config: AppConfig) -> Keys:
     """The session's own keys for the servers of `config`."""
-    return Keys(**{slot: _own().get((slot, server(slot, config))) for slot in _slots()})
+    return Keys(**{slot: session_keys().get((slot, server(slot, config))) for slot in _slots()})
+
+
+def variable(slot: str, config: AppConfig) -> str:
+    """The environment variable that gives this key at every start."""
+    known = registry.key_variables()
+    return known["openai" if slot == "llm" and config.providers.llm == "openai" else slot][-1]
 
 
 def in_use(config: AppConfig, keys: Keys) -> list[tuple[str, str]]:
@@ -108,6 +123,7 @@ def origin(slot: str, config: AppConfig, keys: Keys) -> Literal["session", "envi
     return "secrets" if used == secret else "environment"
 
 
-def _own() -> dict[tuple[str, str], SecretStr]:
+def session_keys() -> dict[tuple[str, str], SecretStr]:
+    """The session's own keys, by slot and server."""
     found: dict[tuple[str, str], SecretStr] = st.session_state.get("own_keys", {})
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -27,8 +27,9 @@ from crag.storage.library import Library
 from ui.access import allowed_choices, workspaces
 from ui.access.current import REFUSALS as REFUSALS
 from ui.access.current import Presence
-from ui.app import keys, memory_usage, navigation
+from ui.app import keys, memory_usage, navigation, saved_choices, system_keyring
 from ui.app.program import overridden, program
+from ui.app.saved_choices import SavedChoices
 
 _REMEMBERED = 24
 MOST_TURNS = 2000
@@ -46,6 +47,8 @@ class Session(Presence):
     def __init__(self) -> None:
         super().__init__()
         state = st.session_state
+        if "choices" not in state and self.saves:
+            self._restore()
         state.setdefault("turns", [])
         state.setdefault("conversations", [])
         state.setdefault("traces", {})
@@ -71,7 +74,8 @@ class Session(Presence):
 
     def use_sample_web(self, sample: Sample) -> None:
         """Search the sample's pages in place of the web, in this session alone, unless it has a web or wants none."""
-        fixed = "web" in self.choices or overridden("web") or overridden("web_folder")
+        chosen = "web" in self.choices or st.session_state.get("chose-web")
+        fixed = chosen or overridden("web") or overridden("web_folder")
         if self.config.providers.web == "off" and not fixed:
             st.session_state.choices = {**self.choices, "web": "folder", "web_folder": sample.web}
 
@@ -327,7 +331,9 @@ class Session(Presence):
         return name if name in STRATEGIES else "balanced"
 
     def use(self, strategy: str) -> None:
-        st.session_state.strategy = strategy
+        if strategy != st.session_state.strategy:
+            st.session_state.strategy = strategy
+            self._save(lambda saved: {"strategy": strategy})
 
     def changes(self, strategy: str) -> dict[str, Any]:
         found: dict[str, Any] = st.session_state.changes.get(strategy, {})
@@ -341,10 +347,13 @@ class Session(Presence):
         """From now on ask with these; only what differs from the strategy is remembered."""
         own = STRATEGIES[strategy].settings.model_dump()
         differs = {name: value for name, value in settings.model_dump().items() if value != own[name]}
+        if differs != self.changes(strategy):
+            self._save(lambda saved: {"strategies": {**saved.strategies, strategy: differs}})
         st.session_state.changes = {**st.session_state.changes, strategy: differs}
 
     def reset(self, strategy: str) -> None:
-        st.session_state.changes = {name: kept for name, kept in st.session_state.changes.items() if name != strategy}
+        st.session_state.changes = _without(st.session_state.changes, strategy)
+        self._save(lambda saved: {"strategies": _without(saved.strategies, strategy)})
 
     # Services and keys of this session
 
@@ -376,7 +385,12 @@ class Session(Presence):
         config, shared = self.config, self.shared
         if shared and self.own.people.keys_for == "everyone" and self.entered.actor.id:
             shared = False
-        return keys.kept(config).over(keys.usable(keys.owners(), self.own, config, shared=shared))
+        found = keys.kept(config).over(keys.usable(keys.owners(), self.own, config, shared=shared))
+        if self.saves:
+            before = saved_choices.at_start(self.own.storage.data, self.own).providers
+            configured = allowed_choices.permitted(self.own, before, shared=False)
+            found = found.over(keys.usable(keys.owners(), configured, config, shared=False))
+        return found
 
     @property
     def choices(self) -> dict[str, Any]:
@@ -394,7 +408,81 @@ class Session(Presence):
         }
         allowed_choices.permitted(own, wanted, shared=shared)
         st.session_state.choices = {name: value for name, value in wanted.items() if value != own.get(name)}
+        lasting = {
+            name: value
+            for name, value in values.items()
+            if name in wanted and not (allowed_choices.holds_address(name) and not allowed_choices.readable(value))
+        }
+        self._save(lambda saved: {"providers": {**saved.providers, **lasting}})
 
     def unchoose(self) -> None:
         """Back to the program's configuration. Keys stay until they are forgotten."""
         st.session_state.choices = {}
+        self._save(lambda saved: {"providers": {}})
+
+    # What stays for the next start
+
+    @property
+    def saves(self) -> bool:
+        """Whether choices stay for the next start: one person alone uses the app, on the machine that it runs on."""
+        return not self.shared and not self.entered.actor.id
+
+    @property
+    def saving_problem(self) -> str:
+        """Why choices were not restored, or are not saved, in one sentence; empty where all is well."""
+        found: str = st.session_state.get("saving-problem", "")
+        return found
+
+    def keep_key(self, slot: str, typed: str) -> None:
+        """Keep a key for the server that it would go to: for this session, and in the system's keyring where choices
+        stay. Raises InputError for what can't be one, StorageError where the keyring did not take it.
+        """
+        keys.keep(slot, self.config, typed)
+        if self.saves and system_keyring.usable():
+            place = (slot, keys.server(slot, self.config))
+            system_keyring.write(*place, keys.session_keys()[place])
+            self._save(lambda saved: {"keys": tuple(dict.fromkeys((*saved.keys, place)))})
+
+    def forget_key(self, slot: str) -> None:
+        """Drop a key of this session, also from the keyring. Raises StorageError."""
+        place = (slot, keys.server(slot, self.config))
+        keys.forget(slot, self.config)
+        if self.keeps_key(slot):
+            system_keyring.delete(*place)
+            self._save(lambda saved: {"keys": tuple(each for each in saved.keys if each != place)})
+
+    def keeps_key(self, slot: str) -> bool:
+        """Whether the keyring holds this key for the server that it would go to."""
+        place = (slot, keys.server(slot, self.config))
+        return self.saves and place in saved_choices.read(self.own)[0].keys
+
+    def forget_choices(self) -> None:
+        """Go back to what a first visitor finds: no choices, changed settings or keys. Raises StorageError."""
+        saved, _ = saved_choices.read(self.own)
+        state = st.session_state
+        state["saving-problem"] = saved_choices.forget(self.own)
+        state.choices, state.changes, state.strategy = {}, {}, SavedChoices().strategy
+        state.own_keys = {}
+        state.pop("chose-web", None)
+        state.pop("stood-in", None)
+        for place in saved.keys:
+            system_keyring.delete(*place)
+
+    def _restore(self) -> None:
+        """Begin with what was saved at an earlier start."""
+        state, own = st.session_state, self.own
+        saved_choices.at_start(own.storage.data, own)
+        saved, state["saving-problem"] = saved_choices.read(own)
+        state.choices = {name: value for name, value in saved.providers.items() if value != own.get(name)}
+        state.changes, state.strategy = dict(saved.strategies), saved.strategy
+        state["chose-web"] = "web" in saved.providers
+        keys.restore({place: key for place in saved.keys if (key := system_keyring.read(*place)) is not None})
+
+    def _save(self, update: Callable[[SavedChoices], dict[str, Any]]) -> None:
+        """Save what `update` makes of the saved choices, where they stay; what fails is kept to be shown."""
+        if self.saves:
+            st.session_state["saving-problem"] = saved_choices.change(self.own, update)
+
+
+def _without(changes: Mapping[str, dict[str, Any]], strategy: str) -> dict[str, dict[str, Any]]:
+    return {name: kept for name, kept in changes.items() if name != strategy}

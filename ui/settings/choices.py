@@ -13,6 +13,7 @@ from crag.core.fields import meta
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from ui.access import allowed_choices, oidc
+from ui.app import system_keyring
 from ui.app.program import overridden, program, providers
 from ui.app.session import Session
 from ui.components import forms, problems, words
@@ -37,9 +38,42 @@ def status(session: Session) -> None:
     draw(h.div("cx")[h.table("grid providers")[h.tbody[rows]]])
 
 
+def lasting(session: Session) -> None:
+    """Which choice holds for how long, what of it failed, and the way back to none."""
+    if not session.saves:
+        st.caption(
+            "**Models** and **Questions** hold for this browser session, until the page is reloaded or closed; others "
+            "see nothing of them, nor of your keys. **Costs**, **Limits** and **Program** apply to everyone."
+        )
+        return
+    kept = (
+        "keys in the system's keyring"
+        if system_keyring.usable()
+        else "keys are not: they hold until the page is reloaded or closed"
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(
+            f"**Models** and **Questions** are saved on this machine for the next start, {kept}. "
+            "**Costs**, **Limits** and **Program** are stored too."
+        )
+        st.button("Forget saved choices", key="forget-choices", type="tertiary", on_click=_forget, args=(session,))
+    if session.saving_problem:
+        st.warning(markdown(session.saving_problem))
+
+
+def _forget(session: Session) -> None:
+    changed = list(st.session_state.changes)
+    try:
+        session.forget_choices()
+    except CragError as error:
+        st.session_state["models-problem"] = error
+    st.session_state["strategy-choice"] = session.strategy
+    for name in changed:
+        st.session_state[f"form-turn-{name}"] = st.session_state.get(f"form-turn-{name}", 0) + 1
+
+
 def strategy(session: Session) -> None:
     """The settings of a strategy, to be looked at and changed, and the choice of the one that questions use."""
-    st.caption("These shape the next questions of this browser session. Other sessions and past runs are untouched.")
     names, used = list(STRATEGIES), session.strategy
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = st.selectbox(
@@ -116,8 +150,6 @@ def program_form(session: Session) -> None:
             else "These apply to everyone who uses this program, so only who runs it sets them: each is an environment "
             "variable, CRAG_ and its name."
         )
-    else:
-        st.caption("These are kept in the data folder and apply to everyone who uses this program.")
     with st.form("program_form", border=False):
         values: dict[str, Any] = {}
         for group, fields in _program_groups(shared).items():

@@ -15,7 +15,7 @@ from crag.core.fields import meta
 from crag.providers import registry
 from crag.runtime.provider import Provider
 from ui.access import allowed_choices
-from ui.app import keys
+from ui.app import keys, system_keyring
 from ui.app.session import Session
 from ui.components import forms, problems
 from ui.components.safe_text import markdown
@@ -28,10 +28,13 @@ _WORDS: dict[str, dict[str, str]] = {
 }
 """What is chosen that is no provider."""
 _ORIGINS = {
+    "keyring": "Saved in the system's keyring.",
     "session": "Set for this session; gone when it ends.",
     "environment": "Set by the environment.",
     "secrets": "Set by Streamlit's secrets.",
 }
+_PLACES = {True: "Saved in the system's keyring", False: "Kept in memory for this browser session, never stored"}
+"""Where a key is, by whether it is kept for the next start."""
 _OF_ITS_OWN = {"llm": "llm_model", "llm_base_url": "llm_model", "rerank_base_url": "rerank_model"}
 """What names a server, and the model that is one of that server's own."""
 
@@ -95,14 +98,17 @@ def folder(session: Session, name: str) -> None:
 def key(session: Session, slot: str, label: str, *, hint: str = "") -> None:
     """Takes a key and shows it never again, only that there is one and where it comes from."""
     whom, widget = keys.server(slot, session.config), f"models-key-{slot}"
-    origin = keys.origin(slot, session.config, session.keys)
+    origin: str = keys.origin(slot, session.config, session.keys)
+    keeps = session.saves and system_keyring.usable()
+    if origin == "session" and session.keeps_key(slot):
+        origin = "keyring"
     st.text_input(
         label,
         type="password",
         key=widget,
         placeholder="Type another to replace it" if origin else "",
         disabled=not whom,
-        help="Kept in memory for this browser session, for this server alone; never stored and never shown again.",
+        help=f"{_PLACES[keeps]}, for this server alone, and never shown again.",
         on_change=_took,
         args=(session, slot, widget),
     )
@@ -110,13 +116,19 @@ def key(session: Session, slot: str, label: str, *, hint: str = "") -> None:
     if problem is not None:
         problems.show(problem)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(_ORIGINS[origin] if origin else hint or "No key is set.", width="content")
-        if origin == "session":
+        said = _ORIGINS[origin] if origin else hint or "No key is set."
+        if origin == "session" and session.saves:
+            said = f"{said} Set the variable {markdown(keys.variable(slot, session.config))} to keep it."
+        st.caption(said, width="content")
+        if origin in ("session", "keyring"):
             st.button("Forget", key=f"{widget}-forget", type="tertiary", on_click=_forget, args=(session, slot))
 
 
 def _forget(session: Session, slot: str) -> None:
-    keys.forget(slot, session.config)
+    try:
+        session.forget_key(slot)
+    except CragError as error:
+        st.session_state[f"models-key-{slot}-problem"] = error
     session.note("key", f"{slot} forgotten", f"for {format_setting(keys.server(slot, session.config))}")
 
 
@@ -126,7 +138,7 @@ def _took(session: Session, slot: str, widget: str) -> None:
     st.session_state[widget] = ""
     try:
         if typed.strip():
-            keys.keep(slot, session.config, typed)
+            session.keep_key(slot, typed)
             session.note("key", f"{slot} entered", f"for {format_setting(keys.server(slot, session.config))}")
     except CragError as error:
         st.session_state[f"{widget}-problem"] = error

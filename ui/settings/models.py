@@ -27,12 +27,10 @@ _WRITERS = {
     "llm": "Written by the language model from the sources alone, with citations, each sentence checked.",
 }
 _NO_WEB = "Nothing is searched: where the documents do not suffice, the answer says so."
-_LASTING = "What you choose here is for this browser session, until the page is reloaded or closed."
 
 
 def show(session: Session) -> None:
     """Every choice takes effect with the next question. Raises CragError."""
-    st.caption(f"{_LASTING} Others see nothing of it, nor of your keys." if session.shared else _LASTING)
     problem: CragError | None = st.session_state.pop("models-problem", None)
     if problem is not None:
         problems.show(problem)
@@ -149,8 +147,10 @@ def _keeping(session: Session) -> None:
     """The choices for new sessions too, or back to what those start with. Keys are neither kept nor dropped."""
     changed = session.choices
     with st.container(key="models-keeping", horizontal=True, vertical_alignment="center"):
-        if not session.shared and st.button(
-            "Keep for next time", key="models-keep", type="primary", disabled=not changed
+        if (
+            not session.shared
+            and not session.saves
+            and st.button("Keep for next time", key="models-keep", type="primary", disabled=not changed)
         ):
             _keep(session)
         st.button("Reset", key="models-reset", disabled=not changed, on_click=session.unchoose)
@@ -172,5 +172,5 @@ def _keep(session: Session) -> None:
 def _summary(session: Session) -> str:
     changed = session.choices
     if not changed:
-        return "New sessions start with these choices." if not session.shared else "Nothing is changed."
-    return f"{words.count(len(changed), 'choice')} changed in this session."
+        return "Nothing is changed." if session.shared or session.saves else "New sessions start with these choices."
+    return f"{words.count(len(changed), 'choice')} changed{'' if session.saves else ' in this session'}."
