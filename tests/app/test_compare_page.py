@@ -72,7 +72,7 @@ def test_plain_rag_stands_beside_balanced_with_what_differs(page):
         assert f'data-pick="open:{trace.run_id}"' in shown
     found = differences([plain, balanced], ["Plain RAG", "Balanced"])
     assert found.marks[0].used, "plain RAG uses chunks that were dropped beside it"
-    assert shown.count("used here alone") == len(found.marks[0].used)
+    assert shown.count("used only here") == len(found.marks[0].used)
     assert shown.count("used in Plain RAG") == len(found.marks[1].unused)
     assert f"All {len(found.items)} differences" in shown
 

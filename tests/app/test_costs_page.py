@@ -162,7 +162,7 @@ def test_stored_prices_that_cannot_be_read_are_told_and_replaced(tab, data):
 
 def test_who_shares_the_program_sees_prices_and_why_they_are_fixed(shared, tab):
     words = shown(tab)
-    assert "only who runs it sets them" in words and "CRAG\\_PRICES" in words
+    assert "Your administrator sets them" in words and "CRAG\\_PRICES" in words
     assert prices_of(tab) == PRICES and not tab.button
 
 

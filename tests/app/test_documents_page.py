@@ -147,12 +147,12 @@ def test_what_was_purged_is_told_and_brought_back(documents):
     documents.run()
     assert "The library is empty" in said(documents)
     [panel] = documents.expander  # where nothing is left to purge
-    assert panel.label == "Purged lately: 1 document"
+    assert panel.label == "Recently purged: 1 document"
     [frame] = documents.dataframe
     assert frame.value["Document"].tolist() == ["two.pdf"] and frame.value["Why"].tolist() == ["unverified"]
     documents.session_state[frame.key] = {"selection": {"rows": [0], "columns": [], "cells": []}}
     documents.run()
-    assert documents.button(key="undo").label == "Bring back 1 document"
+    assert documents.button(key="undo").label == "Restore 1 document"
     documents.button(key="undo").click().run()
     assert not documents.exception and library.documents.all() == [document]
     assert [panel.label for panel in documents.expander] == ["Purge…"]
@@ -182,9 +182,9 @@ def test_a_purge_shows_what_would_go_before_it_does(documents):
     documents.text_input(key="purge-conditions").set_value("--older-than soon").run()
     assert "is no number of days" in said(documents) and library.size[0] == 1
     documents.text_input(key="purge-conditions").set_value("--confidence-below 0.5").run()
-    assert "0 documents would go" in said(documents)
+    assert "0 documents would be removed" in said(documents)
     documents.text_input(key="purge-conditions").set_value("--unverified").run()
-    assert "1 document would go" in said(documents) and library.size[0] == 1
+    assert "1 document would be removed" in said(documents) and library.size[0] == 1
     documents.button(key="purge").click().run()
     assert not documents.exception and library.size == (0, 0)
-    assert documents.expander[0].label == "Purged lately: 1 document"
+    assert documents.expander[0].label == "Recently purged: 1 document"

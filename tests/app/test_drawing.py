@@ -132,7 +132,7 @@ def test_the_words_that_answer_stand_large_above_and_are_marked_in_the_sentence_
     )
     assert said.count('<span class="tag web">WEB</span>') == 1  # that it is of the web
     assert 'Something <span class="answering">else</span>' in said
-    assert said.count('class="answering"') == 1 and "83% likely right" in said
+    assert said.count('class="answering"') == 1 and "Evaluator confidence: 83%" in said
     assert answer.find_short(short_answered("words").answer) is None  # they stand in a sentence of another source
     seen = Inspector(drawn(trace))
     assert not seen.open

@@ -126,7 +126,7 @@ def test_a_chunk_taken_whole_is_said_to_be_so():
     all_of_it = replace(first, end=len(CHUNK.text), text=CHUNK.text, why="whole", kept=True)
     trace = replace(run([[found(1)]], strip_words=400), strips={CHUNK.id: (all_of_it,)})
     said = Inspector(evidence.chunks(trace, View.of(trace))).said
-    assert "Taken whole, 36 words." in said and "of 400" not in said
+    assert "Used whole, 36 words." in said and "of 400" not in said
 
 
 def test_the_legend_explains_the_reasons_that_there_are():

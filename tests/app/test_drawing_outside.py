@@ -76,7 +76,7 @@ def test_a_cause_that_struck_several_steps_stands_once_with_all_of_them():
 def test_a_step_that_was_worked_around_is_neither_done_nor_failed():
     steps = path.path(of(refused()))
     assert (
-        '<li class="done fault" title="worked around, 1.0 s">Evaluate<span class="t">with faults</span></li>' in steps
+        '<li class="done fault" title="worked around, 1.0 s">Evaluate<span class="t">with failures</span></li>' in steps
     )
     assert re.search('<li class="done fault"[^>]*>Answer', steps) and '<li class="done">Refine' in steps
     assert '<li class="skipped refused">Search<span class="t">not approved' in steps
@@ -234,7 +234,7 @@ def test_a_run_without_any_outside_service_says_nothing_of_them():
         and not (isinstance(event, ev.StepStarted | ev.StepFinished) and event.step == "search")
     ]
     said = "".join(export.sections(of([ev.Answered(answer=own, at=9.9) if e.kind == "answered" else e for e in plain])))
-    for word in ("graded locally", "worked around", "with faults", "Quoted, not written", "approve"):
+    for word in ("graded locally", "worked around", "with failures", "Quoted, not written", "approve"):
         assert word not in said
 
 

@@ -144,7 +144,7 @@ def test_what_no_question_tells_is_a_dash_and_never_a_number():
     assert not inspected.open and "nan" not in inspected.said.lower()
     line = html[html.index("Faithfulness") :]
     assert line[: line.index("</tr>")].count("–</td>") == 1
-    assert "<b>0.50</b>" in html and "Mean over the 2 of 2 questions that tell" in html
+    assert "<b>0.50</b>" in html and "Mean over the 2 of 2 questions that measure it" in html
 
 
 def test_how_many_questions_know_a_measure_and_the_interval_stand_beside_it():

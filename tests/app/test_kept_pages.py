@@ -93,7 +93,7 @@ def test_gaps_are_listed_with_pages_to_keep_and_closed_by_an_answer(app, engine)
     app.switch_page("pages/documents.py").run()
     app.session_state["gaps-open"] = True
     app.run()
-    assert "None: every question" in shown(app) and "Answered since" in said(app)
+    assert "None: recent questions" in shown(app) and "Answered since" in said(app)
 
 
 def test_a_kept_page_is_not_offered_to_be_fetched_again(app, engine):

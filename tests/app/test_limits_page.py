@@ -51,7 +51,7 @@ def test_a_changed_limit_holds_at_once_and_another_s_change_is_not_overwritten(s
     settings.number_input(key=WIDGET.format(turn=2)).set_value(9)
     saved(settings)
     assert quotas.most("library_questions_minute", "default") == 9, "who has seen it may change it"
-    next(each for each in settings.button if each.label == "Back to what was set before").click().run()
+    next(each for each in settings.button if each.label == "Restore the previous limits").click().run()
     assert quotas.most("library_questions_minute", "default") == 600
 
 

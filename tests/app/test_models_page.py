@@ -555,5 +555,5 @@ def test_strangers_see_the_name_of_the_owners_model_file_and_no_more(shared, app
     monkeypatch.setenv("CRAG_LLM", "gguf")
     monkeypatch.setenv("CRAG_LLM_MODEL", str(small_gguf(tmp_path / "owners.gguf")))
     page = opened(app)
-    assert "owners.gguf, chosen by who runs this program." in plain(page)
+    assert "owners.gguf, chosen by your administrator." in plain(page)
     assert str(tmp_path) not in everything_remembered(page) and "llm_model-listed" not in names(page)

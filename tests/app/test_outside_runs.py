@@ -28,7 +28,7 @@ def latest() -> Trace:
 def handed(with_sample, app) -> Trace:
     """A run that an agent of a hostile name was handed the evidence of; the app is open on its history."""
     app.run()
-    assert "Only what was asked here" not in [each.label for each in app.toggle]
+    assert "Only questions asked in this app" not in [each.label for each in app.toggle]
     return program().engine.trace(RunRequest(QUESTION, wanted="evidence", via="agent", client=NASTY))
 
 
@@ -36,10 +36,10 @@ def test_a_run_of_an_agent_stands_in_the_history_and_can_be_left_out(handed, app
     app.run()
     assert not app.exception and f'data-pick="run:{handed.run_id}"' in said(app)
     assert ', through an agent"' in said(app) and '<span class="tag">agent</span>' in said(app)
-    only = next(each for each in app.toggle if each.label == "Only what was asked here")
+    only = next(each for each in app.toggle if each.label == "Only questions asked in this app")
     only.set_value(True).run()
     assert handed.run_id not in said(app) and not app.exception
-    next(each for each in app.toggle if each.label == "Only what was asked here").set_value(False).run()
+    next(each for each in app.toggle if each.label == "Only questions asked in this app").set_value(False).run()
     assert handed.run_id in said(app)
 
 
@@ -68,7 +68,7 @@ def test_it_is_presented_compared_and_tuned_like_any_other(handed, app):
     app.query_params["runs"] = f"{own.run_id},{handed.run_id}"
     app.switch_page("pages/compare.py").run()
     page = said(app)
-    assert not app.exception and "handed the evidence to whoever asked: one answer" in page
+    assert not app.exception and "returned the evidence alone: one answer" in page
     assert "gives no answer" not in page and '<span class="tag" title="through an agent (calls' in page
     app.switch_page("pages/tune.py").run()
     assert not app.exception and "Asked through an agent (1)" in app.selectbox(key="tune-runs").options

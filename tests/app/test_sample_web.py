@@ -69,7 +69,7 @@ def test_loading_the_sample_is_the_session_s_choice_and_changes_nothing_for_othe
 
 def test_it_works_while_another_visitor_s_job_runs(workspaces, app):
     stop = threading.Event()
-    job = program().jobs.start("run", "another's question", lambda cancel, emit: stop.wait(60), workspace="p-other")
+    job = program().jobs.start("run", "another's question", lambda cancel, emit: stop.wait(600), workspace="p-other")
     try:
         loaded(visit(app))
         assert job.running

@@ -122,7 +122,7 @@ def test_a_workspace_that_is_shared_is_entered_by_its_address_until_it_is_not_sh
     ben.run()
     assert WORD not in said(ben) and "lighthouse" not in said(ben)
     assert ben.query_params["ws"] == own_name(people["ben"].id)
-    assert "leads to no workspace that you may enter" in said(visit(app, "ben", ws=own))
+    assert "You have no access to the workspace" in said(visit(app, "ben", ws=own))
     stop_of_removed(program().engine, program().jobs)
     assert job.stopping
 
@@ -208,7 +208,7 @@ def test_idle_workspaces_are_listed_with_their_end_and_an_admin_keeps_one(people
     monkeypatch.setattr(Idle, "endings", lambda self: list(left.values()))
     monkeypatch.setattr(Idle, "keep", lambda self, name: left.pop(name))
     cleo = visit(app, "cleo", "administration")
-    assert "1 workspace will be removed, for nobody uses it." in said(cleo)
+    assert "1 workspace will be removed because nobody uses it." in said(cleo)
     assert r"**Anna\'s library** ends on 4 December 2026; used last on 1 September 2026" in said(cleo)
     cleo.button(key=f"admin-keep-{own}").click().run()
     assert not cleo.exception and left == {} and "will be removed" not in said(cleo)

@@ -150,6 +150,6 @@ def test_an_unfinished_evaluation_of_another_build_is_shown_and_says_why_it_cann
     for job in program().jobs.running():
         list(job.follow())
     app.run()
-    assert not app.exception and "can't go on" in said(app).replace("\\", "")
+    assert not app.exception and "can't continue" in said(app).replace("\\", "")
     [made] = evaluations(program().engine.library())
     assert (made.strategy, made.done) == ("gone-strategy", 1), "nothing of it is lost"

@@ -74,7 +74,7 @@ def test_refused_files_are_told_in_one_line_as_soon_as_no_script_runs(app, monke
     assert (state.query_string, state.fragment_id) == ("run=1", "")
     app.run()
     told = [each.value.replace("\\", "") for each in app.toast]
-    assert told == ["2 files were not taken. Add fewer.", "1 file was not taken. Later."]
+    assert told == ["2 files were not accepted. Add fewer.", "1 file was not accepted. Later."]
     app.run()
     assert not app.toast, "once"
     draw(*given)

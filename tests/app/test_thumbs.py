@@ -42,7 +42,7 @@ def test_each_chunk_has_two_buttons_that_say_what_they_are_for() -> None:
         *("label:relevant:c2", "label:irrelevant:c2"),
     ]
     said = [value for name, value in Inspector(drawn).attributes if name == "aria-label"]
-    assert "Relevant for this question: chunk 1, page 3" in said and "Your word on chunk 2" in said
+    assert "Relevant for this question: chunk 1, page 3" in said and "Your rating of chunk 2" in said
     assert NASTY not in drawn
 
 

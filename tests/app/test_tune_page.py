@@ -121,7 +121,7 @@ def test_without_runs_it_says_what_to_do(tab):
 
 def test_a_moved_threshold_flips_runs_at_once_without_any_model(silent, tab):
     page = tab(run(1, [0.9, 0.1]), run(2, [0.5, 0.1]), run(3, [0.3, 0.1]))
-    assert "No action would change" in said(page) and "The sliders stand as Ask has them" in said(page)
+    assert "No action would change" in said(page) and "The sliders match Ask" in said(page)
     words = moved(page, "Thresholds", (0.2, 0.6))
     assert "1 of 3 runs would flip" in words and 'data-pick="tune-cell:CORRECT:AMBIGUOUS"' in words
     words = moved(page, "Chunks retrieved", 1)
@@ -263,7 +263,7 @@ def test_sliders_begin_with_what_this_session_changed(silent, tab):
     page = tab(run(1, [0.9]))
     page.session_state.changes = {"balanced": {"upper": 0.95, "web_on": ()}}
     page.run()
-    assert slider(page, "Thresholds").value == (0.2, 0.95) and "The sliders stand as Ask has them" in said(page)
+    assert slider(page, "Thresholds").value == (0.2, 0.95) and "The sliders match Ask" in said(page)
 
 
 # ---- what it saves ---------------------------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ def test_labels_of_one_kind_draw_no_curve_and_say_why(silent, tab):
 
 def test_without_labels_it_says_how_to_make_some(silent, tab):
     page = tab(run(1, [0.9]))
-    assert "Say of chunks whether they are relevant" in said(page) and not page.get("plotly_chart")
+    assert "Rate chunks as relevant" in said(page) and not page.get("plotly_chart")
 
 
 def test_the_weight_of_a_search_moves_the_recommendation(silent, tab):

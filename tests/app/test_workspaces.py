@@ -80,7 +80,7 @@ FORGED = ["default", "../default", "0" * 31, "0" * 32, "0" * 33, "G" * 32, "A" *
 def test_a_key_that_was_not_given_out_here_is_refused(private, app, forged):
     visitor = visit(app, "pages/documents.py", w=forged)
     assert re.fullmatch("[0-9a-f]{48}", key(visitor)) and key(visitor) not in forged
-    assert "leads to no library here" in said(visitor)
+    assert "No library has this address" in said(visitor)
     assert not (program().config.storage.data / "workspaces").exists()
 
 

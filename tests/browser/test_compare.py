@@ -58,7 +58,7 @@ def test_two_strategies_end_side_by_side_on_the_screen_a_citation_opens_there_an
     begin(page)
     done(page)
     expect(page.locator(".cmp-table").first).to_contain_text("Plain RAG")
-    assert lane(page, 0).locator(".tag.only", has_text="used here alone").count()
+    assert lane(page, 0).locator(".tag.only", has_text="used only here").count()
     assert lane(page, 1).locator(".action .word").inner_text() == "CORRECT"
     assert lane(page, 0).locator(".action .word").count() == 0
     tops = [lane(page, number).locator(".cards").first.bounding_box()["y"] for number in (0, 1)]
@@ -94,7 +94,7 @@ def test_lanes_go_on_while_things_are_touched_and_after_a_reload(page, served):
     expect(lane(page, 1).locator("button.thumb.relevant").nth(1)).to_have_attribute("aria-pressed", "true")
     expect(lane(page, 0).locator("button.thumb.relevant").nth(1)).to_have_attribute("aria-pressed", "true")
     page.get_by_text("Another comparison").click()
-    page.get_by_role("button", name="Add a lane").click()
+    page.get_by_role("button", name="Add a column").click()
     page.get_by_text("Lane 3").wait_for()
     page.get_by_role("button", name="Remove").last.click()
     expect(page.get_by_text("Lane 3").filter(visible=True)).to_have_count(0)
@@ -148,7 +148,7 @@ def test_the_forced_twin_of_a_run_is_one_click_away(open_page, answered):
 def test_nothing_is_off_the_screen_with_four_lanes(page):
     for _ in range(2):
         before = page.locator("[class*='st-key-cmp-strategy-']").count()
-        page.get_by_role("button", name="Add a lane").click()
+        page.get_by_role("button", name="Add a column").click()
         expect(page.locator("[class*='st-key-cmp-strategy-']")).to_have_count(before + 1)
         settled(page)
     begin(page, 2)

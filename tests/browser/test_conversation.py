@@ -31,7 +31,7 @@ def test_six_turns_ask_what_was_meant_and_a_new_conversation_forgets(open_page):
         else:
             expect(page.locator(".asked-as")).to_have_count(0)
     assert page.evaluate(OFF_SCREEN) == []
-    page.get_by_role("button", name="Ask it as it stands").click()
+    page.get_by_role("button", name="Ask it as typed").click()
     expect(page.locator(".asked-as")).to_have_count(0)
     settled(page).get_by_role("button", name="New conversation").click()
     page.get_by_text("Three questions to try").wait_for()

@@ -155,7 +155,7 @@ def test_documents_of_hostile_names_only_show_them(look) -> None:
     for view in ("Chunks", "Tables"):
         page.get_by_role("radio", name=view).click()
         inert(page)
-    page.get_by_role("button", name="Select none").click()
+    page.get_by_role("button", name="Clear selection").click()
     page.get_by_role("button", name="Select all").click()
     page.get_by_role("button", name="Delete documents").click()
     page.get_by_text(f"with their {COUNT} chunks").wait_for()
@@ -180,7 +180,7 @@ def test_what_another_process_asks_meanwhile_stands_in_the_history_and_opens(loo
     page.locator(".deck h2", has_text="A question to the documents, through an agent").wait_for(state="attached")
     inert(page)
     page.keyboard.press("Escape")
-    page.get_by_text("Only what was asked here").click()
+    page.get_by_text("Only questions asked in this app").click()
     listed.wait_for(state="detached")
     assert handed.via == "agent" and page.locator(".past .tag").count() == 0
 

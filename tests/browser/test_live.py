@@ -199,6 +199,6 @@ def test_nothing_of_the_run_before_stands_beside_the_one_under_way(page, served)
         settled(page)
         if number == 0:
             page.get_by_role("slider").first.press("End")
-            page.get_by_role("button", name="Back to the run's own").wait_for()
+            page.get_by_role("button", name="Reset to this run's settings").wait_for()
             page.locator(".answer [data-pick^=cite]").first.click()
             page.locator(".st-key-page-view").wait_for()

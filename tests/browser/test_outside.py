@@ -144,7 +144,7 @@ def test_a_failing_model_still_leads_to_a_marked_answer(page, model, acts, grade
     page.locator("button.cite").first.wait_for()
     settled(page)
     expect(page.locator(".faults")).to_contain_text("Failed, and worked around")
-    expect(page.locator(".path li.fault").first).to_contain_text("with faults")
+    expect(page.locator(".path li.fault").first).to_contain_text("with failures")
     expect(page.locator(".path li.failed")).to_have_count(0)
     expect(page.locator(".tag", has_text="graded locally")).to_have_count(10 if graded_locally else 0)
     expect(page.get_by_text("10 of 10 grades are the local evaluator's")).to_have_count(int(graded_locally))

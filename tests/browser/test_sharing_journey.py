@@ -61,7 +61,7 @@ def test_a_workspace_is_shared_read_by_a_link_and_closed_again(
     dialog.get_by_label("E-mail").fill("ben@example.org")
     dialog.get_by_role("button", name="Add", exact=True).click()
     dialog.get_by_text("ben@example.org").wait_for()
-    dialog.get_by_role("button", name="Make a link").click()
+    dialog.get_by_role("button", name="Create a link").click()
     address = dialog.get_by_test_id("stCode").inner_text().strip()
     assert address.startswith(f"{shared_app.url}/?link=")
 

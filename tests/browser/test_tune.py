@@ -96,7 +96,7 @@ def test_a_slider_flips_a_run_that_opens_in_ask_which_then_uses_the_sliders(page
 def test_back_brings_the_strategy_s_own_thresholds_and_nothing_is_off_the_screen(page):
     press(page, 0, "ArrowLeft", "")
     own = Settings()
-    page.get_by_role("button", name="Back to the strategy's own").click()
+    page.get_by_role("button", name="Reset to defaults").click()
     expect(page.locator(".tune-scores .flags")).to_have_text(f"lower {own.lower:.2f}upper {own.upper:.2f}")
     settled(page)
     page.locator(".tune-matrix button").first.click()

@@ -62,7 +62,7 @@ def test_a_tab_s_files_are_refused_beyond_its_limit_and_its_page_says_so(app: Se
                 await tab.upload("Add documents", {"big.txt": b"x" * (2 * MB)})
             await tab.hear()
             assert not tab.exceptions
-            assert "1 file was not taken. One tab may have 2 MB on the way at once." in tab.texts().replace("\\", "")
+            assert "1 file was not accepted. One tab may upload 2 MB at once." in tab.texts().replace("\\", "")
             await tab.upload("Add documents", {"small.txt": b"The moon circles the earth in twenty-seven days."})
             metrics = (await tab.get("/metrics")).text
             while "crag_upload_bytes 0.0" not in metrics:

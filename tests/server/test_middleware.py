@@ -179,7 +179,7 @@ def test_uploads_that_nobody_has_read_leave_no_room_for_more(edge, inner) -> Non
     path, said = "/_stcore/upload_file/a/b", [(b"content-length", b"%d" % (3 * MB))]
     full = edge(held=8 * MB)
     status, _, body = answer(full, path, method="PUT", headers=said)
-    assert status == 503 and "uploads" in body and inner.reached == []
+    assert status == 503 and "upload space is full" in body and inner.reached == []
     assert answer(full, path, method="PUT", chunks=[b"x" * MB] * 3)[0] == 503
     assert inner.read == 2 * MB
     assert answer(full, path, method="PUT", chunks=[b"x" * MB] * 2)[0] == 200, "what was refused is given back"
@@ -189,7 +189,7 @@ def test_uploads_that_nobody_has_read_leave_no_room_for_more(edge, inner) -> Non
 def test_uploads_on_their_way_count_for_all() -> None:
     uploads = Uploads(10, lambda session: 0)
     uploads.take(8)
-    with pytest.raises(Exception, match="as many uploads as it may"):
+    with pytest.raises(Exception, match="upload space is full"):
         uploads.take(3)
     uploads.give_back(8)
     uploads.take(10)
@@ -230,7 +230,7 @@ def test_one_tab_s_files_are_refused_beyond_its_own_limit_and_it_is_told(edge) -
     assert answer(one, path, method="PUT", chunks=(b"x" * MB,))[0] == 200 and heard == []
     assert answer(one, path, method="PUT", chunks=(b"x" * MB, b"x"))[0] == 413
     assert answer(one, path, method="PUT", headers=[(b"content-length", b"1048577")])[0] == 413
-    assert heard == [("a-session", "One tab may have 3 MB on the way at once. Add fewer files at a time.")] * 2
+    assert heard == [("a-session", "One tab may upload 3 MB at once. Add fewer files at a time.")] * 2
     assert one._rules.uploads.held == 2 * MB, "nothing of them counts any more"
 
 

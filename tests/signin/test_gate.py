@@ -260,7 +260,7 @@ def test_secrets_that_can_t_be_read_let_nobody_in(tmp_path, monkeypatch, broken)
         ({"iat": time.time() - 13 * 3600}, "ended"),
         ({"iat": None}, "ended"),
         ({"iat": True}, "ended"),
-        ({"iat": time.time() + 4000}, "time to come"),
+        ({"iat": time.time() + 4000}, "in the future"),
     ],
 )
 def test_claims_that_do_not_count(said, why) -> None:

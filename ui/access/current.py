@@ -28,7 +28,7 @@ REFUSALS: dict[Permission, str] = {
     "administer": "Only an admin can change the program's settings.",
 }
 """Why something is not offered, or not done, in a sentence."""
-_REMEDY = "Nothing was changed. Ask an admin, or the owner of this workspace, for a role that may."
+_REMEDY = "Nothing was changed. Ask an admin, or the owner of this workspace, for a role with this permission."
 
 
 _ARRIVED = "presence-arrived"

@@ -124,7 +124,7 @@ def _configured() -> SignIn | None:
     if section is None:
         return None
     if not isinstance(section, Mapping):
-        return SignIn(problem="[auth] is no section.")
+        return SignIn(problem="[auth] is not a section.")
     return _read({name: section[name] for name in section})
 
 
@@ -179,7 +179,7 @@ def _problem(section: Mapping[str, Any], redirect: str) -> str:
     if parts is None or parts.path != path or parts.query or parts.fragment:
         return f"[auth] redirect_uri must be this app's address and {path}, as browsers see it."
     if not _safe(parts):
-        return "[auth] redirect_uri must begin with https://, but on this machine."
+        return "[auth] redirect_uri must begin with https:// (on this machine, http:// works too)."
     secret = section.get("cookie_secret")
     if not isinstance(secret, str) or len(secret) < _SECRET:
         return (
@@ -194,13 +194,13 @@ def _problem(section: Mapping[str, Any], redirect: str) -> str:
 def _lacking(name: str, section: Mapping[str, Any]) -> str:
     where = "[auth]" if name == "default" else f"[auth.{name}]"
     if "_" in name:
-        return f"{where} has an underscore in its name, which can't be."
+        return f"{where} has an underscore in its name. Rename it without one."
     missing = [each for each in _NEEDED if not (isinstance(section.get(each), str) and section[each].strip())]
     if missing:
         return f"{where} lacks {' and '.join(missing)}."
     parts = _parts(section["server_metadata_url"])
     if parts is None or not _safe(parts):
-        return f"{where} server_metadata_url must begin with https://, but on this machine."
+        return f"{where} server_metadata_url must begin with https:// (on this machine, http:// works too)."
     if not _issuer(section):
         return f"{where} needs issuer, because server_metadata_url does not end in {_DISCOVERY}."
     if not isinstance(section.get("trust_email", False), bool):
@@ -265,7 +265,7 @@ def signed(claims: Mapping[str, Any], sign_in: SignIn, hours: int, groups_claim:
     begun, now = _seconds(claims.get("iat")), time.time()
     ends = begun + hours * 3600 if hours else _seconds(claims.get("exp"))
     if begun > now + _AHEAD:
-        raise AccessError("This sign-in is of a time to come.", "Check the clocks, then sign in again.")
+        raise AccessError("This sign-in is dated in the future.", "Check the clocks, then sign in again.")
     if now >= ends:
         raise AccessError("Your sign-in has ended.", "Sign in again.")
     said = {name: each for name, each in claims.items() if name not in ("tokens", "is_logged_in", "origin")}

@@ -28,7 +28,7 @@ def _watch(engine: Engine, jobs: Jobs, stop: threading.Event) -> None:
         try:
             stop_of_removed(engine, jobs)
         except StorageError as error:
-            _log.warning("Who was removed could not be read: %s", error.message)
+            _log.warning("The list of removed people could not be read: %s", error.message)
 
 
 def stop_of_removed(engine: Engine, jobs: Jobs) -> None:

@@ -21,8 +21,8 @@ WORKSPACE, LINK = "ws", "link"
 _HELD, _LINK, _KNOWN, _TOLD = "ws-held", "link-held", "ws-person", "ws-told"
 """In the session: the workspace and the link that it is in, whose it is, and the links that were noted as opened."""
 _NAME = re.compile(r"[a-z0-9-]{1,64}")
-_REFUSED = "The address leads to no workspace that you may enter. This is your own."
-_SHUT = "You may no longer enter the workspace that you were in. This is your own."
+_REFUSED = "You have no access to the workspace in this address. This is your own workspace."
+_SHUT = "You no longer have access to that workspace. This is your own workspace."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -98,11 +98,9 @@ def show_key_notice(config: AppConfig) -> None:
     if not private(config):
         return
     if st.session_state.get(_REFUSED):
-        st.warning(
-            "The address that was opened leads to no library here. This is a new one, with an address of its own."
-        )
-    st.caption("This address is the key to your library: keep it, share it only with whom you trust.")
+        st.warning("No library has this address. This is a new library with its own address.")
+    st.caption("This address is the key to your library: keep it, and share it only with people you trust.")
     if st.session_state.get(_SENT):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.caption("If somebody sent you here, they see what you add and ask.", width="content")
-            st.button("Start a library of my own", key="own-library", type="tertiary", on_click=_leave)
+            st.button("Start my own library", key="own-library", type="tertiary", on_click=_leave)

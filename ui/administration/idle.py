@@ -28,8 +28,10 @@ def show(session: Session, titles: Mapping[str, str]) -> None:
         return
     with st.container(border=True, key="admin-idle"):
         them = "it" if len(found) == 1 else "them"
-        st.markdown(f"**{words.count(len(found), 'workspace')} will be removed, for nobody uses {them}.**")
-        st.caption("Every page there says so. Asking there, adding something or keeping it here takes the date away.")
+        st.markdown(f"**{words.count(len(found), 'workspace')} will be removed because nobody uses {them}.**")
+        st.caption(
+            "Every page there says so. Asking a question, adding something, or keeping it there cancels the removal."
+        )
         for each in found[:_SHOWN]:
             _line(session, each, titles.get(each.workspace, each.workspace))
         if len(found) > _SHOWN:

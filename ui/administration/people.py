@@ -29,8 +29,8 @@ def show(session: Session) -> None:
     found = program().engine.teams.people.all()
     if not found:
         st.caption(
-            "Nobody has signed in here. Sign-in is set up in Streamlit's secrets, in the section [auth]; the page on "
-            "security and the one on deployment say how."
+            "Nobody has signed in yet. Set up sign-in in the section [auth] of Streamlit's secrets; "
+            "docs/sign-in.md explains how."
         )
     if (problem := st.session_state.pop(_PROBLEM, None)) is not None:
         problems.show(problem)
@@ -48,7 +48,7 @@ def show(session: Session) -> None:
         if rows and rows[0] < len(found):
             _change(session, found[rows[0]])
         else:
-            st.caption("Select a row to change a role, or to shut somebody out.")
+            st.caption("Select a row to change a role, or to remove somebody.")
     _invite(session)
 
 
@@ -86,7 +86,7 @@ def _change(session: Session, person: Person) -> None:
                 args=(session, person.id, person.role, role),
             )
             with st.popover("Remove…"):
-                st.caption("They are shut out at once, and what they began is stopped. Their workspaces stay.")
+                st.caption("They lose access at once, and what they started is stopped. Their workspaces stay.")
                 if st.button("Remove", key="admin-remove", type="primary"):
                     with problems.reported():
                         session.require("administer")

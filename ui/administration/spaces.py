@@ -55,7 +55,7 @@ def show(session: Session) -> None:
     """The table, and what is done with the row selected. Raises CragError."""
     found = _rows()
     if not found:
-        st.caption("There are no workspaces yet: each is made when something is added to it.")
+        st.caption("There are no workspaces yet: one is created when something is added to it.")
         return
     idle.show(session, {each.name: each.title if each.space else f"{each.title} ({each.name[:10]}…)" for each in found})
     turn = st.session_state.setdefault(_TURN, 0)

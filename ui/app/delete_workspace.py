@@ -15,9 +15,7 @@ from ui.components.safe_text import markdown
 
 def ask(name: str, title: str, then: Callable[[], object]) -> None:
     """Says what goes, and deletes it after a tick and a click."""
-    st.caption(
-        "Deletes its documents, runs, question sets and links for good. Nobody can bring them back but from a backup."
-    )
+    st.caption("Deletes its documents, runs, question sets and links for good. Only a backup can bring them back.")
     sure = st.checkbox(f"Delete all of {markdown(title)}", key=f"delete-sure-{name}")
     if st.button("Delete for good", key=f"delete-{name}", type="primary", disabled=not sure):
         with problems.reported():
@@ -35,7 +33,7 @@ def delete(name: str) -> None:
         owner = ""
     if not actor.manages(name, owner):
         engine.teams.audit.note("workspace", actor.name, workspace=name, what="delete", refused=True)
-        raise AccessError("Only the owner of a workspace, or who administers, deletes it.", "Ask the owner.")
+        raise AccessError("Only the owner of a workspace or an admin can delete it.", "Ask the owner.")
     for job in program().jobs.running(workspace=name):
         job.stop()
     engine.remove(name)  # first of all what is in it: if this ends half-way, it can be done again

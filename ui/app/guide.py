@@ -22,7 +22,7 @@ MEANS: dict[Role, str] = {
     "viewer": "View-only: you can read documents, answers and reports, and ask questions about the documents. You "
     "can't add, change or delete documents.",
     "editor": "You can ask, add and change documents, tune and evaluate.",
-    "admin": "You can do everything, also change settings, people and all workspaces.",
+    "admin": "You can do everything, including changing settings, people and all workspaces.",
 }
 """What each role lets a person do in a workspace."""
 _MOST = 10

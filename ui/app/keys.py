@@ -71,10 +71,11 @@ def keep(slot: str, config: AppConfig, typed: str) -> None:
     key, whom = typed.strip(), server(slot, config)
     if not _KEY.fullmatch(key):
         raise InputError(
-            "That is no key: it holds blanks or signs that no key has.", "Copy it again from where you got it."
+            "This is not a key: it contains spaces or characters that keys do not have.",
+            "Copy it again from where you got it.",
         )
     if not whom:
-        raise InputError("A key needs a server that it is for.", "Enter the server's address first.")
+        raise InputError("A key needs a server to be sent to.", "Enter the server's address first.")
     st.session_state.own_keys = {**session_keys(), (slot, whom): SecretStr(key)}
 
 

@@ -39,8 +39,8 @@ def ending(workspace: str, *, keep: bool) -> None:
         return
     with st.container(key="ending"):
         st.warning(
-            f"This workspace has not been used for a while. It will be removed, with all that it holds, on "
-            f"{day:%A}, {day.day} {day:%B %Y}, unless somebody asks, adds something or keeps it."
+            f"This workspace has not been used for a while. It will be removed, with everything in it, on "
+            f"{day:%A}, {day.day} {day:%B %Y}, unless somebody asks a question, adds something or keeps it."
         )
         if keep:
             st.button("Keep it", key="ending-keep", on_click=_keep, args=(workspace,))

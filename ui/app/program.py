@@ -191,7 +191,7 @@ def _load(config: AppConfig) -> tuple[dict[str, Any], str]:
         found = {} if said is None else json.loads(said)
     except (StorageError, ValueError):
         return {}, f"The stored settings ({CHOSEN}) can't be read and were not used: save Settings to replace them."
-    return (found, "") if isinstance(found, dict) else ({}, f"The stored settings ({CHOSEN}) are no settings.")
+    return (found, "") if isinstance(found, dict) else ({}, f"The stored settings ({CHOSEN}) do not contain settings.")
 
 
 def _store(config: AppConfig) -> None:

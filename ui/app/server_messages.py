@@ -42,7 +42,7 @@ def show() -> None:
     with _lock:
         found = _waiting.pop(context.session_id, None) if context is not None else None
     for line, files in (found or {}).items():
-        said = f"{count(files, 'file')} {'was' if files == 1 else 'were'} not taken. {line}"
+        said = f"{count(files, 'file')} {'was' if files == 1 else 'were'} not accepted. {line}"
         st.toast(markdown(said), duration="infinite")
 
 

@@ -27,9 +27,9 @@ def show() -> None:
         return
     with st.container(key="returned"):
         st.info(
-            "**The program was started anew, or this tab was away for long.** Documents, runs, labels and stored "
-            "settings are as they were. What this tab alone knew is at its beginning again: settings moved here, "
-            "services and keys of this session, turns of the conversation before this one."
+            "**Your session was reset:** the server restarted, or the tab was inactive too long. Documents, runs, "
+            "labels and saved settings are safe. Settings moved only in this tab, its keys, and its conversation "
+            "start again."
         )
         st.button("Close", key="close-returned", type="tertiary", on_click=_close)
 

@@ -25,7 +25,7 @@ MAY: dict[Role, str] = {
     "reader": "read",
     "viewer": "read and ask",
     "editor": "read, ask, and change documents",
-    "admin": "may do everything",
+    "admin": "do everything",
 }
 """What each role may do in a workspace, after "you"."""
 _SHORT: dict[Role, str] = {"reader": "Reads", "viewer": "Asks", "editor": "Changes"}
@@ -41,7 +41,7 @@ def dialog() -> None:
         engine = program().engine
         entered = workspace_entry.enter(engine, signed_in.person_now)
         if not entered.manages:
-            raise AccessError("Only the owner of a workspace says who may enter it.", "Ask the owner.")
+            raise AccessError("Only the owner of a workspace decides who has access.", "Ask the owner.")
         if entered.title:
             with problems.reported():
                 _members(engine, entered)
@@ -107,7 +107,7 @@ def _members(engine: Engine, entered: Entered) -> None:
             engine.teams.spaces.share(entered.workspace, kind, who, role, entered.actor, was=None)
             st.session_state[_TURN] = turn + 1
             st.rerun(scope="fragment")
-    st.caption("Nobody may do more in a workspace than in the program: a role here can only be less.")
+    st.caption("A role in a workspace can't exceed the person's role in the app.")
 
 
 def _member(engine: Engine, entered: Entered, member: Member) -> None:
@@ -138,17 +138,17 @@ def _member(engine: Engine, entered: Entered, member: Member) -> None:
 def _links(engine: Engine, entered: Entered) -> None:
     st.markdown("**Links to read**")
     st.caption(
-        "Who has such a link sees the documents, runs and exports here, and can neither ask nor change anything."
+        "Anyone with such a link can see the documents, runs and exports here, but can't ask or change anything."
     )
     made: tuple[str, str] | None = st.session_state.get(_MADE)
     for link in engine.teams.links.of(entered.workspace):
         _link(engine, entered, link)
         if made is not None and made[0] == link.id:
             st.code(address(made[1]), language=None, wrap_lines=True)
-            st.caption("Copy it now: it is stored nowhere and not shown again.")
+            st.caption("Copy it now: it is not stored and won't be shown again.")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         days = st.number_input("Days until it ends", 1, LONGEST, 7, key="share-days", width=160)
-        if st.button("Make a link", key="share-link"):
+        if st.button("Create a link", key="share-link"):
             link, token = engine.teams.links.issue(entered.workspace, int(days), entered.actor)
             st.session_state[_MADE] = link.id, token
             st.rerun(scope="fragment")
@@ -156,7 +156,7 @@ def _links(engine: Engine, entered: Entered) -> None:
 
 def _link(engine: Engine, entered: Entered, link: Link) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(f"Made {_ago(link.made_at)}, ends {day(link.ends_at)}", width="stretch")
+        st.markdown(f"Created {_ago(link.made_at)}, ends {day(link.ends_at)}", width="stretch")
         if st.button("End", key=f"link-{link.id}-end", type="tertiary"):
             engine.teams.links.end(link.id, entered.actor)
             st.rerun(scope="fragment")

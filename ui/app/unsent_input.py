@@ -88,4 +88,4 @@ def give_back(person: Person, workspace: str) -> None:
         _drafts.forget(whose)
         for name, text in draft.texts.items():
             state[name] = text
-        st.toast("What you had typed before you signed in again is here.")
+        st.toast("Your unsent input from before you signed in is restored.")

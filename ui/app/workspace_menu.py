@@ -82,7 +82,7 @@ def _menu(entered: Entered) -> None:
             on_change=_chose,
             args=(entered.workspace,),
         )
-    st.caption(f"Here you {sharing.MAY[entered.visitor.role]}.")
+    st.caption(f"Your access: {sharing.MAY[entered.visitor.role]}.")
     if _may_make(entered):
         with st.expander("New workspace"):
             st.text_input("Title", key=_TITLE, max_chars=80)
@@ -110,7 +110,7 @@ def _make() -> None:
         engine = program().engine
         entered = workspace_entry.enter(engine, signed_in.person_now)
         if not _may_make(entered):
-            raise AccessError("Your role does not let you make a workspace.", "Ask an admin for the editor role.")
+            raise AccessError("Your role does not let you create a workspace.", "Ask an admin for the editor role.")
         workspace_entry.go(engine.teams.spaces.make(st.session_state[_TITLE], entered.actor).name)
     except CragError as error:
         st.session_state["ws-problem"] = error

@@ -90,10 +90,8 @@ def sidebar(session: Session) -> None:
         st.caption(f"{markdown(strategy.help)} {words.source(strategy)}")
         changes = session.changes(chosen)
         if changes:
-            st.caption(
-                f"With {words.count(len(changes), 'setting')} of yours: {markdown(', '.join(words.told(changes)))}."
-            )
-            st.button("Back to the strategy's own", key="strategy-reset", on_click=session.reset, args=(chosen,))
+            st.caption(f"With your {words.count(len(changes), 'setting')}: {markdown(', '.join(words.told(changes)))}.")
+            st.button("Reset to defaults", key="strategy-reset", on_click=session.reset, args=(chosen,))
         followups.switch(session)
         st.button("New conversation", key="new", width="stretch", on_click=session.begin_conversation)
         workspaces.show_key_notice(program().config)
@@ -105,10 +103,10 @@ def _whose(listed: Sequence[RunSummary]) -> None:
     """Which runs the history lists, once programs have asked here too."""
     if st.session_state.get(_WHOSE) or any(run.via not in OWN for run in listed):
         st.toggle(
-            "Only what was asked here",
+            "Only questions asked in this app",
             key=_WHOSE,
             persist_state="session",
-            help="Leaves out of the past questions what came through agents and other programs.",
+            help="Hides questions that came from agents and other programs.",
         )
 
 

@@ -12,11 +12,11 @@ from ui.components import forms, problems
 def switch(session: Session) -> None:
     """Whether the next questions may take over from earlier ones; remembered in this session."""
     chosen = st.toggle(
-        "Complete follow-ups from the conversation",
+        "Use the conversation for follow-ups",
         value=session.follows,
         key="follow-ups",
-        help="“And in 2018?” is asked with what earlier questions named. What was asked is shown under the question. "
-        "Off: every question is asked as it stands.",
+        help="“And in 2018?” is completed from earlier questions; the completed question is shown below yours. "
+        "Off: each question is asked exactly as you type it.",
     )
     session.follow(chosen)
 
@@ -26,12 +26,12 @@ def rewording(session: Session, trace: Trace) -> None:
     if not trace.standalone or not trace.finished:
         return
     with st.container(key="rewording", horizontal=True, gap="small"):
-        with st.popover("Change what is asked", type="tertiary"):
+        with st.popover("Edit the question", type="tertiary"):
             worded = st.text_area("Asked as", value=trace.standalone, key=f"worded-{trace.run_id}")
             forms.question_limit(f"worded-{trace.run_id}")
             if st.button("Ask", key="worded-ask", type="primary"):
                 _ask(session, trace, worded)
-        if st.button("Ask it as it stands", key="as-it-stands", type="tertiary"):
+        if st.button("Ask it as typed", key="as-it-stands", type="tertiary"):
             _ask(session, trace, trace.question)
 
 

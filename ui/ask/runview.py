@@ -82,7 +82,7 @@ def show(session: Session, run: str) -> None:
 def _tell_of_none(session: Session, run: str) -> None:
     """Why the run in the address is not shown, and the place for a question. Raises CragError."""
     if session.library.in_flight.known(run):
-        said, remedy = "This run is under way in another server of the program.", "Reload the page to see how it ended."
+        said, remedy = "This run is in progress on another server.", "Reload the page to see how it ended."
     else:
         said, remedy = "The run in the address is not in this library.", "Ask a question below."
         session.forget(run)
@@ -114,7 +114,7 @@ def _under_way(session: Session, run: str, job: Job[Event], shown: _Shown, said:
             on_click=clicks.stop,
             args=(session, job.id),
             disabled=job.stopping or not session.may("ask"),
-            help="Ends this run; what was found stays.",
+            help="Stops this run and keeps what was found.",
         )
         parts.draw("sources")
     approval.ask(session, job if session.may("ask") else None, shown.trace)
@@ -194,7 +194,7 @@ def _tools(session: Session, run: str, trace: Trace, stale: outdated.Stale) -> N
             files.offer(session, trace, stale)
         if session.may("edit"):
             with st.popover("Delete"):
-                st.caption("Takes this question and its record out of the history for good.")
+                st.caption("Deletes this question and its record from the history permanently.")
                 if st.button("Delete this run", key="delete-run", type="primary"):
                     with problems.reported():
                         _delete(session, run)
@@ -217,7 +217,7 @@ def _answered_here(session: Session, trace: Trace) -> None:
 
 def _as_if(session: Session, trace: Trace) -> None:
     """One click to the run's twin that acts on another action."""
-    with st.popover("What if…", help="What if the action had been another one?"):
+    with st.popover("What if…", help="What if another action had been chosen?"):
         st.caption("Asks again as if the scores had led to another action; both stand side by side.")
         with st.container(horizontal=True):
             for action in Action:

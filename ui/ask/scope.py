@@ -25,8 +25,8 @@ def control(session: Session) -> None:
             return
         _control(session, scope, names)
         if gone:
-            rest = "Only the others are asked." if scope else "All documents are asked now."
-            st.warning(f"{words.count(gone, 'document')} that you chose to ask can't be found any more. {rest}")
+            rest = "Only the others are searched." if scope else "Questions now search all documents."
+            st.warning(f"{words.count(gone, 'document')} that you chose can no longer be found. {rest}")
 
 
 def _control(session: Session, scope: Scope, names: dict[str, str]) -> None:
@@ -77,14 +77,14 @@ def _choose(session: Session, scope: Scope) -> None:
     )
     if tags:
         st.multiselect(
-            "And all with a tag",
+            "And all documents with a tag",
             sorted(tags, key=str.casefold),
             key=_TAGS,
             placeholder="No tag",
             on_change=_chosen,
             args=(session,),
         )
-    st.caption("The next questions are asked of these alone. Nothing chosen: of all.")
+    st.caption("The next questions search only these. With nothing chosen, they search all documents.")
 
 
 def _chosen(session: Session) -> None:

@@ -85,7 +85,7 @@ def change(session: Session, trace: Trace, settings: Settings, what: WhatIf) -> 
             on_click=_adopt,
             args=(session, trace, settings),
         )
-        st.button("Back to the run's own", key="tune-back", on_click=_back)
+        st.button("Reset to this run's settings", key="tune-back", on_click=_back)
 
 
 @requires("edit")

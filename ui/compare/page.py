@@ -152,7 +152,9 @@ def _lanes(session: Session, runs: Sequence[str]) -> list[Lane]:
     if missing:
         state.select([each.run for each in lanes])
         gone = "A run" if len(missing) == 1 else f"{len(missing)} runs"
-        problems.show(InputError(f"{gone} in the address can't be read from this library.", "Compare anew below."))
+        problems.show(
+            InputError(f"{gone} in the address can't be read from this library.", "Start a new comparison below.")
+        )
     compare_lanes.name_lanes(lanes)
     return lanes
 

@@ -126,7 +126,7 @@ def _notes(marks: Marks, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
         notes[id] = (_lacking(places, names),)
     for id, places in marks.used.items():
         alone = len(places) == len(names) - 1
-        notes[id] = (*notes.get(id, ()), "used here alone" if alone else f"not used in {_joined(places, names)}")
+        notes[id] = (*notes.get(id, ()), "used only here" if alone else f"not used in {_joined(places, names)}")
     for id, places in marks.unused.items():
         notes[id] = (*notes.get(id, ()), f"used in {_joined(places, names)}")
     return notes

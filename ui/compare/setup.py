@@ -16,7 +16,7 @@ from ui.compare.state import MOST, QUESTION, Way
 from ui.components import forms, problems, words
 from ui.components.safe_text import markdown
 
-_AS_SCORED = "What the scores say"
+_AS_SCORED = "As the scores decide"
 
 
 def form(session: Session) -> None:
@@ -39,8 +39,8 @@ def form(session: Session) -> None:
     asks = session.may("ask")
     with st.container(horizontal=True, vertical_alignment="center"):
         begin = st.button("Compare", key="compare-begin", type="primary", disabled=not asks)
-        st.button("Add a lane", key="compare-add", on_click=_add, disabled=len(ways) == MOST)
-        st.caption("The same question, asked at once in every lane." if asks else REFUSALS["ask"])
+        st.button("Add a column", key="compare-add", on_click=_add, disabled=len(ways) == MOST)
+        st.caption("The same question, asked in every column at once." if asks else REFUSALS["ask"])
     if begin:
         with problems.reported():
             state.select(_started(session, asked, chosen))
@@ -68,15 +68,11 @@ def _way(session: Session, ways: list[Way], place: int) -> Way:
         format_func=lambda action: f"As if {action}" if action else _AS_SCORED,
         key=f"cmp-forced-{turn}-{place}-{'plain' if plain else 'graded'}",
         disabled=plain,
-        help="The chunks are graded as ever; then the run goes on as if the scores had led to this action.",
+        help="The chunks are graded as usual; the run then continues as if the scores had led to this action.",
     )
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         changes = session.changes(strategy)
-        note = (
-            f"With {words.count(len(changes), 'setting')} of yours: {', '.join(words.told(changes))}."
-            if changes
-            else ""
-        )
+        note = f"With your {words.count(len(changes), 'setting')}: {', '.join(words.told(changes))}." if changes else ""
         st.caption(markdown(note) or ("Grades nothing, uses every chunk." if plain else "The strategy's own settings."))
         if len(ways) > 2:
             st.button("Remove", key=f"cmp-remove-{turn}-{place}", type="tertiary", on_click=_remove, args=(place,))

@@ -52,11 +52,11 @@ def _alike(figures: Sequence[Figure], apart: Sequence[Figure]) -> Html:
         for each in figures
         if each not in apart and each.values[0]
     ]
-    said = f"The same in all lanes: {'; '.join(same)}. " if same else ""
+    said = f"The same in all columns: {'; '.join(same)}. " if same else ""
     if any(each.name == "remembered" and any(each.values) for each in figures):
         said += "Times can't be compared: grades and searches remembered from earlier runs take no time. "
     return h.p("legend")[
-        f"{said}Marked in the lanes: ",
+        f"{said}Marked in the columns: ",
         h.span("alone")["sentences"],
         " and strips, chunks and sources that not all have.",
     ]
@@ -88,7 +88,7 @@ def lead(found: Differences) -> Html:
 
 def _handing(found: Differences, ended: Sequence[Value]) -> str:
     names = [name for name, how in zip(found.names, ended, strict=True) if how == HANDED]
-    return f"{' and '.join(names)} handed the evidence to whoever asked"
+    return f"{' and '.join(names)} returned the evidence alone"
 
 
 def _answers(found: Differences) -> str:
@@ -97,8 +97,8 @@ def _answers(found: Differences) -> str:
     apart = [item for item in found.items if item.kind == "sentence"]
     if not any(spoken):
         if HANDED in ended:
-            return f"{_handing(found, ended)}; no lane gives an answer."
-        return "No lane gives an answer." if set(ended) != {None} else ""
+            return f"{_handing(found, ended)}; no column has an answer."
+        return "No column has an answer." if set(ended) != {None} else ""
     if sum(number is not None for number in spoken) == 1:
         return f"{_handing(found, ended)}: one answer, and nothing to compare it with."
     if not apart:
@@ -107,19 +107,20 @@ def _answers(found: Differences) -> str:
     alone = sum(1 for item in apart if item.states.count("said") == 1)
     if silent:
         return f"{' and '.join(silent)} {'gives' if len(silent) == 1 else 'give'} no answer where others do."
-    return (
-        f"The answers differ: {words.count(alone, 'sentence')} {'stands' if alone == 1 else 'stand'} in one lane alone."
-    )
+    stand = "stands" if alone == 1 else "stand"
+    return f"The answers differ: {words.count(alone, 'sentence')} {stand} in one column only."
 
 
 def _evidence(found: Differences) -> str:
     chunks = [item for item in found.items if item.kind in ("chunk", "page")]
     if not chunks:
-        return "All lanes use the same chunks and web pages."
+        return "All columns use the same chunks and web pages."
     used = [item for item in chunks if "used" in item.states]
     missing = [item for item in chunks if "not found" in item.states]
-    more = f"; {_counted(missing)} {'was' if len(missing) == 1 else 'were'} found in some lanes only" if missing else ""
-    return f"{_counted(used)} {'is' if len(used) == 1 else 'are'} used in some lanes only{more}."
+    more = (
+        f"; {_counted(missing)} {'was' if len(missing) == 1 else 'were'} found in some columns only" if missing else ""
+    )
+    return f"{_counted(used)} {'is' if len(used) == 1 else 'are'} used in some columns only{more}."
 
 
 def _counted(items: Sequence[Item]) -> str:

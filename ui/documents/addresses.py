@@ -25,8 +25,8 @@ def box(session: Session) -> None:
             key=_TYPED,
             height=110,
             placeholder="https://example.org/report\nhttps://example.org/help",
-            help="One address a line. Each is fetched now, by this program, and read as what it is: a page, a PDF, a "
-            "text. Scripts are not run.",
+            help="One address per line. CRAG Explorer fetches each now and reads it as a page, a PDF or text. "
+            "Scripts are not run.",
         )
         if st.form_submit_button("Fetch and add", type="primary"):
             addresses = list(dict.fromkeys(line.strip() for line in typed.splitlines() if line.strip()))
@@ -46,7 +46,7 @@ def again_button(session: Session, selected: Sequence[Held]) -> None:
         key="documents-again",
         on_click=_again,
         args=(session, [document.id for document in found], [document.name for document in found]),
-        help="Looks whether the page has changed. A changed one takes the place of this text.",
+        help="Checks whether the page has changed, and replaces this text if it has.",
     )
 
 

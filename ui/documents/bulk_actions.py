@@ -64,7 +64,7 @@ def bar(session: Session, selected: Sequence[Held], shown: Sequence[Held], tags:
                 _edit(session, selected, tags)
             addresses.again_button(session, selected)
             _delete_button(session, selected)
-        st.button("Select none", key="select-none", type="tertiary", on_click=table.pick, args=((),))
+        st.button("Clear selection", key="select-none", type="tertiary", on_click=table.pick, args=((),))
 
 
 def _ask_button(session: Session, selected: Sequence[Held]) -> None:
@@ -124,7 +124,7 @@ def _edit(session: Session, selected: Sequence[Held], tags: Sequence[str]) -> No
         typed = st.text_area(
             "Other fields",
             key=f"edit-others-{turn}",
-            help=f"{fields.HELP} A name without a value takes the field away.",
+            help=f"{fields.HELP} A name without a value removes the field.",
             placeholder="author=Anna Marrow\nproject=",
             height=80,
         )

@@ -32,9 +32,9 @@ _COLUMNS = {
     "Page": _COLUMN.NumberColumn(width=60, format="localized"),
     "Text": _COLUMN.TextColumn(width=520),
     "Characters": _COLUMN.NumberColumn(format="localized"),
-    "Retrieved": _COLUMN.NumberColumn(format="localized", help="Runs that found it."),
+    "Retrieved": _COLUMN.NumberColumn(format="localized", help="Runs that retrieved it."),
     "Used": _COLUMN.NumberColumn(format="localized", help="Runs whose answers may rest on it."),
-    "Mean score": _COLUMN.NumberColumn(format="%.2f", help="Of its grades, 0 to 1."),
+    "Mean score": _COLUMN.NumberColumn(format="%.2f", help="Mean of its grades, 0 to 1."),
     "Last score": _COLUMN.NumberColumn(format="%.2f"),
 }
 
@@ -42,7 +42,7 @@ _COLUMNS = {
 def chunks(session: Session, held: Held) -> None:
     """A table of all chunks; the selected one is shown whole. Raises CragError."""
     id = held.document.id
-    asked = st.text_input("Find in this document", key=f"find-{id}", placeholder="Words that a chunk holds", width=480)
+    asked = st.text_input("Find in this document", key=f"find-{id}", placeholder="Words in a chunk", width=480)
     every = session.library.documents.chunks(id, lines=False)
     tracks = session.library.documents.chunk_tracks(id)
     found = _with_words(every, asked or "")

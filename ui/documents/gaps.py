@@ -47,7 +47,7 @@ def _found(folder: str, runs: tuple[tuple[str, str], ...], *, _library: Library)
 def _list(session: Session, found: Sequence[Gap]) -> None:
     left, closed = [gap for gap in found if not gap.closed_by], [gap for gap in found if gap.closed_by]
     if not left:
-        st.caption("None: every question asked of the whole library lately was answered from the documents.")
+        st.caption("None: recent questions to the whole library were all answered from the documents.")
     for number, gap in enumerate(left[:_SHOWN]):
         with st.container(border=True, key=f"gap-{number}"):
             _one(session, gap, number)
@@ -75,7 +75,7 @@ def _one(session: Session, gap: Gap, number: int) -> None:
             on_click=_keep,
             args=(session, each),
             width="stretch",
-            help="Makes a document of this page. It stays unverified until you say that it is right.",
+            help="Saves this page as a document. It stays unverified until you confirm it.",
         )
     with st.container(horizontal=True, gap="small"):
         if session.may("ask"):

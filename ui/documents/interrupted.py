@@ -28,14 +28,14 @@ def show(session: Session) -> None:
 
 
 def _notice(session: Session, work: InFlightJob, missing: list[str]) -> None:
-    many, what = len(work.names), f"**The program ended while it worked on {markdown(work.label)}**"
+    many, what = len(work.names), f"**CRAG Explorer stopped while working on {markdown(work.label)}**"
     if not many:
-        said = f"{what}, {words.ago(work.at)}. What was stored before is unchanged: begin it again where it is needed."
+        said = f"{what}, {words.ago(work.at)}. What was stored before is unchanged. Start it again if you need it."
     elif not missing:
         said = f"{what}, {words.ago(work.at)}. {'It was' if many == 1 else f'All {many:,} were'} stored by then."
     else:
         stored = f"{many - len(missing):,} of {words.count(many, 'file')}"
-        said = f"{what}, {words.ago(work.at)}. Stored by then: {stored}. To be added again:"
+        said = f"{what}, {words.ago(work.at)}. Stored by then: {stored}. Add again:"
     with st.container(key=f"cut-off-{work.id}"):
         st.warning(f"{said} {', '.join(markdown(name) for name in missing[:_NAMED])}".strip())
         if len(missing) > _NAMED:

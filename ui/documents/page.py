@@ -74,7 +74,7 @@ def _empty(session: Session) -> None:
     if guide.stuck(session):
         guide.show(session)
         return
-    draw(h.div("cx hero")[h.p["The library is empty. Drop documents above, or begin with the sample."]])
+    draw(h.div("cx hero")[h.p["The library is empty. Drop documents above, or start with the sample."]])
     if st.button("Load the sample library", key="sample", type="primary"):
         with problems.reported():
             uploads.load_sample(session)

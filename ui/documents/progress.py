@@ -304,9 +304,9 @@ def _result(event: Result) -> Html:
         case DocumentFailed():
             return _line("!", event.name, event.message, h.div("quiet")[event.remedy], "result failed")
         case DocumentRefreshed(found="unchanged"):
-            return _line("=", event.name, "Unchanged: the page says what it said", "", "result")
+            return _line("=", event.name, "Unchanged: the page is the same", "", "result")
         case DocumentRefreshed(found="replaced"):
-            return _line("✓", event.name, "Changed: the new text stands in the old one's place", _lost(event), "result")
+            return _line("✓", event.name, "Changed: the new text replaces the old one", _lost(event), "result")
         case DocumentRefreshed():
             return _line("!", event.name, event.message, h.div("quiet")[_stays(event)], "result failed")
         case _:

@@ -26,14 +26,14 @@ _COLUMNS = {
 
 
 def show(session: Session) -> None:
-    """The documents that can be brought back, each with why it went; nothing where there are none. Raises CragError."""
+    """Documents that can be restored, each with why it went; nothing where there are none. Raises CragError."""
     found = session.library.purges.undoable()
     if not found:
         return
-    with st.expander(f"Purged lately: {words.count(len(found), 'document')}"):
+    with st.expander(f"Recently purged: {words.count(len(found), 'document')}"):
         st.caption(
-            f"What was purged can be brought back for {UNDO_HOURS} hours, and is deleted for good then. "
-            "Select rows to bring back some of them."
+            f"Purged documents can be restored for {UNDO_HOURS} hours; then they are deleted permanently. Select "
+            "rows to restore some of them."
         )
         rows = st.dataframe(
             [
@@ -49,14 +49,14 @@ def show(session: Session) -> None:
             on_select="rerun",
             selection_mode="multi-row",
             key=f"purged-{found[0].at}-{len(found)}",
-            alt="The documents that can be brought back",
+            alt="Documents that can be restored",
         ).selection.rows
         chosen = [found[row] for row in rows if row < len(found)]
-        label = f"Bring back {words.count(len(chosen), 'document')}" if chosen else "Bring all back"
+        label = f"Restore {words.count(len(chosen), 'document')}" if chosen else "Restore all"
         if session.may("edit") and st.button(label, key="undo"):
             with problems.reported():
                 session.require("edit")
-                with st.spinner("Bringing back…"):
+                with st.spinner("Restoring…"):
                     for each in chosen or found:
                         session.library.purges.undo(each.id)
                         session.note("delete", "purge undone", each.name)
@@ -66,7 +66,7 @@ def show(session: Session) -> None:
 def form(session: Session) -> None:
     """Conditions as the command line takes them; what would go is shown before it does. Raises CragError."""
     with st.expander("Purge…"):
-        st.caption("Takes out every document that meets all the conditions.")
+        st.caption("Removes every document that meets all conditions.")
         typed = st.text_input("Conditions", key="purge-conditions", placeholder="--older-than 90d --unverified")
         if not typed.strip():
             return
@@ -74,7 +74,7 @@ def form(session: Session) -> None:
             conditions = conditions_of(typed)
             found = session.library.purges.due(conditions)
             many = words.count(len(found), "document")
-            st.caption(f"{many} would go. They can be brought back for {UNDO_HOURS} hours.")
+            st.caption(f"{many} would be removed. They can be restored for {UNDO_HOURS} hours.")
             draw(_going(found) if found else None)
             if found and st.button(f"Purge {many}", key="purge", type="primary"):
                 session.require("edit")

@@ -82,7 +82,7 @@ def _two(ready: Sequence[Evaluation], called: Mapping[str, str]) -> tuple[Evalua
     others = [id for id in ids if id != first]
     best = next((id for id in others if by_id[id].set_id == by_id[first].set_id), others[0])
     second = right.selectbox(
-        "Second, held against it",
+        "Second, compared with it",
         others,
         index=others.index(best),
         format_func=lambda id: called[id],
@@ -106,7 +106,7 @@ def _changed(session: Session, found: Sequence[Change], said: tuple[str, str]) -
     """The questions that ended otherwise, page by page."""
     st.subheader("Questions that changed", anchor=False)
     if not found:
-        st.caption("None: every question ended alike in both.")
+        st.caption("None: every question ended the same way in both.")
         return
     counts = {key: sum(map(lets, found)) for key, (_, lets) in _KINDS.items()}
     kind = st.pills(

@@ -32,7 +32,7 @@ def sentences(found: Mapping[str, Difference], said: tuple[str, str]) -> Html:
     rough = f" {ROUGH}" if all_rough else ""
     lead = h.p[
         h.b[f"{len(sure)} of {len(known)}"],
-        f" measures differ between {said[0]} and {said[1]} with an interval that leaves zero out.{rough}",
+        f" measures differ between {said[0]} and {said[1]} with an interval that excludes zero.{rough}",
     ]
     listed = h.ul[(h.li[difference_sentence(each, rough=not all_rough)] for each in shown)]
     return h.div("cx eval-said")[lead, listed, h.p("small")[UNTIMED]]
@@ -50,8 +50,8 @@ def intervals(found: Mapping[str, Difference], said: tuple[str, str]) -> Html:
         h.p("figures eval-ways")[h.span["← higher with ", h.b[said[0]]], h.span["higher with ", h.b[said[1]], " →"]],
         h.ul[plotted, h.li("scale", aria_hidden="true")[h.span("name"), h.span("track zero")[scale], h.span("number")]],
     )
-    legend = f"Second minus first; the lines are {LEVEL} % bootstrap intervals over the questions that tell of both."
-    filled = "A filled mark: the interval leaves zero out."
+    legend = f"Second minus first; the lines are {LEVEL} % bootstrap intervals over the questions that measure both."
+    filled = "A filled mark: the interval excludes zero."
     return h.fragment(
         h.div("cx eval-dots eval-diff")[plot if shares else "", h.p("legend")[f"{legend} {filled}"]],
         _numbers([found[key] for key in _ALSO if key in found and found[key].value is not None], said),

@@ -194,8 +194,8 @@ def _stepped(ways: Iterator[Iterator[Progress]], library: Library, resumes: str)
         if not first.done:
             library.evaluations.delete(first.evaluation)  # it has just been begun
     raise InputError(
-        "This evaluation can't go on: the models, the services or the documents are others than when it began.",
-        "Set them as they were (the evaluation names them), or run the strategy anew.",
+        "This evaluation can't continue: models, services or documents have changed since it started.",
+        "Restore them (the evaluation names them), or run the strategy again.",
     )
 
 

@@ -46,7 +46,7 @@ def _show_live(session: Session, job: Job[Event]) -> None:
             on_click=clicks.stop,
             args=(session, job.id),
             disabled=job.stopping or not session.may("edit"),
-            help="Ends after what is whole. What is done stays, and the evaluation can go on later.",
+            help="Stops after the questions in progress. Finished ones are kept, and you can resume later.",
         )
 
 
@@ -69,7 +69,7 @@ def _progress(job: Job[Event], state: State, asked: str) -> Html:
         pace = f"{state.rate:.1f} a second" if state.rate >= 1 else f"{words.format_duration(1 / state.rate)} each"
         facts.append(pace)
     if _waits(job, state):
-        facts.append("waiting for your word")
+        facts.append("waiting for your approval")
     elif state.left is not None and not job.stopping:
         facts.append(f"about {_rough(state.left)} left")
     facts.append(h.fragment(h.b[f"{state.failed:,}"], " failed") if state.failed else "none failed")
@@ -156,7 +156,7 @@ def show_outcome(job: Job[Event]) -> None:
     if job.problem:
         problems.show(job.problem)
     elif job.stopping and state.done < state.total:
-        said = f"Stopped: {kept}. It goes on from there when you press Resume."
+        said = f"Stopped: {kept}. Press Resume to continue."
         draw(h.div("cx")[h.p("note eval-note", role="status")[said]])
     else:
         failed = f", {state.failed:,} failed" if state.failed else ""

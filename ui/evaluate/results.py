@@ -58,7 +58,9 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
         draw(dots(columns))
         st.subheader("Actions", anchor=False)
         again = any(column.result.actions != column.result.first_actions for column in columns)
-        first = again and st.toggle("Of the first retrieval", key="eval-first", help="Else of the one acted on.")
+        first = again and st.toggle(
+            "Of the first retrieval", key="eval-first", help="Otherwise of the retrieval that was acted on."
+        )
         draw(confusions(columns, first=first))
     _rows(session, chosen, called)
 

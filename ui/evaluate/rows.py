@@ -57,7 +57,7 @@ def show(session: Session, evaluation: Evaluation, rows: Sequence[ResultRow]) ->
     )  # fmt: skip
     kept = found(rows, chosen or "all", wanted)
     if not kept:
-        draw(h.div("cx")[h.p("quiet")["No row is like that. Choose another filter, or search for less."]])
+        draw(h.div("cx")[h.p("quiet")["No rows match. Choose another filter or a shorter search."]])
         return
     start, here = paged(kept, PAGE, f"eval-page-{evaluation.id}-{chosen}-{wanted}")
     draw(listed(here, set(session.library.runs.ids())))
@@ -95,9 +95,9 @@ def facts(row: ResultRow) -> Html:
     if row.problem:
         return h.span("tag")["failed"]
     signs = [
-        ("retrieved", row.acted_holds, "The retrieval acted on holds what is sought."),
-        ("evidence", row.evidence_answer, "The evidence kept holds an accepted answer."),
-        ("answer", row.answer_holds, "The answer says an accepted answer."),
+        ("retrieved", row.acted_holds, "The retrieval that was acted on contains what is expected."),
+        ("evidence", row.evidence_answer, "The kept evidence contains an accepted answer."),
+        ("answer", row.answer_holds, "The answer contains an accepted answer."),
     ]
     shown = [h.span[chip(row.action)], *(_sign(*each) for each in signs)]
     faith = "–" if row.faithfulness is None else f"{row.faithfulness:.2f}"

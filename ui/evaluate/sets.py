@@ -58,8 +58,8 @@ def _loaded(_library: Library, workspace: str, id: str, as_read: str) -> Questio
 
 _EMPTY = h.div("cx hero")[
     h.p[
-        "No questions yet. Drop a file of yours, or begin with the sample. What it says of answers, sources and pages "
-        "decides what can be measured."
+        "No questions yet. Drop a file here, or start with the sample. The answers, sources and pages that it "
+        "names decide what can be measured."
     ]
 ]
 
@@ -128,8 +128,8 @@ def _drop(session: Session) -> None:
         type=_ENDINGS,
         max_upload_size=limit,
         key=f"eval-drop-{turn}",
-        help="A column question; answer, source, page, topics and labels may follow. Files in the shape of SQuAD, "
-        "PopQA and FinanceBench are understood as they are.",
+        help="A column question; answer, source, page, topics and labels may follow. SQuAD, PopQA and FinanceBench "
+        "files work as published.",
     )
     if file is not None:
         st.session_state["eval-turn"] = turn + 1

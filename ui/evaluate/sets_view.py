@@ -49,7 +49,7 @@ def _sources(questions: Sequence[Question], in_library: Sequence[str]) -> Html:
         return h.p("small")[f"{said} in the library.{web}"]
     return h.p("small")[
         h.b[f"{there:,} of {files}"],
-        f" {'is' if there == 1 else 'are'} in the library. What only the others hold can't be retrieved from it.{web}",
+        f" {'is' if there == 1 else 'are'} in the library. The content of the others can't be retrieved.{web}",
     ]
 
 
@@ -60,7 +60,7 @@ def bad_rows(found: QuestionSet) -> Html:
     left = sum(not problem.kept for problem in found.problems)
     kept = len(found.problems) - left
     lead = [f"{words.count(left, 'row')} left out"] if left else []
-    lead += [f"{words.count(kept, 'row')} kept with a remark"] if kept else []
+    lead += [f"{words.count(kept, 'row')} kept with a note"] if kept else []
     items = [
         h.li[
             h.span[f"Row {problem.row:,}"],

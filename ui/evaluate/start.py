@@ -47,7 +47,7 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
         if session.changes(key)
     ]
     if mine:
-        st.caption(markdown(f"With settings of yours. {'. '.join(mine)}."))
+        st.caption(markdown(f"With your settings. {'. '.join(mine)}."))
     config = _asking(session)
     said = sentence(
         [plan.settings for plan in plans], stored.questions, session.resolve_providers(config), config.limits.run_calls
@@ -63,7 +63,9 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
         key="eval-run",
         type="primary",
         disabled=busy or empty or not plans,
-        help="An evaluation is under way." if busy else "Stop it at any time: what is done stays, and goes on later.",
+        help="An evaluation is under way."
+        if busy
+        else "Stop it at any time: finished questions are kept, and you can resume.",
     )
     if pressed and not busy:
         start(session, stored.id, stored.name, plans, config)
@@ -85,13 +87,11 @@ def _asking(session: Session) -> AppConfig:
         format_func={"ask": "Ask me about each", "none": "Send none"}.__getitem__,
         key="eval-queries",
         persist_state="session",
-        help="Settings say that each web query waits for a yes. Turn that off there to send all without being asked.",
+        help="Settings ask you to approve each web query. Turn that off there to send all of them.",
     )
     if how == "none":
         return without_outside(config, providers)
-    st.caption(
-        "The evaluation waits here at each query until you answer; without an answer in half an hour it is a no."
-    )
+    st.caption("The evaluation waits for your answer to each query. No answer within half an hour counts as no.")
     return config
 
 
@@ -108,7 +108,7 @@ def unfinished(session: Session, made: Sequence[Evaluation]) -> None:
         with st.container(horizontal=True, vertical_alignment="center", key=f"eval-unfinished-{each.id}"):
             st.markdown(
                 f"**{markdown(name(each))}** over {markdown(each.set_name)}: {each.done:,} of {each.questions:,} done, "
-                f"begun {words.ago(each.started_at)}."
+                f"started {words.ago(each.started_at)}."
             )
             if not session.may("edit"):
                 continue

@@ -86,10 +86,10 @@ def _group(name: str, measures: Sequence[str], columns: Sequence[Column]) -> Htm
 def _cell(key: str, column: Column) -> Html:
     mean = column.result.means.get(key, _NONE)
     if mean.value is None:
-        return h.td("unknown", title="No question tells.")["–"]
+        return h.td("unknown", title="No question measures this.")["–"]
     interval = h.span("ci")[_range(key, mean)] if mean.low != mean.high else ""
     known = f"{mean.known:,} of {column.done:,}"
-    title = f"Mean over the {known} questions that tell{_cell_text(key, mean)}."
+    title = f"Mean over the {known} questions that measure it{_cell_text(key, mean)}."
     count = "" if mean.known == column.done else h.span("n")[known]
     return h.td(title=title)[h.b[as_text(key, mean.value)], interval, count]
 
@@ -104,7 +104,7 @@ def _cell_text(key: str, mean: Mean) -> str:
 
 def _cost_row(columns: Sequence[Column]) -> Html:
     cells = [h.td[_cost(column.cost, max(1, column.done))] for column in columns]
-    return h.tr[h.th(scope="row", title="By the prices in Settings, as of now.")["Cost"], cells]
+    return h.tr[h.th(scope="row", title="By the current prices in Settings.")["Cost"], cells]
 
 
 def _cost(whole: Spent, questions: int) -> Html:
@@ -137,7 +137,7 @@ def dots(columns: Sequence[Column]) -> Html:
     return h.div("cx eval-dots")[
         h.p("figures")[legend],
         h.ul[rows, h.li("scale", aria_hidden="true")[h.span("name"), h.span("track")[scale]]],
-        h.p("legend")[f"Means; the lines are {LEVEL} % bootstrap intervals. What no question tells is left out."],
+        h.p("legend")[f"Means; the lines are {LEVEL} % bootstrap intervals. Measures without data are left out."],
     ]
 
 

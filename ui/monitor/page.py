@@ -114,13 +114,13 @@ def _charts(made: Board) -> None:
             _plot(plots.scores(made.scores, made.scores_before, theme), "scores")
             draw(tables.of_scores(made.scores, made.scores_before))
         with right:
-            title("Drift", "each week against the four before it, looked at as often as you like")
+            title("Drift", "each week against the four before it; looking often raises no false alarms")
             draw(tables.weeks(made.weeks))
             draw(
                 h.div("cx")[
                     h.p("legend")[
-                        f"From {FEWEST} runs a week and {FEWEST_BEFORE} before it. Like is compared with like: runs of "
-                        "one evaluator and strategy. Of 20 weeks in which nothing changes at most one shows ▲."
+                        f"From {FEWEST} runs a week and {FEWEST_BEFORE} before it. Only runs of the same evaluator "
+                        "and strategy are compared. Where nothing changes, at most 1 week in 20 shows ▲."
                     ]
                 ]
             )

@@ -97,7 +97,7 @@ def _short(whole: Answer, known: Mapping[int, Citation]) -> Html:
         button = h.span("keep")[button, " ", h.span("tag web")["WEB"]]
     elif citation and citation.from_web:
         button = h.span("keep")[button, " ", saved_pages.tag(citation)]
-    return h.div("short", title=f"{short.confidence:.0%} likely right, as the evaluator judges")[
+    return h.div("short", title=f"Evaluator confidence: {short.confidence:.0%}")[
         cell and h.span("cell")[cell],
         h.span("words")[short.value, " ", button],
     ]
@@ -129,7 +129,7 @@ def find_short(whole: Answer) -> tuple[int, int] | None:
 def _written(trace: Trace) -> Html:
     """What has been written so far: marks as they will stand, an unfinished one held back."""
     if not trace.text:
-        said = "Waiting for your word on the web query." if trace.awaiting else "Working on it…"
+        said = "Waiting for you to approve the web search." if trace.awaiting else "Working on it…"
         return h.div("cx")[h.div("answer")[h.span("quiet")[said]]]
     begun = _UNFINISHED.sub("", trace.text)
     body = [h.span("mark")[piece] if place % 2 else piece for place, piece in enumerate(_PENDING.split(begun))]
@@ -155,7 +155,7 @@ def _unanswered(trace: Trace) -> Html:
 def _no_answer(trace: Trace) -> str:
     """Why a run that is over has no answer."""
     if trace.cancelled:
-        return "Stopped. What was found until then is shown beside it."
+        return "Stopped. What was found so far is shown beside it."
     if trace.failure:
         return f"{failure_sentence(trace.failure, name_in_sentence)} {trace.failure.remedy}"
     return handed_sentence(trace) or "The run ended without an answer."
@@ -393,12 +393,12 @@ def flag_of(check: SentenceCheck, known: Collection[int]) -> Flag | None:
         case "nothing shown":
             return Flag(NOTHING_SHOWN, "flagged", note)
         case "no citation":
-            return Flag("no citation", "unchecked", "This sentence names no source, so nothing can be checked.")
+            return Flag("no citation", "unchecked", "This sentence cites no source, so it can't be checked.")
         case "invented citation":
-            said = note if check.note == "invented" else "It cites what is no source."
+            said = note if check.note == "invented" else "This citation doesn't match any source."
             return Flag("invented citation", "flagged", said)
         case "not checked":
-            return Flag("not checked", "unchecked", note or "The check did not come to a result.")
+            return Flag("not checked", "unchecked", note or "The check gave no result.")
         case "unsupported":
             score = f" Score {check.score:.2f}." if check.score is not None else ""
             return Flag("unsupported", "flagged", f"No cited text supports this sentence.{score} {note}".strip())

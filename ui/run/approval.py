@@ -30,7 +30,7 @@ def card(trace: Trace, *, sending: bool = False) -> Html:
     asked = trace.awaiting
     if asked is None:
         return Html()
-    lead = "Your word is on its way…" if sending else "May this query leave this machine?"
+    lead = "Sending your answer…" if sending else "May this query leave this machine?"
     return h.div("cx")[
         h.div("approval", role="status")[
             h.p("says")[lead],
@@ -38,8 +38,8 @@ def card(trace: Trace, *, sending: bool = False) -> Html:
             h.p("small")[
                 "It would go to ",
                 h.b[words.web(asked.provider)],
-                ", and pages found with it may then be opened. Nothing is sent before you say so. If you don't send "
-                "it, the answer rests on what is found without it.",
+                ", and pages that it finds may then be opened. Nothing is sent until you approve. If you don't, the "
+                "answer uses only what was found without it.",
             ],
         ]
     ]

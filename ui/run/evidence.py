@@ -223,7 +223,7 @@ def _facts(grade: Grade | None, strips: Sequence[Strip], view: View) -> Html:
         kept = [strip for strip in strips if view.keeps(strip)]
         chosen = ", chosen by the language model" if any(strip.selected is not None for strip in strips) else ""
         number = f"{len(kept)} of {words.count(len(strips), 'strip')} kept{chosen}"
-        taken = "Taken whole" if all(view.why(strip) == "whole" for strip in strips) else number
+        taken = "Used whole" if all(view.why(strip) == "whole" for strip in strips) else number
         lines.append(f"{taken}, {words_text(kept)}." if kept else f"{taken}.")
     return h.fragment(h.p("small")[line] for line in lines)
 

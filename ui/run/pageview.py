@@ -98,8 +98,8 @@ def _chunk(session: Session, trace: Trace, chunk: Chunk, citation: Citation | No
     number = f"Source {citation.number}: " if citation else ""
     sure = citation.recognised if citation else chunk.recognised
     draw(h.div("cx")[h.b[number, chunk.source], h.span("quiet")[f", page {leaf} of {pages}"], " ", recognised(sure)])
-    bar.button("‹ Page before", key="page-back", disabled=leaf <= 1, on_click=_turn, args=(leaf - 1,))
-    bar.button("Page after ›", key="page-on", disabled=leaf >= pages, on_click=_turn, args=(leaf + 1,))
+    bar.button("‹ Previous page", key="page-back", disabled=leaf <= 1, on_click=_turn, args=(leaf - 1,))
+    bar.button("Next page ›", key="page-on", disabled=leaf >= pages, on_click=_turn, args=(leaf + 1,))
     drawn = image(session.library, chunk.document_id, leaf, here, told)
     with st.container(key="page-image"):
         draw(h.div("cx", data_at=f"{_depth(drawn, here):.4f}"))
@@ -158,12 +158,12 @@ def _text(
     said = [each for each in (where, part) if each and each != f"part {shown}"]
     draw(h.div("cx")[h.b[number, chunk.source], h.span("quiet")[[f", {each}" for each in said]]])
     if document is None:
-        lost = "This text is from another store." if chunk.elsewhere else "The library holds this text no more."
+        lost = "This text is from another store." if chunk.elsewhere else "This text is no longer in the library."
         draw(h.div("cx")[h.div("note")[f"{lost} It is shown as the run kept it."]])
     if pages > 1:
-        bar.button("‹ Part before", key="page-back", disabled=shown <= 1, on_click=_turn, args=(shown - 1,))
+        bar.button("‹ Previous part", key="page-back", disabled=shown <= 1, on_click=_turn, args=(shown - 1,))
         on = shown >= pages
-        bar.button("Part after ›", key="page-on", disabled=on, on_click=_turn, args=(shown + 1,))
+        bar.button("Next part ›", key="page-on", disabled=on, on_click=_turn, args=(shown + 1,))
     strips = trace.strips.get(chunk.id, ())
     span = textview.cited_span(chunk, citation, strips) if citation else (chunk.start, chunk.end)
     short = _short(trace, citation)

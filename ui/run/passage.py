@@ -25,7 +25,7 @@ def recognised(confidence: float | None) -> Html:
     said = recognised_text(confidence)
     if not said or confidence is None:
         return Html()
-    about = f"Text recognition is {confidence:.0%} sure of it: compare what matters with the page."
+    about = f"Text recognition is {confidence:.0%} sure of this text: check it against the page."
     return h.span("tag", title=about)[said]
 
 

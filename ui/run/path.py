@@ -21,14 +21,14 @@ _NOTES = {
     "refused": "not approved",
     "handed": "handed over",
     "stopped": "stopped",
-    "fault": "with faults",
+    "fault": "with failures",
     "waiting": "",
 }
 """What stands under a step that did not simply end, short enough for one line; its time is then told on hovering."""
 _CLASSES = {"asking": "active asking", "fault": "done fault", "refused": "skipped refused", "handed": "skipped"}
 """States that look like another one, with a difference."""
 
-_NEWER = "A newer version of this program stored this run. What only that version knows is left out."
+_NEWER = "A newer version stored this run. Details that only that version knows are left out."
 
 
 def path(trace: Trace) -> Html:
@@ -114,7 +114,7 @@ def _meanwhile(trace: Trace) -> str:
         return "Stopped before an action was taken."
     here = trace.round
     if trace.before and not trace.finished:
-        return f"Waits for its turn: {words.count(trace.before, 'question')} before this one…"
+        return f"Waiting in the queue: {words.count(trace.before, 'question')} ahead…"
     if here is None:
         return "Searching your documents…" if not trace.finished else "Nothing was retrieved."
     if trace.settings.get("evaluator") == "none":

@@ -54,7 +54,7 @@ def keeper(page: str, shelf: Shelf | None) -> Html:
         return Html()
     if name := shelf.pages[page]:
         return h.span("kept")[f"✓ Kept as {excerpt(name, 60)}"]
-    said = "Makes a document of this page, so that your documents answer the next question. It stays unverified."
+    said = "Saves this page as a document, so that your documents can answer next time. It stays unverified."
     return h.button("more", data_pick=f"keep:{page}", title=said)["Keep as a document"]
 
 
@@ -64,7 +64,7 @@ def verifier(document: str, shelf: Shelf | None) -> Html:
         return h.span("kept")["✓ Verified since"]
     if shelf is None or document not in shelf.unverified:
         return Html()
-    said = "Says that you have looked at this page and found it right."
+    said = "Confirms that you have checked this page and found it right."
     return h.button("more", data_pick=f"verify:{document}", title=said)["Mark as verified"]
 
 

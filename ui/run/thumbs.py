@@ -33,11 +33,11 @@ def buttons(found: RetrievedChunk, labels: Mapping[str, str]) -> Html:
         )
         for label, word in _WORDS.items()
     ]
-    return h.span("thumbs", role="group", aria_label=f"Your word on chunk {found.rank}")[drawn]
+    return h.span("thumbs", role="group", aria_label=f"Your rating of chunk {found.rank}")[drawn]
 
 
 def _help(word: str, held: bool) -> str:
-    return f"You said: {word.lower()}. Click to take it back." if held else f"{word} for this question"
+    return f"You rated it {word.lower()}. Click to undo." if held else f"{word} for this question"
 
 
 def toggle(session: Session, trace: Trace, rest: str) -> None:

@@ -35,11 +35,11 @@ class Uploads:
         """Raises RefusedError where `size` more bytes do not fit."""
         own = self._own() if session else 0
         if own and self._stored(session) + self._coming[session] + size > own:
-            cause = f"One tab may have {round(own / 2**20):,} MB on the way at once."
+            cause = f"One tab may upload {round(own / 2**20):,} MB at once."
             raise RefusedError(413, "too_large", cause, "Add fewer files at a time.")
         if self.held + size > self._limit:
-            cause = "The server holds as many uploads as it may."
-            raise RefusedError(503, "busy", cause, "Try again when others have been read.")
+            cause = "The server's upload space is full."
+            raise RefusedError(503, "busy", cause, "Try again in a moment.")
 
     def give_back(self, size: int, session: str = "") -> None:
         """So many bytes are no longer in transit."""

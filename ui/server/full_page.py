@@ -51,14 +51,14 @@ def told(full: Full) -> str:
     """In one line, how many tabs are open and what helps."""
     tabs = count(full.open, "tab")
     if full.own:
-        return f"CRAG Explorer is open in {tabs} of this browser, which is as many as may be. Close one."
-    return f"CRAG Explorer is open in {tabs} at once, which is as many as this server takes."
+        return f"CRAG Explorer is open in {tabs} of this browser, the most it may have. Close one."
+    return f"CRAG Explorer is open in {tabs} at once, the most this server allows."
 
 
 def waiting(full: Full) -> HTMLResponse:
     """The page: 503, with the seconds after which it is asked for again."""
     page = _PAGE.format(
-        title="This browser has enough tabs open" if full.own else "Everything is taken just now",
+        title="This browser has enough tabs open" if full.own else "The server is full right now",
         said=told(full),
         again=full.again,
         every=count(full.again, "second"),

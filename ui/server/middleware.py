@@ -97,7 +97,9 @@ class Edge:
         if rules.signing is not None and path in ROUTES:
             send = rules.signing.watched(scope, path, send)
         elif rules.signing is not None and upload and not await rules.signing.may_upload(scope):
-            await _answer(403, "Files are taken from who has signed in and may add documents.")(scope, receive, send)
+            await _answer(403, "Only people who have signed in and may add documents can upload files.")(
+                scope, receive, send
+            )
             return
         scope, send = await self._own_media(scope, path, send)
         await self._within_size(scope, receive, send, upload=upload)

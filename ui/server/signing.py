@@ -74,7 +74,7 @@ class Signing:
         try:
             await asyncio.to_thread(self.ended, cookies_of(scope))
         except StorageError as error:
-            cause = f"You are still signed in: that can't be stored. {error.message}"
+            cause = f"You are still signed in: signing out could not be saved. {error.message}"
             raise RefusedError(503, "storage", cause, error.remedy) from error
 
     async def may_upload(self, scope: Scope) -> bool:

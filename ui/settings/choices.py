@@ -113,7 +113,7 @@ def strategy(session: Session) -> None:
         st.caption("The next question is asked with the last settings that fit together.")
     changed = session.changes(chosen)
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button("Reset to the strategy's own", key="reset", disabled=not changed):
+        if st.button("Reset to defaults", key="reset", disabled=not changed):
             session.reset(chosen)
             st.session_state[f"form-turn-{chosen}"] = turn + 1
             st.rerun()

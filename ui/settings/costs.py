@@ -81,7 +81,7 @@ _COLUMNS: dict[str, Any] = {
     "Failed": st.column_config.NumberColumn(format="localized"),
     "Tokens in": st.column_config.NumberColumn(format="localized"),
     "Tokens out": st.column_config.NumberColumn(format="localized"),
-    "Seconds": st.column_config.NumberColumn(format="%.1f", help="Of all calls, also of those that ran side by side."),
+    "Seconds": st.column_config.NumberColumn(format="%.1f", help="Of all calls, including parallel ones."),
     "Cost": st.column_config.TextColumn(alignment="right"),
 }
 
@@ -148,7 +148,7 @@ def _prices(session: Session) -> None:
         "differs, add your models, write 0 for one on your own machine. A model without a price has no known cost."
     )
     if st.session_state.pop("prices-saved", False):
-        st.success("Saved. Past and coming calls are reckoned with these prices.")
+        st.success("Saved. Past and future calls use these prices.")
     stored = _stored()
     why_fixed = _why_fixed(session)
     rows = [_row(name, price) for name, price in stored.items()]
@@ -172,7 +172,7 @@ def _prices(session: Session) -> None:
     said = st.container()
     with st.container(horizontal=True):
         save = st.button("Save prices", key="prices-save", type="primary")
-        back = st.button("Back to the list prices", key="prices-back", disabled=not program().config.providers.prices)
+        back = st.button("Reset to list prices", key="prices-back", disabled=not program().config.providers.prices)
     if save or back:
         with said, problems.reported():
             session.require("administer")
@@ -220,7 +220,7 @@ def _why_fixed(session: Session) -> str:
     if oidc.on() and not session.may("administer"):
         return "These apply to everyone who uses this program, so only an admin sets them."
     if not session.may("administer"):
-        return "These apply to everyone who uses this program, so only who runs it sets them: CRAG_PRICES."
+        return "These apply to everyone who uses this program. Your administrator sets them with CRAG_PRICES."
     return ""
 
 

@@ -69,11 +69,11 @@ def edit(session: Session, workspace: str) -> None:
         {name: found.edition for (where, name), found in changed.items() if where == workspace},
     )
     said = (
-        "What every workspace may take that has no limits of its own, and what all of them may take together."
+        "The limits of each workspace that has none of its own, and those of all workspaces together."
         if workspace == _EVERYONE
         else "These apply to this workspace alone."
     )
-    st.caption(f"{said} 0 stands for no limit.")
+    st.caption(f"{said} Set to 0 for no limit.")
     if st.session_state.pop(f"limits-saved-{workspace}", False):
         st.success("Saved. Applies to new runs and uploads.")
     if (problem := st.session_state.pop(f"limits-problem-{workspace}", None)) is not None:
@@ -93,7 +93,7 @@ def edit(session: Session, workspace: str) -> None:
                 "Save limits", type="primary", on_click=_save, args=(session, workspace, keys, dict(seen))
             )
             st.form_submit_button(
-                "Back to what was set before" if workspace else "Back to what is configured",
+                "Restore the previous limits" if workspace else "Reset to the configuration",
                 on_click=_back,
                 args=(session, workspace, dict(seen)),
                 disabled=not any(where == workspace and each.value is not None for (where, _), each in changed.items()),
@@ -158,10 +158,10 @@ def _clock(session: Session) -> None:
     if day == today:
         return
     st.warning(
-        f"The clock stood at {day} before and stands at {today} now. Until that day is over, calls and dollars are "
-        "counted to it, so that a clock that is set back gives no day back."
+        f"The clock showed {day} before and shows {today} now. Until that day ends, calls and dollars count towards "
+        "it, so setting the clock back gains nothing."
     )
-    if st.button("The clock is right now: begin today", key="limits-day"):
+    if st.button("The clock is right: start today", key="limits-day"):
         session.require("administer", "begin a day")
         usage.begin_day()
         st.rerun()

@@ -21,7 +21,7 @@ def choose(session: Session) -> None:
     config = session.config
     if session.shared:
         place = model_place(config)
-        st.caption(markdown(f"{place.name if place else 'None'}, chosen by who runs this program."))
+        st.caption(markdown(f"{place.name if place else 'None'}, chosen by your administrator."))
     else:
         folder = model_folder(config)
         found = [each.name for each in model_files(folder)]
@@ -47,7 +47,7 @@ def _state(session: Session) -> None:
             st.caption(f"Loaded: {needs}.", width="content")
             if not session.shared:
                 st.button(
-                    "Give the memory back",
+                    "Unload the model",
                     key="models-unload",
                     type="tertiary",
                     on_click=_unload,
@@ -55,7 +55,7 @@ def _state(session: Session) -> None:
                 )
         return
     left = f"; {format_size(free)} are free" if free is not None else ""
-    st.caption(f"{needs}{left}. Loaded when it is first asked, given back after a while without a question.")
+    st.caption(f"{needs}{left}. It loads with the first question and unloads after a while without one.")
 
 
 @requires("administer")

@@ -45,7 +45,7 @@ def show(why: CragError) -> None:
             _unready(sign_in)
             return
         if elsewhere := _elsewhere(sign_in):
-            st.info(markdown(f"Signing in works at {elsewhere} alone. Open the app there."))
+            st.info(markdown(f"Sign-in works only at {elsewhere}. Open the app there."))
             return
         if not isinstance(why, AccessError):
             problems.show(why)
@@ -55,7 +55,7 @@ def show(why: CragError) -> None:
             if account := signed_in.account():
                 st.caption(markdown(f"The provider says that you are {account}."), text_alignment="center")
             if unsent_input.kept():
-                st.caption("What you had typed is kept for an hour, until you have signed in.", text_alignment="center")
+                st.caption("Your unsent input is kept for an hour.", text_alignment="center")
         for each in sign_in.providers:
             label = f"Sign in with {each.title}" if each.title else "Sign in"
             key = f"signin-{each.name}"

@@ -21,7 +21,14 @@ from ui.tune.labels import Learnable
 
 _WEIGHTS = (
     ("right", "A right action", 1.0, 0.0, 5.0, "CORRECT where the documents hold the answer, INCORRECT where not."),
-    ("ambiguous", "AMBIGUOUS, as a part of it", 0.75, 0.0, 1.0, "It reads both sources, so the answer is seldom lost."),
+    (
+        "ambiguous",
+        "AMBIGUOUS, as a share of it",
+        0.75,
+        0.0,
+        1.0,
+        "It reads both sources, so the answer is seldom lost.",
+    ),
     ("call", "A model call costs", 0.05, 0.0, 1.0, "In the same unit as a right action."),
     ("search", "A web search costs", 0.1, 0.0, 1.0, "In the same unit as a right action."),
 )
@@ -117,8 +124,8 @@ def _draw_advice(found: Recommendation | Refusal) -> None:
                 h.p[h.b[refusal_sentence(found)]],
                 missing and (h.p["What would help:"], h.ul[missing]),
                 h.p("small")[
-                    "Say of chunks whether they are relevant (in Ask, open a chunk), or evaluate a question set that "
-                    "names the expected answer, source or page."
+                    "Rate chunks as relevant or not (in Ask, open a chunk), or evaluate a question set that names "
+                    "the expected answer, source or page."
                 ],
             ]
         )

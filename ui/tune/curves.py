@@ -57,7 +57,7 @@ def show(part: Learnable, key: Hashable, scores: Sequence[ChunkScore], settings:
         h.div("cx")[
             h.p("legend")[
                 f"Over {words.count(len(known) - unknown, 'labelled score')}{failed}. Dotted: guessing, and in the "
-                "reliability diagram scores that keep what they say."
+                "reliability diagram perfectly calibrated scores."
             ]
         ]
     )

@@ -46,7 +46,7 @@ def summary(outcome: Outcome, *, in_use: bool) -> Html:
         lead = h.fragment(h.b["Nothing would be graded"], f": {words.count(total, 'run')} would take no action.")
     elif not flips:
         lead = h.fragment(
-            h.b["No action would change"], f" among {words.count(total - unknown, 'run')} that can be decided anew."
+            h.b["No action would change"], f" among {words.count(total - unknown, 'run')} that can be decided again."
         )
     else:
         kinds = [
@@ -56,7 +56,7 @@ def summary(outcome: Outcome, *, in_use: bool) -> Html:
         ]
         lead = h.fragment(h.b[f"{flips:,} of {words.count(total, 'run')} would flip"], ": ", h.joined(", ", kinds), ".")
     tail = h.fragment(" Of ", h.b[f"{unknown:,}"], " only a new run could tell.") if unknown else ""
-    note = "" if not in_use else h.fragment(" ", h.span("quiet")["The sliders stand as Ask has them."])
+    note = "" if not in_use else h.fragment(" ", h.span("quiet")["The sliders match Ask."])
     return h.div("cx")[h.p("tune-says", role="status")[lead, tail, note]]
 
 

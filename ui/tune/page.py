@@ -80,8 +80,8 @@ def _empty(session: Session) -> None:
         h.div("cx hero")[
             h.p[
                 h.b["No runs yet."],
-                " Here every question that was asked is decided anew as you move the thresholds, at once and without a "
-                "model call: which flip, what that saves, and, with labels, where the thresholds should be.",
+                " Here you move the thresholds and see at once, without a model call, which past questions would end "
+                "in another action, what that saves and, with labels, where the thresholds should be.",
             ],
             h.p["Ask some questions first, or evaluate a question set: each run is kept."],
         ]
@@ -133,7 +133,7 @@ def _buttons(session: Session, name: str, settings: Settings, *, in_use: bool) -
     )
     published = sliders.at_strategy(name)
     st.button(
-        "Back to the strategy's own",
+        "Reset to defaults",
         key="tune-own",
         width="stretch",
         disabled=all(getattr(settings, each) == value for each, value in published.items()),
@@ -200,11 +200,11 @@ _NO_LABELS = h.div("cx")[
         "scores can be trusted."
     ],
     h.p("quiet")[
-        "Say of chunks whether they are relevant (in Ask, open a chunk), or evaluate a question set that names the "
-        "expected answer, source or page."
+        "Rate chunks as relevant or not (in Ask, open a chunk), or evaluate a question set that names the expected "
+        "answer, source or page."
     ],
 ]
-_NO_SCORES = h.div("cx")[h.p("quiet")["None of these runs was graded in the way this strategy grades."]]
+_NO_SCORES = h.div("cx")[h.p("quiet")["None of these runs was graded as this strategy grades."]]
 
 
 def _split(material: Material) -> Split:
