@@ -28,35 +28,37 @@ class Settings(BaseModel):
     k: int = setting(10, "Chunks retrieved", Range(1, 50, step=1), group="retrieval")
     """How many chunks the library returns."""
     lookup_reach: int = setting(0, "Chunks searched for a figure", Range(0, 100, step=10), group="retrieval")
-    """How many chunks are searched for the figures that are asked for. Those whose tables alone have them, or have a
-    cell that fits better, take the last places of the retrieved chunks. 0 turns this off."""
+    """How many chunks are searched for figures that the question asks for. Chunks whose table alone has the figure, or
+    has a better cell, take the last places of the retrieved chunks. Set to 0 to turn this off."""
     min_confidence: float = setting(0.0, "Document confidence", Range(0, 1, step=0.05), group="retrieval")
-    """Only documents whose confidence is at least this are searched; if none is, all are."""
+    """Only documents with at least this confidence are searched. If no document has it, all are searched."""
     where: str = setting("", "Filter", group="retrieval")
-    """Only documents whose fields meet this are searched, as: verified and confidence > 0.7 and date >= 2024. Empty:
-    all."""
+    """Only documents whose fields match are searched, for example: verified and confidence > 0.7 and date >= 2024.
+    Leave empty to search all."""
     half_life_days: float = setting(0.0, "Time decay", Range(0, 3650, step=1, unit="days"), group="retrieval")
-    """The days in which a document's similarity halves, counted from when it was added. 0 turns decay off."""
+    """The number of days after which a document's similarity has halved, counted from the day it was added. Set to 0
+    to turn decay off."""
     evaluator: Literal["none", "chunk", "joint"] = setting("chunk", "What is graded", group="evaluation")
     """Each chunk by itself, all chunks in one grade, or nothing (plain RAG)."""
     binary: bool = setting(False, "Yes or no grades", group="evaluation")
-    """Read a grade as relevant or not: both thresholds are one."""
+    """Reads each grade as relevant or not, at one threshold."""
     grade_chars: int = setting(0, "Text graded", Range(0, 20_000, step=100, unit="characters"), group="evaluation")
-    """How many characters of a chunk are graded, from its beginning. 0: all of it."""
+    """How many characters of a chunk are graded, from its start. Set to 0 to grade all of it."""
     upper: float = setting(0.4, "Upper threshold", Range(0, 1, step=0.01), group="action")
     """A score of at least this is CORRECT."""
     lower: float = setting(0.2, "Lower threshold", Range(0, 1, step=0.01), group="action")
     """A score below this is INCORRECT; between the two it is AMBIGUOUS."""
     ambiguity_margin: float = setting(0.0, "Margin of doubt", Range(0, 0.5, step=0.01), group="action")
-    """After the last retrieval, a score below the lower threshold by no more than this is AMBIGUOUS all the same:
-    documents stay beside the web. Corrective loops are made as without it. 0: none."""
+    """After the last retrieval, a score below the lower threshold by at most this is still AMBIGUOUS: documents are
+    used beside the web. Corrective loops ignore it. Set to 0 to turn it off."""
     aggregation: Aggregation = setting(Aggregation.ANY, "Aggregation", group="action")
-    """any: one CORRECT chunk is enough. worst: the worst decides. mean: the average. joint: one grade over all."""
+    """any: one CORRECT chunk is enough. worst: the worst chunk decides. mean: the average decides. joint: one grade
+    for all chunks together."""
     keep: Literal["all", "relevant"] = setting("all", "Chunks kept", group="action")
-    """All chunks, or only those scored at least the upper threshold."""
+    """All chunks, or only those that score at least the upper threshold."""
     forced: Literal["", "CORRECT", "AMBIGUOUS", "INCORRECT"] = setting("", "Forced action", group="action")
-    """Act as if the scores had led to this, to see what would have followed. Scores and corrective loops stay as they
-    are; only the action that the answer rests on is replaced."""
+    """Acts as if the scores had led to this action, to see what would follow. Scores and corrective loops do not
+    change; only the action behind the answer does."""
     internal_on: Actions = setting((_C, _A), "Documents used on", group="action")
     """The actions after which text from the library is used."""
     web_on: Actions = setting((_A, _I), "Web searched on", group="web")
@@ -66,57 +68,60 @@ class Settings(BaseModel):
     max_rewrites: int = setting(1, "Corrective loops", Range(0, 3, step=1), group="retrieval")
     """How often the library is searched again with a rewritten query, before the web."""
     loop_merge: Literal["last", "better", "union"] = setting("last", "Result of a corrective loop", group="retrieval")
-    """last: the last retrieval is acted on. better: the one whose best chunk scored higher. union: the best chunks of
-    all of them, as many as one retrieval brings."""
+    """last: the last retrieval is used. better: the retrieval whose best chunk scored higher is used. union: the best
+    chunks of all retrievals are used, as many as one retrieval returns."""
     refine_on: Actions = setting((_C, _A), "Refined on", group="refinement")
     """The actions after which chunks are cut into strips and filtered."""
     strips: Literal["sentences", "windows", "selection"] = setting("sentences", "Strip", group="refinement")
     """Sentences, fixed windows of 50 words, or the whole chunk."""
     strip_judge: Literal["scores", "llm"] = setting("scores", "Strips chosen by", group="refinement")
-    """scores: the strip filter below. llm: the language model reads each source and names the strips to keep; where it
-    fails, or none is set, scores decide."""
+    """scores: the strip filter below decides. llm: the language model reads each source and names the strips to keep.
+    If it fails or is not set, scores decide."""
     strip_reading: Literal["alone", "in place"] = setting("alone", "Strips scored", group="refinement")
-    """alone: each by itself, as published. in place: within the chunk that it stands in, by the reading that graded the
-    chunk, which costs no more; the local evaluator can, others score them alone."""
+    """alone: each strip by itself, as published. in place: within its chunk, in the same reading that graded the
+    chunk, at no extra cost. Only the local evaluator can; others score strips alone."""
     strip_sentences: int = setting(1, "Sentences a strip", Range(1, 5, step=1), group="refinement")
     """How many sentences make a strip."""
     strip_filter: float = setting(0.08, "Strip filter", Range(0, 1, step=0.01), group="refinement")
-    """Strips scored below this are dropped."""
+    """Strips with a lower score are dropped."""
     strip_top_k: int = setting(8, "Strips kept", Range(0, 50, step=1), group="refinement")
-    """The most strips that are kept, the best ones; separately for documents and web. 0: no limit."""
+    """How many of the best strips are kept at most, separately for documents and web. Set to 0 for no limit."""
     strip_words: int = setting(0, "Words kept", Range(0, 5_000, step=50, unit="words"), group="refinement")
-    """How many words the best strips may have, separately for documents and web. Sources that the search put first come
-    first, and several sources get words. 0: no limit, and scores alone decide."""
+    """How many words the kept strips may have, separately for documents and web. Sources with a better rank come
+    first, and several sources get words. Set to 0 for no limit: then scores alone decide."""
     strip_context: bool = setting(False, "Context kept", group="refinement")
-    """A kept table row brings its table's header and caption, a kept sentence the one it can't be understood without,
-    as far as the words kept allow."""
+    """A kept table row also keeps its table's header and caption; a kept sentence also keeps the sentence that it
+    needs to be understood, if there is room."""
     rewrite_keywords: int = setting(3, "Keywords in a web query", Range(1, 10, step=1), group="web")
-    """The most keywords of the rewritten query."""
+    """How many keywords the rewritten query has at most."""
     web_query: str = setting("", "Web query", group="web")
-    """The web is asked exactly this. Empty: a query is made from the question."""
+    """The exact query for the web search. Leave empty to build one from the question."""
     web_results: int = setting(5, "Web results", Range(1, 10, step=1), group="web")
     """How many web results are read."""
     refine_web: bool = setting(True, "Refine web pages", group="web")
-    """Cut web pages into strips and filter them by the same evaluator."""
+    """Web pages are cut into strips and filtered by the same evaluator."""
     erase_web_injection: bool = setting(True, "Erase planted orders", group="web")
-    """Sentences of web pages that speak to a language model are left out of grading, answer and checks. Off: they stay,
-    marked as untrusted. Your own documents are always read whole."""
+    """Sentences of web pages that address a language model are left out of grading, answer and checks. If off, they
+    stay and are marked as untrusted. Your own documents are always read in full."""
     verify: bool = setting(True, "Check citations", group="answer")
-    """Check every sentence of the answer against what it cites."""
+    """Every sentence of the answer is checked against its citations."""
     answer_sentences: int = setting(3, "Sentences in an extractive answer", Range(1, 8, step=1), group="answer")
-    """The most sentences that are quoted when no language model writes."""
+    """How many sentences are quoted at most when no language model writes the answer."""
     short_answer: float = setting(0.6, "Short answer from", Range(0, 1, step=0.01), group="answer")
-    """An extractive answer begins with the few words that answer, where they are at least so likely right. 1: never."""
+    """A quoted answer starts with the few words that answer the question, if their confidence is at least this. Set to
+    1 to turn this off."""
     answer_context: int = setting(
         3000, "Text shown to the model", Range(200, 100_000, step=250, unit="tokens"), group="answer"
     )
-    """At most so much of the kept strips is shown to a language model that writes the answer, the best first."""
+    """How much of the kept strips the language model that writes the answer is shown at most, the best first."""
     min_answer_score: float = setting(0.1, "Minimum answer score", Range(0, 1, step=0.01), group="answer")
-    """If no kept strip is scored at least this, the answer is that the documents do not say."""
+    """If no kept strip scores at least this, the answer is that the documents do not say."""
     min_answer_confidence: float = setting(0.0, "Minimum answer confidence", Range(0, 1, step=0.01), group="answer")
-    """A quoted answer that is less likely right is not given: the nearest passages are shown. 0: always given."""
+    """A quoted answer with a lower confidence is not given; the nearest passages are shown instead. Set to 0 to always
+    give it."""
     confident_answer: float = setting(0.0, "Confident answer from", Range(0, 1, step=0.01), group="answer")
-    """A quoted answer that is less likely right is marked as of low confidence. 0: the strips' scores decide that."""
+    """A quoted answer with a lower confidence is marked as low confidence. Set to 0 to let the strips' scores
+    decide."""
 
     @field_validator("where")
     @classmethod

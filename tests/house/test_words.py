@@ -56,10 +56,10 @@ NAMES = {
 TEXT = re.compile(rf"\b(?:{'|'.join(WORDS)})\b", re.IGNORECASE)
 NAME = re.compile(rf"(?:^|_)(?:{'|'.join(NAMES)})(?=_|$)", re.IGNORECASE)
 
-QUOTED = {"crag/text/forms.py", "crag/text/injection.py"}
-"""The forms of words that hostile texts use."""
+QUOTED = {"crag/text/forms.py", "crag/text/injection.py", "docs/words.md"}
+"""The forms of words that hostile texts use, and the page of this list."""
 
-LEFT_IN_APP = 358
+LEFT_IN_APP = 274
 """So many are left in the app. To be lowered, never raised."""
 
 
