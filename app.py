@@ -14,6 +14,7 @@ from ui.app import (
     gc_scheduler,
     limits,
     navigation,
+    open_tabs,
     server_messages,
     session_reset,
     tab_limit,
@@ -35,6 +36,7 @@ def draw() -> None:
     st.set_page_config(page_title="CRAG Explorer", page_icon=str(drawing.ASSETS / "icon.svg"), layout="wide")
     session_reset.note()
     gc_scheduler.note_run()
+    open_tabs.tabs.note()
     drawing.apply_style()
     st.logo(str(drawing.ASSETS / "wordmark.svg"), icon_image=str(drawing.ASSETS / "icon.svg"), size="large")
     pages = {

@@ -249,26 +249,12 @@ class Tab:
         return await self._changed(state, found)
 
     async def get(self, path: str) -> httpx.Response:
-        """Any address of the server, with this tab's cookies: a picture of a page, a download."""
+        """Any address of the server, with this tab's cookies."""
         return await self._http.get(path)
 
     async def download(self, found: Drawn) -> httpx.Response:
-        """The file of a download button, made when it is asked for, as the page asks for it."""
-        path = found.element.url
-        if not path:
-            ask = BackMsg()
-            request = ask.backend_operation_request
-            request.request_id, request.session_id = f"{self.session}-{time.monotonic_ns()}", self.session
-            request.deferred_file.file_id = found.element.deferred_file_id
-            async with asyncio.timeout(self.patience):
-                await self._send(ask)
-                while (said := await self._receive()).WhichOneof("type") != "backend_operation_response":
-                    self._take(said, _Counts())
-            reply = said.backend_operation_response
-            if not reply.deferred_file.url:
-                raise Lost(f"download {found.element.label!r}: {reply.error_msg or reply.error_reason}")
-            path = reply.deferred_file.url
-        return await self.get(path)
+        """The file behind a link, made when it is asked for."""
+        return await self.get(found.element.url)
 
     # What a person sees
 

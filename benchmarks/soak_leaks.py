@@ -38,7 +38,7 @@ PAGES = ("documents", "tune", "compare", "evaluate", "settings")
 _PLANTED = re.compile(rb"zq(\d{3})k")
 _PAGE_OF = {"upload": "documents", "runs": "compare"}
 """Where an address with such a name leads; all others to Ask."""
-_FILES = re.compile(rb"/media/[\w./-]+")
+_FILES = re.compile(rb"/files/[\w./%-]+")
 
 
 def planted(number: int) -> str:
@@ -231,7 +231,7 @@ class _Session:
 
     async def _files(self) -> None:
         """Take every file that the page offers, in every format; again where the page was drawn anew."""
-        for place, _ in enumerate(list(self.tab.elements("download_button"))):
+        for place, _ in enumerate(list(self.tab.elements("link_button"))):
             async with self.at_once:
                 try:
                     answer = await self._file(place)
@@ -243,7 +243,7 @@ class _Session:
 
     async def _file(self, place: int) -> httpx.Response:
         """The file of the button that stands at this place now. Raises Lost where its page was drawn anew meanwhile."""
-        answer = await self.tab.download(list(self.tab.elements("download_button"))[place])
+        answer = await self.tab.download(list(self.tab.elements("link_button"))[place])
         if answer.status_code == 404:
             raise Lost("the file is gone")
         return answer.raise_for_status()

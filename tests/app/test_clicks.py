@@ -96,7 +96,6 @@ ELSEWHERE = {
     "ui/app/sharing.py: _link": "as _workspace",
     "ui/access/current.py: Presence.stop": "asks by _require_for",
     "ui/access/current.py: Presence.answer": "asks by _require_for",
-    "ui/server/start.py: prepared": "another keep: of what the process is started with",
     "ui/documents/addresses.py: _add": "begun by uploads.begin, which asks",
     "ui/documents/uploads.py: start": "begun by uploads.begin, which asks",
     "ui/evaluate/evaluation_job.py: _stepped": "within the job that start began, which asks",

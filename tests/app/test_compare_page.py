@@ -228,7 +228,7 @@ def test_each_lane_that_must_ask_asks_for_itself(with_sample, app, monkeypatch):
 
 def test_what_differs_can_be_taken_along(page):
     compare(page)
-    labels = [button.proto.label for button in page.get("download_button")]
+    labels = [button.proto.label for button in page.get("link_button")]
     assert labels == [
         *("What differs, CSV", "What differs, JSON"),
         *("Plain RAG, one HTML page", "Balanced, one HTML page"),

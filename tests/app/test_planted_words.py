@@ -19,6 +19,7 @@ from crag.storage.private import name_of
 from tests.support.app_text import said
 from ui.access import current
 from ui.app.program import program
+from ui.components import downloads
 
 WORD = "zanzibarine"
 TEXT = f"The {WORD} lighthouse of Alexandria guided ships into the harbour of the city, and was built of stone."
@@ -91,7 +92,7 @@ def all_of(app: AppTest) -> str:
     """All that the browser was told: what is read, tables, labels, choices."""
     tables = [str(each.value) for each in app.dataframe]
     choices = [str(each.options) for kind in (app.selectbox, app.radio, app.multiselect) for each in kind]
-    labels = [each.proto.label for kind in ("download_button", "expander") for each in app.get(kind)]
+    labels = [each.proto.label for kind in ("link_button", "expander") for each in app.get(kind)]
     return "\n".join([said(app), *tables, *choices, *labels, repr(app.main), repr(app.sidebar)])
 
 
@@ -146,7 +147,9 @@ def test_exports_in_every_format_hold_the_words_of_their_own_library_alone(
     planted: Planted, app: AppTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     offered: dict[str, Callable[[], str | bytes]] = {}
-    monkeypatch.setattr(st, "download_button", lambda label, make, **named: offered.update({label: make}))
+    monkeypatch.setattr(
+        st, "link_button", lambda label, url, **named: offered.update({label: downloads.offer(url.split("/")[-2]).make})
+    )
     monkeypatch.setattr(current, "_BELIEVED", 0.0)  # as if seconds went by between the page and the click
     engine = program().engine
     other = engine.private_libraries.issue()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-from types import SimpleNamespace
-
 import pytest
-from streamlit.proto.ClientState_pb2 import ClientState
 
 from tests.support.app_text import said
-from ui.app import memory_usage, server_messages, session, tab_limit
+from ui.app import memory_usage, open_tabs, server_messages, session, tab_limit
+from ui.app.held_uploads import HeldUploads
+from ui.app.open_tabs import OpenTabs
 from ui.app.tab_limit import Tabs
 from ui.ask import turns
 
@@ -45,40 +43,49 @@ def test_a_workspace_that_is_open_too_often_shows_a_calm_page_until_a_tab_is_clo
     assert FULL not in said(app), "who is in stays in"
 
 
-class _Page:
-    """What is used of a session that Streamlit serves."""
-
-    def __init__(self) -> None:
-        self._scriptrunner: object | None = object()
-        self._client_state = ClientState(query_string="run=1", fragment_id="a piece")
-        self.asked: list[ClientState] = []
-
-    def request_rerun(self, state: ClientState) -> None:
-        self.asked.append(state)
-
-
-def test_refused_files_are_told_in_one_line_as_soon_as_no_script_runs(app, monkeypatch) -> None:
-    page, later = _Page(), []
-    monkeypatch.setattr(server_messages, "_session", lambda session: page)
-    monkeypatch.setattr(
-        asyncio, "get_running_loop", lambda: SimpleNamespace(call_later=lambda *said: later.append(said))
-    )
+def test_refused_files_are_said_in_one_line_and_once(app) -> None:
     for line in ("Add fewer.", "Add fewer.", "Later."):
         server_messages.put("test session id", line)
-    [(_, draw, *given)] = later
-    draw(*given)
-    assert page.asked == [] and len(later) == 2, "it is not interrupted in what it begins"
-    page._scriptrunner = None
-    later[1][1](*later[1][2:])
-    [state] = page.asked
-    assert (state.query_string, state.fragment_id) == ("run=1", "")
+    server_messages.put("another tab", "Not here.")
     app.run()
     told = [each.value.replace("\\", "") for each in app.toast]
     assert told == ["2 files were not accepted. Add fewer.", "1 file was not accepted. Later."]
     app.run()
-    assert not app.toast, "once"
-    draw(*given)
-    assert len(page.asked) == 1, "there is nothing left to tell"
+    assert not app.toast
+
+
+def test_a_tab_is_open_as_long_as_its_connection_and_its_session_lives_a_while_longer(monkeypatch) -> None:
+    now = [0.0]
+    register = OpenTabs(lambda: 120.0, lambda: now[0])
+    monkeypatch.setattr(open_tabs.script_context, "session_id", lambda: "one")
+    with register.opened() as tab:
+        assert register.is_open(tab) and not register.alive("one"), "its script has not run yet"
+        monkeypatch.setattr(open_tabs, "current", lambda: "a tab that somebody made up")
+        register.note()
+        assert not register.alive("one")
+        monkeypatch.setattr(open_tabs, "current", lambda: tab)
+        register.note()
+        assert register.alive("one") and not register.alive("")
+    assert not register.is_open(tab) and register.alive("one")
+    now[0] = 119.0
+    assert register.alive("one")
+    now[0] = 121.0
+    assert not register.alive("one")
+
+
+def test_uploads_count_until_they_are_read_or_their_tab_has_gone() -> None:
+    alive = {"one", "two"}
+    held = HeldUploads(lambda session: session in alive)
+    held.keep("one", "a", 700)
+    held.keep("one", "b", 300)
+    held.keep("two", "c", 50)
+    assert (held.bytes(), held.bytes("one"), held.bytes("none")) == (1050, 1000, 0)
+    held.keep("one", "b", 400)
+    held.forget("one", "a")
+    held.forget("none", "a")
+    assert (held.bytes(), held.bytes("one")) == (450, 400)
+    alive.remove("one")
+    assert (held.bytes(), held.bytes("one")) == (50, 0)
 
 
 def test_what_a_tab_remembers_of_runs_is_bounded_by_weight() -> None:

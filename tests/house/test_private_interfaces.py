@@ -1,14 +1,16 @@
 """What the product takes from other packages beside their public interfaces: each as it must be, or said in words.
 
-A failure here after an upgrade means: look at the named file before anything else. Two more are held where they are
-used: FAISS's memory by `tests/storage/test_vectors.py`, Streamlit's store of sessions by `tests/server/test_start.py`.
+A failure here after an upgrade means: look at the named file before anything else. One more is held where it is used:
+FAISS's memory by `tests/storage/test_vectors.py`.
 """
 
 from __future__ import annotations
 
+import ast
 import asyncio
-import inspect
 import json
+import pkgutil
+import re
 import subprocess
 import sys
 from importlib.metadata import version
@@ -18,6 +20,7 @@ from typing import Any, ClassVar
 
 import httpx
 import pytest
+import streamlit
 from packaging.requirements import Requirement
 
 from tests.support.small_office import small_xlsx
@@ -201,30 +204,76 @@ def test_pypdfium2_takes_a_document_that_was_opened_by_hand() -> None:
 
 # ---- Streamlit -----------------------------------------------------------------------------------------------------
 
+DOCUMENTED = {
+    "streamlit": None,
+    "streamlit.delta_generator": {"DeltaGenerator"},
+    "streamlit.runtime.uploaded_file_manager": {"UploadedFile"},
+}
+"""What Streamlit's own reference names, by module; of `streamlit` itself what `st.` offers. The two types annotate."""
+PRIVATE = {
+    "ui/components/script_context.py": "the context of a running script: its session, history, uploads and threads",
+    "ui/server/headers.py": "where the page lies whose inline scripts the Content-Security-Policy lets run",
+}
+"""All that this program takes of Streamlit beside that: three at most, each in one file, each checked at the start."""
+_INSIDE = re.compile(r"\bst(reamlit)?\.(__file__|_\w+|runtime|web|proto|config|net_util|file_util)\b")
 
-def test_streamlit_keeps_uploads_sessions_and_its_own_look_ups_where_they_are_reached() -> None:
-    from streamlit import net_util
-    from streamlit.runtime import memory_session_storage, runtime
-    from streamlit.runtime.app_session import AppSession
-    from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
-    from ui.server.start import LOOK_UPS
+def private_parts(path: Path) -> set[str]:
+    """What a module takes from Streamlit that is not documented."""
+    text = path.read_text(encoding="utf-8")
+    tree, found = ast.parse(text), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {each.name for each in node.names if each.name.startswith("streamlit.")}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "streamlit":
+            offered = set(dir(streamlit)) if node.module == "streamlit" else DOCUMENTED.get(node.module or "", set())
+            modules = {each.name for each in pkgutil.iter_modules(streamlit.__path__)}
+            names = {each.name for each in node.names}
+            found |= names if node.module == "streamlit" and names & modules else names - (offered or set())
+        elif isinstance(node, ast.Attribute) and _INSIDE.match(ast.unparse(node)):
+            found.add(ast.unparse(node))
+    return found - {"st.__version__"}
 
-    where = "ui/server/start.py"
-    relied_on(all(hasattr(net_util, name) for name in LOOK_UPS), "streamlit", "how it finds its address", where)
-    stores = hasattr(memory_session_storage, "MemorySessionStorage")
-    relied_on(stores, "streamlit", "where it makes its store of sessions", where)
-    managers = getattr(runtime, "MediaFileManager", None)
-    own = ("add", "add_deferred", "execute_deferred")
-    relied_on(all(hasattr(managers, each) for each in own), "streamlit", f"media: {', '.join(own)}", "ui/app/media.py")
-    removes = callable(getattr(MemoryUploadedFileManager, "remove_file", None))
-    relied_on(removes, "streamlit", "an upload can be let go of", "ui/documents/uploads.py")
-    held = MemoryUploadedFileManager("/x").file_storage
-    relied_on(held == {}, "streamlit", "where it keeps a session's uploads", where)
-    session = inspect.getsource(AppSession)
-    named = all(f"self.{name} = " in session for name in ("_scriptrunner", "_client_state"))
-    named = named and callable(getattr(AppSession, "request_rerun", None))
-    relied_on(named, "streamlit", "how a session is drawn anew as it stands", "ui/app/server_messages.py")
+
+def test_three_private_parts_of_streamlit_at_most_are_used_each_in_one_file() -> None:
+    files = [
+        ROOT / "app.py",
+        *(ROOT / "ui").rglob("*.py"),
+        *(ROOT / "pages").glob("*.py"),
+        *(ROOT / "crag").rglob("*.py"),
+    ]
+    found = {str(path.relative_to(ROOT)): parts for path in files if (parts := private_parts(path))}
+    assert found.keys() == PRIVATE.keys(), found
+    assert len(PRIVATE) <= 3
+
+
+@pytest.mark.parametrize(
+    ("line", "private"),
+    [
+        ("from streamlit import config", True),
+        ("from streamlit.runtime.scriptrunner import get_script_run_ctx", True),
+        ("import streamlit.web.bootstrap", True),
+        ("import streamlit as st; st.session_state._state", False),
+        ("import streamlit as st; st.runtime.get_instance()", True),
+        ("from streamlit.runtime.uploaded_file_manager import UploadedFile", False),
+        ("from streamlit.runtime.uploaded_file_manager import UploadedFileManager", True),
+        ("import streamlit as st; st.get_option('server.port')", False),
+    ],
+)
+def test_what_is_private_is_recognised(line: str, private: bool, tmp_path: Path) -> None:
+    file = tmp_path / "module.py"
+    file.write_text(line)
+    assert bool(private_parts(file)) is private
+
+
+def test_the_private_parts_of_streamlit_are_as_they_are_needed() -> None:
+    from ui.components import script_context
+    from ui.server import headers
+
+    for missing, where in ((script_context.missing(), "script_context.py"), (headers.missing(), "headers.py")):
+        relied_on(not missing, "streamlit", missing, where)
+    scripts = headers.inline_scripts()
+    relied_on(scripts, "streamlit", "its page has no inline script that is a plain <script>", "ui/server/headers.py")
 
 
 # ---- openpyxl: the parser of a sheet, which tells what is hidden ---------------------------------------------------

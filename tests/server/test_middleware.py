@@ -9,6 +9,8 @@ from starlette.responses import PlainTextResponse
 from crag.analysis.monitoring.health import Health
 from crag.analysis.monitoring.scraping import Scraping
 from crag.runtime.origins import Origins
+from ui.app.held_uploads import HeldUploads
+from ui.app.open_tabs import OpenTabs
 from ui.server.body_limits import BODY_MB, Uploads
 from ui.server.connection_limit import Caller, Most, Seats
 from ui.server.headers import security_headers
@@ -56,7 +58,9 @@ def edge(inner, tmp_path):
             "health": health,
             "uploads": uploads,
             "seats": Seats(lambda: Most(all=0, own=0), lambda session: False),
-            "watch": Watch(health, Scraping(mode, TOKEN, alone, heard.append), uploads, lambda: 7),
+            "tabs": OpenTabs(lambda: 120.0),
+            "held": HeldUploads(lambda session: True),
+            "watch": Watch(health, Scraping(mode, TOKEN, alone, heard.append), uploads, lambda: 3, lambda: 7),
             "upload_mb": 5,
         }
         return Edge(inner, Rules(**{**rules, **told}))
@@ -205,7 +209,7 @@ def test_who_comes_when_all_is_taken_gets_a_page_that_says_so_and_nothing_reache
             assert "open in 1 tab at once" in body and 'http-equiv="refresh" content="10"' in body
             assert b"content-security-policy" in headers and "<script" not in body
         assert inner.reached == []
-        for path, said in (("/crag/_stcore/health", html), ("/crag/", (b"accept", b"*/*")), ("/crag/media/x", html)):
+        for path, said in (("/crag/_stcore/health", html), ("/crag/", (b"accept", b"*/*")), ("/crag/static/x", html)):
             assert answer(full, path, headers=[said])[0] == 200
         inner.reached.clear()
         for given, let_in in (("none", False), ("none, gone", False), ("none, there", True)):

@@ -5,11 +5,9 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 import pytest
-from streamlit.web.server.starlette import starlette_websocket
-from streamlit.web.server.starlette.starlette_app_utils import generate_xsrf_token_string
-from streamlit.web.server.starlette.starlette_server_config import XSRF_COOKIE_NAME
 
-from ui.server.connection_limit import COOKIE, Caller, Most, Seats, caller
+from ui.access.browser import COOKIE
+from ui.server.connection_limit import Caller, Most, Seats, caller
 
 ANNA, BEN, NOBODY = Caller(browser="anna"), Caller(browser="ben"), Caller(browser="")
 HALL = Most(all=3, own=2)
@@ -80,17 +78,9 @@ def test_the_place_of_a_page_that_is_loaded_anew_is_kept_for_it_for_a_moment(sea
         assert seats.full(NOBODY, hall) is None, "she did not come back"
 
 
-def test_a_browser_is_told_by_streamlit_s_token_whatever_it_is_masked_with() -> None:
-    """And what it sends is where Streamlit itself looks for it."""
-    assert COOKIE == XSRF_COOKIE_NAME
-    token = b"0123456789abcdef"
-    found = set()
-    for _ in range(2):
-        cookie = f"other=1; {COOKIE}={generate_xsrf_token_string(token)}".encode()
-        protocols = b"streamlit, token , session-1"
-        found.add(caller({"headers": [(b"cookie", cookie), (b"sec-websocket-protocol", protocols)]}))
-    assert found == {Caller(browser=token.hex(), session="session-1")}
-    headers = {"sec-websocket-protocol": "streamlit, token , session-1"}
-    assert starlette_websocket._parse_subprotocols(headers)[2] == "session-1"  # type: ignore[arg-type]
-    for odd in (b"", b"_streamlit_xsrf=zz", b"_streamlit_xsrf=2|a|b", b"=;;", b"\xff"):
+def test_a_browser_is_known_by_its_cookie_and_a_tab_that_comes_back_names_its_session() -> None:
+    cookie, protocols = f"other=1; {COOKIE}={'A' * 32}".encode(), b"streamlit, token , session-1"
+    found = caller({"headers": [(b"cookie", cookie), (b"sec-websocket-protocol", protocols)]})
+    assert found == Caller(browser="A" * 32, session="session-1")
+    for odd in (b"", b"crag_browser=zz", b"crag_browser=", b"=;;", b"\xff"):
         assert caller({"headers": [(b"cookie", odd)]}) == Caller(browser="")

@@ -236,10 +236,10 @@ def test_secrets_that_can_t_be_read_let_nobody_in(tmp_path, monkeypatch, broken)
 
     file = tmp_path / "secrets.toml"
     file.write_text(broken)
-    monkeypatch.setattr(
-        "streamlit.config.get_option",
-        lambda name, was=st.get_option: [str(file)] if name == "secrets.files" else was(name),
-    )
+    for where in ("streamlit.config.get_option", "streamlit.get_option"):  # Streamlit's own, and what it gives others
+        monkeypatch.setattr(
+            where, lambda name, was=st.get_option: [str(file)] if name == "secrets.files" else was(name)
+        )
     st.secrets = Secrets()
     found = oidc.configured()
     assert found is not None and found.problem and oidc.on()

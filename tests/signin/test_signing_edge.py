@@ -98,8 +98,6 @@ def test_a_wrong_section_is_one_line_at_the_start(
     section(**AUTH, redirect_uri="https://crag.example.org/")
     monkeypatch.setattr(start, "room_for_files", lambda: 1024)
     monkeypatch.setattr("os.umask", lambda mask: mask)
-    for name in start.LOOK_UPS:
-        monkeypatch.setattr(f"streamlit.net_util.{name}", lambda: None)
     start.prepared()
     said = [each.getMessage() for each in caplog.records if "Nobody is let in" in each.getMessage()]
     assert len(said) == 1 and "redirect_uri" in said[0] and SECRET not in caplog.text

@@ -13,7 +13,7 @@ from crag.admin.people import Person
 from crag.admin.roles import Permission
 from crag.core.errors import AccessError, CragError
 from crag.runtime.jobs import Job
-from ui.access import signed_in, workspace_entry
+from ui.access import browser, signed_in, workspace_entry
 from ui.access.visitor import Visitor
 from ui.access.workspace_entry import Entered
 from ui.app.program import program
@@ -38,6 +38,7 @@ _ARRIVED = "presence-arrived"
 def arrive() -> Entered | CragError:
     """Which workspace this tab shows, and to whom, or why none; the page of this run need not ask that again."""
     st.session_state.pop(_ARRIVED, None)
+    browser.of_tab()
     try:
         entered = workspace_entry.enter(program().engine, signed_in.person)
     except CragError as error:

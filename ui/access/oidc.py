@@ -9,17 +9,17 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 import streamlit as st
-from streamlit import auth_util
-from streamlit.config import get_option
-from streamlit.errors import StreamlitSecretNotFoundError
 
 from crag.admin.people import EMAIL_CLAIM, Identity
 from crag.core.errors import AccessError
@@ -28,6 +28,9 @@ from crag.runtime.origins import is_loopback
 _log = logging.getLogger(__name__)
 
 NO_AUTHLIB = "Sign-in needs the package Authlib: pip install -r requirements/signin.txt, then start again."
+_AUTHLIB = (1, 3, 2)
+"""The first version that Streamlit signs in with."""
+_UNREAD = "The secrets file can't be read, and may ask for sign-in. Mend or remove it."
 _NEEDED = ("client_id", "client_secret", "server_metadata_url")
 _DISCOVERY = "/.well-known/openid-configuration"
 """What OpenID Connect Discovery appends to the issuer; the rest of the address is the issuer itself."""
@@ -118,9 +121,10 @@ def configured() -> SignIn | None:
 
 
 def _configured() -> SignIn | None:
-    if not st.secrets.load_if_toml_exists():
-        return _unread()
-    section = st.secrets.get("auth")
+    try:
+        section = st.secrets.get("auth")
+    except OSError:  # Streamlit says of a file that it can't read, too, that there is none
+        return SignIn(problem=_UNREAD) if any(map(os.path.lexists, st.get_option("secrets.files"))) else None
     if section is None:
         return None
     if not isinstance(section, Mapping):
@@ -128,26 +132,12 @@ def _configured() -> SignIn | None:
     return _read({name: section[name] for name in section})
 
 
-def _unread() -> SignIn | None:
-    """A secrets file that is there and can't be read may ask for sign-in."""
-    try:
-        st.secrets.to_dict()
-    except StreamlitSecretNotFoundError as error:
-        if error.error_id == "no-secrets-found":
-            return None
-    except OSError:
-        pass
-    else:
-        return None
-    return SignIn(problem="The secrets file can't be read, and may ask for sign-in. Mend or remove it.")
-
-
 def _read(section: Mapping[str, Any]) -> SignIn:
     named = {name: each for name, each in section.items() if isinstance(each, Mapping) and name != "client_kwargs"}
     sections = {"default": section} if any(section.get(each) for each in _NEEDED) else {}
     sections |= named
     given = section.get("redirect_uri")
-    redirect = given.replace("{port}", str(get_option("server.port"))) if isinstance(given, str) else ""
+    redirect = given.replace("{port}", str(st.get_option("server.port"))) if isinstance(given, str) else ""
     problem = _problem(section, redirect) or next(filter(None, map(_lacking, sections, sections.values())), "")
     if not problem and not sections:
         problem = "[auth] names no provider: client_id, client_secret and server_metadata_url are needed."
@@ -171,9 +161,9 @@ def _read(section: Mapping[str, Any]) -> SignIn:
 
 
 def _problem(section: Mapping[str, Any], redirect: str) -> str:
-    if not auth_util.is_authlib_installed():
+    if not _has_authlib():
         return NO_AUTHLIB
-    base = str(get_option("server.baseUrlPath")).strip("/")
+    base = str(st.get_option("server.baseUrlPath")).strip("/")
     path = f"/{base}/oauth2callback" if base else "/oauth2callback"
     parts = _parts(redirect)
     if parts is None or parts.path != path or parts.query or parts.fragment:
@@ -186,9 +176,17 @@ def _problem(section: Mapping[str, Any], redirect: str) -> str:
             f"[auth] cookie_secret must have {_SECRET} characters or more that nobody can guess: "
             'python -c "import secrets; print(secrets.token_hex(32))" makes one.'
         )
-    if get_option("server.trustedUserHeaders"):
+    if st.get_option("server.trustedUserHeaders"):
         return "server.trustedUserHeaders lets a header say who somebody is: it can't be used together with sign-in."
     return ""
+
+
+def _has_authlib() -> bool:
+    try:
+        found = version("Authlib")
+    except PackageNotFoundError:
+        return False
+    return tuple(int(part) for part in re.findall(r"\d+", found)[:3]) >= _AUTHLIB
 
 
 def _lacking(name: str, section: Mapping[str, Any]) -> str:

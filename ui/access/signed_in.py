@@ -11,12 +11,12 @@ from crag.admin.people import Person
 from crag.core.errors import AccessError, CragError
 from ui.access import oidc
 from ui.access.oidc import SignIn
+from ui.access.verified import COOKIE, sign_ins
 from ui.app import unsent_input
 from ui.app.program import program
 
 _KEPT = 2.0
 """Seconds that an answer is kept: so soon at the latest whoever is removed can do nothing more."""
-_COOKIE = "_streamlit_user"
 _HERE, _SAID = "gate-here", "gate-refused"
 
 
@@ -61,7 +61,7 @@ def _seen() -> _Seen | None:
         return seen
     st.session_state.pop(_HERE, None)
     if not arrived():
-        if _COOKIE in st.context.cookies and not st.session_state.get("gate-left"):
+        if COOKIE in st.context.cookies and not st.session_state.get("gate-left"):
             _refuse("visitor", "a cookie that is forged, too old, or of another address")
         raise AccessError("Nobody has signed in.", "Sign in.")
     engine = program().engine
@@ -69,6 +69,9 @@ def _seen() -> _Seen | None:
         config = engine.config
         signed = oidc.signed(st.user.to_dict(), sign_in, config.people.signin_hours, config.people.groups_claim)
         over = engine.teams.people.signed_out(signed.hash)
+        if not over and sign_ins.ended(st.context.cookies):
+            by, over = signed.identity.email or signed.identity.name or "visitor", True
+            engine.teams.people.sign_out(signed.hash, signed.forgotten_at, by=by)
         if over:
             raise AccessError("You have signed out.", "Sign in again.")
     except AccessError as error:
@@ -83,6 +86,7 @@ def _seen() -> _Seen | None:
         raise
     if over is None:
         engine.teams.people.note_sign_in(signed.hash, signed.forgotten_at, by=found.called)
+    sign_ins.note(st.context.cookies, st.user.to_dict())
     st.session_state[_HERE] = seen = _Seen(person=found, signed=signed, at=time.monotonic())
     st.session_state.pop(_SAID, None)
     return seen

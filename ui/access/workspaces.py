@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import streamlit as st
-from streamlit.config import get_option
 
 from crag.core.config import AppConfig
 from crag.engine import Engine
@@ -25,7 +24,7 @@ _OF_A_WORKSPACE = (
 
 def reachable() -> bool:
     """Whether other machines can reach the server, by the address it listens on."""
-    return get_option("server.address") not in _LOOPBACK
+    return st.get_option("server.address") not in _LOOPBACK
 
 
 def private(config: AppConfig) -> bool:

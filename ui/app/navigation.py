@@ -7,7 +7,6 @@ style and navigation.
 from __future__ import annotations
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from ui.app import session_reset
 
@@ -40,12 +39,6 @@ def enter(page: str) -> None:
     if whose == page:
         st.query_params.from_dict({**said, **st.query_params.to_dict()})
     session_reset.show()
-
-
-def moved_in_history() -> bool:
-    """Whether the browser's Back or Forward led to the address that this run of the script was given."""
-    context = get_script_run_ctx()
-    return context is not None and context.is_history_navigation
 
 
 def name_run(run: str | None) -> None:

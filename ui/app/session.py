@@ -30,6 +30,7 @@ from ui.access.current import Presence
 from ui.app import keys, memory_usage, navigation, saved_choices, system_keyring
 from ui.app.program import overridden, program
 from ui.app.saved_choices import SavedChoices
+from ui.components import script_context
 
 _REMEMBERED = 24
 MOST_TURNS = 2000
@@ -106,7 +107,7 @@ class Session(Presence):
         Where a person went back or forward to an address without a run, none, as it was there.
         """
         wanted: str | None = st.query_params.get("run")
-        if wanted is None and navigation.moved_in_history():
+        if wanted is None and script_context.moved_in_history():
             self.begin_conversation()
         elif wanted is None:
             wanted = st.session_state.selected

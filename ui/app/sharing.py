@@ -6,7 +6,6 @@ from datetime import date, datetime
 from urllib.parse import urlsplit
 
 import streamlit as st
-from streamlit.config import get_option
 
 from crag.admin.links import LONGEST, Link
 from crag.admin.roles import Role
@@ -77,7 +76,7 @@ def day(at: str) -> str:
 def address(token: str) -> str:
     """The address that a link is: this app's own, with what lets in."""
     parts = urlsplit(st.context.url or "")
-    base = str(get_option("server.baseUrlPath") or "").strip("/")
+    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
     start = f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
     return f"{start}/{base}{'/' if base else ''}?{workspace_entry.LINK}={token}"
 

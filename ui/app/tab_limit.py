@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import streamlit as st
-from streamlit import runtime
-from streamlit.runtime.scriptrunner import get_script_run_ctx
-from streamlit.runtime.stats import ACTIVE_SESSIONS_FAMILY, GaugeStat
 
 from crag.text.formats import count
+from ui.app import open_tabs
 from ui.app.program import program
 from ui.components import html as h
 from ui.components.drawing import draw
@@ -21,51 +19,33 @@ _AGAIN = 5.0
 """Seconds between two looks of a tab that waits."""
 
 
-def open_tabs() -> float | None:
-    """How many tabs this process serves; None where it serves none at all, as in a test."""
-    if not runtime.exists():
-        return None
-    stats: Sequence[object] = (
-        runtime.get_instance().stats_mgr.get_stats([ACTIVE_SESSIONS_FAMILY]).get(ACTIVE_SESSIONS_FAMILY, ())
-    )
-    return float(sum(each.value for each in stats if isinstance(each, GaugeStat)))
-
-
-def connected(session: str) -> bool:
-    """Whether the tab of this session is open."""
-    return runtime.exists() and runtime.get_instance().is_active_session(session)
-
-
 class Tabs:
-    """Thread-safe. `connected` says whether a session's tab is open."""
+    """Thread-safe. `is_open` says whether a tab is open."""
 
-    def __init__(self, connected: Callable[[str], bool] = connected) -> None:
-        self._connected = connected
+    def __init__(self, is_open: Callable[[str], bool] = open_tabs.tabs.is_open) -> None:
+        self._is_open = is_open
         self._workspaces: dict[str, str] = {}
         self._lock = threading.Lock()
 
-    def enter(self, session: str, workspace: str, most: int) -> int:
+    def enter(self, tab: str, workspace: str, most: int) -> int:
         """Gives the tab a place in the workspace: 0, or how many others are there where it has none; `most` 0: it has.
 
         A tab is in one workspace at a time.
         """
         with self._lock:
-            self._workspaces = {
-                id: name for id, name in self._workspaces.items() if id != session and self._connected(id)
-            }
+            self._workspaces = {id: name for id, name in self._workspaces.items() if id != tab and self._is_open(id)}
             others = sum(name == workspace for name in self._workspaces.values())
             if most and others >= most:
                 return others
-            self._workspaces[session] = workspace
+            self._workspaces[tab] = workspace
             return 0
 
 
 def crowded(workspace: str) -> int:
     """0 where this tab has a place in the workspace, else how many others take all there are. Raises CragError."""
-    context = get_script_run_ctx()
     had = st.session_state.get(_IN) == workspace
     most = 0 if had else program().engine.config.limits.library_sessions
-    others = _tabs().enter(context.session_id if context is not None else "", workspace, most)
+    others = _tabs().enter(open_tabs.current(), workspace, most)
     if not others:
         st.session_state[_IN] = workspace
     return others

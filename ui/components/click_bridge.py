@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import StopException
 
 from ui.components import problems
+from ui.components.script_context import Interrupted
 
 _KEY, _CLICKS = "picked", "picked-clicks"
 
@@ -56,7 +56,7 @@ def handle_clicks(act: Callable[[str], None]) -> None:
             pick = clicks.waiting.pop(0)
             try:
                 act(pick)
-            except StopException:
+            except Interrupted:
                 clicks.waiting.insert(0, pick)
                 raise
 

@@ -1,35 +1,71 @@
-"""Buttons that offer files: each is made only when it is asked for."""
+"""Links that offer files: each file is made only when it is asked for, at an address that its tab alone knows."""
 
 from __future__ import annotations
 
-import threading
+import secrets
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from urllib.parse import quote
+from weakref import WeakValueDictionary
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ctx
 
 from crag.analysis.questions.adapters import csv_export, json_export
+from ui.components.script_context import Tab
 
 Table = tuple[Sequence[str], Iterable[Sequence[object]]]
 """Names of columns, and rows."""
 
+PATH = "/files/{token}/{name}"
+"""Where the server gives them out."""
 _FORMATS = {"csv": ("text/csv", csv_export), "json": ("application/json", json_export)}
+_OFFERS, _MOST = "downloads", 40
+"""In the session: its files by key, those drawn last."""
+
+
+@dataclass(slots=True, kw_only=True, weakref_slot=True)
+class Offer:
+    """A file that a tab offers: how it is made, its name and type, and the workspace that the tab showed."""
+
+    token: str
+    tab: Tab
+    make: Callable[[], str | bytes]
+    name: str
+    mime: str
+    workspace: str
+
+    @property
+    def address(self) -> str:
+        """Below the server's own."""
+        base = str(st.get_option("server.baseUrlPath")).strip("/")
+        path = PATH.format(token=self.token, name=quote(self.name, safe=""))
+        return f"/{base}{path}" if base else path
+
+
+_offers: WeakValueDictionary[str, Offer] = WeakValueDictionary()
+"""By token, for as long as their session lives."""
+
+
+def offer(token: str) -> Offer | None:
+    """The file behind an address; None where its tab has gone."""
+    return _offers.get(token)
 
 
 def file(label: str, make: Callable[[], str | bytes], name: str, mime: str, *, key: str) -> None:
-    """One button for one file. It is made at a click, outside of the script, and yet for who is in this tab then."""
-    tab = get_script_run_ctx()
-
-    def made() -> str | bytes:
-        with ThreadPoolExecutor(1, initializer=lambda: add_script_run_ctx(threading.current_thread(), tab)) as thread:
-            return thread.submit(make).result()
-
-    st.download_button(label, made, file_name=name, mime=mime, on_click="ignore", key=key)
+    """One link for one file. It is made at a click, outside of the script, and yet for who is in this tab then."""
+    own: OrderedDict[str, Offer] = st.session_state.setdefault(_OFFERS, OrderedDict())
+    token = own[key].token if key in own else secrets.token_urlsafe(24)  # a click may be older than this drawing
+    workspace = str(st.session_state.get("workspace", ""))
+    own[key] = _offers[token] = Offer(token=token, tab=Tab(), make=make, name=name, mime=mime, workspace=workspace)
+    own.move_to_end(key)
+    while len(own) > _MOST:
+        own.popitem(last=False)
+    st.link_button(label, own[key].address, key=key)
 
 
 def table(label: str, make: Callable[[], Table], name: str, *, key: str) -> None:
-    """A button for the CSV of a table and one for its JSON. `name`: of the files, without ending."""
+    """A link for the CSV of a table and one for its JSON. `name`: of the files, without ending."""
     for ending, (mime, write) in _FORMATS.items():
 
         def written(write: Callable[..., bytes] = write) -> bytes:

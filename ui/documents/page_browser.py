@@ -35,7 +35,7 @@ def show(session: Session, held: Held) -> None:
         if held.kind in textview.DRAWN:
             rects = [rect for chunk in marked or here for rect in chunk.rects() if rect.page == page]
             st.image(
-                pageview.image(session.library, document.id, page, rects),
+                pageview.inline(pageview.image(session.library, document.id, page, rects)),
                 width="stretch",
                 alt=pageview.described(document.name, page, document.pages, _marked_text(marked, here)),
             )

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 import streamlit as st
 
 from crag.ingest.files import ENDINGS, safe_name
-from ui.app import guide, limits, session_reset
+from ui.app import guide, limits, server_messages, session_reset
 from ui.app.program import program
 from ui.app.session import REFUSALS, Session
 from ui.components import problems, words
@@ -42,6 +42,7 @@ def drop_zone(session: Session) -> None:
             addresses.box(session)
             return
         limits.near(session, limits.ADDING)
+        server_messages.watch()
         dropped = st.file_uploader(
             f"Add documents, up to {most} MB each" if how == _FILES else f"Add a folder, files up to {most} MB each",
             type=list(ENDINGS),

@@ -9,16 +9,15 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import streamlit as st
-from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from crag.ingest.files import safe_name
 from crag.runtime.jobs import Job, JobFunction
 from crag.storage.in_flight import InFlightJob
-from ui.app import clicks
+from ui.app import clicks, held_uploads
 from ui.app.program import program
 from ui.app.session import Session
+from ui.components import script_context
 from ui.documents.progress import FilesChosen, UploadEvent
 
 _ADDRESS = "upload"
@@ -78,12 +77,12 @@ def begin(session: Session, label: str, work: JobFunction[UploadEvent], names: S
 
 def reader(file: UploadedFile) -> Callable[[], bytes]:
     """Reads an uploaded file; from then on Streamlit holds it no longer, which would be until the browser leaves."""
-    context = get_script_run_ctx()
+    session, remove = script_context.session_id(), script_context.upload_remover(file.file_id)
 
     def read() -> bytes:
         data = file.getvalue()
-        if context is not None and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):
-            context.uploaded_file_mgr.remove_file(context.session_id, file.file_id)
+        remove()
+        held_uploads.uploads.forget(session, file.file_id)
         return data
 
     return read

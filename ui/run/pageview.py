@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
@@ -104,7 +105,7 @@ def _chunk(session: Session, trace: Trace, chunk: Chunk, citation: Citation | No
     with st.container(key="page-image"):
         draw(h.div("cx", data_at=f"{_depth(drawn, here):.4f}"))
         marked = f"“{citation.quote if citation else chunk.text}”" if here else ""
-        st.image(drawn, width="stretch", alt=described(chunk.source, leaf, pages, marked))
+        st.image(inline(drawn), width="stretch", alt=described(chunk.source, leaf, pages, marked))
     if citation:
         draw(h.div("cx small")[f"Cited: “{citation.quote}”"])
     for each in detect_injection(chunk.text):
@@ -205,6 +206,11 @@ def described(source: str, page: int, pages: int, marked: str) -> str:
 def image(library: Library, document: str, page: int, rects: Sequence[Rect], strong: Sequence[Rect] = ()) -> bytes:
     """A page as PNG with the rectangles marked; remembered. Raises NotFoundError, DocumentError."""
     return _image(str(library.folder), document, page, tuple(rects), tuple(strong), _library=library)
+
+
+def inline(png: bytes) -> str:
+    """The image itself as an address: it reaches its own tab, and nobody else can ask for it."""
+    return f"data:image/png;base64,{base64.b64encode(png).decode()}"
 
 
 def _depth(png: bytes, rects: Sequence[Rect]) -> float:

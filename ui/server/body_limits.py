@@ -56,6 +56,11 @@ class Body:
         self._uploads, self._session = uploads, session
         self._come = 0
 
+    @property
+    def size(self) -> int:
+        """Bytes that have come so far and are in transit."""
+        return self._come
+
     def announce(self, length: str) -> None:
         """Raises RefusedError where a length that a header gives would not fit."""
         if self._uploads is not None and length.isdecimal():

@@ -11,14 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 
 from starlette.types import Scope
-from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token_string
 
+from ui.access import browser
 from ui.server.headers import values
 
-COOKIE = "_streamlit_xsrf"
 _KEPT = 10.0
 """Seconds for which a place that became free is its browser's own."""
 _OF_A_SESSION = 3
@@ -108,18 +106,7 @@ class Seats:
 
 
 def caller(scope: Scope) -> Caller:
-    """Who sends a request: by Streamlit's own token of the browser, and the session that its socket asks for."""
+    """Who sends a request: by the browser's own cookie, and the session that its socket asks for."""
     asked = [each.strip() for said in values(scope, b"sec-websocket-protocol") for each in said.split(",")]
-    return Caller(browser=_browser(scope), session=asked[2] if len(asked) > 2 else "")
-
-
-def _browser(scope: Scope) -> str:
-    for line in values(scope, b"cookie"):
-        try:
-            found = SimpleCookie(line).get(COOKIE)
-        except CookieError:
-            continue
-        token = decode_xsrf_token_string(found.value)[0] if found is not None else None
-        if token:
-            return token.hex()
-    return ""
+    cookies = "; ".join(values(scope, b"cookie"))
+    return Caller(browser=browser.named(cookies), session=asked[2] if len(asked) > 2 else "")

@@ -12,7 +12,7 @@ from ui.components.html import Html
 from ui.server.connection_limit import Full
 from ui.server.headers import values
 
-_ELSEWHERE = ("/_stcore/", "/static/", "/media/", "/component/", "/auth/", "/oauth2callback")
+_ELSEWHERE = ("/_stcore/", "/static/", "/media/", "/files/", "/component/", "/auth/", "/oauth2callback")
 """Where no pages lie."""
 
 # Its colours are those of the app's own style sheet, which only the app's pages load.

@@ -6,7 +6,9 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
+import streamlit as st
 from starlette.types import Scope
 
 Header = tuple[bytes, bytes]
@@ -31,9 +33,19 @@ _OFF = (
 )
 
 
-def inline_scripts(page: str) -> tuple[str, ...]:
+INDEX = Path(st.__file__).parent / "static" / "index.html"
+"""The page that Streamlit serves for every address; where it lies is not documented."""
+
+
+def missing() -> str:
+    """What of that page is no longer there, in a line for the log; "" for nothing."""
+    return "" if INDEX.is_file() else "there is no static/index.html, whose scripts the browser is told to let run"
+
+
+def inline_scripts(page: Path = INDEX) -> tuple[str, ...]:
     """The scripts that stand in a page itself, each as the source that lets it, and no other, run."""
-    found = re.findall(r"<script>(.*?)</script>", page, flags=re.DOTALL)
+    text = page.read_text(encoding="utf-8") if page.is_file() else ""
+    found = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
     digests = (hashlib.sha256(each.encode()).digest() for each in found)
     return tuple(f"'sha256-{base64.b64encode(each).decode()}'" for each in digests)
 

@@ -16,17 +16,23 @@ from crag.core.trace import Trace
 from crag.providers.prices import Price, usable
 from crag.runtime.circuit import OpenCircuit
 from ui.app.program import program
-from ui.app.tab_limit import open_tabs
 from ui.server.body_limits import Uploads
 
 
 class Watch:
     """Answers for one process. What may take long is done in threads, so that nobody's page waits for it."""
 
-    def __init__(self, health: Health, scraping: Scraping, uploads: Uploads, most_tabs: Callable[[], float]) -> None:
-        """`most_tabs`: how many tabs may be open at once, 0 for no limit."""
+    def __init__(
+        self,
+        health: Health,
+        scraping: Scraping,
+        uploads: Uploads,
+        tabs: Callable[[], int],
+        most_tabs: Callable[[], int],
+    ) -> None:
+        """`tabs`: how many are open; `most_tabs`: how many may be at once, 0 for no limit."""
         self._health, self._scraping = health, scraping
-        sources = {**_standing(health), **_of_the_app(uploads, most_tabs)}
+        sources = {**_standing(health), **_of_the_app(uploads, tabs, most_tabs)}
         self._metrics = Metrics(_prices, sources, _resting) if scraping.on else None
 
     def begin(self) -> None:
@@ -81,9 +87,9 @@ def _standing(health: Health) -> Sources:
     return standing(lambda: program().made, health, lambda: program().ready)
 
 
-def _of_the_app(uploads: Uploads, most_tabs: Callable[[], float]) -> Sources:
+def _of_the_app(uploads: Uploads, tabs: Callable[[], int], most_tabs: Callable[[], int]) -> Sources:
     return {
-        "sessions": ("Browser tabs that are open.", open_tabs),
+        "sessions": ("Browser tabs that are open.", lambda: float(tabs())),
         "sessions_limit": ("Browser tabs that may be open at once; 0 for no limit.", lambda: float(most_tabs())),
         "upload_bytes": ("Bytes of uploads that are on their way or not yet read.", lambda: float(uploads.held)),
     }

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -12,13 +13,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from crag.analysis.monitoring.health import Health
 from crag.runtime.origins import Origins
 from crag.runtime.transfer import RefusedError, bound_body
+from ui.app import open_tabs
+from ui.app.held_uploads import HeldUploads
+from ui.app.open_tabs import OpenTabs
 from ui.server.body_limits import BODY_MB, Body, Uploads
 from ui.server.connection_limit import Caller, Full, Seats, caller
 from ui.server.full_page import refusing, told, waiting, wants_page
 from ui.server.headers import Header, values, with_headers
 from ui.server.health_routes import Watch
 from ui.server.refusals import RefusalLog, explain
-from ui.server.signing import LOGOUT, ROUTES, Signing, cookies_of
+from ui.server.signing import LOGOUT, ROUTES, Signing
 
 _MEDIA = "/media/"
 _UPLOAD = "/_stcore/upload_file/"
@@ -28,10 +32,9 @@ _UPLOAD = "/_stcore/upload_file/"
 class Rules:
     """What the edge goes by from one start to the next. `base`: the path that the app lies under, "" or "/path".
 
-    `signing`: where people sign in. `cookies`: each says, by the cookies that a browser sent, one that it is told to
-    send from now on, or "". `media`: whether who has these cookies may have the picture or download of this path; None:
-    all who know its address may.
-    `untaken` hears of each file that a session could not send, and why.
+    `signing`: where people sign in. `cookie` says, by the cookies that a browser sent, one that it is told to send from
+    now on, or "". `tabs`: which are open. `held`: the files that Streamlit has taken in. `untaken` hears of each file
+    that a session could not send, and why.
     """
 
     callers: Origins
@@ -39,13 +42,14 @@ class Rules:
     health: Health
     uploads: Uploads
     seats: Seats
+    tabs: OpenTabs
+    held: HeldUploads
     watch: Watch
     upload_mb: int = 200
     metrics: bool = False
     base: str = ""
     signing: Signing | None = None
-    cookies: Sequence[Callable[[str], str]] = ()
-    media: Callable[[str, Mapping[str, str]], bool] | None = None
+    cookie: Callable[[str], str] = lambda sent: ""
     untaken: Callable[[str, str], object] = lambda session, why: None
 
 
@@ -79,6 +83,11 @@ class Edge:
         if path.rstrip("/") == "/_stcore/metrics" and not rules.metrics:
             await _answer(404, "Not Found")(scope, receive, send)
             return
+        if path.startswith(_MEDIA):
+            # Streamlit serves pictures and files there to all who know an address. The app puts none there: a page's
+            # pictures are part of what its tab is sent, and its files lie at /files, for their owner alone.
+            await _answer(404, "Not Found")(scope, receive, send)
+            return
         if path == "/metrics":
             await (await rules.watch.metrics(scope))(scope, receive, send)
             return
@@ -101,12 +110,11 @@ class Edge:
                 scope, receive, send
             )
             return
-        scope, send = await self._own_media(scope, path, send)
         await self._within_size(scope, receive, send, upload=upload)
 
     async def _within_size(self, scope: Scope, receive: Receive, send: Send, *, upload: bool) -> None:
         rules, path = self._rules, self._path(scope)
-        session = path.removeprefix(_UPLOAD).partition("/")[0] if upload else ""
+        session, _, file = path.removeprefix(_UPLOAD).partition("/") if upload else ("", "", "")
         most = (rules.upload_mb + BODY_MB if upload else BODY_MB) * 2**20
         body = Body(rules.uploads, session) if upload else Body()
         begun = False
@@ -114,7 +122,12 @@ class Edge:
         async def watched(message: Message) -> None:
             nonlocal begun
             begun = True
-            body.finish()  # else a file that Streamlit keeps by now would count twice while this is sent
+            if upload and message["type"] == "http.response.start" and message["status"] < 300:
+                if scope["method"] == "PUT":
+                    rules.held.keep(session, file, body.size)
+                elif scope["method"] == "DELETE":
+                    rules.held.forget(session, file)
+            body.finish()  # a file that Streamlit holds by now counts once
             await send(message)
 
         try:
@@ -136,27 +149,10 @@ class Edge:
         finally:
             body.finish()
 
-    async def _own_media(self, scope: Scope, path: str, send: Send) -> tuple[Scope, Send]:
-        """As it is for who may have it, and kept by no cache that others share; for others a file that there is not."""
-        allowed = self._rules.media
-        if allowed is None or not path.startswith(_MEDIA) or scope["method"] == "OPTIONS":
-            return scope, send
-        if not await asyncio.to_thread(allowed, path, cookies_of(scope)):
-            none = f"{self._rules.base}{_MEDIA}none"
-            return {**scope, "path": none, "raw_path": none.encode()}, send
-
-        async def private(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = with_headers(message.get("headers", ()), [(b"cache-control", b"private")])
-                message = {**message, "headers": headers}
-            await send(message)
-
-        return scope, private
-
     def _cookies(self, scope: Scope) -> tuple[Header, ...]:
         sent = "; ".join(values(scope, b"cookie"))
-        said = (make(sent) for make in self._rules.cookies)
-        return tuple((b"set-cookie", each.encode()) for each in said if each)
+        said = self._rules.cookie(sent)
+        return ((b"set-cookie", said.encode()),) if said else ()
 
     def _armed(self, send: Send, cookies: tuple[Header, ...]) -> Send:
         async def arming(message: Message) -> None:
@@ -180,8 +176,8 @@ class Edge:
         if (full := await self._full(who)) is not None:
             await self._close(scope, receive, send, told(full), full)
             return
-        with self._rules.seats.taken(who):
-            await self._app(scope, receive, send)
+        with self._rules.seats.taken(who), self._rules.tabs.opened() as tab:
+            await self._app(_let_in(scope, tab), receive, send)
 
     async def _close(self, scope: Scope, receive: Receive, send: Send, refusal: str, full: Full | None = None) -> None:
         """Refuse a websocket before it is open: the browser is answered 403, or 503 where there is no place."""
@@ -202,6 +198,17 @@ class Edge:
     def _path(self, scope: Scope) -> str:
         """Below the app's own."""
         return str(scope["path"]).removeprefix(self._rules.base)
+
+
+def _let_in(scope: Scope, tab: str) -> Scope:
+    """The request for a connection as Streamlit is to see it: with the tab's name, and as one of its own pages.
+
+    Whose page it is has been asked. Streamlit would ask again wherever a proxy has changed the Host, and look this
+    machine's address up outside for that.
+    """
+    host = next((urlsplit(each).netloc for each in values(scope, b"origin")), "")
+    ours = [(open_tabs.HEADER.encode(), tab.encode()), *([(b"host", host.encode("latin-1"))] if host else [])]
+    return {**scope, "headers": with_headers(scope["headers"], ours)}
 
 
 def _answer(status: int, line: str) -> PlainTextResponse:

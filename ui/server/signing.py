@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import parse_qs
 
 from starlette.requests import cookie_parser
 from starlette.types import Message, Scope, Send
-from streamlit.auth_util import get_cookie_with_chunks
-from streamlit.web.server.server_util import get_cookie_secret
-from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
 
 from crag.admin.people import Person
 from crag.admin.roles import may
@@ -24,12 +19,12 @@ from crag.runtime.limits import Buckets
 from crag.runtime.transfer import RefusedError
 from ui.access import oidc
 from ui.access.oidc import Signed, SignIn
+from ui.access.verified import COOKIE, sign_ins
 from ui.app.program import program
 from ui.server.headers import Header, values
 
 LOGOUT = "/auth/logout"
 ROUTES = ("/auth/login", LOGOUT, "/oauth2callback")
-COOKIE = "_streamlit_user"
 _HERE = "Do it on a page of this program."
 _A_MINUTE = 60
 """Requests to the routes above that one address may make: a sign-in is two, and each asks the provider something."""
@@ -130,34 +125,20 @@ def end(cookies: Mapping[str, str]) -> None:
         signed = _signed(cookies, oidc.ANY_AGE)
     except AccessError:
         return  # of another program or provider, which counts nowhere
-    if signed is not None:
-        identity = signed.identity
-        by = identity.email or identity.name or "visitor"
-        program().engine.teams.people.sign_out(signed.hash, signed.forgotten_at, by=by)
+    if signed is None:
+        sign_ins.end(cookies)  # no page was opened with them, so nobody knows yet whose they are
+        return
+    identity = signed.identity
+    by = identity.email or identity.name or "visitor"
+    program().engine.teams.people.sign_out(signed.hash, signed.forgotten_at, by=by)
 
 
 def _signed(cookies: Mapping[str, str], hours: int) -> Signed | None:
-    """The sign-in that these cookies hold, by this program's signature and address. Raises AccessError."""
-    sign_in, said = oidc.configured(), _claims(cookies)
-    if sign_in is None or sign_in.problem or said is None or said.get("origin") != sign_in.origin:
+    """The sign-in that these cookies hold, where a page was opened with them. Raises AccessError."""
+    sign_in, said = oidc.configured(), sign_ins.claims(cookies)
+    if sign_in is None or sign_in.problem or said is None:
         return None
     return oidc.signed(said, sign_in, hours, program().engine.config.people.groups_claim)
-
-
-def _claims(cookies: Mapping[str, str]) -> dict[str, Any] | None:
-    """What the signed cookie says, if its signature is this program's."""
-    secret = get_cookie_secret()
-
-    def one(name: str) -> bytes | None:
-        value = cookies.get(name)
-        return decode_signed_value(secret, name, value.encode("latin-1")) if value else None
-
-    whole = get_cookie_with_chunks(one, COOKIE)
-    try:
-        said = json.loads(whole) if whole else None
-    except ValueError:
-        return None
-    return said if isinstance(said, dict) else None
 
 
 def _refused(scope: Scope) -> str:

@@ -13,18 +13,15 @@ import socket
 import sys
 import threading
 import webbrowser
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 from starlette.middleware import Middleware
-from streamlit import config as options
-from streamlit import file_util, net_util, runtime
-from streamlit.runtime import runtime as streamlit_runtime
-from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
-from streamlit.runtime.stats import CACHE_MEMORY_FAMILY, CacheStat
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from crag.analysis.monitoring.health import Health
 from crag.analysis.monitoring.scraping import Scraping, metrics_token
@@ -33,53 +30,66 @@ from crag.core.errors import CragError
 from crag.runtime.origins import Origins, is_loopback
 from crag.runtime.processes import room_for_files, share_heaps
 from crag.storage.records import server_at
-from ui.access import oidc, workspaces
-from ui.app import media, memory_usage, server_messages
+from ui.access import browser, oidc, workspaces
+from ui.app import held_uploads, memory_usage, open_tabs, server_messages
 from ui.app.program import at_start, program
+from ui.components import downloads, script_context
+from ui.server import files, headers
 from ui.server.body_limits import Uploads
 from ui.server.connection_limit import Most, Seats
 from ui.server.headers import inline_scripts, security_headers
 from ui.server.health_routes import Watch, audited
 from ui.server.logs import bound_logs
 from ui.server.middleware import Edge, Rules
-from ui.server.sessions import keep, room_for
-from ui.server.signing import Attempts, Signing, end, may_edit, somebody
+from ui.server.signing import Attempts, Signing, end, may_edit
 
 LOG = logging.getLogger(__name__)
 
-LOOK_UPS = ("get_external_ip", "get_internal_ip")
-"""By these Streamlit finds this machine's address, from an outside service and an outside route."""
+_FILES = 1024
+"""Open files that a server for many needs: Streamlit keeps 128 sessions of tabs that have gone, of three files each."""
 
 
 def prepared() -> dict[str, Any]:
-    """Makes this process ready to serve; returns the middleware and lifespan that `st.App` is given."""
-    for name in LOOK_UPS:
-        setattr(net_util, name, _nowhere)
+    """Makes this process ready to serve; returns what `st.App` is given beside the script."""
+    _check_streamlit()
     bound_logs()
-    files = room_for_files()
+    if (room := room_for_files()) < _FILES:
+        LOG.warning("Only %d files may be open at once; %d are needed for many visitors (LimitNOFILE).", room, _FILES)
     share_heaps()
-    alive = keep(room_for(files))
     os.umask(0o077)
     try:
         config = at_start()
     except CragError as error:
         LOG.warning("%s Until then the strictest rules apply.", error)  # each page says so too
         config = AppConfig()
-    kept = media.OwnedMedia if _owned(config) else media.KeptMedia
-    streamlit_runtime.MediaFileManager = kept  # type: ignore[attr-defined]
     sign_in = oidc.configured()
     if sign_in is not None and sign_in.problem:
         LOG.error("Nobody is let in: %s", sign_in.problem)
-    made = rules(config, alive)
-    return {"middleware": [Middleware(Edge, made)], "lifespan": partial(_opened, made.watch)}
+    made = rules(config)
+
+    async def offered(request: Request) -> Response:
+        return await files.serve(request, owned=oidc.on() or workspaces.private(config))
+
+    return {
+        "middleware": [Middleware(Edge, made)],
+        "routes": [Route(made.base + downloads.PATH, offered)],
+        "lifespan": partial(_opened, made.watch),
+    }
 
 
-def rules(config: AppConfig, alive: Callable[[str], bool] = lambda session: False) -> Rules:
-    """The edge's rules, by Streamlit's options and the app's settings as they are now. `alive`: of a session's id."""
+def _check_streamlit() -> None:
+    """Says in the log which private parts of Streamlit are no longer as this program needs them."""
+    said = {"ui/components/script_context.py": script_context.missing(), "ui/server/headers.py": headers.missing()}
+    for file, what in said.items():
+        if what:
+            LOG.error("Streamlit %s does not fit: %s. %s relies on it.", st.__version__, what, file)
+
+
+def rules(config: AppConfig) -> Rules:
+    """The edge's rules, by Streamlit's options and the app's settings as they are now."""
     shared, sign_in = workspaces.shared(config), oidc.configured()
-    named = (*_by_hand("browser.serverAddress"), *((sign_in.host,) if sign_in and sign_in.host else ()))
+    named = (*_named_address(), *((sign_in.host,) if sign_in and sign_in.host else ()))
     base = st.get_option("server.baseUrlPath").strip("/")
-    page = Path(file_util.get_static_dir(), "index.html").read_text(encoding="utf-8")
     callers = Origins(
         local=not workspaces.reachable(),
         proxied=config.storage.workspaces == "private",
@@ -90,54 +100,34 @@ def rules(config: AppConfig, alive: Callable[[str], bool] = lambda session: Fals
     )
     health = Health.of(config, server_at(config.storage.database_url))
     uploads = Uploads(
-        config.serving.uploads_mb * 2**20, held_uploads, lambda: memory_usage.for_files(_now(config).limits.session_mb)
+        config.serving.uploads_mb * 2**20,
+        held_uploads.uploads.bytes,
+        lambda: memory_usage.for_files(_now(config).limits.session_mb),
     )
     scraping = Scraping(config.serving.metrics, metrics_token(), not shared, audited)
-    owned = _owned(config)
-    cookies = (media.cookie,) if owned else ()
+    seats = Seats(partial(_most_tabs, config), open_tabs.tabs.alive)
     return Rules(
         callers=callers,
-        headers=security_headers(config.serving.framed_by, inline_scripts(page)),
+        headers=security_headers(config.serving.framed_by, inline_scripts()),
         health=health,
         uploads=uploads,
-        seats=Seats(partial(_most_tabs, config), alive),
+        seats=seats,
+        tabs=open_tabs.tabs,
+        held=held_uploads.uploads,
         untaken=server_messages.put,
-        watch=Watch(health, scraping, uploads, lambda: _most_tabs(config).all),
+        watch=Watch(health, scraping, uploads, lambda: seats.open, lambda: _most_tabs(config).all),
         upload_mb=int(st.get_option("server.maxUploadSize")),
         metrics=not shared,
         base=f"/{base}" if base else "",
         signing=Signing(sign_in=sign_in, attempts=Attempts(), note=_note_refused, editor=may_edit, ended=end)
         if sign_in
         else None,
-        cookies=tuple(partial(each, path=f"/{base}", framed=bool(config.serving.framed_by)) for each in cookies),
-        media=_may_see if owned else None,
+        cookie=partial(browser.cookie, path=f"/{base}", framed=bool(config.serving.framed_by)),
     )
-
-
-def _owned(config: AppConfig) -> bool:
-    """Whether pictures and downloads are given to those alone for whom they were made."""
-    return oidc.on() or workspaces.private(config)
-
-
-def _may_see(path: str, cookies: Mapping[str, str]) -> bool:
-    engine = program().made
-    return engine is not None and media.may_see(engine, path, cookies, lambda: somebody(cookies))
 
 
 def _note_refused(why: str) -> None:
     program().engine.teams.audit.note("refused", "visitor", what="sign-in", detail=why, refused=True)
-
-
-def held_uploads(session: str = "") -> int:
-    """Bytes of uploads that Streamlit holds, for one session or for all."""
-    if not runtime.exists():
-        return 0
-    manager = runtime.get_instance().uploaded_file_mgr
-    if session:
-        files = manager.file_storage.get(session, {}) if isinstance(manager, MemoryUploadedFileManager) else {}
-        return sum(len(each.data) for each in list(files.values()))
-    stats = manager.get_stats()
-    return sum(each.byte_length for each in stats.get(CACHE_MEMORY_FAMILY, ()) if isinstance(each, CacheStat))
 
 
 def _now(config: AppConfig) -> AppConfig:
@@ -152,12 +142,10 @@ def _most_tabs(config: AppConfig) -> Most:
     return Most(all=limits.all_sessions, own=limits.library_sessions)
 
 
-def _nowhere() -> None:
-    """This machine's address, which nobody is asked for."""
-
-
-def _by_hand(name: str) -> tuple[str, ...]:
-    return (str(st.get_option(name)),) if options.is_manually_set(name) else ()
+def _named_address() -> tuple[str, ...]:
+    """The name at which people reach this server, where the owner gave one."""
+    given = str(st.get_option("browser.serverAddress"))
+    return () if is_loopback(given) else (given,)
 
 
 def _plain(*given: str) -> tuple[str, ...]:
@@ -208,6 +196,6 @@ def _address() -> str:
     scheme = "https" if st.get_option("server.sslCertFile") else "http"
     listens = str(st.get_option("server.address") or "")
     found = "localhost" if is_loopback(listens) or listens in ("", "::", "0.0.0.0") else listens  # noqa: S104
-    host = (_by_hand("browser.serverAddress") or (found,))[0]
+    host = (_named_address() or (found,))[0]
     base = st.get_option("server.baseUrlPath").strip("/")
     return f"{scheme}://{host}:{st.get_option('server.port')}" + (f"/{base}" if base else "")

@@ -1,0 +1,71 @@
+"""The browser tabs that this process serves, as the server sees their connections and as their scripts name them."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+
+from ui.components import script_context
+
+HEADER = "x-crag-tab"
+"""The server adds it to the request that opens a tab's connection; its script reads it there."""
+
+
+def _kept_seconds() -> float:
+    return float(st.get_option("server.disconnectedSessionTTL"))
+
+
+class OpenTabs:
+    """Thread-safe. `kept`: seconds for which Streamlit keeps a session whose tab has gone."""
+
+    def __init__(self, kept: Callable[[], float] = _kept_seconds, now: Callable[[], float] = time.monotonic) -> None:
+        self._kept, self._now, self._lock = kept, now, threading.Lock()
+        self._sessions: dict[str, str] = {}
+        """By open tab its session; "" until its script has run."""
+        self._left: dict[str, float] = {}
+        """The sessions whose tab has gone, and until when they are kept."""
+
+    @contextmanager
+    def opened(self) -> Iterator[str]:
+        """The name of a new tab, for as long as it is open."""
+        tab = secrets.token_hex(16)
+        with self._lock:
+            self._sessions[tab] = ""
+        try:
+            yield tab
+        finally:
+            with self._lock:
+                now = self._now()
+                self._left = {session: until for session, until in self._left.items() if until > now}
+                if session := self._sessions.pop(tab):
+                    self._left[session] = now + self._kept()
+
+    def note(self) -> None:
+        """Called by each script: which session its tab shows."""
+        tab, session = current(), script_context.session_id()
+        with self._lock:
+            if tab in self._sessions:
+                self._sessions[tab] = session
+
+    def is_open(self, tab: str) -> bool:
+        with self._lock:
+            return tab in self._sessions
+
+    def alive(self, session: str) -> bool:
+        """Whether the session of this id is shown by a tab, or kept for one that may come back."""
+        with self._lock:
+            return session in self._sessions.values() or self._left.get(session, 0.0) > self._now()
+
+
+def current() -> str:
+    """The tab whose script runs; "" outside of a server."""
+    return str(st.context.headers.get(HEADER) or "")
+
+
+tabs = OpenTabs()
+"""Of this process."""
