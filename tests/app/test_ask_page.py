@@ -30,7 +30,8 @@ def run_of(app) -> Trace:
 
 def test_an_empty_library_offers_the_sample_and_says_what_is_on(app):
     app.run()
-    assert not app.exception and app.button(key="sample").label == "Load the sample library"
+    assert not app.exception and app.button(key="sample").label == "Try it on the sample"
+    assert "Runs on this machine · details" in said(app)
     assert "Web search: off" in said(app) and "extractive" in said(app)
 
 

@@ -61,6 +61,7 @@ OWN_TAB = {
     "ui/monitor/page.py: partial(_clicked, key)",
     "ui/run/pageview.py: _turn",
     "ui/run/pageview.py: close",
+    "ui/settings/choices.py: _forget",
     "ui/settings/choices.py: _use",
     "ui/settings/controls.py: _forget",
     "ui/settings/controls.py: _took",

@@ -46,7 +46,7 @@ def page(open_page):
 
 @pytest.mark.heavy  # tests/app/test_ask_page.py clicks there
 def test_the_sample_is_one_click_away(page):
-    page.get_by_role("button", name="Load the sample library").click()
+    page.get_by_role("button", name="Try it on the sample").click()
     expect(page.get_by_test_id("stMain")).to_contain_text("Three questions to try", timeout=90_000)
 
 

@@ -75,8 +75,11 @@ def _go_on(session: Session, trace: Trace, kind: str, suggested: str) -> None:
 
 
 def sidebar(session: Session) -> None:
-    """Strategy and history."""
+    """Strategy and history; before the first document, only whose library this is."""
     with st.sidebar:
+        if not session.library.documents.count() and not session.library.runs.latest(1):
+            workspaces.show_key_notice(program().config)
+            return
         chosen = st.selectbox(
             "Strategy",
             list(STRATEGIES),

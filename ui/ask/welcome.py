@@ -1,38 +1,32 @@
-"""The first minute: what this is, what is on, and one click to see it work."""
+"""The first minute: what this is in a sentence, a run that plays by itself, and one click to try it."""
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 import streamlit as st
 
-from crag.core.types import Action
 from ui.app import guide
 from ui.app.program import providers
 from ui.app.session import Session
-from ui.ask import conversation
+from ui.ask import conversation, recorded
 from ui.components import html as h
 from ui.components import problems, words
 from ui.components.drawing import draw
 from ui.components.html import Html
 from ui.components.safe_text import markdown
 from ui.documents import progress, upload_form, uploads
-from ui.run.path import chip
 
+_TITLE = "Ask your documents, and see why"
+_ABOUT = (
+    "CRAG Explorer grades every passage that it finds for your question, and searches the web where your documents do "
+    "not answer."
+)
+_HERE = ("localhost", "127.0.0.1", "[::1]")
 _LOCAL = ("Embedding model", "Retrieval evaluator")
 """Part of the program: named only where they are missing."""
 _SEEN = "welcome-upload-seen"
 """Holds the upload whose results are listed here no more."""
-
-
-def status(session: Session) -> Html:
-    """What this session's questions are answered with, in one line. Raises CragError."""
-    parts = [
-        h.span("on" if on else "off")[f"{name}: {detail}"]
-        for name, on, detail in providers(session.config, session.keys)
-        if not (on and name in _LOCAL)
-    ]
-    if session.config.providers.web == "off":
-        parts.append(h.span["Settings can point to a folder of trusted pages, or take a key for the web."])
-    return h.div("cx")[h.div("status")[parts]]
 
 
 def show(session: Session) -> None:
@@ -40,33 +34,48 @@ def show(session: Session) -> None:
     if guide.stuck(session) and uploads.current(session) is None:
         guide.show(session)
         return
-    correct, ambiguous, incorrect = (chip(action) for action in Action)
-    draw(
-        h.div("cx hero")[
-            h.h1["Ask your documents, and see why"],
-            h.p[
-                "Every passage found for a question is graded, and the grades decide what happens next: answer from "
-                "your documents (",
-                correct,
-                "), bring in the web as well (",
-                ambiguous,
-                "), or turn to the web alone (",
-                incorrect,
-                "). Watch each step; click a number in the answer to see the page it comes from.",
-            ],
-        ]
-    )
-    with problems.reported():
-        draw(status(session))
     job = uploads.current(session)
     if session.library.documents.count():
+        draw(h.div("cx hero")[h.h1[_TITLE]])
         conversation.entry(session)
         _questions(session)
-    elif job is None or not job.running:
-        _offer(session)
-    upload_form.drop_zone(session)
+    else:
+        left, right = st.columns([5, 6], gap="large")
+        with left:
+            draw(h.div("cx hero")[h.h1[_TITLE], h.p[_ABOUT]])
+            if job is None or not job.running:
+                _offer(session)
+            upload_form.drop_zone(session)
+        with right:
+            recorded.play()
     if job is not None and (job.running or job.id != st.session_state.get(_SEEN)):
         progress.follow(session, job, uploads.ender(session, job), uploads.forget)
+    with problems.reported():
+        draw(status(session))
+
+
+def status(session: Session) -> Html:
+    """Where the work is done, in one line; what each part is, on demand. Raises CragError."""
+    parts = [
+        h.span("on" if on else "off")[f"{name}: {detail}"]
+        for name, on, detail in providers(session.config, session.keys)
+        if not (on and name in _LOCAL)
+    ]
+    if session.config.providers.web == "off":
+        parts.append(h.span["Settings can point to a folder of trusted pages, or take a key for the web."])
+    lead = f"{_where(session)} · details"
+    return h.div("cx")[h.details("fold", data_keep="welcome-status")[h.summary[lead], h.div("status")[parts]]]
+
+
+def _where(session: Session) -> str:
+    """Which other machines are asked, if any."""
+    hosts = [each.host for each in session.resolve_providers().leaving]
+    storage = session.config.storage
+    hosts += [urlsplit(each).hostname or "" for each in (storage.database_url, storage.milvus_uri) if each]
+    others = dict.fromkeys(
+        host for host in hosts if host and host.rpartition(":")[0] not in _HERE and host not in _HERE
+    )
+    return f"Runs on this machine, and asks {' and '.join(others)}" if others else "Runs on this machine"
 
 
 def leave(session: Session) -> None:
@@ -77,20 +86,17 @@ def leave(session: Session) -> None:
 
 
 def _offer(session: Session) -> None:
-    st.subheader("No documents yet", anchor=False)
-    if st.button("Load the sample library", key="sample", type="primary"):
+    if st.button("Try it on the sample", key="sample", type="primary"):
         with problems.reported():
             uploads.load_sample(session)
             st.rerun()
-    st.caption(
-        "The sample is a real public report and a small folder of real pages that stands in for the web. Or drop files "
-        "of your own:"
-    )
+    st.caption("A public report and a small folder of pages as its web. Or drop documents of your own:")
 
 
 def _questions(session: Session) -> None:
     documents, chunks = session.library.size
-    st.caption(f"{words.count(documents, 'document')}, {words.count(chunks, 'chunk')} in the library.")
+    held = f"{words.count(documents, 'document')}, {words.count(chunks, 'chunk')} in the library."
+    st.caption(f"{held} Add more on the page Documents." if session.may("edit") else held)
     sample = session.sample()
     if sample is None:
         return

@@ -20,7 +20,7 @@ from ui.components.html import Html
 from ui.components.safe_text import excerpt, site
 from ui.run.passage import View, passage
 
-_STEP: dict[Kind, str] = {
+STEP: dict[Kind, str] = {
     "question": "Question",
     "rephrased": "Rewrite",
     "found": "Retrieve",
@@ -37,6 +37,8 @@ _STEP: dict[Kind, str] = {
 _ROWS = 7
 """At most so many chunks, pages or sentences in one picture: what can be read from afar."""
 _MOST_DISAGREEMENTS = 2
+_CLOSING = tuple(".,;:!?")
+"""What must not stand on the next line without the mark before it."""
 _LONG_QUESTION, _LONG_ANSWER, _LONGEST_ANSWER = 140, 420, 1800
 """Characters from which on a text is set smaller, and after which an answer is cut off."""
 
@@ -53,8 +55,8 @@ def deck(trace: Trace, pictures: Pictures, *, name: str, app: bool = False) -> H
     told = build_slides(trace)
     drawn = [
         h.section(f"scene{' shown' if not place else ''}", aria_label=f"{place + 1} of {len(told)}")[
-            h.div("says")[h.span("step")[_STEP[slide.kind]], h.h2[describe_slide(slide, trace)]],
-            h.div("picture")[_picture(slide, trace, pictures)],
+            h.div("says")[h.span("step")[STEP[slide.kind]], h.h2[describe_slide(slide, trace)]],
+            h.div("picture")[picture(slide, trace, pictures)],
         ]
         for place, slide in enumerate(told)
     ]
@@ -88,7 +90,8 @@ def opener(name: str) -> Html:
     return h.button(type="button", data_present=name, hidden="hidden")["Present"]
 
 
-def _picture(slide: Slide, trace: Trace, pictures: Pictures) -> Html:
+def picture(slide: Slide, trace: Trace, pictures: Pictures) -> Html:
+    """What a slide shows below its sentence. `pictures`: the cited places, where they are at hand."""
     match slide.kind:
         case "question":
             return _question(trace)
@@ -277,8 +280,11 @@ def _cited(text: str, known: Mapping[int, Citation]) -> Html:
     at = 0
     for mark in MARK.finditer(text):
         numbers = [int(number) for number in mark.group(1).replace(";", ",").split(",")]
-        parts += [text[at : mark.start()].rstrip(), h.nbsp, [_mark(number, known.get(number)) for number in numbers]]
-        at = mark.end()
+        marks = [_mark(number, known.get(number)) for number in numbers]
+        closing = text[mark.end() :][:1]
+        closing = closing if closing in _CLOSING else ""
+        parts += [text[at : mark.start()].rstrip(), h.nbsp, h.span("keep")[marks, closing] if closing else marks]
+        at = mark.end() + len(closing)
     return h.fragment(parts, text[at:])
 
 
