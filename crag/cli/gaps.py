@@ -10,9 +10,9 @@ from typing import Annotated
 from typer import Argument, Option
 
 from crag.analysis import gaps as analysis
-from crag.cli.options import Place, interruptible
+from crag.cli.options import Place, interruptible, latest_run
 from crag.cli.output import Output, plain
-from crag.core.errors import PROGRAM, CragError, NotFoundError
+from crag.core.errors import PROGRAM, CragError
 from crag.core.metadata import KEPT_CONFIDENCE
 from crag.messages.answers import origins_text
 from crag.messages.documents import kept_sentence
@@ -69,12 +69,7 @@ def keep(
     """One line a page. 0 if every page is in the library now, 1 if some are not."""
     failed = 0
     with interruptible() as cancel, place.opened() as (engine, library):
-        if run == "last":
-            latest = library.runs.latest(1)
-            if not latest:
-                raise NotFoundError("There is no run in this library.", "Ask a question first.")
-            run = latest[0].run_id
-        trace = library.runs.trace(run)
+        trace = library.runs.trace(latest_run(library) if run == "last" else run)
         found = {page.id: page for said in pages or ["all"] for page in analysis.pages_named(trace, said)}
         for page in found.values():
             try:

@@ -43,6 +43,7 @@ _MODULES = {
         "search": "Find the chunks nearest to a question; nothing is graded.",
         "ask": "Answer a question from a library, with every step shown and every citation by file and page.",
     },
+    "explain": {"explain": "Say why a page or sentence is not in the answer of a run, and what would have kept it."},
     "gaps": {
         "gaps": "List the questions that the documents did not answer, and the web pages to keep for them.",
         "keep": "Keep web pages that the answer of a run used as documents of the library.",

@@ -220,6 +220,14 @@ def find_document(said: str, documents: Sequence[N]) -> N:
     return found[0]
 
 
+def latest_run(library: Library) -> str:
+    """The id of the library's latest run. Raises NotFoundError where there is none."""
+    latest = library.runs.latest(1)
+    if not latest:
+        raise NotFoundError("There is no run in this library.", "Ask a question first.")
+    return latest[0].run_id
+
+
 @contextmanager
 def opened(ctx: Context, **given: Any) -> Iterator[Engine]:
     """The engine for one command, closed at its end. `given` are values of AppConfig; None means not given."""

@@ -1,0 +1,341 @@
+"""Why a page or sentence is not in an answer: its way through a stored run, stage by stage, and the smallest change
+that would have kept it. It takes one search of the library as it is now, and no language model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Literal
+
+from crag.analysis.whatif.whatif import redecide
+from crag.core.errors import CragError, InputError, NotFoundError
+from crag.core.filters.where import parse
+from crag.core.request import SearchQuery
+from crag.core.settings import Settings
+from crag.core.trace import Trace
+from crag.core.types import Action, Chunk, Document, Grade, Strip
+from crag.storage.library import Library
+from crag.text.words import STOP_WORDS, stem, words
+
+REACH = 1_000
+"""How many chunks are ranked; a rank beyond that is None."""
+MOST_RETRIEVED = 50
+"""The most chunks that a run can retrieve (`Settings.k`)."""
+_FEWEST = 5
+"""Words that a sentence must have to be looked for in a whole library."""
+
+Stage = Literal["unread", "excluded", "not retrieved", "replaced", "unused", "below", "dropped", "not cited", "cited"]
+"""The last stage that a text reached in a run.
+
+"unread": no chunk has it. "excluded": a filter, the least confidence or the scope left its document out. "not
+retrieved": k chunks had a better rank. "replaced": a later retrieval took the place of the one that found it. "unused":
+the action uses no documents. "below": its score was too low to be kept. "dropped": none of its strips was kept.
+"not cited": a strip was kept, and the answer cites it nowhere. "cited": the answer cites it.
+"""
+_ORDER: tuple[Stage, ...] = (
+    "excluded",
+    "not retrieved",
+    "replaced",
+    "unused",
+    "below",
+    "dropped",
+    "not cited",
+    "cited",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is looked for: a document by its name or id, and of it a page (from 1); or a sentence; or both."""
+
+    document: str = ""
+    page: int | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranks:
+    """Where a chunk stands among all that may be searched, from 1; None beyond `REACH`.
+
+    `meaning`: by cosine. `words`: by BM25; None also where it shares no word with the question. `together`: as search
+    ranks, with the names of documents, decay, and the discount for chunks of one page.
+    """
+
+    meaning: int | None
+    words: int | None
+    together: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fate:
+    """What became of one chunk that has what is looked for.
+
+    `rank`: its rank in the retrieval of the run, from 1; None where that did not find it. `strips`: those of the chunk,
+    in reading order. `missing`: words of the question that it does not have.
+    """
+
+    chunk: Chunk
+    stage: Stage
+    ranks: Ranks
+    rank: int | None = None
+    grade: Grade | None = None
+    strips: tuple[Strip, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """Settings under which the text would have gone further. `certain`: known without a new run."""
+
+    settings: dict[str, Any]
+    certain: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Miss:
+    """The way of what is looked for through a run. `fates`: of each chunk that has it, that which came furthest first.
+
+    `document` is None where a sentence was looked for in all of them and none has it. `retrieved`: how many chunks the
+    run retrieved; `upper`, `lower`, `action`: what decided. `filter`: what left documents out. `change`: the smallest
+    that is known to help, or may; None where there is none.
+    """
+
+    wanted: Wanted
+    document: Document | None
+    stage: Stage
+    fates: tuple[Fate, ...]
+    retrieved: int
+    upper: float
+    lower: float
+    action: Action | None
+    filter: str = ""
+    change: Change | None = None
+
+
+def explain_miss(library: Library, trace: Trace, wanted: Wanted) -> Miss:
+    """What became of a page or sentence in a run of this library.
+
+    Raises NotFoundError for a document or page that is not in the library, InputError where nothing or too little is
+    asked for, and what `Library.find` raises.
+    """
+    settings = Settings.stored(trace.settings).settings
+    document, chunks = _locate(library, wanted)
+    if not chunks:
+        return _miss(wanted, document, "unread", (), trace, settings)
+    ranks = _rank(library, trace, settings, chunks)
+    fates = sorted(
+        (_follow(library, trace, settings, chunk, ranks[chunk.id]) for chunk in chunks),
+        key=lambda fate: (-_ORDER.index(fate.stage), fate.ranks.together or math.inf),
+    )
+    return _miss(wanted, document, fates[0].stage, fates, trace, settings)
+
+
+def _miss(
+    wanted: Wanted,
+    document: Document | None,
+    stage: Stage,
+    fates: Sequence[Fate],
+    trace: Trace,
+    settings: Settings,
+) -> Miss:
+    return Miss(
+        wanted=wanted,
+        document=document,
+        stage=stage,
+        fates=tuple(fates),
+        retrieved=len(trace.round.chunks) if trace.round else 0,
+        upper=settings.upper,
+        lower=settings.lower,
+        action=trace.action,
+        filter=settings.where,
+        change=_smallest_change(trace, settings, fates[0]) if fates else None,
+    )
+
+
+# ---- where it is ---------------------------------------------------------------------------------------------------
+
+
+def _locate(library: Library, wanted: Wanted) -> tuple[Document | None, list[Chunk]]:
+    """The document, and its chunks that have the page or the sentence."""
+    sentence = words(wanted.text)
+    if not wanted.document:
+        if len(sentence) < _FEWEST:
+            raise InputError(
+                "Too little to look for.", f"Name a document and a page, or paste at least {_FEWEST} words."
+            )
+        found = [each.chunk for each in library.find(SearchQuery(wanted.text, MOST_RETRIEVED))]
+        chunks = [chunk for chunk in found if _has(chunk, sentence)]
+        return (library.documents.get(chunks[0].document_id) if chunks else None), chunks
+    document = _named(library, wanted.document)
+    if wanted.page is not None and not 1 <= wanted.page <= max(document.pages, 1):
+        raise NotFoundError(f"{document.name} has no page {wanted.page}.", f"It has {document.pages} pages.")
+    chunks = library.documents.chunks(document.id)
+    if wanted.page is not None:
+        chunks = [chunk for chunk in chunks if wanted.page in _pages(chunk)]
+    if sentence:
+        chunks = [chunk for chunk in chunks if _has(chunk, sentence)]
+    return document, chunks
+
+
+def _named(library: Library, name: str) -> Document:
+    documents = library.documents.all()
+    folded = name.strip().casefold()
+    for document in documents:
+        if folded in (document.id, document.name.casefold()):
+            return document
+    partly = [document for document in documents if folded and folded in document.name.casefold()]
+    if len(partly) == 1:
+        return partly[0]
+    near = [each.name for each in partly[:5]] or get_close_matches(name, [each.name for each in documents], 3, 0.5)
+    raise NotFoundError(
+        f"No document is called {name[:100]}."
+        if not partly
+        else f"{len(partly)} documents have {name[:100]} in their names.",
+        f"Name one of: {', '.join(near)}." if near else "Choose one of the documents of the library.",
+    )
+
+
+def _pages(chunk: Chunk) -> set[int]:
+    return {chunk.page, *(line.rect.page for line in chunk.lines)}
+
+
+def _has(chunk: Chunk, sentence: Sequence[str]) -> bool:
+    return " ".join(("", *sentence, "")) in " ".join(("", *words(chunk.text), ""))
+
+
+# ---- how far it came -----------------------------------------------------------------------------------------------
+
+
+def _rank(library: Library, trace: Trace, settings: Settings, chunks: Sequence[Chunk]) -> dict[str, Ranks]:
+    """The ranks of these chunks for the run's question, under its filters."""
+    query = SearchQuery(
+        trace.meant,
+        REACH,
+        where=settings.where,
+        min_confidence=settings.min_confidence,
+        half_life_days=settings.half_life_days,
+    )
+    try:
+        found = library.find(query)
+    except CragError:
+        if not settings.where:
+            raise
+        found = []  # a filter that lets none through, or asks for a field that no document has any more
+    dense = sorted((each.dense for each in found if each.dense is not None), reverse=True)
+    lexical = sorted((each.bm25 for each in found if each.bm25), reverse=True)
+    by_id = {each.chunk.id: each for each in found}
+    ranks = {}
+    for chunk in chunks:
+        own = by_id.get(chunk.id)
+        ranks[chunk.id] = Ranks(
+            meaning=dense.index(own.dense) + 1 if own is not None and own.dense is not None else None,
+            words=lexical.index(own.bm25) + 1 if own is not None and own.bm25 else None,
+            together=own.rank if own is not None else None,
+        )
+    return ranks
+
+
+def _follow(library: Library, trace: Trace, settings: Settings, chunk: Chunk, ranks: Ranks) -> Fate:
+    retrieved = [each for round in trace.rounds for each in round.chunks if each.chunk.id == chunk.id]
+    used = trace.round.chunks if trace.round else ()
+    grades = [round.grades[chunk.id] for round in trace.rounds if chunk.id in round.grades]
+    strips = trace.strips.get(chunk.id, ())
+    grade = grades[-1] if grades else None
+    return Fate(
+        chunk=chunk,
+        stage=_stage(
+            library, trace, settings, chunk, bool(retrieved), any(each.chunk.id == chunk.id for each in used), grade
+        ),
+        ranks=ranks,
+        rank=retrieved[-1].rank if retrieved else None,
+        grade=grade,
+        strips=strips,
+        missing=tuple(_missing(trace.meant, chunk)),
+    )
+
+
+def _stage(
+    library: Library,
+    trace: Trace,
+    settings: Settings,
+    chunk: Chunk,
+    retrieved: bool,
+    used: bool,
+    grade: Grade | None,
+) -> Stage:
+    if not retrieved:
+        return "excluded" if _is_excluded(library, settings, chunk) else "not retrieved"
+    if any(citation.source_id == chunk.id for citation in (trace.answer.citations if trace.answer else ())):
+        return "cited"
+    strips = trace.strips.get(chunk.id, ())
+    if any(strip.kept for strip in strips):
+        return "not cited"
+    if not used:
+        return "replaced"
+    if trace.action is not None and trace.action.value not in settings.internal_on:
+        return "unused"
+    if not strips and grade is not None and grade.score is not None and grade.score < settings.upper:
+        return "below"
+    return "dropped"
+
+
+def _is_excluded(library: Library, settings: Settings, chunk: Chunk) -> bool:
+    fields = library.documents.fields(chunk.document_id)
+    if settings.where and not parse(settings.where).matches(fields):
+        return True
+    confidence = fields.get("confidence", 1.0)
+    return isinstance(confidence, float) and confidence < settings.min_confidence
+
+
+def _missing(question: str, chunk: Chunk) -> Iterator[str]:
+    there = {stem(word) for word in words(chunk.indexed_text)}
+    for word in dict.fromkeys(words(question)):
+        if word not in STOP_WORDS and stem(word) not in there:
+            yield word
+
+
+# ---- what would have kept it ---------------------------------------------------------------------------------------
+
+
+def _smallest_change(trace: Trace, settings: Settings, fate: Fate) -> Change | None:
+    match fate.stage:
+        case "excluded":
+            return Change(settings={"where": "", "min_confidence": 0.0}, certain=False)
+        case "not retrieved":
+            rank = fate.ranks.together
+            fits = rank is not None and settings.k < rank <= MOST_RETRIEVED
+            # A table with the figure that is asked for may take the last places.
+            return Change(settings={"k": rank}, certain=not settings.lookup_reach) if fits else None
+        case "unused" | "below" | "dropped":
+            for changed in _candidates(settings, fate):
+                what = redecide(trace, settings.changed(**changed))
+                kept = any(strip.kept for strip in what.strips.get(fate.chunk.id, ()))
+                uses = what.action is not None and what.action.value in settings.internal_on
+                if kept or (fate.stage == "unused" and uses):
+                    return Change(settings=changed, certain=kept)
+            return None
+        case _:
+            return None
+
+
+def _candidates(settings: Settings, fate: Fate) -> Iterator[dict[str, Any]]:
+    """Changes that may keep the chunk, the smallest first."""
+    score = fate.grade.score if fate.grade is not None else None
+    scores = [strip.score for strip in fate.strips if strip.score is not None]
+    opened: dict[str, Any] = {}
+    if fate.stage in ("unused", "below") and score is not None:
+        low = math.floor(score * 100) / 100
+        yield {"lower": min(settings.lower, low)}
+        yield {"lower": min(settings.lower, low), "upper": min(settings.upper, low)}
+        opened = {"lower": min(settings.lower, low), "upper": min(settings.upper, low)}
+    if scores:
+        floor = {"strip_filter": min(settings.strip_filter, math.floor(max(scores) * 100) / 100)}
+        yield floor
+        yield {"strip_words": 0}
+        yield {"strip_top_k": 0}
+        yield {**floor, "strip_words": 0, "strip_top_k": 0}
+        if opened:
+            yield {**opened, **floor, "strip_words": 0, "strip_top_k": 0}

@@ -1,0 +1,125 @@
+"""Sentences about a page or sentence that an answer misses: how far it came, and what would have kept it."""
+
+from __future__ import annotations
+
+from crag.analysis.misses import REACH, Fate, Miss, Ranks
+from crag.core.fields import meta
+from crag.core.settings import Settings
+from crag.core.types import Document
+from crag.text.formats import count, format_score, join_names
+
+_SHOWN = 8
+"""Words that are named at most."""
+
+
+def miss_sentence(miss: Miss) -> str:
+    """How far the text came, and why no further."""
+    if not miss.fates:
+        return _unread_sentence(miss)
+    fate = miss.fates[0]
+    what = target_text(miss)
+    match miss.stage:
+        case "excluded":
+            return f"{what} was not searched: {_filter_text(miss)} leaves its document out."
+        case "not retrieved":
+            return f"{what} was not retrieved: {_ranks_text(fate.ranks)}, and the run retrieved {miss.retrieved}."
+        case "replaced":
+            return f"{_retrieved_text(what, fate)}, but a later search with a rewritten query replaced that retrieval."
+        case "unused":
+            return f"{_retrieved_text(what, fate)}. The action was {miss.action}, so no text of documents was used."
+        case "below":
+            return f"{_retrieved_text(what, fate)}, below the upper threshold of {format_score(miss.upper)}."
+        case "dropped":
+            return f"{_retrieved_text(what, fate)}, but {_dropped_text(miss, fate)}."
+        case "not cited":
+            kept = sum(strip.kept for strip in fate.strips)
+            verb = "was" if kept == 1 else "were"
+            return (
+                f"{_retrieved_text(what, fate)}, and {count(kept, 'strip')} of it {verb} kept. The answer cites others."
+            )
+        case _:
+            return f"{_retrieved_text(what, fate)}, and the answer cites it."
+
+
+def target_text(miss: Miss) -> str:
+    """What was looked for, as the beginning of a sentence."""
+    if miss.document is None:
+        return "The sentence"
+    if miss.wanted.text:
+        place = miss.fates[0].chunk.where if miss.fates else ""
+        return f"The sentence in {miss.document.name}{place and f', {place},'}"
+    place = _place(miss.document, miss.wanted.page)
+    return f"{place[0].upper()}{place[1:]}"
+
+
+def _place(document: Document, page: int | None) -> str:
+    return f"page {page} of {document.name}" if page is not None else document.name
+
+
+def _unread_sentence(miss: Miss) -> str:
+    if miss.document is None:
+        return "No document of the library has this sentence."
+    if miss.wanted.text:
+        return f"{_place(miss.document, miss.wanted.page)} does not have this sentence.".replace("page", "Page", 1)
+    notes = " ".join(miss.document.warnings)
+    said = f"No text of {_place(miss.document, miss.wanted.page)} was read, so it can't be found."
+    return f"{said} Notes on the document: {notes}" if notes else said
+
+
+def _filter_text(miss: Miss) -> str:
+    return f"the filter “{miss.filter}”" if miss.filter else "the least document confidence"
+
+
+def _retrieved_text(what: str, fate: Fate) -> str:
+    score = fate.grade.score if fate.grade is not None else None
+    scored = f" and scored {format_score(score)}" if score is not None else ""
+    return f"{what} was retrieved at rank {fate.rank}{scored}"
+
+
+def _ranks_text(ranks: Ranks) -> str:
+    if ranks.together is None:
+        return f"its best chunk is not among the first {REACH:,} for this question"
+    ways = [
+        f"{_rank_text(ranks.meaning)} by meaning",
+        f"{_rank_text(ranks.words)} by words" if ranks.words is not None else "without a match by words",
+    ]
+    return f"its best chunk ranks {_rank_text(ranks.together)} ({', '.join(ways)})"
+
+
+def _rank_text(rank: int | None) -> str:
+    return f"{rank:,}" if rank is not None else f"beyond {REACH:,}"
+
+
+def _dropped_text(miss: Miss, fate: Fate) -> str:
+    scores = [strip.score for strip in fate.strips if strip.score is not None]
+    if not fate.strips:
+        return "it was not cut into strips"
+    one = len(fate.strips) == 1
+    said = "its only strip was not kept" if one else f"none of its {len(fate.strips)} strips was kept"
+    if not scores:
+        return f"{said}, and {'it' if one else 'none'} was {'not ' if one else ''}scored"
+    return f"{said}; {'it' if one else 'the best'} scored {format_score(max(scores))}"
+
+
+def change_sentence(miss: Miss) -> str:
+    """What would have kept it; empty where nothing is known to."""
+    if miss.change is None:
+        return ""
+    if "where" in miss.change.settings:
+        return "Without the filter it would be searched; whether it is found then needs a new run."
+    parts = [
+        f"{meta(Settings, name)['label']} at {value}{'' if value else ' (no limit)'}"
+        for name, value in miss.change.settings.items()
+    ]
+    did = "found" if miss.stage == "not retrieved" else "kept"
+    would = "would have been" if miss.change.certain else "should be"
+    return f"It {would} {did} with {join_names(parts)}."
+
+
+def missing_sentence(fate: Fate) -> str:
+    """The words of the question that its chunk does not have; empty where it has all."""
+    if not fate.missing:
+        return ""
+    shown = [f"“{word}”" for word in fate.missing[:_SHOWN]]
+    more = f" and {len(fate.missing) - _SHOWN} more" if len(fate.missing) > _SHOWN else ""
+    return f"It does not have the question's {'word' if len(fate.missing) == 1 else 'words'} {', '.join(shown)}{more}."

@@ -1,0 +1,175 @@
+"""Why a page is not in an answer: each stage that it can be lost at, and the change that would have kept it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from crag.analysis.misses import Miss, Wanted, explain_miss
+from crag.core.config import AppConfig
+from crag.core.errors import InputError, NotFoundError
+from crag.core.request import RunRequest
+from crag.core.strategies import strategy
+from crag.core.trace import Trace
+from crag.engine import Engine
+from crag.messages.misses import change_sentence, miss_sentence, missing_sentence
+from crag.testing.fakes import ScriptedEvaluator
+from tests.support.small_library import TEXTS, WordEmbedder, add_document, fill
+
+QUESTION = "How many days did hiring take in 2019?"
+HIRING, CLAIMS, PROGRAMS, SURVEY = 1, 2, 3, 4
+"""The pages of the texts."""
+
+
+def score(text: str) -> float:
+    """What speaks of hiring answers, what speaks of claims half."""
+    return 0.9 if "iring" in text else 0.3 if "laim" in text or "average" in text else 0.02
+
+
+Scored = Callable[[str], float | None]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Callable[[Scored], Engine]]:
+    """An engine over four pages, whose evaluator scores so."""
+    engines: list[Engine] = []
+
+    def made(scored: Scored) -> Engine:
+        config = AppConfig.of(data=tmp_path / f"data-{len(engines)}")
+        engines.append(Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=scored)))
+        fill(engines[-1])
+        return engines[-1]
+
+    yield made
+    for engine in engines:
+        engine.close()
+
+
+@pytest.fixture
+def engine(make: Callable[[Scored], Engine]) -> Engine:
+    return make(score)
+
+
+def ask(engine: Engine, question: str = QUESTION, name: str = "paper", **changes: object) -> Trace:
+    settings = strategy(name).settings.changed(**changes)
+    return Trace.from_events(engine.ask(RunRequest(question, name, settings=settings)))
+
+
+def explain(engine: Engine, trace: Trace, page: int | None = None, text: str = "", name: str = "report.pdf") -> Miss:
+    return explain_miss(engine.library(), trace, Wanted(document=name, page=page, text=text))
+
+
+def again(engine: Engine, trace: Trace, miss: Miss) -> Trace:
+    """The same question under the change that would have kept the page."""
+    assert miss.change is not None
+    return ask(engine, name=trace.strategy, **{**trace.settings, **miss.change.settings})
+
+
+def test_a_cited_page_is_cited(engine: Engine) -> None:
+    miss = explain(engine, ask(engine), HIRING)
+    assert miss.stage == "cited" and miss.change is None
+    assert "the answer cites it" in miss_sentence(miss)
+
+
+def test_a_page_beyond_k_has_its_ranks_and_the_k_that_brings_it(engine: Engine) -> None:
+    trace = ask(engine, k=1, lookup_reach=0)
+    miss = explain(engine, trace, CLAIMS)
+    fate = miss.fates[0]
+    assert miss.stage == "not retrieved" and fate.rank is None and fate.ranks.together is not None
+    assert miss.change is not None and miss.change.settings == {"k": fate.ranks.together} and miss.change.certain
+    assert f"ranks {fate.ranks.together} " in miss_sentence(miss) and "retrieved 1." in miss_sentence(miss)
+    found = {each.chunk.page for each in again(engine, trace, miss).rounds[0].chunks}
+    assert CLAIMS in found
+    smaller = ask(engine, k=fate.ranks.together - 1, lookup_reach=0)
+    assert CLAIMS not in {each.chunk.page for each in smaller.rounds[0].chunks}
+
+
+def test_a_filter_that_left_the_document_out_is_named(engine: Engine) -> None:
+    add_document(engine, "other.pdf", ["Hiring took ninety days in 2018."])
+    miss = explain(engine, ask(engine, where='name == "other.pdf"'), HIRING)
+    assert miss.stage == "excluded" and "other.pdf" in miss_sentence(miss)
+    assert miss.change is not None and not miss.change.certain and miss.change.settings["where"] == ""
+
+
+def test_a_document_of_too_little_confidence_is_excluded(engine: Engine) -> None:
+    id = add_document(engine, "sure.pdf", ["Hiring took ninety days in 2018."])
+    library = engine.library()
+    library.documents.describe(library.documents.all()[0].id, {"confidence": 0.2})
+    assert library.documents.get(id).confidence == 1.0
+    miss = explain(engine, ask(engine, min_confidence=0.5), HIRING)
+    assert miss.stage == "excluded" and "confidence" in miss_sentence(miss)
+
+
+def test_an_action_without_documents_is_why_and_the_threshold_that_turns_it_is_found(
+    make: Callable[[Scored], Engine],
+) -> None:
+    engine = make(lambda text: 0.25 if "iring" in text else 0.02)
+    trace = ask(engine, lower=0.4, upper=0.6)
+    assert trace.action == "INCORRECT"
+    miss = explain(engine, trace, HIRING)
+    assert miss.stage == "unused" and "INCORRECT" in miss_sentence(miss)
+    assert miss.change is not None and miss.change.settings["lower"] <= 0.25
+    assert again(engine, trace, miss).action != "INCORRECT"
+
+
+def test_a_page_whose_strips_were_dropped_says_their_best_score_and_what_keeps_one(engine: Engine) -> None:
+    trace = ask(engine, strip_filter=0.5, strip_top_k=0)
+    miss = explain(engine, trace, CLAIMS)
+    assert miss.stage == "dropped" and "its only strip was not kept; it scored 0.3" in miss_sentence(miss)
+    assert miss.change is not None and miss.change.certain and miss.change.settings["strip_filter"] <= 0.3
+    kept = {strip.source_id for strip in again(engine, trace, miss).kept()}
+    assert miss.fates[0].chunk.id in kept
+    assert change_sentence(miss).startswith("It would have been kept with Strip filter at 0.3")
+
+
+def test_a_sentence_is_found_in_its_document_and_in_the_whole_library(engine: Engine) -> None:
+    trace = ask(engine)
+    sentence = "Hiring took  EIGHTY days on average"
+    miss = explain(engine, trace, text=sentence)
+    assert [fate.chunk.page for fate in miss.fates] == [HIRING]
+    assert explain(engine, trace, text=sentence, name="").document == miss.document
+    assert explain(engine, trace, text="Nobody ever wrote this sentence here").stage == "unread"
+    nowhere = explain(engine, trace, text="Nobody ever wrote this sentence here", name="")
+    assert nowhere.document is None and "No document" in miss_sentence(nowhere)
+
+
+def test_the_question_s_words_that_a_page_does_not_have_are_named(engine: Engine) -> None:
+    fate = explain(engine, ask(engine), SURVEY).fates[0]
+    assert set(fate.missing) == {"days", "hiring", "take", "2019"}
+    assert "“hiring”" in missing_sentence(fate)
+    assert explain(engine, ask(engine), HIRING).fates[0].missing == ("take",)
+
+
+def test_a_name_may_be_a_part_or_another_case_and_an_unknown_one_names_what_is_near(engine: Engine) -> None:
+    trace = ask(engine)
+    assert explain(engine, trace, HIRING, name="REPORT").document == explain(engine, trace, HIRING).document
+    with pytest.raises(NotFoundError, match=r"report\.pdf"):
+        explain(engine, trace, HIRING, name="rapport.pdf")
+    with pytest.raises(NotFoundError, match="has 4 pages"):
+        explain(engine, trace, 9)
+    add_document(engine, "report of 2020.pdf", ["Hiring."])
+    with pytest.raises(NotFoundError, match="2 documents"):
+        explain(engine, trace, HIRING, name="repor")
+
+
+@pytest.mark.parametrize("text", ["", "too few", "\x00 \udcff", "?" * 5000])
+def test_too_little_to_look_for_is_refused(engine: Engine, text: str) -> None:
+    with pytest.raises(InputError, match="Too little"):
+        explain(engine, ask(engine), text=text, name="")
+
+
+def test_a_run_whose_document_was_deleted_says_so(engine: Engine) -> None:
+    trace = ask(engine)
+    add_document(engine, "other.pdf", TEXTS[:1])
+    engine.library().documents.delete("report.pdf")
+    with pytest.raises(NotFoundError, match=r"No document is called report\.pdf"):
+        explain(engine, trace, HIRING)
+
+
+def test_plain_rag_and_a_run_that_failed_are_explained(engine: Engine) -> None:
+    plain = explain(engine, ask(engine, name="plain-rag", k=2), PROGRAMS)
+    assert plain.stage in ("not retrieved", "not cited")
+    never = explain(engine, Trace(question=QUESTION, settings=strategy("paper").settings.model_dump()), HIRING)
+    assert never.stage == "not retrieved" and never.retrieved == 0
