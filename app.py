@@ -1,85 +1,13 @@
-"""The app's entry point: what is served, and page settings, style and the list of pages.
-
-Streamlit runs this file for each visitor; the server imports it once, for `app`.
-"""
+"""The app's entry point: `streamlit run app.py` serves `app`, which runs `ui/shell/main.py` for each visitor."""
 
 from pathlib import Path
 
 import streamlit as st
 
-from crag.admin.people import Person
-from crag.core.errors import CragError
-from ui.access import current, workspace_entry
-from ui.app import (
-    gc_scheduler,
-    limits,
-    navigation,
-    open_tabs,
-    server_messages,
-    session_reset,
-    tab_limit,
-    unsent_input,
-    workspace_menu,
-)
-from ui.components import drawing
 from ui.server import start
-from ui.signin import menu as who
-from ui.signin import page as signin
-
-PAGES = Path(__file__).parent / "pages"
-FRONT = ("ask", "documents", "tune")
-"""The pages that stand in the navigation themselves; the others are in its menu."""
-
-
-def draw() -> None:
-    """The page that this visitor wants, in the app's style."""
-    st.set_page_config(page_title="CRAG Explorer", page_icon=str(drawing.ASSETS / "icon.svg"), layout="wide")
-    session_reset.note()
-    gc_scheduler.note_run()
-    open_tabs.tabs.note()
-    drawing.apply_style()
-    st.logo(str(drawing.ASSETS / "wordmark.svg"), icon_image=str(drawing.ASSETS / "icon.svg"), size="large")
-    pages = {
-        "ask": st.Page(PAGES / "ask.py", title="Ask", default=True),
-        "documents": st.Page(PAGES / "documents.py", title="Documents", url_path="documents"),
-        "tune": st.Page(PAGES / "tune.py", title="Tune", url_path="tune"),
-        "compare": st.Page(PAGES / "compare.py", title="Compare", url_path="compare"),
-        "evaluate": st.Page(PAGES / "evaluate.py", title="Evaluate", url_path="evaluate"),
-        "monitor": st.Page(PAGES / "monitor.py", title="Monitor", url_path="monitor"),
-        "settings": st.Page(PAGES / "settings.py", title="Settings", url_path="settings"),
-    }
-    arrived = current.arrive()
-    out = signin.who_is_there() if isinstance(arrived, CragError) and not workspace_entry.by_link() else None
-    if not isinstance(arrived, CragError) and arrived.actor.id and arrived.visitor.administers:  # of people alone
-        pages["administration"] = st.Page(
-            PAGES / "administration.py", title="Administration", url_path="administration"
-        )
-    if not isinstance(arrived, CragError) and arrived.link is not None:
-        del pages["settings"]  # a reader asks nothing that could be set
-    others = 0 if isinstance(arrived, CragError) else tab_limit.crowded(arrived.workspace)
-    hidden = isinstance(out, CragError) or others
-    grouped = {"": [pages[name] for name in FRONT], "More": [each for name, each in pages.items() if name not in FRONT]}
-    page = st.navigation(grouped, position="hidden" if hidden else "top")
-    if isinstance(out, CragError):
-        signin.show(out)
-        return
-    wanted = navigation.wanted()
-    if wanted in pages and pages[wanted] is not page:
-        st.switch_page(pages[wanted])
-    if not isinstance(arrived, CragError) and arrived.actor.id and isinstance(there := signin.who_is_there(), Person):
-        unsent_input.give_back(there, arrived.workspace)
-        who.show(there)
-    workspace_menu.show(arrived)
-    server_messages.show()
-    if not isinstance(arrived, CragError) and others:
-        tab_limit.wait(arrived.workspace, others)
-        return
-    if not isinstance(arrived, CragError):
-        limits.ending(arrived.workspace, keep=arrived.visitor.may("ask"))
-    page.run()
-
+from ui.shell import main
 
 if __name__ == "__main__":
-    draw()
+    main.draw()  # where a script is wanted and no server, as in Streamlit's AppTest
 else:
-    app = st.App(__file__, **start.prepared())
+    app = st.App(Path(main.__file__), **start.prepared())

@@ -3,11 +3,9 @@
 import streamlit as st
 
 from ui.administration import page
-from ui.app import navigation
 from ui.app.session import Session
 from ui.components import problems
 
-navigation.enter("administration")
 st.title("Administration", anchor=False)
 with problems.reported(stop=True):
     session = Session()

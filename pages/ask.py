@@ -4,12 +4,11 @@ from functools import partial
 
 import streamlit as st
 
-from ui.app import guide, navigation
+from ui.app import guide
 from ui.app.session import Session
 from ui.ask import conversation, presentation, runview, welcome
 from ui.components import click_bridge, problems
 
-navigation.enter("ask")
 with problems.reported(stop=True):
     session = Session()
 

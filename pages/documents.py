@@ -3,13 +3,11 @@
 import streamlit as st
 
 from ui.access import workspaces
-from ui.app import navigation
 from ui.app.program import program
 from ui.app.session import Session
 from ui.components import click_bridge, problems
 from ui.documents import gaps, interrupted, page, page_browser, progress, upload_form, uploads
 
-navigation.enter("documents")
 st.title("Documents", anchor=False)
 with problems.reported(stop=True):
     session = Session()

@@ -6,7 +6,6 @@ import streamlit as st
 
 from crag.analysis.evaluate import evaluations
 from ui.access import workspaces
-from ui.app import navigation
 from ui.app.program import program
 from ui.app.session import Session
 from ui.components import click_bridge, problems
@@ -15,7 +14,6 @@ from ui.evaluate import sets as question_sets
 
 VIEWS = {"questions": "Questions", "results": "Results", "pair": "Compare two"}
 
-navigation.enter("evaluate")
 st.title("Evaluate", anchor=False)
 with problems.reported(stop=True):
     session = Session()

@@ -5,13 +5,11 @@ from functools import partial
 import streamlit as st
 
 from ui.access import workspaces
-from ui.app import navigation
 from ui.app.program import program
 from ui.app.session import Session
 from ui.components import click_bridge, problems
 from ui.monitor import page
 
-navigation.enter("monitor")
 st.title("Monitor", anchor=False)
 with problems.reported(stop=True):
     session = Session()

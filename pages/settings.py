@@ -2,12 +2,10 @@
 
 import streamlit as st
 
-from ui.app import navigation
 from ui.app.session import Session
 from ui.components import problems
 from ui.settings import choices, costs, limits, models
 
-navigation.enter("settings")
 st.title("Settings", anchor=False)
 with problems.reported(stop=True):
     session = Session()

@@ -4,12 +4,10 @@ from functools import partial
 
 import streamlit as st
 
-from ui.app import navigation
 from ui.app.session import Session
 from ui.components import click_bridge, problems
 from ui.tune import page
 
-navigation.enter("tune")
 st.title("Tune", anchor=False)
 with problems.reported(stop=True):
     session = Session()

@@ -96,7 +96,7 @@ def test_two_strategies_over_a_set_stopped_resumed_read_compared_and_exported(pa
 
     page.get_by_role("button", name="Export").click()
     with page.expect_download() as rows:
-        page.get_by_role("button", name="Rows of this one, CSV").click()
+        page.get_by_role("link", name="Rows of this one, CSV").click()
     assert rows.value.suggested_filename == "crag-few-balanced-rows.csv"
     lines = list(csv.DictReader(rows.value.path().read_text(encoding="utf-8-sig").splitlines()))
     assert len(lines) == 4 and lines[0]["question_id"] == "fehb-2020" and lines[0]["action"] == "CORRECT"

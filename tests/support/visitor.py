@@ -7,10 +7,10 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
 
 
-def visit(url: str, query: str = "") -> list[ForwardMsg]:
-    """What the server sends a new visitor who opens the front page with this query (without its "?")."""
+def visit(url: str, query: str = "", page: str = "") -> list[ForwardMsg]:
+    """What the server sends a new visitor who opens a page, the front one for "", with this query (without its "?")."""
     ask = BackMsg()
-    ask.rerun_script.query_string = query
+    ask.rerun_script.query_string, ask.rerun_script.page_name = query, page
     received: list[ForwardMsg] = []
     address = url.replace("http://", "ws://") + "/_stcore/stream"
     with connect(address, origin=url, subprotocols=["streamlit"], max_size=None) as socket:
