@@ -18,7 +18,7 @@ from crag.messages.wording import stored_sentence
 from crag.runtime.jobs import Job
 from ui.app import clicks, fragments
 from ui.app.session import Session
-from ui.ask import conversation, files, followups, presentation, sliders, turns
+from ui.ask import conversation, files, followups, misses, presentation, sliders, turns
 from ui.compare import state
 from ui.components import forms, problems, words
 from ui.components.drawing import draw
@@ -190,6 +190,8 @@ def _tools(session: Session, run: str, trace: Trace, stale: outdated.Stale) -> N
         )
         if asks and trace.action is not None and not trace.failure and not trace.elsewhere:
             _as_if(session, trace)
+        if trace.rounds and not trace.elsewhere:
+            misses.button(session, trace)
         with st.popover("Export"):
             files.offer(session, trace, stale)
         if session.may("edit"):
@@ -224,7 +226,7 @@ def _as_if(session: Session, trace: Trace) -> None:
                 label = f"{words.ICONS[action]} {action}"
                 if action is not trace.action and st.button(label, key=f"as-if-{action}"):
                     with problems.reported():
-                        state.compare_forced(session, trace, action)
+                        state.compare_changed(session, trace, forced=action)
                         st.rerun()
 
 

@@ -11,7 +11,6 @@ import streamlit as st
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
-from crag.core.types import Action
 from ui.app import navigation
 from ui.app.session import Session
 
@@ -96,12 +95,9 @@ def prepare(trace: Trace) -> None:
     navigation.go("compare")
 
 
-def compare_forced(session: Session, trace: Trace, action: Action) -> None:
-    """The run beside another one of the same settings that acts as if its scores had led to `action`.
-
-    Raises CragError.
-    """
-    settings = Settings.stored(trace.settings).settings.changed(forced=action)
+def compare_changed(session: Session, trace: Trace, **changes: object) -> None:
+    """The run beside another one of the same settings but for these changes. Raises CragError."""
+    settings = Settings.stored(trace.settings).settings.changed(**changes)
     [other] = session.start(trace.meant, [(trace.strategy, settings)])
     close_source()
     st.session_state[_RUNS] = [trace.run_id, other]
