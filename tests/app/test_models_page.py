@@ -128,7 +128,7 @@ def test_a_key_is_never_shown_again(models, model_server):
 def test_what_can_be_no_key_is_refused_without_repeating_it(models, model_server, typed):
     choose(models, llm="openai-compatible", llm_base_url=model_server.address)
     enter(models, key=typed)
-    assert "That is no key" in models.error[0].value and typed not in said(models)
+    assert "This is not a key" in models.error[0].value and typed not in said(models)
     assert "own_keys" not in models.session_state
     models.run()
     assert not models.error

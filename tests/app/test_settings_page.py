@@ -72,7 +72,7 @@ def test_a_change_shapes_the_next_question_until_reset(settings):
     assert settings.slider(key="set-balanced-1-k").value == STRATEGIES["balanced"].settings.k
 
 
-def test_a_strategy_that_is_looked_at_is_used_by_no_question_until_that_is_said(settings):
+def test_a_strategy_that_is_looked_at_is_used_by_no_question_until_that_is_said(with_sample, settings):
     box = settings.selectbox(key="settings-strategy")
     assert settings.session_state.strategy == "balanced" and settings.button(key="settings-use").disabled
     assert [each for each in box.options if each.endswith(" (in use)")] == ["Balanced (in use)"]

@@ -58,7 +58,6 @@ def _way(session: Session, ways: list[Way], place: int) -> Way:
         format_func=lambda name: STRATEGIES[name].title,
         key=f"cmp-strategy-{turn}-{place}",
     )
-    st.caption(f"{markdown(STRATEGIES[strategy].help)} {words.source(STRATEGIES[strategy])}")
     plain = STRATEGIES[strategy].settings.evaluator == "none"
     options = ["", *(str(action) for action in Action)]
     forced = st.selectbox(
@@ -73,7 +72,7 @@ def _way(session: Session, ways: list[Way], place: int) -> Way:
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         changes = session.changes(strategy)
         note = f"With your {words.count(len(changes), 'setting')}: {', '.join(words.told(changes))}." if changes else ""
-        st.caption(markdown(note) or ("Grades nothing, uses every chunk." if plain else "The strategy's own settings."))
+        st.caption(f"{markdown(STRATEGIES[strategy].help)} {words.source(STRATEGIES[strategy])} {markdown(note)}")
         if len(ways) > 2:
             st.button("Remove", key=f"cmp-remove-{turn}-{place}", type="tertiary", on_click=_remove, args=(place,))
     return Way(strategy, "" if plain else forced)

@@ -46,15 +46,14 @@ def lasting(session: Session) -> None:
             "see nothing of them, nor of your keys. **Costs**, **Limits** and **Program** apply to everyone."
         )
         return
-    kept = (
-        "keys in the system's keyring"
-        if system_keyring.usable()
-        else "keys are not: they hold until the page is reloaded or closed"
+    keys = (
+        "are saved in the system's keyring" if system_keyring.usable() else "hold until the page is reloaded or closed"
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
-            f"**Models** and **Questions** are saved on this machine for the next start, {kept}. "
-            "**Costs**, **Limits** and **Program** are stored too."
+            "**Models**, **Questions**, **Costs**, **Limits** and **Program** are saved on this machine for the next "
+            f"start. Keys {keys}.",
+            width="content",
         )
         st.button("Forget saved choices", key="forget-choices", type="tertiary", on_click=_forget, args=(session,))
     if session.saving_problem:
