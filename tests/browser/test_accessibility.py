@@ -60,6 +60,16 @@ def test_neither_has_a_run_with_its_source_open(open_page, answered):
 
 
 @pytest.mark.slow
+def test_neither_has_a_dialog(open_page, answered):
+    page = open_page(answered)
+    page.get_by_role("button", name="Why not…").click()
+    page.get_by_label("Page", exact=True).fill("45")
+    page.get_by_role("button", name="Explain").click()
+    page.get_by_text("was not retrieved").wait_for()
+    assert not everywhere(settled(page))
+
+
+@pytest.mark.slow
 def test_a_question_is_asked_and_its_page_opened_by_keyboard_alone(open_page):
     page = open_page()
     settled(page).get_by_test_id("stChatInputTextArea").wait_for()
