@@ -1,15 +1,13 @@
 """Evaluate: question sets run under several strategies, what came of it, and two results held against each other."""
 
-from functools import partial
-
 import streamlit as st
 
 from crag.analysis.evaluate import evaluations
 from ui.access import workspaces
 from ui.app.program import program
 from ui.app.session import Session
-from ui.components import click_bridge, problems
-from ui.evaluate import comparison, evaluation_job, panel, results, rows, start
+from ui.components import problems
+from ui.evaluate import comparison, evaluation_job, panel, results, start
 from ui.evaluate import sets as question_sets
 
 VIEWS = {"questions": "Questions", "results": "Results", "pair": "Compare two"}
@@ -19,7 +17,6 @@ with problems.reported(stop=True):
     session = Session()
     stored, made = session.library.evaluations.sets(), evaluations(session.library)
 workspaces.show_key_notice(program().config)
-click_bridge.handle_clicks(partial(rows.follow, session))
 
 job = evaluation_job.current(session)
 busy = job is not None and job.running

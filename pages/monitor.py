@@ -1,19 +1,16 @@
 """Monitor: runs over time, what changed, whether it is drift, and the runs behind every mark."""
 
-from functools import partial
-
 import streamlit as st
 
 from ui.access import workspaces
 from ui.app.program import program
 from ui.app.session import Session
-from ui.components import click_bridge, problems
+from ui.components import problems
 from ui.monitor import page
 
 st.title("Monitor", anchor=False)
 with problems.reported(stop=True):
     session = Session()
 workspaces.show_key_notice(program().config)
-click_bridge.handle_clicks(partial(page.follow, session))
 with problems.reported():
     page.show(session)

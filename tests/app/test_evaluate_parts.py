@@ -1,6 +1,6 @@
 """The Evaluate page's parts without a page: estimates, progress, names, tables with unknowns, differences, changes."""
 
-import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -19,7 +19,8 @@ from crag.pipeline.resolve import ProviderPlan, resolve_providers
 from crag.providers.prices import Spent
 from tests.support.inspector import Inspector
 from ui.evaluate import measures, sets_view, table
-from ui.evaluate.difference import changes, intervals, listed, sentences
+from ui.evaluate.difference import changes, intervals, numbers, sentences
+from ui.evaluate.difference import row as difference_row
 from ui.evaluate.estimate import calls, sentence
 from ui.evaluate.evaluation_job import Asking, Begun, State, Stepped
 from ui.evaluate.names import file_name, names
@@ -138,19 +139,21 @@ def test_files_are_named_after_set_and_strategy_in_plain_letters():
 # ---- tables --------------------------------------------------------------------------------------------------------
 
 
+def cells(rows, head="● Balanced"):
+    """What a column of a table of measures says, by measure."""
+    return {row["Measure"]: row[head] for row in rows}
+
+
 def test_what_no_question_tells_is_a_dash_and_never_a_number():
-    html = table.table([column([row(1, answer_holds=True), row(2, answer_holds=False)])])
-    inspected = Inspector(html)
-    assert not inspected.open and "nan" not in inspected.said.lower()
-    line = html[html.index("Faithfulness") :]
-    assert line[: line.index("</tr>")].count("–</td>") == 1
-    assert "<b>0.50</b>" in html and "Mean over the 2 of 2 questions that measure it" in html
+    said = cells(table.measures([column([row(1, answer_holds=True), row(2, answer_holds=False)])]))
+    assert said["Faithfulness"] == "–" and "nan" not in str(said).lower()
+    assert said["Answer says it"].startswith("**0.50** (")
 
 
 def test_how_many_questions_know_a_measure_and_the_interval_stand_beside_it():
     rows = [row(n, answer_holds=n % 2 == 0, faithfulness=1.0 if n == 0 else None) for n in range(10)]
-    html = table.table([column(rows)])
-    assert "1 of 10" in html and "95 % interval" in html
+    said = cells(table.measures([column(rows)]))
+    assert "1 of 10" in said["Faithfulness"] and re.search(r"\(0\.\d\d–0\.\d\d\)", said["Answer says it"])
 
 
 def test_every_measure_of_the_library_is_in_one_of_the_tables():
@@ -162,25 +165,28 @@ def test_every_measure_of_the_library_is_in_one_of_the_tables():
     assert set(measures.PLOTTED) <= set(shown)
 
 
-def test_names_of_strategies_and_questions_build_nothing():
+def test_names_of_strategies_build_nothing():
     held = column([row(1, action=Action.CORRECT, acted_holds=True, answer_holds=True)], name=NASTY)
-    for html in (table.table([held]), table.dots([held]), table.confusions([held])):
-        assert "img" not in Inspector(html).tags and html
+    [head] = {head for row in table.measures([held]) for head in row} - {"Measure"}
+    assert "\\<img" in head and "<img" not in head.replace("\\<img", "")
+    assert "<img" not in table.dots([held], "light").data[0].name
 
 
 def test_the_confusion_counts_actions_against_what_was_retrieved():
     rows = [row(1, action=Action.CORRECT, acted_holds=True), row(2, action=Action.INCORRECT, acted_holds=True)]
-    said = Inspector(table.confusions([column(rows)])).said
-    assert "✓ CORRECT✓100" in said and "✕ INCORRECT✕100" in said and "no action" not in said
-    plain = Inspector(table.confusions([column([row(1, acted_holds=True)])])).said
-    assert "no action100" in plain and "CORRECT" not in plain
+    said = {each["Retrieval…"]: list(each.values())[1:] for each in table.confusion(column(rows))}
+    assert said["✓ CORRECT"] == ["✓ 1", "0", "0"] and said["✕ INCORRECT"] == ["✕ 1", "0", "0"]
+    assert "– no action" not in said
+    [plain] = table.confusion(column([row(1, acted_holds=True)]))
+    assert list(plain.values()) == ["– no action", "1", "0", "0"]
 
 
 def test_an_unknown_price_is_no_cost_of_zero():
     rows = [row(1)]
-    assert "no price known" in table.table([column(rows, spent=Spent(calls=3, unpriced=3))])
-    assert "at least $0.50" in table.table([column(rows, spent=Spent(calls=3, dollars=0.5, unpriced=1))])
-    assert "no calls" in table.table([column(rows)])
+    assert "no price known" in cells(table.measures([column(rows, spent=Spent(calls=3, unpriced=3))]))["Cost"]
+    least = cells(table.measures([column(rows, spent=Spent(calls=3, dollars=0.5, unpriced=1))]))["Cost"]
+    assert least.replace("\\", "").startswith("**at least $0.50**")
+    assert "no calls" in cells(table.measures([column(rows)]))["Cost"]
 
 
 @pytest.mark.parametrize(
@@ -208,13 +214,13 @@ def test_differences_are_drawn_around_zero_and_said_in_sentences():
     first = [row(n, answer_holds=False, seconds=1.0, acted_by_page=ranked(1.0)) for n in range(25)]
     second = [row(n, answer_holds=True, seconds=2.0, acted_by_page=ranked(1.0)) for n in range(25)]
     found = compare_results(first, second, names=("A", NASTY))
-    html = intervals(found, ("A", NASTY))
-    inspected = Inspector(html)
-    assert "img" not in inspected.tags and not inspected.open
-    places = [float(value.split("left:")[1].split("%")[0]) for name, value in inspected.attributes
-              if name == "style" and value and "left:" in value]  # fmt: skip
-    assert places and all(0 <= place <= 100 and math.isfinite(place) for place in places)
-    assert "+1.00" in inspected.said and "Seconds" not in inspected.said
+    figure = intervals(found, ("A", NASTY), "light")
+    low, high = figure.layout.xaxis.range
+    assert low == -high and all(low <= value <= high for value in figure.data[0].x)
+    assert "<img" not in figure.layout.xaxis.title.text
+    assert any("+1.00" in name for name in figure.layout.yaxis.ticktext)
+    others = [each["A question"] for each in numbers(found, ("A", "B"))]
+    assert others and "Seconds" not in others
     said = Inspector(sentences(found, ("A", "B"))).said
     assert "1 of 10 measures differ" in said and "1 higher with" in said and UNTIMED in said
 
@@ -241,8 +247,8 @@ def test_the_questions_that_changed_are_told_with_what_changed():
         "CORRECT → INCORRECT": None,
     }
     assert dict(found[1].what) == {"no longer fails": True}
-    html = listed(found, (NASTY, "B"), set())
-    assert "img" not in Inspector(html).tags and "run deleted" not in html and "no run" in html
+    assert difference_row(found[1], ("A", "B"))["What changed"] == "✓ no longer fails"
+    assert difference_row(found[1], ("A", "B"))["A"] == "no action: Failed: broken"
 
 
 def test_the_same_answer_is_never_called_another_one():

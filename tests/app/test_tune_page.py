@@ -1,6 +1,7 @@
 """The Tune page: empty, with runs, under its sliders, with labels, with runs that can't be read; never a model call."""
 
 import gc
+import json
 import sqlite3
 from dataclasses import replace
 
@@ -14,15 +15,14 @@ from crag.analysis.whatif.entries import Entry, Missing, Outcome, Retrieval, Unk
 from crag.core.sample import load_sample
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Action
 from crag.engine import Engine
 from crag.evaluation.refinement import make_strip
 from crag.messages.tuning import unknown_sentence
-from tests.support.app_text import said
+from tests.support.app_text import said, select
 from tests.support.tune_runs import run
 from ui.app import warmup
 from ui.app.program import program
-from ui.tune import exports, outcome_changes, stored
+from ui.tune import exports, stored
 from ui.tune.labels import Labels
 
 
@@ -110,6 +110,12 @@ def labelled(count=40, both=True):
     return runs
 
 
+def cell(page, was, becomes):
+    """How many runs were one thing and would be another."""
+    table = page.dataframe[0].value.set_index("Was")
+    return int(table[becomes][was])
+
+
 # ---- runs ------------------------------------------------------------------------------------------------------------
 
 
@@ -123,7 +129,7 @@ def test_a_moved_threshold_flips_runs_at_once_without_any_model(silent, tab):
     page = tab(run(1, [0.9, 0.1]), run(2, [0.5, 0.1]), run(3, [0.3, 0.1]))
     assert "No action would change" in said(page) and "The sliders match Ask" in said(page)
     words = moved(page, "Thresholds", (0.2, 0.6))
-    assert "1 of 3 runs would flip" in words and 'data-pick="tune-cell:CORRECT:AMBIGUOUS"' in words
+    assert "1 of 3 runs would flip" in words and cell(page, "✓ CORRECT", "≈ AMBIGUOUS") == 1
     words = moved(page, "Chunks retrieved", 1)
     moved(page, "Strip filter", 0.5)
     page.selectbox(key=page.selectbox[-1].key).set_value(page.selectbox[-1].options[1]).run()
@@ -147,15 +153,16 @@ def test_the_margin_of_doubt_and_the_words_kept_are_moved_here_too(silent, tab):
 
 def test_a_cell_lists_its_questions_each_a_link_to_its_run(silent, tab):
     page = tab(run(1, [0.9], question="Who <b>left</b>?"), run(2, [0.5]))
-    page.session_state["tune-cell"] = ("CORRECT", "AMBIGUOUS")
-    words = moved(page, "Thresholds", (0.2, 0.95))
-    assert 'href="./?run=run-1"' in words and 'data-pick="tune-run:run-2"' in words
-    assert "Who &lt;b&gt;left&lt;/b&gt;?" in words and "<b>left" not in words
+    moved(page, "Thresholds", (0.2, 0.95))
+    select(page, "tune-cell", 0, "≈ AMBIGUOUS")
+    assert list(page.dataframe[1].value["Question"]) == ["Why did it happen in 2?", "Who <b>left</b>?"]
+    select(page, "tune-listed-CORRECT-AMBIGUOUS", 0, "Question")
+    assert page.session_state["selected"] == "run-2"
 
 
 def test_what_only_a_run_could_tell_is_unknown_with_its_reason(silent, tab):
     page = tab(run(1, [0.9]), run(2, [0.9], strategy="plain-rag"))
-    assert "tune-cell:none:unknown" in said(page) and unknown_sentence(Unknown(Missing.NO_GRADES)) in said(page)
+    assert cell(page, "– no action", "? unknown") == 1 and unknown_sentence(Unknown(Missing.NO_GRADES)) in said(page)
     words = moved(page, "Chunks retrieved", 20)
     assert "Of <b>2</b> only a new run could tell" not in words, "a library of one chunk has no more"
     page = tab(run(3, [0.9] * 10))
@@ -202,7 +209,7 @@ def test_a_run_that_cannot_be_read_is_named_and_the_others_go_on(silent, tab, da
     stored.runs_of.clear()
     page.run()
     assert not page.exception and "1 run can&#x27;t be read" in said(page).replace("can't", "can&#x27;t")
-    assert "An &lt;i&gt;older&lt;/i&gt; one?" in said(page) and "All (1 run)" in page.selectbox(key="tune-runs").options
+    assert "An \\<i\\>older\\<\\/i\\> one" in said(page) and "All (1 run)" in page.selectbox(key="tune-runs").options
 
 
 def test_runs_are_chosen_by_strategy(silent, tab):
@@ -270,8 +277,10 @@ def test_sliders_begin_with_what_this_session_changed(silent, tab):
 
 
 def test_failed_grades_are_counted_beside_the_histogram(silent, tab):
-    words = said(tab(run(1, [0.9, None, None]), run(2, [0.5])))
-    assert "<b>2</b> grades failed: no score" in words and "the local evaluator <b>2</b>, 2 failed" in words
+    page = tab(run(1, [0.9, None, None]), run(2, [0.5]))
+    words, histogram = said(page), page.get("plotly_chart")[1].proto.spec
+    assert "<b>2</b> grades failed: no score" in words
+    assert json.loads(histogram)["layout"]["yaxis"]["ticktext"] == ["the local evaluator 2, 2 failed"]
 
 
 def test_what_calls_cost_that_would_not_be_made(silent, tab):
@@ -293,7 +302,7 @@ def test_labels_recommend_a_pair_which_one_click_puts_on_the_sliders(silent, tab
     page = tab(*labelled())
     words = said(page)
     assert "Recommended pair" in words and "40 runs known from question sets" in words
-    assert len(page.get("plotly_chart")) == 4 and "area under it 1.000" in words
+    assert len(page.get("plotly_chart")) == 6 and "area under it 1.000" in words
     before = slider(page, "Thresholds").value
     page.button(key="tune-recommended").click().run()
     low, high = slider(page, "Thresholds").value
@@ -324,7 +333,7 @@ def test_labels_of_one_kind_draw_no_curve_and_say_why(silent, tab):
 
 def test_without_labels_it_says_how_to_make_some(silent, tab):
     page = tab(run(1, [0.9]))
-    assert "Rate chunks as relevant" in said(page) and not page.get("plotly_chart")
+    assert "Rate chunks as relevant" in said(page) and len(page.get("plotly_chart")) == 2
 
 
 def test_the_weight_of_a_search_moves_the_recommendation(silent, tab):
@@ -382,18 +391,6 @@ def test_the_export_names_every_run_and_runs_no_formula():
     _, _, make = exports.runs(outcome, entries)
     lines = csv_export(*make()).decode("utf-8-sig").splitlines()
     assert len(lines) == 2 and "'=HYPERLINK" in lines[1] and "CORRECT,AMBIGUOUS" in lines[1]
-
-
-@pytest.mark.parametrize(
-    "picked", ["tune-cell:CORRECT:<b>", "tune-cell:", "tune-run:x", "run:x", "tune-cell:unknown:CORRECT:"]
-)
-def test_a_made_up_click_names_no_cell(picked):
-    assert outcome_changes.cell_of(picked) is None
-
-
-def test_a_click_names_its_cell():
-    assert outcome_changes.cell_of("tune-cell:none:unknown") == ("none", "unknown")
-    assert outcome_changes.cell_of("tune-cell:CORRECT:INCORRECT") == (Action.CORRECT, Action.INCORRECT)
 
 
 def test_an_empty_trace_is_a_run_like_any_other(silent, tab):

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.support.app_server import ROOT
-from tests.support.browsing import fits, from_menu, settled
+from tests.support.browsing import choose, fits, from_menu, settled
 
 pytestmark = pytest.mark.slow
 
@@ -64,14 +64,14 @@ def test_two_strategies_over_a_set_stopped_resumed_read_compared_and_exported(pa
     strategies(page, "Balanced")
     served.gate.touch()  # what was asked before is graded all the same: its grades are stored
     page.get_by_role("button", name="Run 1 strategy over 4 questions").click()
-    page.locator(".eval-live").get_by_text("1 of 4 questions").wait_for(timeout=LONG)
-    page.locator(".eval-sofar").wait_for()
+    page.locator(".st-key-eval-live").get_by_text("1 of 4 questions").wait_for(timeout=LONG)
+    page.locator(".st-key-eval-live").get_by_text("So far").wait_for()
     page.reload()
-    page.locator(".eval-live").get_by_text("few.jsonl").wait_for()
+    page.locator(".st-key-eval-live").get_by_text("few.jsonl").wait_for()
     page.get_by_role("link", name="Documents").click()
     page.get_by_text("Add documents, up to").wait_for()
     from_menu(page, "Evaluate")
-    page.locator(".eval-live").wait_for()
+    page.locator(".st-key-eval-live").wait_for()
     page.get_by_role("button", name="Stop", exact=True).click()
     page.get_by_role("button", name="Stopping…").wait_for()
     served.gate.unlink()
@@ -87,12 +87,12 @@ def test_two_strategies_over_a_set_stopped_resumed_read_compared_and_exported(pa
     page.get_by_text("Done: few.jsonl, 4 questions").wait_for(timeout=LONG)
 
     view(page, "Results")
-    table = page.locator(".eval-table").first
+    table = page.get_by_test_id("stTable").first
     expect(table).to_contain_text("Balanced", timeout=SOON)
     expect(table).to_contain_text("Plain RAG")
     expect(table.locator("tr", has_text="Action right").locator("td").last).to_have_text("–")
     assert "NaN" not in page.get_by_test_id("stMain").inner_text()
-    expect(page.locator(".eval-rows li")).to_have_count(4, timeout=SOON)
+    page.get_by_text("4 rows.").wait_for()
 
     page.get_by_role("button", name="Export").click()
     with page.expect_download() as rows:
@@ -104,8 +104,11 @@ def test_two_strategies_over_a_set_stopped_resumed_read_compared_and_exported(pa
     page.keyboard.press("Escape")
     fits(settled(page))
 
-    page.locator(".eval-rows button.open", has_text="average premium increase").focus()
+    page.get_by_placeholder("Find in questions and answers").fill("average premium increase")
     page.keyboard.press("Enter")
+    page.get_by_text("1 row.").wait_for()
+    settled(page)
+    choose(page, "eval-rows-")
     page.locator(".question", has_text="average premium increase").wait_for()
     page.locator(".action .word").wait_for()
     page.wait_for_url(re.compile(r"[?&]run=[\w-]+"))
@@ -115,9 +118,9 @@ def test_two_strategies_over_a_set_stopped_resumed_read_compared_and_exported(pa
     page.get_by_role("heading", name="Evaluate").wait_for()
     settled(page)
     view(page, "Compare two")
-    page.locator(".eval-diff").wait_for()
+    page.locator(".st-key-eval-diff").wait_for()
     expect(page.locator(".eval-said")).to_contain_text("higher with Balanced than with Plain RAG", timeout=SOON)
-    expect(page.locator(".eval-changes")).to_contain_text("answer now says it", timeout=SOON)
+    page.locator(".st-key-eval-changed-all canvas").first.wait_for()
     fits(settled(page))
 
 

@@ -13,7 +13,7 @@ from crag.core.sample import load_sample
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from tests.support import local_models
-from tests.support.browsing import ask, fits, settled
+from tests.support.browsing import ask, choose, fits, settled
 
 pytestmark = pytest.mark.slow
 
@@ -51,12 +51,28 @@ def page(open_page, address):
     return settled(page)
 
 
+FLAGS = ".st-key-tune-scores .annotation-text"
+
+
+def flags(page):
+    """What the histogram says of its thresholds."""
+    return "".join(page.locator(FLAGS).all_inner_texts())
+
+
+def until_true(page, what):
+    for _ in range(400):
+        if what():
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError("it never came true")
+
+
 def press(page, slider, key, until):
     """One key after another on a slider until the page says `until`."""
     for _ in range(100):
-        before = page.locator(".tune-scores .flags").inner_text()
+        before = flags(page)
         page.get_by_role("slider").nth(slider).press(key)
-        expect(page.locator(".tune-scores .flags")).not_to_have_text(before, use_inner_text=True, timeout=40_000)
+        until_true(page, lambda before=before: flags(page) != before)
         settled(page)
         if until in page.locator(".tune-says").inner_text():
             return
@@ -66,22 +82,19 @@ def press(page, slider, key, until):
 def test_a_slider_flips_a_run_that_opens_in_ask_which_then_uses_the_sliders(page):
     expect(page.locator(".tune-says")).to_contain_text("No action would change")
     press(page, 1, "PageUp", "would flip")
-    chosen = page.locator(".tune-scores .flags").inner_text()
+    chosen = flags(page)
     lower, upper = re.findall(r"\d\.\d\d", chosen)
-    cell = page.locator(".tune-matrix button.ambiguous")
-    cell.focus()
-    page.keyboard.press("Enter")
-    listed = page.locator(".tune-list li")
-    expect(listed).to_have_count(1)
-    question = listed.locator("a").inner_text()
-    assert re.search(r"[?&]run=[\w-]+$", listed.locator("a").get_attribute("href"))
-    listed.locator("a").click()
+    choose(page, "tune-cell", 0, 104 + 104 + 52)  # was CORRECT, would be AMBIGUOUS
+    page.locator("[class*=st-key-tune-listed-CORRECT-AMBIGUOUS] canvas").first.wait_for()
+    settled(page)
+    question = load_sample().questions[0].question
+    choose(page, "tune-listed-CORRECT-AMBIGUOUS")
     page.locator(".question", has_text=question).wait_for()
     page.wait_for_url(re.compile(r"/\?.*run="))
     page.get_by_role("link", name="Tune", exact=True).click()
     page.locator(".tune-says", has_text="would flip").wait_for()
     settled(page)
-    assert page.locator(".tune-scores .flags").inner_text() == chosen, "the sliders are where they were"
+    assert flags(page) == chosen, "the sliders are where they were"
     page.get_by_role("button", name="Use these").click()
     page.get_by_text("Ask now uses exactly these").wait_for()
     settled(page)
@@ -97,8 +110,8 @@ def test_back_brings_the_strategy_s_own_thresholds_and_nothing_is_off_the_screen
     press(page, 0, "ArrowLeft", "")
     own = Settings()
     page.get_by_role("button", name="Reset to defaults").click()
-    expect(page.locator(".tune-scores .flags")).to_have_text(f"lower {own.lower:.2f}upper {own.upper:.2f}")
+    until_true(page, lambda: flags(page) == f"lower {own.lower:.2f}upper {own.upper:.2f}")
     settled(page)
-    page.locator(".tune-matrix button").first.click()
-    page.locator(".tune-list li").first.wait_for()
+    choose(page, "tune-cell", 0, 104 + 52)
+    page.locator("[class*=st-key-tune-listed] canvas").first.wait_for()
     fits(page)

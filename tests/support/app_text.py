@@ -1,5 +1,7 @@
 """What a page of the app says, for assertions, and clicks on what it draws."""
 
+import json
+
 from streamlit.testing.v1 import AppTest
 
 
@@ -7,7 +9,19 @@ def said(app: AppTest) -> str:
     """Everything the page says, tags and all."""
     html = [element.proto.body.replace("&#x27;", "'") for element in app.get("html")]
     text = [*app.markdown, *app.error, *app.warning, *app.success, *app.caption, *app.title, *app.subheader]
-    return "\n".join([*html, *(str(element.value) for element in text)])
+    cells = [str(cell) for table in app.table for row in [table.value.columns, *table.value.to_numpy()] for cell in row]
+    folds = [expander.label for expander in app.expander]
+    return "\n".join([*html, *(str(element.value) for element in text), *folds, *cells])
+
+
+def select(app: AppTest, key: str, row: int, column: str) -> AppTest:
+    """A click on a cell of the table of this key, as the browser tells of it."""
+    [table] = [each for each in app.dataframe if each.proto.id.endswith(f"-{key}")]
+    states = app._tree.get_widget_states()
+    state = states.widgets.add()
+    state.id = table.proto.id
+    state.string_value = json.dumps({"selection": {"rows": [], "columns": [], "cells": [[row, column]]}})
+    return app._run(states)
 
 
 def pick(app: AppTest, what: str) -> AppTest:

@@ -59,3 +59,11 @@ def ask(page, question):
     box.fill(question)
     box.press("Enter")
     page.locator(".question", has_text=question).wait_for()
+
+
+def choose(page, key, row=0, across=60):
+    """A click on a cell of the table whose key begins so, `across` pixels from its left."""
+    canvas = page.locator(f"[class*='st-key-{key}'] canvas").first
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    page.mouse.click(box["x"] + across, box["y"] + 52 + 35 * row)

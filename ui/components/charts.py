@@ -58,6 +58,12 @@ def shown(figure: Figure, key: str) -> None:
     st.plotly_chart(figure, theme=None, key=key, config={"displayModeBar": False})
 
 
+def translucent(colour: str, share: float) -> str:
+    """A colour of `COLOURS` that lets through what lies behind it; `share` of 1 lets nothing through."""
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{share})"
+
+
 def roc(found: Roc, theme: str) -> Figure:
     """True against false positives, with the diagonal of guessing."""
     hover = "threshold %{customdata:.2f}<br>of relevant found %{y:.0%}<br>false alarms %{x:.0%}<extra></extra>"
@@ -110,6 +116,33 @@ def heat(found: Sweep, theme: str) -> Figure:
         colorbar={"thickness": 10, "outlinewidth": 0, "len": 1.0, "tickfont": {"color": colours["quiet"]}},
     )
     return _square([cells, _points(theme)], theme, "Lower threshold", "Upper threshold", height=400, right=0)
+
+
+def interval(values: Sequence[tuple[float | None, float | None, float | None]], colour: str) -> dict[str, Any]:
+    """Error bars of means with their intervals' ends; none where an end is not known."""
+    more = [0.0 if None in (value, high) else float(high - value) for value, _, high in values]  # type: ignore[operator]
+    less = [0.0 if None in (value, low) else float(value - low) for value, low, _ in values]  # type: ignore[operator]
+    return {
+        "type": "data",
+        "array": more,
+        "arrayminus": less,
+        "symmetric": False,
+        "color": colour,
+        "thickness": 1.5,
+        "width": 0,
+    }
+
+
+def measured(traces: list[Any], names: Sequence[str], theme: str, across: Sequence[float]) -> Figure:
+    """Marks on a scale `across`, a row for each of the named measures, the first on top."""
+    axis = {"gridcolor": COLOURS[theme]["line"], "zerolinecolor": COLOURS[theme]["quiet"], "fixedrange": True}
+    wide = 0.02 * (across[-1] - across[0])
+    x = {**axis, "range": [across[0] - wide, across[-1] + wide], "automargin": True}
+    y = {**axis, "range": [0.5 - len(names), 0.5], "automargin": True, "zeroline": False}
+    y |= {"tickvals": [-place for place in range(len(names))], "ticktext": list(names)}
+    figure = framed(traces, theme, 60 + 34 * len(names), x, y)
+    legend = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}
+    return figure.update_layout(showlegend=len(traces) > 1, legend=legend)
 
 
 def marked(figure: Figure, points: Sequence[tuple[float, float, str, str]], theme: str) -> None:

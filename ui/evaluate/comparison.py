@@ -7,19 +7,20 @@ from collections.abc import Callable, Mapping, Sequence
 import streamlit as st
 
 from crag.analysis.evaluate import Evaluation
+from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.results import Difference
 from crag.core.errors import InputError
 from crag.messages.evaluations import difference_sentence
+from ui.app import tables
 from ui.app.session import Session
-from ui.components import downloads
+from ui.components import charts, downloads
 from ui.components import html as h
 from ui.components.drawing import draw
 from ui.evaluate import numbers
-from ui.evaluate.difference import Change, changes, intervals, listed, sentences
+from ui.evaluate.difference import Change, changes, intervals, row, sentences
+from ui.evaluate.difference import numbers as other_numbers
 from ui.evaluate.names import file_name, names
-from ui.evaluate.rows import paged
 
-_PAGE = 20
 _EMPTY = h.div("cx hero")[
     h.p["Two results are needed."],
     h.p("quiet")[
@@ -55,7 +56,13 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
         ) from error
     draw(sentences(found, said))
     st.subheader("Differences", anchor=False)
-    draw(intervals(found, said))
+    figure = intervals(found, said, charts.current_theme())
+    if figure is not None:
+        charts.shown(figure, "eval-diff")
+        lines = f"the lines are {LEVEL} % bootstrap intervals over the questions that measure both."
+        st.caption(f"Second minus first; {lines} A filled mark: the interval excludes zero.")
+    if rest := other_numbers(found, said):
+        st.table(rest, border="horizontal", hide_index=True)
     _files(first, second, found)
     rows = [numbers.rows_of(session, each) for each in (first, second)]
     _changed(session, changes(*rows), said)
@@ -103,7 +110,7 @@ def _files(first: Evaluation, second: Evaluation, found: Mapping[str, Difference
 
 
 def _changed(session: Session, found: Sequence[Change], said: tuple[str, str]) -> None:
-    """The questions that ended otherwise, page by page."""
+    """The questions that ended otherwise."""
     st.subheader("Questions that changed", anchor=False)
     if not found:
         st.caption("None: every question ended the same way in both.")
@@ -119,5 +126,13 @@ def _changed(session: Session, found: Sequence[Change], said: tuple[str, str]) -
         label_visibility="collapsed",
     )
     kept = [change for change in found if _KINDS[kind or "all"][1](change)]
-    _, here = paged(kept, _PAGE, f"eval-changes-page-{kind}")
-    draw(listed(here, said, set(session.library.runs.ids())))
+    runs = set(session.library.runs.ids())
+    st.caption("Select an answer to open its run in Ask.")
+
+    def run_of(place: int, column: str) -> str:
+        change = kept[place]
+        run = (change.first if column == said[0] else change.second).run_id
+        return run if run in runs else ""
+
+    rows = [row(each, said) for each in kept]
+    tables.open_run(session, rows, run_of, f"eval-changed-{kind}", "Questions that changed")

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Difference
 from crag.messages.evaluations import ROUGH, UNTIMED, difference_sentence, title_of
+from ui.components import charts
 from ui.components import html as h
 from ui.components.html import Html
+from ui.components.safe_text import escaped, markdown
 from ui.evaluate.measures import GROUPS, PLOTTED, as_text, signed
-from ui.evaluate.rows import facts, taken
+from ui.evaluate.rows import action_text, answer_text
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 _TOLD = ("answer_holds", "evidence_answer", "acted_right", "abstention_right", "faithfulness", "acted_page_recall")
 """What is told in words even where nothing is sure."""
@@ -38,64 +44,51 @@ def sentences(found: Mapping[str, Difference], said: tuple[str, str]) -> Html:
     return h.div("cx eval-said")[lead, listed, h.p("small")[UNTIMED]]
 
 
-def intervals(found: Mapping[str, Difference], said: tuple[str, str]) -> Html:
-    """Shares on a scale around zero, then everything else in numbers."""
+def intervals(found: Mapping[str, Difference], said: tuple[str, str], theme: str) -> Figure | None:
+    """Shares on a scale around zero, with their intervals; a filled mark where that leaves zero out."""
+    import plotly.graph_objects as go  # takes half a second to load; only a chart needs it
+
     shares = [found[key] for key in PLOTTED if key in found and found[key].value is not None]
+    if not shares:
+        return None
     ends = [abs(end) for each in shares for end in (each.value, each.low, each.high) if end is not None]
-    most = max([0.1, *ends])
-    most = next(step for step in (0.1, 0.2, 0.25, 0.5, 1.0) if most <= step + 1e-9)
-    plotted = [_line(each, most) for each in shares]
-    scale = [h.i(style=f"left:{50 + 50 * at:.0f}%")[_tick(at * most)] for at in (-1, -0.5, 0, 0.5, 1)]
-    plot = h.fragment(
-        h.p("figures eval-ways")[h.span["← higher with ", h.b[said[0]]], h.span["higher with ", h.b[said[1]], " →"]],
-        h.ul[plotted, h.li("scale", aria_hidden="true")[h.span("name"), h.span("track zero")[scale], h.span("number")]],
+    most = next(step for step in (0.1, 0.2, 0.25, 0.5, 1.0) if max([0.1, *ends]) <= step + 1e-9)
+    colours = charts.COLOURS[theme]
+    marks = go.Scatter(
+        x=[each.value for each in shares],
+        y=[-place for place in range(len(shares))],
+        mode="markers",
+        marker={
+            "symbol": ["circle" if each.includes_zero is False else "circle-open" for each in shares],
+            "size": 10,
+            "color": colours["accent"],
+        },
+        error_x=charts.interval([(each.value, each.low, each.high) for each in shares], colours["accent"]),
+        customdata=[escaped(difference_sentence(each)) for each in shares],
+        hovertemplate="%{customdata}<extra></extra>",
     )
-    legend = f"Second minus first; the lines are {LEVEL} % bootstrap intervals over the questions that measure both."
-    filled = "A filled mark: the interval excludes zero."
-    return h.fragment(
-        h.div("cx eval-dots eval-diff")[plot if shares else "", h.p("legend")[f"{legend} {filled}"]],
-        _numbers([found[key] for key in _ALSO if key in found and found[key].value is not None], said),
-    )
+    names = [f"{title_of(each.measure)}  {_number(each)}" for each in shares]
+    figure = charts.measured([marks], names, theme, [-most, most])
+    sides = f"← higher with {escaped(said[0])}     higher with {escaped(said[1])} →"
+    return figure.update_xaxes(title={"text": sides, "font": {"size": 12}}, tickformat="+.2~f")
 
 
-def _tick(value: float) -> str:
-    return "0" if value == 0 else f"{'+' if value > 0 else '−'}{abs(value):g}"
+def _number(each: Difference) -> str:
+    between = f" ({_between(each)})" if each.low is not None else ""
+    return f"{signed(each.measure, each.value)}{between}, n {each.pairs:,}"
 
 
-def _line(each: Difference, most: float) -> Html:
-    value = each.value or 0.0
-    low, high = (value if end is None else end for end in (each.low, each.high))
-    sure = each.includes_zero is False
-    at, start, width = (f"{share:.2%}" for share in (_at(value, most), _at(low, most), (high - low) / (2 * most)))
-    mark = h.b(style=f"left:{at}")["●" if sure else "○"]
-    lane = h.span("lane")[h.i("span", style=f"left:{start};width:{width}"), mark]
-    between = f"{signed(each.measure, low)} to {signed(each.measure, high)}" if each.low is not None else "no interval"
-    number = h.fragment(h.b[signed(each.measure, value)], " ", h.span("small")[f"{between}, n {each.pairs:,}"])
-    return h.li("sure" if sure else "", title=difference_sentence(each))[
-        h.span("name")[title_of(each.measure)], h.span("track zero")[lane], h.span("number num")[number]
-    ]
-
-
-def _at(value: float, most: float) -> float:
-    return 0.5 + value / (2 * most)
-
-
-def _numbers(rest: Sequence[Difference], said: tuple[str, str]) -> Html:
-    if not rest:
-        return Html()
-    body = [
-        h.tr[
-            h.td[title_of(each.measure)],
-            h.td("r")[as_text(each.measure, each.first)],
-            h.td("r")[as_text(each.measure, each.second)],
-            h.td("r")[h.b[signed(each.measure, each.value)]],
-            h.td("r")[_between(each)],
-        ]
-        for each in rest
-    ]
-    heads = [h.th("r")[name] for name in (*said, "Difference", f"{LEVEL} % interval")]
-    return h.div("cx eval-scroll", tabindex="0", role="region", aria_label="Other differences")[
-        h.table("grid eval-numbers")[h.thead[h.tr[h.th["A question"], heads]], h.tbody[body]]
+def numbers(found: Mapping[str, Difference], said: tuple[str, str]) -> list[dict[str, str]]:
+    """What has no place on a scale of shares."""
+    return [
+        {
+            "A question": title_of(each.measure),
+            markdown(said[0]): as_text(each.measure, each.first),
+            markdown(said[1]): as_text(each.measure, each.second),
+            "Difference": f"**{signed(each.measure, each.value)}**",
+            f"{LEVEL} % interval": _between(each),
+        }
+        for each in (found[key] for key in _ALSO if key in found and found[key].value is not None)
     ]
 
 
@@ -171,23 +164,12 @@ def _same_answer(one: ResultRow, other: ResultRow) -> bool:
     return bool(said[0][0]) and said[0] == said[1]
 
 
-def listed(found: Sequence[Change], said: tuple[str, str], known: Container[str]) -> Html:
-    """Questions that ended otherwise: what changed, then both rows."""
-    items = [_change(change, said, known) for change in found]
-    return h.div("cx eval-rows eval-changes")[h.ul[items]]
-
-
-def _change(change: Change, said: tuple[str, str], known: Container[str]) -> Html:
-    tags = [
-        h.span(f"tag {_way(better)}")["✓ " if better else "✕ " if better is False else "", what]
-        for what, better in change.what
-    ]
-    pairs = [
-        h.div("side")[taken(row, known, name), h.span("facts")[facts(row)]]
-        for name, row in zip(said, (change.first, change.second), strict=True)
-    ]
-    return h.li[h.p("tags")[h.b[change.first.question], " ", tags], pairs]
-
-
-def _way(better: bool | None) -> str:
-    return "none" if better is None else "better" if better else "worse"
+def row(change: Change, said: tuple[str, str]) -> dict[str, str]:
+    """A question that ended otherwise: what changed, and both answers."""
+    what = [f"{'✓ ' if better else '✕ ' if better is False else ''}{text}" for text, better in change.what]
+    return {
+        "Question": change.first.question,
+        "What changed": "; ".join(what),
+        said[0]: f"{action_text(change.first)}: {answer_text(change.first)}",
+        said[1]: f"{action_text(change.second)}: {answer_text(change.second)}",
+    }

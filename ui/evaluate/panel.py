@@ -13,11 +13,8 @@ from crag.core.types import Action
 from crag.runtime.jobs import Job
 from ui.app import clicks, fragments
 from ui.app.session import Session
-from ui.components import html as h
 from ui.components import problems, words
-from ui.components.drawing import draw
-from ui.components.html import Html
-from ui.components.safe_text import excerpt
+from ui.components.safe_text import excerpt, markdown
 from ui.evaluate.evaluation_job import Event, Part, State
 from ui.evaluate.measures import as_text
 from ui.evaluate.sets import loaded
@@ -25,7 +22,6 @@ from ui.run import approval
 
 _BEAT = 1.0
 """Seconds between two looks at the job."""
-_SO_FAR = ("Evidence holds it", "Answer says it", "Failed", "Each")
 
 
 def show_live(session: Session, job: Job[Event]) -> None:
@@ -35,11 +31,15 @@ def show_live(session: Session, job: Job[Event]) -> None:
 
 def _show_live(session: Session, job: Job[Event]) -> None:
     state = State(job.events())
-    with st.container(key="eval-live"):
-        draw(_progress(job, state, _at_hand(session, state)))
+    with st.container(key="eval-live", border=True):
+        st.markdown(f"**Evaluating {markdown(job.label)}**{_which(state)}")
+        st.progress(state.done / state.total if state.total else 0.0, _figures(job, state))
+        if asked := _at_hand(session, state):
+            st.caption(f"Now: {markdown(excerpt(asked, 160))}")
         if session.may("edit"):
             _ask(session, job, state)
-        draw(so_far(state.parts))
+        if rows := so_far(state.parts):
+            st.table(rows, border="horizontal", hide_index=True)
         st.button(
             "Stopping…" if job.stopping else "Stop",
             key="eval-stop",
@@ -62,35 +62,30 @@ def _at_hand(session: Session, state: State) -> str:
     return next((each.question for each in questions if each.id not in done), "")
 
 
-def _progress(job: Job[Event], state: State, asked: str) -> Html:
-    share = state.done / state.total if state.total else 0.0
-    facts = [h.fragment(h.b[f"{state.done:,}"], f" of {state.total:,} questions") if state.total else "starting"]
+def _figures(job: Job[Event], state: State) -> str:
+    """How far it is, how fast, how long it still takes, and what failed."""
+    facts = [f"{state.done:,} of {state.total:,} questions" if state.total else "starting"]
     if state.rate:
-        pace = f"{state.rate:.1f} a second" if state.rate >= 1 else f"{words.format_duration(1 / state.rate)} each"
-        facts.append(pace)
+        each = f"{words.format_duration(1 / state.rate)} each"
+        facts.append(f"{state.rate:.1f} a second" if state.rate >= 1 else each)
     if _waits(job, state):
         facts.append("waiting for your approval")
     elif state.left is not None and not job.stopping:
         facts.append(f"about {_rough(state.left)} left")
-    facts.append(h.fragment(h.b[f"{state.failed:,}"], " failed") if state.failed else "none failed")
-    return h.div("cx eval-live", role="status")[
-        h.p("says")[h.b[f"Evaluating {job.label}"], _which(state)],
-        h.div("progress")[h.i(style=f"width:{share:.1%}")],
-        h.p("figures")[[h.span[fact] for fact in facts]],
-        (h.p("small eval-now")[f"Now: {excerpt(asked, 160)}"] if asked else ""),
-    ]
+    facts.append(f"{state.failed:,} failed" if state.failed else "none failed")
+    return " · ".join(facts)
 
 
 def _rough(seconds: float) -> str:
     return words.format_duration(seconds) if seconds >= 60 else f"{max(1.0, seconds):.0f} s"
 
 
-def _which(state: State) -> Html:
+def _which(state: State) -> str:
     if not state.parts or state.begun is None:
-        return Html()
+        return ""
     number, all = len(state.parts), len(state.begun.strategies)
     place = f", strategy {number} of {all}" if all > 1 else ""
-    return h.fragment(" ", h.span("quiet")[f"with {words.strategy(state.parts[-1].strategy)}{place}"])
+    return f" with {markdown(words.strategy(state.parts[-1].strategy))}{place}"
 
 
 def _waits(job: Job[Event], state: State) -> bool:
@@ -107,36 +102,23 @@ def _ask(session: Session, job: Job[Event], state: State) -> None:
     approval.ask(session, job, Trace(approvals=(*asked, waiting)))  # type: ignore[arg-type]
 
 
-def so_far(parts: Sequence[Part]) -> Html:
+def so_far(parts: Sequence[Part]) -> list[dict[str, str]]:
     """What the results say until now, by strategy; nothing before the first."""
-    shown = [part for part in parts if part.rows]
-    if not shown:
-        return Html()
-    body = [_line(part) for part in shown]
-    return h.div("cx eval-scroll")[
-        h.table("grid eval-sofar")[
-            h.thead[h.tr[h.th["So far"], h.th("r")["Done"], h.th["Actions"], (h.th("r")[name] for name in _SO_FAR)]],
-            h.tbody[body],
-        ]
-    ]
+    return [_line(part) for part in parts if part.rows]
 
 
-def _line(part: Part) -> Html:
+def _line(part: Part) -> dict[str, str]:
     taken = [row.action for row in part.rows]
-    actions = [
-        h.span(f"verdict {action.lower()}", title=action)[f"{words.ICONS[action]} {taken.count(action):,}"]
-        for action in Action
-        if action in taken
-    ]
-    cells = [
-        f"{part.done:,} of {part.total:,}",
-        _share([row.evidence_answer for row in part.rows]),
-        _share([row.answer_holds for row in part.rows]),
-        f"{sum(bool(row.problem) for row in part.rows):,}",
-        as_text("seconds", _mean([row.seconds for row in part.rows])),
-    ]
-    done, *rest = (h.td("r")[cell] for cell in cells)
-    return h.tr[h.td[h.b[words.strategy(part.strategy)]], done, h.td("keep")[h.joined(" ", actions) or "–"], rest]
+    actions = [f"{words.ICONS[action]} {taken.count(action):,}" for action in Action if action in taken]
+    return {
+        "So far": words.strategy(part.strategy),
+        "Done": f"{part.done:,} of {part.total:,}",
+        "Actions": "  ".join(actions) or "–",
+        "Evidence holds it": _share([row.evidence_answer for row in part.rows]),
+        "Answer says it": _share([row.answer_holds for row in part.rows]),
+        "Failed": f"{sum(bool(row.problem) for row in part.rows):,}",
+        "Each": as_text("seconds", _mean([row.seconds for row in part.rows])),
+    }
 
 
 def _share(values: Sequence[bool | None]) -> str:
@@ -157,9 +139,9 @@ def show_outcome(job: Job[Event]) -> None:
         problems.show(job.problem)
     elif job.stopping and state.done < state.total:
         said = f"Stopped: {kept}. Press Resume to continue."
-        draw(h.div("cx")[h.p("note eval-note", role="status")[said]])
+        st.success(markdown(said), icon=":material/check:")
     else:
         failed = f", {state.failed:,} failed" if state.failed else ""
         took = words.format_duration(state.seconds)
         said = f"Done: {job.label}, {words.count(state.made, 'question')} in {took}{failed}."
-        draw(h.div("cx")[h.p("note eval-note", role="status")[said]])
+        st.success(markdown(said), icon=":material/check:")

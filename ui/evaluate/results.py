@@ -8,20 +8,21 @@ from typing import Any
 import streamlit as st
 
 from crag.analysis.evaluate import Evaluation
+from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Result, flat
 from crag.core.errors import InputError
 from crag.messages.evaluations import parts_sentence, title_of
 from ui.app import navigation
 from ui.app.session import Session
-from ui.components import downloads, problems, words
+from ui.components import charts, downloads, problems, words
 from ui.components import html as h
 from ui.components.drawing import draw
 from ui.components.safe_text import markdown
 from ui.evaluate import evaluation_job, numbers
 from ui.evaluate import rows as evaluate_rows
 from ui.evaluate.names import file_name, name, names
-from ui.evaluate.table import MARKS, Column, confusions, dots, table
+from ui.evaluate.table import MARKS, Column, confusion, dots, measures, notes
 
 _BESIDE = 3
 """So many strategies leave room for the plot beside their table."""
@@ -48,21 +49,32 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
         st.caption("Choose an evaluation above.")
         return
     columns = [_column(session, each, called[each.id]) for each in chosen]
-    with st.container(key="eval-columns"):
-        left, right = st.columns([7, 6], gap="large") if len(columns) <= _BESIDE else (st.container(), st.container())
+    left, right = st.columns([7, 6], gap="large") if len(columns) <= _BESIDE else (st.container(), st.container())
     with left:
-        draw(table(columns))
+        _measures(columns)
         with st.expander("Other measures: first retrieval, seconds by step", key="eval-rest"):
-            draw(table(columns, rest=True))
+            _measures(columns, rest=True)
     with right:
-        draw(dots(columns))
+        figure = dots(columns, charts.current_theme())
+        if figure is not None:
+            charts.shown(figure, "eval-dots")
+            st.caption(f"Means; the lines are {LEVEL} % bootstrap intervals. Measures without data are left out.")
         st.subheader("Actions", anchor=False)
         again = any(column.result.actions != column.result.first_actions for column in columns)
         first = again and st.toggle(
             "Of the first retrieval", key="eval-first", help="Otherwise of the retrieval that was acted on."
         )
-        draw(confusions(columns, first=first))
+        for place, column in enumerate(columns):
+            st.markdown(f"{MARKS[place % len(MARKS)]} **{markdown(column.name)}**")
+            st.table(confusion(column, first=first), border="horizontal", hide_index=True)
     _rows(session, chosen, called)
+
+
+def _measures(columns: Sequence[Column], *, rest: bool = False) -> None:
+    st.table(measures(columns, rest=rest), border="horizontal", hide_index=True)
+    if said := notes(columns, rest=rest):
+        with st.popover("What these measure", type="tertiary"):
+            st.markdown("\n".join(said))
 
 
 def _set(made: Sequence[Evaluation]) -> list[Evaluation]:

@@ -15,7 +15,7 @@ from crag.analysis.questions.sets import MOST_BYTES, MOST_QUESTIONS, QuestionSet
 from crag.core.errors import CragError, InputError
 from crag.storage.evaluations import StoredSet
 from crag.storage.library import Library
-from ui.app import guide, server_messages
+from ui.app import guide, server_messages, tables
 from ui.app.program import program
 from ui.app.session import REFUSALS, Session
 from ui.components import downloads, problems, words
@@ -24,12 +24,9 @@ from ui.components.drawing import draw
 from ui.components.safe_text import markdown
 from ui.documents import uploads
 from ui.evaluate.names import file_name
-from ui.evaluate.rows import paged
-from ui.evaluate.sets_view import bad_rows, faults, grid, questions_table, understood
+from ui.evaluate.sets_view import bad_rows, faults, listed, questions_table, understood
 
 _ENDINGS = ["csv", "tsv", "txt", "jsonl", "ndjson", "json"]
-_PAGE = 20
-"""Questions on one page of the list."""
 _MIB = 1024 * 1024
 
 
@@ -206,7 +203,7 @@ def show(session: Session, stored: StoredSet) -> None:
     draw(understood(found, in_library))
     draw(bad_rows(found))
     with st.expander("Questions", key="eval-questions"):
-        draw(grid(*paged(found.questions, _PAGE, f"eval-questions-{stored.id}")))
+        tables.plain(listed(found.questions), f"eval-questions-{stored.id}", "Questions")
 
 
 def _summary(taken: _Taken, stored: StoredSet) -> str:

@@ -74,39 +74,26 @@ def bad_rows(found: QuestionSet) -> Html:
     return h.div("cx eval-bad")[h.p[h.b[" and ".join(lead)]], h.ul[items], more]
 
 
-def grid(start: int, questions: Sequence[Question]) -> Html:
-    """One page of a set's questions, which begins at this place."""
-    body = [
-        h.tr[
-            h.td("r")[f"{place:,}"],
-            h.td[each.question, _labels(each)],
-            h.td[_several(each.answers)],
-            h.td[_place(each)],
-        ]
-        for place, each in enumerate(questions, start + 1)
-    ]
-    return h.div("cx eval-scroll", tabindex="0", role="region", aria_label="Questions")[
-        h.table("grid eval-grid")[
-            h.thead[h.tr[h.th("r")["#"], h.th["Question"], h.th["Accepted answers"], h.th["Expected source"]]],
-            h.tbody[body],
-        ]
-    ]
-
-
-def _labels(question: Question) -> Html:
-    tags = [(" ", h.span("tag")[excerpt(label, 40)]) for label in question.labels[:6]]
-    topics = (h.br, h.span("small")["Topics: ", _several(question.topics)]) if question.topics else ""
-    return h.fragment(tags, topics)
+def listed(questions: Sequence[Question]) -> list[dict[str, object]]:
+    """The questions of a set as rows of a table."""
+    rows: list[dict[str, object]] = []
+    for each in questions:
+        pages = ", ".join(f"{page}" for page in each.pages[:8])
+        rows.append(
+            {
+                "Question": each.question,
+                "Accepted answers": _several(each.answers),
+                "Expected source": f"{_several(each.sources)}{f', p. {pages}' if pages else ''}",
+                "Topics": _several(each.topics),
+                "Labels": ", ".join(each.labels),
+            }
+        )
+    return rows
 
 
 def _several(values: Sequence[str]) -> str:
     shown = " · ".join(excerpt(value, 120) for value in values[:4])
     return f"{shown} …" if len(values) > 4 else shown or "–"
-
-
-def _place(question: Question) -> Html:
-    pages = ", ".join(f"{page}" for page in question.pages[:8])
-    return h.fragment(_several(question.sources), (" ", h.span("keep")[f"p. {pages}"]) if pages else "")
 
 
 def questions_table(found: QuestionSet) -> Table:

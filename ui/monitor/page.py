@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +11,20 @@ import streamlit as st
 from crag.analysis.monitoring import figures
 from crag.analysis.monitoring.choice import behind
 from crag.analysis.monitoring.drift import FEWEST, FEWEST_BEFORE
+from crag.analysis.monitoring.figures import Change
 from crag.core.makers import maker
+from crag.messages.monitoring import Said, change_sentence
 from ui.app import guide, navigation
+from ui.app import tables as cells
 from ui.app.session import Session
 from ui.components import charts, downloads, words
 from ui.components import html as h
 from ui.components.drawing import draw
+from ui.components.safe_text import markdown
 from ui.monitor import exports, filters, plots, run_list, stored, tables
 from ui.monitor.board import Board, board
 from ui.monitor.stored import Seen
+from ui.monitor.tables import Table
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -32,18 +37,6 @@ _BY: Mapping[figures.By, tuple[str, Callable[[str], str]]] = {
     "scope": ("Asked of", filters.scope_text),
     "via": ("Asked through", filters.asker_text),
 }
-
-
-def follow(session: Session, picked: str) -> None:
-    """Do what a click asked for: list a mark's runs, or open a run in Ask."""
-    if picked.startswith(run_list.RUN):
-        run = picked.removeprefix(run_list.RUN)
-        if run_list.known(session, run):
-            session.visit(run)
-            navigation.go("ask")
-            st.rerun()
-    elif picked.startswith(tables.PICK):
-        st.session_state[_MARK] = picked.removeprefix(tables.PICK)
 
 
 def show(session: Session) -> None:
@@ -82,7 +75,7 @@ def _view(session: Session, seen: Seen, workspace: str) -> None:
     own = workspace == session.workspace
     choice = filters.choice(seen.runs)
     made = board(seen, choice, stored.added(session.library) if own else ())
-    draw(tables.sentences(made.sentences))
+    _sentences(made.sentences)
     if made.found.runs:
         _charts(made)
         _compared(made)
@@ -92,46 +85,72 @@ def _view(session: Session, seen: Seen, workspace: str) -> None:
         run_list.show(session, mark, behind(mark, made.found), own)
 
 
+def _sentences(said: Sequence[Said]) -> None:
+    """The sentences that matter, each of which lists its runs; those that warn first, with a sign."""
+    for place, each in enumerate(said):
+        if each.warns:
+            _sentence(each, place)
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center", key="mon-says"):
+        for place, each in enumerate(said):
+            if not each.warns:
+                _sentence(each, place)
+
+
+def _sentence(each: Said, place: int) -> None:
+    icon = ":material/warning:" if each.warns else ":material/list:"
+    if not each.mark:
+        st.markdown(f"{icon if each.warns else ''} {markdown(each.text)}".strip(), width="content")
+        return
+    st.button(
+        markdown(each.text),
+        key=f"mon-says-{place}",
+        icon=icon,
+        type="secondary" if each.warns else "tertiary",
+        help="List its runs",
+        on_click=_list,
+        args=(each.mark,),
+    )
+
+
 def _charts(made: Board) -> None:
     theme = charts.current_theme()
     title("Runs and their actions", _width(made))
     _plot(plots.action_mix(made.actions, made.changes, theme), "actions")
-    draw(tables.changes(plots.numbered(made.changes, made.found.buckets)))
-    draw(tables.of_actions(made.actions))
+    _changes(plots.numbered(made.changes, made.found.buckets))
+    _table(tables.of_actions(made.actions))
     with st.container(key="mon-charts"):
         left, right = st.columns(2, gap="large")
         with left:
             title("Web rate", "share of runs that searched the web; dotted: the four weeks before")
             _plot(plots.over_time(made.web, "web", theme, before=made.before["web"]), "web")
-            draw(tables.of_estimates("Web rate", "web", made.web, _percent))
+            _table(tables.of_estimates("Web rate", "web", made.web, _percent))
         with right:
             title("Rewrites per question", "dashed: 0.5, above which your documents may not cover the questions")
             _plot(plots.rewrites(made.rewrites, made.before["rewrites"], theme), "rewrites")
-            draw(tables.of_estimates("Rewrites", "rewrites", made.rewrites, _number))
+            _table(tables.of_estimates("Rewrites", "rewrites", made.rewrites, _number))
         left, right = st.columns(2, gap="large")
         with left:
             title("Best score of each run", "of the chunks acted on")
             _plot(plots.scores(made.scores, made.scores_before, theme), "scores")
-            draw(tables.of_scores(made.scores, made.scores_before))
+            _table(tables.of_scores(made.scores, made.scores_before))
         with right:
             title("Drift", "each week against the four before it; looking often raises no false alarms")
-            draw(tables.weeks(made.weeks))
-            draw(
-                h.div("cx")[
-                    h.p("legend")[
-                        f"From {FEWEST} runs a week and {FEWEST_BEFORE} before it. Only runs of the same evaluator "
-                        "and strategy are compared. Where nothing changes, at most 1 week in 20 shows ▲."
-                    ]
-                ]
+            _table(tables.of_weeks(made.weeks), folded=False)
+            st.caption(
+                f"From {FEWEST} runs a week and {FEWEST_BEFORE} before it. Only runs of the same evaluator and "
+                "strategy are compared. Where nothing changes, at most 1 week in 20 shows ▲."
             )
         left, right = st.columns(2, gap="large")
         with left:
             title("Latency by step", "logarithmic")
             _plot(plots.latency(made.latency, theme), "latency")
-            draw(tables.of_latency(made.latency))
+            _table(tables.of_latency(made.latency))
         with right:
             title("Failures", "by who failed and why")
-            draw(tables.failure_map(made.failures))
+            if made.failures:
+                _table(tables.of_failures(made.failures), folded=False)
+            else:
+                st.caption("Nothing failed in this span.")
         left, right = st.columns(2, gap="large")
         with left:
             _spent(made, theme)
@@ -148,28 +167,25 @@ def _width(made: Board) -> str:
 def _spent(made: Board, theme: str) -> None:
     if not any(each.calls for each in made.spending.values()):
         title("Outside calls and cost")
-        draw(h.div("cx")[h.p("quiet")["No outside calls: local models make none and cost nothing."]])
+        st.caption("No outside calls: local models make none and cost nothing.")
         return
     priced = any(each.dollars for each in made.spending.values())
     title("Outside calls and cost", "dollars, as far as prices are known" if priced else "calls: no price is known")
     _plot(plots.spending(made.spending, theme), "calls")
-    draw(tables.of_spending(made.spending))
+    _table(tables.of_spending(made.spending))
 
 
 def _faithful(made: Board, theme: str) -> None:
     if any(each.value is not None for each in made.faithfulness.values()):
         title("Faithfulness", "share of sentences that their sources support")
         _plot(plots.over_time(made.faithfulness, "faithful", theme, before=made.before["faithfulness"]), "faithful")
-        draw(tables.of_estimates("Supported", "faithful", made.faithfulness, _percent))
+        _table(tables.of_estimates("Supported", "faithful", made.faithfulness, _percent))
     count = figures.gaps(made.found.runs)
     if count:
-        draw(h.div("cx")[h.h2["Coverage gaps ", h.span("small")["what the documents do not answer"]]])
-        with st.container(horizontal=True, vertical_alignment="center"):
-            draw(
-                h.div("cx")[
-                    h.p[f"{words.count(count, 'run')} found no answer in the documents. ", tables.opener("gaps")]
-                ]
-            )
+        title("Coverage gaps", "what the documents do not answer")
+        st.markdown(f"{words.count(count, 'run')} found no answer in the documents.")
+        with st.container(horizontal=True):
+            st.button("List these runs", key="mon-gap-runs", type="tertiary", on_click=_list, args=("gaps",))
             st.button("Look at the gaps in Documents", key="mon-gaps", type="tertiary", on_click=_to_gaps)
 
 
@@ -179,7 +195,27 @@ def _to_gaps() -> None:
 
 
 def title(name: str, about: str = "") -> None:
-    draw(h.div("cx mon-title")[h.h2[name, " ", about and h.span("small")[about]]])
+    draw(h.div("cx")[h.h2[name, " ", about and h.span("small")[about]]])
+
+
+def _changes(found: Mapping[str, Sequence[tuple[int, Change]]]) -> None:
+    """What changed, by the numbers in the chart."""
+    items = [
+        f"**{number}** {markdown(f'{plots.bucket_text(bucket)}: {change_sentence(each.kind, each.what)}')}"
+        for bucket, group in found.items()
+        for number, each in group
+    ]
+    if items:
+        st.caption(" · ".join(items))
+
+
+def _table(table: Table, *, folded: bool = True) -> None:
+    """A table whose numbers list their runs; `folded`: it says what a chart shows."""
+    key = f"mon-table-{table.name}"
+    fold = st.expander("As a table", key=f"{key}-fold", on_change="rerun") if folded else st.container()
+    if not folded or fold.open:  # type: ignore[attr-defined]
+        with fold:
+            cells.chosen(table.shown(), key, table.name, on_select=partial(_picked, key, table))
 
 
 def _plot(figure: Figure, name: str) -> None:
@@ -196,16 +232,30 @@ def _plot(figure: Figure, name: str) -> None:
 
 
 def _clicked(key: str) -> None:
-    """Note the mark that was clicked; a second click on the same one, which unselects it, names it again."""
-    last: dict[str, str] = st.session_state.setdefault(_LAST, {})
-    picked: Any = st.session_state.get(key)
-    points = picked["selection"]["points"] if picked else []
+    """Note the mark of the point that was clicked in a chart."""
+    state: Any = st.session_state.get(key)
+    points = state["selection"]["points"] if state else []
     data = points[0].get("customdata") if points else None
     mark = data[0] if isinstance(data, list | tuple) and data else data
-    if isinstance(mark, str):
+    _note(key, mark if isinstance(mark, str) else None)
+
+
+def _picked(key: str, table: Table) -> None:
+    """Note the mark of the cell that was selected in a table."""
+    cell = cells.selected(key)
+    _note(key, table.mark(*cell) if cell else None)
+
+
+def _note(key: str, mark: str | None) -> None:
+    """List the runs of a mark; a second click on the same one, which unselects it, names it again."""
+    last: dict[str, str] = st.session_state.setdefault(_LAST, {})
+    if mark is not None:
         last[key] = mark
-    if key in last:
-        st.session_state[_MARK] = last[key]
+    _list(last.get(key, ""))
+
+
+def _list(mark: str) -> None:
+    st.session_state[_MARK] = mark
 
 
 def _compared(made: Board) -> None:
@@ -221,7 +271,8 @@ def _compared(made: Board) -> None:
         label_visibility="collapsed",
     )
     head, named = _BY[by or "strategy"]
-    draw(tables.groups(figures.groups(made.found.runs, by or "strategy"), by or "strategy", head, named))
+    groups = figures.groups(made.found.runs, by or "strategy")
+    _table(tables.of_groups(groups, by or "strategy", head, named), folded=False)
 
 
 def _files(made: Board) -> None:

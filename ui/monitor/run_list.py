@@ -2,73 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from urllib.parse import urlencode
+from collections.abc import Sequence
 
 import streamlit as st
 
 from crag.core.runfacts import RunFacts
 from crag.core.types import Action
 from crag.providers.registry import title
-from ui.access import workspace_entry
-from ui.app.program import program
+from ui.app import tables
 from ui.app.session import Session
 from ui.components import downloads, words
-from ui.components import html as h
-from ui.components.drawing import draw
-from ui.components.html import Html
+from ui.components.safe_text import markdown
 from ui.monitor import exports
 from ui.monitor.filters import asker_text, scope_text
 from ui.monitor.plots import bucket_text
 
-RUN = "mon-run:"
-"""Begins what a click on a run says; its id follows."""
-_SHOWN = 100
+_SHOWN = 1000
 
 
 @st.dialog("Runs", width="large")
 def show(session: Session, mark: str, runs: Sequence[RunFacts], own: bool) -> None:
     """The runs that a mark stands for, as many as a person reads; `own`: they are of this session's library."""
-    draw(h.div("cx")[h.p[h.b[mark_text(mark)], f": {words.count(len(runs), 'run')}."]])
+    st.markdown(f"**{markdown(mark_text(mark))}**: {words.count(len(runs), 'run')}.")
     if not runs:
         return
     shown = runs[:_SHOWN]
     questions = session.library.runs.questions([run.run_id for run in shown]) if own else {}
-    draw(_list(shown, questions))
+    rows = [_row(run, questions.get(run.run_id, "")) for run in shown]
+    st.caption("Select a question to open its run in Ask.")
+    here = [run.run_id if run.run_id in questions else "" for run in shown]
+    tables.open_run(session, rows, lambda row, column: here[row], "mon-list", "Runs")
     if len(runs) > _SHOWN:
-        draw(h.div("cx")[h.p("small")[f"And {len(runs) - _SHOWN:,} more: the files have all."]])
+        st.caption(f"And {len(runs) - _SHOWN:,} more: the files have all.")
     with st.container(horizontal=True):
         downloads.table("All of these", lambda: exports.runs(runs), "monitor-runs", key="mon-listed")
 
 
-def _list(runs: Sequence[RunFacts], questions: Mapping[str, str]) -> Html:
-    here = workspace_entry.here()
-    return h.div("cx mon-list")[h.ul[(_item(run, questions.get(run.run_id, ""), here) for run in runs)]]
-
-
-def _item(run: RunFacts, question: str, here: Mapping[str, str]) -> Html:
-    address = urlencode({**here, "run": run.run_id})
-    asked = (
-        h.a(href=f"./?{address}", data_pick=RUN + run.run_id)[question]
-        if question
-        else h.span[f"A run in the library {run.workspace or 'of another version'}"]
-    )
-    action = (
-        h.span(f"verdict {run.action.lower()}")[f"{words.ICONS[Action(run.action)]} {run.action}"] if run.action else ""
-    )
-    said = [
-        words.moment(run.started_at),
-        words.strategy(run.strategy),
-        words.format_duration(run.seconds),
-        f"best score {run.best:.2f}" if run.best is not None else "",
-        words.count(run.rewrites, "rewrite") if run.rewrites else "",
-        "searched the web" if run.web else "",
-        run.outcome if run.outcome != "answered" else "",
-        f"of {scope_text(run.scope)}" if run.scope else "",
-        f"through {asker_text(run.via)}" if run.via not in ("", "app") else "",
-        *(f"{title(who)}: {why}" for who, _, why in (each.rpartition(": ") for each in run.refused)),
-    ]
-    return h.li[asked, h.br, action, " ", h.span("small")[" · ".join(filter(None, said))]]
+def _row(run: RunFacts, question: str) -> tables.Row:
+    refused = (each.rpartition(": ") for each in run.refused)
+    row = {
+        "Question": question or f"A run in the library {run.workspace or 'of another version'}",
+        "Action": f"{words.ICONS[Action(run.action)]} {run.action}" if run.action else "",
+        "Asked": words.moment(run.started_at),
+        "Strategy": words.strategy(run.strategy),
+        "Took": words.format_duration(run.seconds),
+        "Best score": f"{run.best:.2f}" if run.best is not None else "",
+        "Rewrites": f"{run.rewrites:,}" if run.rewrites else "",
+        "Web": "searched" if run.web else "",
+        "Ended": run.outcome if run.outcome != "answered" else "",
+        "Asked of": scope_text(run.scope) if run.scope else "",
+        "Through": asker_text(run.via) if run.via not in ("", "app") else "",
+        "Failed": ", ".join(f"{title(who)}: {why}" for who, _, why in refused),
+    }
+    return {name: said for name, said in row.items() if said}
 
 
 def mark_text(mark: str) -> str:
@@ -104,8 +90,3 @@ _KINDS = {
     "gaps": "not answered by the documents",
     "runs": "all runs",
 }
-
-
-def known(session: Session, run: str) -> bool:
-    """Whether a run is in this session's library; what a click names comes from the browser."""
-    return run in program().engine.library(session.workspace).runs.questions([run])

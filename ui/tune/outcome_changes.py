@@ -1,30 +1,30 @@
-"""What the runs would become, drawn: a sentence, the flow from was to would be, a matrix to click, what it saves."""
+"""What the runs would become: a sentence, the flow from was to would be, a table to choose from, what it saves."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from urllib.parse import urlencode
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
 
 from crag.analysis.whatif.entries import Becomes, Entry, Outcome
 from crag.core.types import Action
 from crag.messages.answers import FAR, origin_text
 from crag.messages.tuning import unknown_sentence
 from crag.text.formats import money
+from ui.app import tables
+from ui.app.session import Session
+from ui.components import charts, words
 from ui.components import html as h
-from ui.components import words
+from ui.components.drawing import draw
 from ui.components.html import Html
 from ui.run.path import chip
 
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
 _BEFORE: tuple[Becomes, ...] = (*Action, "none")
 _AFTER: tuple[Becomes, ...] = (*Action, "none", "unknown")
-_LISTED = 50
-"""Questions of a cell that are shown; all are in the export."""
-_BETWEEN = 2.5
-"""Percent of the height between two parts of a bar."""
-_LABEL = 10.0
-"""Percent of the height that a label takes."""
-_STEPS = 10
-"""Points of each side of a band."""
 
 
 def becomes_text(becomes: Becomes) -> str:
@@ -60,168 +60,86 @@ def summary(outcome: Outcome, *, in_use: bool) -> Html:
     return h.div("cx")[h.p("tune-says", role="status")[lead, tail, note]]
 
 
-# ---- the flow --------------------------------------------------------------------------------------------------------
+# ---- from what to what ----------------------------------------------------------------------------------------------
 
 
-def flow(outcome: Outcome) -> Html:
-    """All runs as two bars, by what they were and would be, with a band from each part to each part."""
+def flow(outcome: Outcome, theme: str) -> Figure:
+    """All runs by what they were and would be, with a band from each part to each part, as wide as it has runs."""
+    import plotly.graph_objects as go  # takes half a second to load; only a chart needs it
+
     cells = {cell: len(ids) for cell, ids in outcome.matrix.items()}
-    before = _parts({was: sum(n for (a, _), n in cells.items() if a == was) for was in _BEFORE})
-    after = _parts({becomes: sum(n for (_, b), n in cells.items() if b == becomes) for becomes in _AFTER})
-    scale = _scale(before, after, sum(cells.values()))
-    left, right = _places(before, scale), _places(after, scale)
-    bands, leaves, enters = [], {k: v[0] for k, v in left.items()}, {k: v[0] for k, v in right.items()}
-    for was in before:
-        for becomes in after:
-            number = cells.get((was, becomes), 0)
-            if number:
-                bands.append(_band(was, becomes, number, leaves[was], enters[becomes], number * scale))
-                leaves[was] += number * scale
-                enters[becomes] += number * scale
+    before = [was for was in _BEFORE if any(a == was for a, _ in cells)]
+    after = [becomes for becomes in _AFTER if any(b == becomes for _, b in cells)]
+    colours = charts.COLOURS[theme]
+
+    def colour(becomes: Becomes) -> str:
+        return colours.get(becomes, colours["quiet"])
+
     total = sum(cells.values()) or 1
-    return h.div("cx")[
-        h.div("tune-flow heads")[h.span["Was"], h.span["Would be"]],
-        h.div("tune-flow")[
-            _labels(before, left, total),
-            _bar(left),
-            h.div("bands", aria_hidden="true")[bands],
-            _bar(right),
-            _labels(after, right, total),
-        ],
-    ]
+    sides = [(was, sum(n for (a, _), n in cells.items() if a == was)) for was in before]
+    sides += [(becomes, sum(n for (_, b), n in cells.items() if b == becomes)) for becomes in after]
+    nodes = {
+        "label": [f"{_named(becomes)} {number:,} ({number / total:.0%})" for becomes, number in sides],
+        "color": [colour(becomes) for becomes, _ in sides],
+        "x": [0.001] * len(before) + [0.999] * len(after),
+        "y": [(place + 0.5) / len(side) for side in (before, after) for place in range(len(side))],
+        "pad": 18,
+        "thickness": 14,
+        "line": {"width": 0},
+        "hovertemplate": "%{label}<extra></extra>",
+    }
+    links = {
+        "source": [before.index(was) for was, _ in cells],
+        "target": [len(before) + after.index(becomes) for _, becomes in cells],
+        "value": list(cells.values()),
+        "color": [charts.translucent(colour(b), 0.15 if a == b else 0.45) for a, b in cells],
+        "hovertemplate": "%{value:,} runs: %{source.label} → %{target.label}<extra></extra>",
+    }
+    figure = charts.framed([go.Sankey(node=nodes, link=links, arrangement="fixed")], theme, 260, None, None, right=0)
+    return figure.update_layout(font={"color": colours["ink"], "size": 13})
 
 
-def _parts(counts: Mapping[Becomes, int]) -> dict[Becomes, int]:
-    """The three actions always, the others where there are any."""
-    return {becomes: number for becomes, number in counts.items() if number or isinstance(becomes, Action)}
+def _named(becomes: Becomes) -> str:
+    icon = words.ICONS[becomes] if isinstance(becomes, Action) else "?" if becomes == "unknown" else "–"
+    return f"{icon} {becomes_text(becomes)}"
 
 
-def _scale(before: Mapping[Becomes, int], after: Mapping[Becomes, int], total: int) -> float:
-    """Percent of the height for one run, so that the bar of more parts just fits."""
-    return (100 - _BETWEEN * (max(len(before), len(after)) - 1)) / (total or 1)
-
-
-def _places(counts: Mapping[Becomes, int], scale: float) -> dict[Becomes, tuple[float, float]]:
-    """From and to of each part, in percent of the height."""
-    found, at = {}, 0.0
-    for becomes, number in counts.items():
-        found[becomes] = at, at + number * scale
-        at += number * scale + _BETWEEN
-    return found
-
-
-def _band(was: Becomes, becomes: Becomes, number: int, start: float, end: float, width: float) -> Html:
-    """One band, a click on which lists its runs; the same as the matrix's cell, which the keyboard reaches."""
-    upper = [(x / _STEPS, start + (end - start) * _eased(x / _STEPS)) for x in range(_STEPS + 1)]
-    lower = [(x, y + width) for x, y in reversed(upper)]
-    shape = ",".join(f"{x * 100:.0f}% {y:.2f}%" for x, y in [*upper, *lower])
-    kind = "same" if was == becomes else str(becomes).lower()
-    title = f"{number:,}: {becomes_text(was)} → {becomes_text(becomes)}"
-    band = h.button(tabindex="-1", class_=kind, data_pick=_pick(was, becomes), title=title)
-    return band(style=f"clip-path:polygon({shape})")[()]
-
-
-def _eased(x: float) -> float:
-    return x * x * (3 - 2 * x)
-
-
-def _bar(places: Mapping[Becomes, tuple[float, float]]) -> Html:
-    parts = [
-        h.i(str(becomes).lower(), style=f"top:{top:.2f}%;height:{bottom - top:.2f}%")
-        for becomes, (top, bottom) in places.items()
-        if bottom > top
-    ]
-    return h.div("bar-side", aria_hidden="true")[parts]
-
-
-def _labels(counts: Mapping[Becomes, int], places: Mapping[Becomes, tuple[float, float]], total: int) -> Html:
-    """A label at the middle of each part, moved apart where they would cover one another."""
-    tops: list[float] = []
-    for becomes in counts:
-        top, bottom = places[becomes]
-        tops.append(max((top + bottom - _LABEL) / 2, tops[-1] + _LABEL if tops else 0.0))
-    limit = 100.0
-    for place in range(len(tops) - 1, -1, -1):
-        limit = tops[place] = min(tops[place], limit - _LABEL)
-    labels = [
-        h.span(style=f"top:{top:.2f}%")[
-            _chip(becomes), " ", h.b("num")[f"{number:,}"], " ", h.span("small")[f"{number / total:.0%}"]
-        ]
-        for (becomes, number), top in zip(counts.items(), tops, strict=True)
-    ]
-    return h.div("labels")[labels]
-
-
-# ---- the matrix ------------------------------------------------------------------------------------------------------
-
-
-def matrix(outcome: Outcome, opened: tuple[Becomes, Becomes] | None) -> Html:
-    """Was by would be, each number a button that lists its runs."""
+def matrix(outcome: Outcome) -> tuple[Becomes, Becomes] | None:
+    """Was by would be, in numbers; the cell that is chosen."""
     cells = {cell: len(ids) for cell, ids in outcome.matrix.items()}
     rows = [was for was in _BEFORE if isinstance(was, Action) or any(a == was for a, _ in cells)]
-    columns = [becomes for becomes in _AFTER if isinstance(becomes, Action) or any(b == becomes for _, b in cells)]
-    head = [h.th(scope="col")[_chip(becomes)] for becomes in columns]
-    body = [
-        h.tr[
-            h.th(scope="row")[_chip(was)],
-            [_cell(was, becomes, cells.get((was, becomes), 0), opened == (was, becomes)) for becomes in columns],
-        ]
-        for was in rows
+    heads = {_named(b): b for b in _AFTER if isinstance(b, Action) or any(each == b for _, each in cells)}
+    shown = [
+        {"Was": _named(was), **{head: cells.get((was, becomes)) for head, becomes in heads.items()}} for was in rows
     ]
-    return h.div("cx")[
-        h.table("tune-matrix")[
-            h.caption["Down: what they were. Across: what they would be. A number lists its questions."],
-            h.thead[h.tr[h.td, head]],
-            h.tbody[body],
-        ]
-    ]
+    columns: dict[str, Any] = {head: st.column_config.NumberColumn(width=104) for head in heads}
+    columns["Was"] = st.column_config.TextColumn(pinned=True, width=104)
+    found = tables.chosen(shown, "tune-cell", "Runs by what they were and what they would be", columns)
+    return (rows[found[0]], heads[found[1]]) if found and found[0] < len(rows) and found[1] in heads else None
 
 
-def _cell(was: Becomes, becomes: Becomes, number: int, opened: bool) -> Html:
-    if not number:
-        return h.td("nil")["·"]
-    kind = "same" if was == becomes else str(becomes).lower()
-    said = f"{words.count(number, 'run')}: was {becomes_text(was)}, would be {becomes_text(becomes)}"
-    return h.td[
-        h.button(kind, data_pick=_pick(was, becomes), aria_expanded=str(opened).lower(), aria_label=said)[f"{number:,}"]
-    ]
-
-
-def _pick(was: Becomes, becomes: Becomes) -> str:
-    return f"tune-cell:{was}:{becomes}"
-
-
-def cell_of(picked: str) -> tuple[Becomes, Becomes] | None:
-    """The cell that a click named; None for anything else."""
-    kind, _, rest = picked.partition(":")
-    was, _, becomes = rest.partition(":")
-    known: dict[str, Becomes] = {str(each): each for each in _AFTER}
-    return (known[was], known[becomes]) if kind == "tune-cell" and was in known and becomes in known else None
-
-
-def listed(
-    outcome: Outcome, entries: Mapping[str, Entry], cell: tuple[Becomes, Becomes], here: Mapping[str, str]
-) -> Html:
-    """The questions of a cell, each a link that opens its run in Ask. `here`: what its address must say."""
+def listed(session: Session, outcome: Outcome, entries: Mapping[str, Entry], cell: tuple[Becomes, Becomes]) -> None:
+    """The questions of a cell; the one that is chosen opens its run in Ask."""
     was, becomes = cell
     ids = outcome.matrix.get(cell, ())
     reasons = {row.run_id: unknown_sentence(row.reason) for row in outcome.rows if row.reason}
-    items = [_item(entries[id], reasons.get(id, ""), here) for id in ids[:_LISTED]]
-    more = h.p("small")[f"And {len(ids) - _LISTED:,} more: the export has all."] if len(ids) > _LISTED else ""
-    close = h.button("more", data_pick=_pick(was, becomes))["Close"]
-    about = h.span("small")[f"{words.count(len(ids), 'run')}; a question opens its run in Ask"]
-    lead = h.h3[_chip(was), " → ", _chip(becomes), " ", about, " ", close]
-    return h.div("cx tune-list")[lead, not ids and h.p["No run is here any more."], h.ul[items], more]
+    about = h.span("small")[f"{words.count(len(ids), 'run')}; select a question to open its run in Ask"]
+    draw(h.div("cx")[h.h3[_chip(was), " → ", _chip(becomes), " ", about]])
+    rows = [_row(entries[id], reasons.get(id, "")) for id in ids]
+    if rows:
+        key = f"tune-listed-{was}-{becomes}"
+        tables.open_run(session, rows, lambda row, column: ids[row], key, "The questions of this cell")
 
 
-def _item(entry: Entry, reason: str, here: Mapping[str, str]) -> Html:
-    address = urlencode({**here, "run": entry.run_id})
-    return h.li[
-        h.a(href=f"./?{address}", data_pick=f"tune-run:{entry.run_id}")[entry.question],
-        " ",
-        h.span("small")[", ".join(filter(None, (entry.strategy, words.ago(entry.started_at), origin_text(entry.via))))],
-        reason and (h.br, h.span("small")[reason]),
-    ]
+def _row(entry: Entry, reason: str) -> tables.Row:
+    row = {
+        "Question": entry.question,
+        "Strategy": entry.strategy,
+        "Asked": words.ago(entry.started_at),
+        "Through": origin_text(entry.via),
+        "Why it is not known": reason,
+    }
+    return {name: said for name, said in row.items() if said}
 
 
 # ---- what it saves ---------------------------------------------------------------------------------------------------
@@ -263,24 +181,18 @@ def _cost(cost: Outcome | None) -> Html:
     return _figure(money(saved.seconds), "", least=bool(saved.uncounted))
 
 
-def unknowns(outcome: Outcome, entries: Mapping[str, Entry]) -> Html:
+def unknowns(outcome: Outcome, entries: Mapping[str, Entry]) -> None:
     """What can't be known without a call, with the number of runs; nothing where all is known."""
     groups = (("Their action", outcome.reasons), ("Their action is known, but not everything else", outcome.open))
     rows = [
-        h.fragment(
-            h.tr[h.th(colspan="2")[title]],
-            [h.tr[h.td("r")[f"{number:,}"], h.td[unknown_sentence(why)]] for why, number in reasons.items()],
-        )
+        {"Unknown": title, "Runs": number, "Why": unknown_sentence(why)}
         for title, reasons in groups
-        if reasons
+        for why, number in reasons.items()
     ]
     if not rows:
-        return Html()
-    lost = sum(entries[row.run_id].elsewhere for row in outcome.rows if row.reason or row.open)
-    return h.div("cx")[
-        h.details("fold", data_keep="tune-unknown")[
-            h.summary["What only a new run could tell"],
-            h.table("grid tune-why")[h.tbody[rows]],
-            lost and h.p("small")[f"{words.count(lost, 'run')} of these searched another store, {FAR}."],
-        ]
-    ]
+        return
+    with st.expander("What only a new run could tell", key="tune-unknown"):
+        st.table(rows, border="horizontal", hide_index=True)
+        lost = sum(entries[row.run_id].elsewhere for row in outcome.rows if row.reason or row.open)
+        if lost:
+            st.caption(f"{words.count(lost, 'run')} of these searched another store, {FAR}.")

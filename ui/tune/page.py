@@ -13,14 +13,14 @@ from crag.core.makers import maker
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.messages.tuning import warning_sentence
-from ui.access import workspace_entry
 from ui.app import fragments, guide, navigation
 from ui.app.clicks import requires
 from ui.app.session import REFUSALS, Session
+from ui.components import charts, words
 from ui.components import html as h
-from ui.components import words
 from ui.components.drawing import draw
-from ui.tune import advice, curves, exports, outcome_changes, sliders, stored
+from ui.components.safe_text import markdown
+from ui.tune import advice, curves, exports, outcome_changes, sliders
 from ui.tune import dataset as tune_material
 from ui.tune import labels as tune_labels
 from ui.tune import scores as tune_scores
@@ -31,20 +31,8 @@ from ui.tune.labels import Labels, Learnable
 from ui.tune.scores import Group, Split
 from ui.tune.stored import UnreadableRun
 
-_CELL, _USED = "tune-cell", "tune-used"
+_USED = "tune-used"
 _SPLITS: dict[Split, str] = {"all": "Together", "evaluator": "By evaluator", "label": "By label"}
-
-
-def follow(session: Session, picked: str) -> None:
-    """Do what a click asked for: list a cell's questions, or open a run in Ask."""
-    cell = outcome_changes.cell_of(picked)
-    if cell is not None:
-        st.session_state[_CELL] = None if st.session_state.get(_CELL) == cell else cell
-    kind, _, run = picked.partition(":")
-    if kind == "tune-run" and run in stored.runs_of(session.workspace).runs:
-        session.visit(run)
-        navigation.go("ask")
-        st.rerun()
 
 
 def show(session: Session) -> None:
@@ -67,9 +55,10 @@ def _unreadable(unread: Sequence[UnreadableRun]) -> None:
     """Names the runs that can't be read."""
     if not unread:
         return
-    listed = [h.li[each.question, " ", h.span("small")[each.why]] for each in unread]
     said = f"{words.count(len(unread), 'run')} can't be read and {'is' if len(unread) == 1 else 'are'} left out"
-    draw(h.div("cx")[h.details("fold", data_keep="tune-unread")[h.summary[said], h.ul[listed]]])
+    with st.expander(said, key="tune-unread"):
+        rows = [{"Question": markdown(each.question), "Why": markdown(each.why)} for each in unread]
+        st.table(rows, border="horizontal", hide_index=True)
 
 
 def _empty(session: Session) -> None:
@@ -109,7 +98,7 @@ def _moved(session: Session, name: str, material: Material) -> None:
         _buttons(session, name, settings, in_use=in_use)
     with right:
         outcome = cached("outcome", material.labels, settings, lambda: material.ledger.redecide(settings))
-        warning = _flips(material, outcome, settings, in_use=in_use)
+        warning = _flips(session, material, outcome, settings, in_use=in_use)
         scores = _scores(material, settings)
         tables = [exports.runs(outcome, material.entries), *_labelled(material, settings, own, warning)]
         questions = {id: entry.question for id, entry in material.entries.items()}
@@ -160,21 +149,22 @@ def _use(session: Session, name: str, settings: Settings) -> None:
     st.session_state[_USED] = True
 
 
-def _flips(material: Material, outcome: Outcome, settings: Settings, *, in_use: bool) -> DeltaGenerator:
+def _flips(
+    session: Session, material: Material, outcome: Outcome, settings: Settings, *, in_use: bool
+) -> DeltaGenerator:
     """What would become of the runs, and the questions of the cell that is opened; returns a place for a warning."""
     draw(outcome_changes.summary(outcome, in_use=in_use))
-    warning = st.empty()
-    opened = st.session_state.get(_CELL)
-    with st.container(key="tune-flips"):
-        first, second = st.columns([6, 5], gap="large")
-        with first:
-            draw(outcome_changes.flow(outcome))
-        with second:
-            draw(outcome_changes.matrix(outcome, opened))
+    warning = st.container()
+    first, second = st.columns([4, 5], gap="large")
+    with first:
+        charts.shown(outcome_changes.flow(outcome, charts.current_theme()), "tune-flow")
+    with second:
+        cell = outcome_changes.matrix(outcome)
+        st.caption("Down: what they were. Across: what they would be. Select a number to list its questions.")
     draw(outcome_changes.figures(outcome, material.cost.redecide(settings) if material.cost else None))
-    if opened is not None:
-        draw(outcome_changes.listed(outcome, material.entries, opened, workspace_entry.here()))
-    draw(outcome_changes.unknowns(outcome, material.entries))
+    if cell is not None:
+        outcome_changes.listed(session, outcome, material.entries, cell)
+    outcome_changes.unknowns(outcome, material.entries)
     return warning
 
 
@@ -190,7 +180,11 @@ def _scores(material: Material, settings: Settings) -> list[ChunkScore]:
         draw(h.div("cx")[h.h2[what, " ", h.span("small")["of first retrievals"]]])
         split = _split(material)
     groups: list[Group] = cached("groups", labels, (about, split), lambda: tune_scores.grouped(scores, split))
-    draw(tune_scores.histogram(groups, settings) if groups else _NO_SCORES)
+    if groups:
+        charts.shown(tune_scores.histogram(groups, settings, charts.current_theme()), "tune-scores")
+        draw(tune_scores.tally(groups, settings))
+    else:
+        draw(_NO_SCORES)
     return scores
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +13,12 @@ from crag.analysis.thresholds.recommend import ChunkScore
 from crag.core.makers import maker
 from crag.core.settings import Settings
 from crag.core.types import Action
+from ui.components import charts, words
 from ui.components import html as h
-from ui.components import words
 from ui.components.html import Html
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 Split = Literal["all", "evaluator", "label"]
 _BINS = 50
@@ -53,48 +55,61 @@ def _group(name: str, scores: Sequence[float | None]) -> Group:
     return Group(name=name, known=known, counts=counts, failed=len(scores) - known.size)
 
 
-def histogram(groups: Sequence[Group], settings: Settings) -> Html:
-    """A row of bars for each group, on one scale of scores; where each chunk falls, in numbers, failed ones too."""
-    rows = [_row(group) for group in groups]
-    marks = [("upper", settings.upper)] if settings.binary else [("lower", settings.lower), ("upper", settings.upper)]
-    lines = [h.b(name, style=f"left:{value:.2%}") for name, value in marks]
-    flags = [_flag(name if len(marks) == 2 else "threshold", value) for name, value in marks]
-    return h.div("cx tune-scores")[
-        h.div("flags")[flags],
-        h.div("rows")[rows, h.div("lines")[lines]],
-        h.div("ticks", aria_hidden="true")[(h.span(style=f"left:{tick * 25}%")[f"{tick / 4:g}"] for tick in range(5))],
-        _tally(groups, settings),
-        h.p("legend")[
-            "Relevance scores from 0 to 1. Bar heights are logarithmic, each row by its own highest; point at a bar "
-            "for its count."
-        ],
-    ]
+def histogram(groups: Sequence[Group], settings: Settings, theme: str) -> Figure:
+    """A row of bars for each group, on one scale of scores, each by its own highest, with the thresholds across."""
+    import plotly.graph_objects as go  # takes half a second to load; only a chart needs it
 
-
-def _flag(name: str, value: float) -> Html:
-    side = "before" if value > 0.5 else "after"
-    return h.div[h.span(side, style=f"left:{value:.2%}")[h.i[f"{name} {value:.2f}"]]]
-
-
-@lru_cache(maxsize=64)
-def _row(group: Group) -> Html:
-    """What no threshold changes: a group is one object as long as its scores are the same."""
-    highest = np.log1p(max(int(group.counts.max(initial=0)), 1))
-    bars = [
-        h.i(
-            style=f"height:{np.log1p(count) / highest:.0%}",
-            title=f"{place / _BINS:.2f} to {(place + 1) / _BINS:.2f}: {count:,}",
+    colours, bars = charts.COLOURS[theme], []
+    for place, group in enumerate(groups):
+        heights = np.log1p(group.counts) / np.log1p(max(int(group.counts.max(initial=0)), 1))
+        bars.append(
+            go.Bar(
+                x=(np.arange(_BINS) + 0.5) / _BINS,
+                y=0.8 * heights,
+                base=-float(place),
+                width=0.9 / _BINS,
+                customdata=group.counts,
+                hovertemplate="%{customdata:,} chunks about %{x:.2f}<extra></extra>",
+                marker={"color": colours["accent"], "line": {"width": 0}},
+            )
         )
-        if count
-        else h.i
-        for place, count in enumerate(group.counts.tolist())
-    ]
-    failed = f", {group.failed:,} failed" if group.failed else ""
-    about = h.fragment(f"{group.name} ", h.b[f"{group.known.size:,}"], failed)
-    return h.div("row")[h.span("name")[about], h.div("bars", aria_hidden="true")[bars]]
+    across = {"range": [-0.005, 1.005], "dtick": 0.25, "gridcolor": colours["line"], "fixedrange": True}
+    names = [f"{group.name} {group.known.size:,}{_failed(group)}" for group in groups]
+    up = {
+        "range": [0.02 - len(groups) + 1, 1],
+        "tickvals": [0.4 - place for place in range(len(groups))],
+        "ticktext": names,
+        "showgrid": False,
+        "zeroline": False,
+        "fixedrange": True,
+        "automargin": True,
+    }
+    figure = charts.framed(bars, theme, 62 + 52 * len(groups), {**across, "zeroline": False}, up, top=20)
+    marks = (
+        [("threshold", settings.upper)] if settings.binary else [("lower", settings.lower), ("upper", settings.upper)]
+    )
+    for name, value in marks:
+        figure.add_vline(
+            value,
+            line={"color": colours["ink"], "width": 2, "dash": "dash" if name == "lower" else "solid"},
+            annotation={
+                "text": f"{name} {value:.2f}",
+                "font": {"color": colours["ink"], "size": 12},
+                "yref": "paper",
+                "y": 1,
+                "yanchor": "bottom",
+                "xanchor": "right" if (value > 0.12 if name == "lower" else value > 0.88) else "left",
+            },
+        )
+    return figure.update_layout(barmode="overlay")
 
 
-def _tally(groups: Sequence[Group], settings: Settings) -> Html:
+def _failed(group: Group) -> str:
+    return f", {group.failed:,} failed" if group.failed else ""
+
+
+def tally(groups: Sequence[Group], settings: Settings) -> Html:
+    """Where each chunk falls, in numbers, failed ones too."""
     known = np.concatenate([group.known for group in groups]) if groups else np.empty(0)
     above, below = int((known >= settings.upper).sum()), int((known < settings.lower).sum())
     counts = {Action.CORRECT: above, Action.AMBIGUOUS: known.size - above - below, Action.INCORRECT: below}
@@ -112,4 +127,5 @@ def _tally(groups: Sequence[Group], settings: Settings) -> Html:
     failed = sum(group.failed for group in groups)
     if failed:
         shown.append(h.span["? ", h.b[f"{failed:,}"], f" {'grade' if failed == 1 else 'grades'} failed: no score"])
-    return h.div("figures")[shown]
+    legend = "Relevance scores from 0 to 1. Bar heights are logarithmic; point at a bar for its count."
+    return h.div("cx")[h.div("figures")[shown], h.p("legend")[legend]]

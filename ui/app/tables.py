@@ -1,0 +1,71 @@
+"""Tables whose cells can be chosen with mouse or keyboard, and lists of runs that open in Ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Literal
+
+import streamlit as st
+
+from crag.analysis.questions.adapters import guard_formula
+from ui.app import navigation
+from ui.app.session import Session
+from ui.components.safe_text import visible
+
+Row = Mapping[str, Any]
+
+
+def chosen(
+    rows: Sequence[Row],
+    key: str,
+    alt: str,
+    columns: Mapping[str, Any] | None = None,
+    on_select: Callable[[], None] | Literal["rerun"] = "rerun",
+) -> tuple[int, str] | None:
+    """Draw a table; the row's place and the column's name of the cell that is selected in it.
+
+    Texts are guarded, for the table's own menu copies and downloads its cells. `on_select` is called as a selection
+    changes, before the page is drawn.
+    """
+    st.dataframe(
+        [{name: _guarded(value) for name, value in row.items()} for row in rows],
+        hide_index=True,
+        column_config=dict(columns or {}),
+        on_select=on_select,
+        selection_mode="single-cell",
+        placeholder="·",
+        key=key,
+        alt=alt,
+    )
+    return selected(key)
+
+
+def plain(rows: Sequence[Row], key: str, alt: str) -> None:
+    """Draw a table of which nothing can be chosen; texts are guarded."""
+    shown = [{name: _guarded(value) for name, value in row.items()} for row in rows]
+    st.dataframe(shown, hide_index=True, key=key, alt=alt)
+
+
+def selected(key: str) -> tuple[int, str] | None:
+    """The cell that is selected in the table of this key."""
+    state: Any = st.session_state.get(key)
+    cells = state["selection"]["cells"] if state else []
+    return (int(cells[0][0]), str(cells[0][1])) if cells else None
+
+
+def _guarded(value: object) -> object:
+    return guard_formula(visible(value)) if isinstance(value, str) else value
+
+
+def open_run(session: Session, rows: Sequence[Row], run_of: Callable[[int, str], str], key: str, alt: str) -> None:
+    """Draw a table of runs; the one that is chosen opens in Ask. `run_of`: that of a cell, "" for none."""
+    chosen(rows, key, alt, on_select=partial(_open, session, run_of, key))
+
+
+def _open(session: Session, run_of: Callable[[int, str], str], key: str) -> None:
+    cell = selected(key)
+    if cell is not None and (run := run_of(*cell)):
+        session.visit(run)
+        navigation.go("ask")
+        st.rerun()  # of the whole page, of which the table may be a part that runs alone
