@@ -9,6 +9,7 @@ axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs
 PAGES = ["/documents", "/tune", "/compare", "/evaluate", "/monitor", "/settings"]
 THEIRS = ['[data-testid="stSidebarNav"]', '[data-testid="stDataFrame"]', ".plotly"]
 """Drawn by Streamlit and Plotly alone: the menu of a narrow screen is a list with other children, for one."""
+COLOUR = "(where => getComputedStyle(document.querySelector(where)).color)"
 QUESTION = "How many full-time equivalent employees did OPM have in fiscal year 2019?"
 
 
@@ -67,6 +68,8 @@ def test_neither_has_a_dialog(open_page, answered):
     page.get_by_role("button", name="Explain").click()
     page.get_by_text("was not retrieved").wait_for()
     assert not everywhere(settled(page))
+    page.emulate_media(color_scheme="dark")
+    until(page, f"() => {COLOUR}('[role=dialog] [data-testid=stWidgetLabel] p') === {COLOUR}('.stApp')")
 
 
 @pytest.mark.slow
