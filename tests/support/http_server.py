@@ -24,6 +24,7 @@ GUARDED = {
     ("POST", "/v1/ask"),
     ("GET", "/v1/runs/{id}"),
     ("GET", "/v1/runs/{id}/events"),
+    ("GET", "/v1/runs/{id}/miss"),
     ("POST", "/v1/rerank"),
     ("POST", "/v2/rerank"),
     ("POST", "/rerank"),

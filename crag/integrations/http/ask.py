@@ -7,10 +7,11 @@ import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Header, Query, Response
 from pydantic import ConfigDict, Field
 from starlette.responses import StreamingResponse
 
+from crag.analysis.misses import Wanted, explain_miss
 from crag.core import events as ev
 from crag.core.errors import CragError, InputError, NotFoundError
 from crag.core.events import Event
@@ -20,6 +21,7 @@ from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Exchange
+from crag.export.misses import MissRecord
 from crag.export.records import EventRecord, RunRecord
 from crag.generation.conversation.rules import leading_to
 from crag.integrations.calls import Call, in_turn
@@ -227,6 +229,20 @@ def _led(call: Call, body: AskRequest, settings: Settings) -> tuple[Settings, li
 def run(id: Id, call: CurrentCall) -> RunRecord:
     """The whole run."""
     return RunRecord.of(call.library.runs.trace(id))
+
+
+@router.get("/v1/runs/{id}/miss", summary="Why a page or sentence is not in the answer")
+@in_turn
+def miss(
+    id: Id,
+    call: CurrentCall,
+    document: Annotated[str, Query(max_length=300, description="The document's name or id.")] = "",
+    page: Annotated[int | None, Query(ge=1, le=1_000_000, description="A page of it, from 1.")] = None,
+    text: Annotated[str, Query(max_length=2_000, description="A sentence, as the document has it.")] = "",
+) -> MissRecord:
+    """How far it came in a stored run, and the smallest change of settings that would have kept it."""
+    wanted = Wanted(document=document, page=page, text=text)
+    return MissRecord.of(explain_miss(call.library, call.library.runs.trace(id), wanted))
 
 
 @router.get("/v1/runs/{id}/events", summary="A stored run, replayed", response_model=None, responses=STREAMED)

@@ -52,6 +52,16 @@ def test_the_whole_run_comes_back_and_can_be_had_again(client: httpx.Client) -> 
     assert client.get(f"/v1/runs/{whole['run_id']}").json() == whole
 
 
+def test_a_page_that_is_not_in_the_answer_is_explained(client: httpx.Client) -> None:
+    whole = ask(client, strategy="paper", settings={"k": 1})
+    where, name = f"/v1/runs/{whole['run_id']}/miss", whole["chunks"][0]["source"]
+    page = whole["chunks"][0]["page"]
+    found = client.get(where, params={"document": name, "page": page}).json()
+    assert found["document"] == name and found["fates"][0]["rank"] == 1 and found["said"].startswith(f"Page {page} of")
+    assert client.get(where, params={"document": name, "page": 999}).status_code == 404
+    assert client.get(where).status_code == 400 and client.get(where, params={"page": 0}).status_code == 400
+
+
 def test_events_come_by_their_numbers_the_whole_run_last_and_can_be_told_again(client: httpx.Client) -> None:
     reply = client.post("/v1/ask", json={"question": ASKED, "stream": True})
     assert reply.headers["content-type"].startswith("text/event-stream")

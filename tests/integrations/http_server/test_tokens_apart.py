@@ -51,6 +51,10 @@ def test_with_the_token_of_another_nothing_of_a_workspace_is_read_or_changed(
             other.get(f"/v1/runs/{run}/events"),
             other.get(f"/v1/runs/{run}/events", headers={"Last-Event-ID": "1"}),
         ],
+        "GET /v1/runs/{id}/miss": [
+            other.get(f"/v1/runs/{run}/miss", params={"document": document, "page": 1}),
+            other.get(f"/v1/runs/{theirs}/miss", params={"document": document, "page": 1}),
+        ],
         "POST /v1/ask": [
             other.post("/v1/ask", json={"question": QUESTION, **more})
             for more in (
@@ -95,6 +99,7 @@ def test_with_the_token_of_another_nothing_of_a_workspace_is_read_or_changed(
         "DELETE /v1/documents/{id}",
         "GET /v1/runs/{id}",
         "GET /v1/runs/{id}/events",
+        "GET /v1/runs/{id}/miss",
     ):
         assert {reply.status_code for reply in tried[what]} == {404}, what
     none = "0" * len(document)
