@@ -10,7 +10,7 @@ from crag.analysis.monitoring.health import Health
 from crag.analysis.monitoring.scraping import Scraping
 from crag.runtime.origins import Origins
 from ui.app.held_uploads import HeldUploads
-from ui.app.open_tabs import OpenTabs
+from ui.app.open_tabs import HEADER, OpenTabs
 from ui.server.body_limits import BODY_MB, Uploads
 from ui.server.connection_limit import Caller, Most, Seats
 from ui.server.headers import security_headers
@@ -28,10 +28,11 @@ class Inner:
     """Reads the whole body and answers; `reached`: the paths, `read`: bytes."""
 
     def __init__(self) -> None:
-        self.reached, self.read = [], 0
+        self.reached, self.read, self.headers = [], 0, []
 
     async def __call__(self, scope, receive, send) -> None:
         self.reached.append(scope.get("path"))
+        self.headers = scope["headers"]
         if scope["type"] != "http":
             return
         more = True
@@ -49,8 +50,8 @@ def inner() -> Inner:
 
 @pytest.fixture
 def edge(inner, tmp_path):
-    def made(held: int = 0, uploads_mb: int = 10, mode="off", alone=True, heard=None, own_mb=0, **told) -> Edge:
-        health, uploads = Health(tmp_path), Uploads(uploads_mb * MB, lambda session: held, lambda: own_mb * MB)
+    def made(stored: int = 0, uploads_mb: int = 10, mode="off", alone=True, heard=None, own_mb=0, **told) -> Edge:
+        health, uploads = Health(tmp_path), Uploads(uploads_mb * MB, lambda session: stored, lambda: own_mb * MB)
         heard = heard if heard is not None else []
         rules = {
             "callers": Origins(),
@@ -118,6 +119,38 @@ def test_a_foreign_page_s_socket_is_refused_before_it_is_open(edge, inner) -> No
     assert inner.reached == ["/_stcore/stream"]
 
 
+def test_a_page_that_is_let_in_looks_to_the_app_like_its_own_and_its_tab_has_a_name(edge, inner) -> None:
+    """However a proxy has changed the Host, the app asks nobody which address this machine has."""
+    forged = (HEADER.encode(), b"the tab of another")
+    for origin in (b"https://crag.example:8443", b"http://localhost"):
+        callers = Origins(local=False, origins=("https://crag.example:8443",), neighbours=True, any_origin=True)
+        answer(edge(callers=callers), headers=[(b"origin", origin), forged], kind="websocket")
+        found = [value for name, value in inner.headers if name == b"host"]
+        assert found == [origin.partition(b"//")[2]] and (b"origin", origin) in inner.headers
+    names = [value for name, value in inner.headers if name == HEADER.encode()]
+    assert len(names) == 1 and len(names[0]) == 32 and names[0] != forged[1]
+    answer(edge(), kind="websocket")
+    assert HOST in inner.headers, "who names no page is as it was"
+
+
+def test_what_the_app_has_taken_in_counts_until_it_is_taken_out(edge, inner) -> None:
+    held = HeldUploads(lambda session: True)
+    path = "/_stcore/upload_file/one/a"
+    answer(edge(held=held), path, method="PUT", chunks=[b"x" * 700])
+    assert (held.bytes(), held.bytes("one"), held.bytes("two")) == (700, 700, 0)
+    assert answer(edge(held=held), path, method="PUT", chunks=[b"x" * MB] * 7)[0] == 413
+    assert held.bytes() == 700, "what was refused is not held"
+    answer(edge(held=held), path, method="DELETE")
+    assert held.bytes() == 0
+
+
+@pytest.mark.parametrize("base", ["", "/crag"])
+def test_nothing_is_served_at_the_addresses_where_all_may_ask(edge, inner, base) -> None:
+    for path in ("/media/x.png", "/media/"):
+        assert answer(edge(base=base), base + path)[0] == 404
+    assert inner.reached == []
+
+
 @pytest.mark.parametrize("base", ["", "/crag"])
 def test_metrics_are_for_the_owner(edge, inner, base) -> None:
     for path in ("/_stcore/metrics", "/_stcore/metrics/"):
@@ -181,7 +214,7 @@ def test_an_upload_may_be_larger_but_no_larger_than_uploads_are(edge, inner) -> 
 
 def test_uploads_that_nobody_has_read_leave_no_room_for_more(edge, inner) -> None:
     path, said = "/_stcore/upload_file/a/b", [(b"content-length", b"%d" % (3 * MB))]
-    full = edge(held=8 * MB)
+    full = edge(stored=8 * MB)
     status, _, body = answer(full, path, method="PUT", headers=said)
     assert status == 503 and "upload space is full" in body and inner.reached == []
     assert answer(full, path, method="PUT", chunks=[b"x" * MB] * 3)[0] == 503
@@ -229,7 +262,7 @@ def sent_when_full(full, seats):
 
 def test_one_tab_s_files_are_refused_beyond_its_own_limit_and_it_is_told(edge) -> None:
     heard = []
-    one = edge(held=2 * MB, own_mb=3, untaken=lambda session, why: heard.append((session, why)))
+    one = edge(stored=2 * MB, own_mb=3, untaken=lambda session, why: heard.append((session, why)))
     path = "/_stcore/upload_file/a-session/a-file"
     assert answer(one, path, method="PUT", chunks=(b"x" * MB,))[0] == 200 and heard == []
     assert answer(one, path, method="PUT", chunks=(b"x" * MB, b"x"))[0] == 413

@@ -17,6 +17,7 @@ from tests.support.app_server import ROOT, Served, serving
 
 HOOK = str(ROOT / "benchmarks" / "attacks" / "hook")
 EVIL = "http://evil.example"
+PORTAL = "https://portal.example"
 MB = 2**20
 
 
@@ -58,7 +59,7 @@ def app(tmp_path_factory, outside):
 @pytest.fixture(scope="module")
 def open_app(tmp_path_factory, outside):
     """The same for the whole network, with an address of Streamlit's that takes bodies."""
-    log, options = outside.with_name("open"), ["--server.enableAgentApi", "true"]
+    log, options = outside.with_name("open"), ["--server.enableAgentApi", "true", "--server.corsAllowedOrigins", PORTAL]
     hooked = {"PYTHONPATH": f"{HOOK}:{ROOT}", "OUTSIDE_LOG": str(log)}
     with serving(tmp_path_factory.mktemp("open"), address="0.0.0.0", options=options, **hooked) as found:
         yield found
@@ -110,6 +111,8 @@ def test_the_hook_would_have_seen_it(tmp_path) -> None:
 def test_a_start_for_the_whole_network_reaches_nobody_and_keeps_its_metrics(open_app, outside) -> None:
     with pytest.raises(InvalidStatus):
         dial(open_app, EVIL)
+    with dial(open_app, PORTAL) as line:
+        assert line.response.status_code == 101, "let in without asking anybody which address this machine has"
     assert ask(open_app, "/_stcore/metrics").status == 404
     assert ask(open_app, Host="crag.example").status == 200
     assert f"localhost:{open_app.port}" in open_app.log.read_text()
