@@ -36,6 +36,7 @@ def main() -> None:
         engine = Engine(AppConfig.of(data=Path(folder), web="folder", web_folder=sample.web))
         for _ in engine.add(sample.pdf.name, sample.pdf.read_bytes()):
             pass
+        list(engine.ask(RunRequest(sample.questions[0].question)))  # loads the models, which is no part of a run
         RECORDING.write_text(events_to_jsonl(record(engine)), encoding="utf-8")
         engine.close()
 
