@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.support.app_text import said
+from tests.support.app_text import said, select
 from tests.support.tune_runs import run
 from ui.access.visitor import Visitor
 from ui.app import navigation
@@ -72,6 +72,9 @@ def test_a_mark_lists_just_its_runs_each_of_which_opens(tab):
     picked(app, f"action|{day}|INCORRECT")
     listed = [each.value for each in app.dataframe if "Question" in each.value][-1]
     assert list(listed["Question"]) == ["Which harbour?"]
+    select(app, "mon-table-Compared by strategy", 0, "Runs")
+    [listed] = [each.value for each in app.dataframe if "Question" in each.value]
+    assert len(listed) == 3
     assert "0 runs" in picked(app, "action|<b>|nothing")
 
 

@@ -56,7 +56,7 @@ FLAGS = ".st-key-tune-scores .annotation-text"
 
 def flags(page):
     """What the histogram says of its thresholds."""
-    return "".join(page.locator(FLAGS).all_inner_texts())
+    return "".join(page.locator(FLAGS).all_text_contents())
 
 
 def until_true(page, what):
