@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 PY  := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup test test-slow test-all check lint format lock clean
+.PHONY: help run setup test test-slow test-all check lint format pictures lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ lint: $(VENV)/.dev ## format, lint, types and the house rules, without the other
 format: $(VENV)/.dev ## format the code and sort its imports
 	@$(BIN)/ruff check --fix-only --select I .
 	@$(BIN)/ruff format .
+
+pictures: $(VENV)/.dev ## take the README's pictures again (needs Chromium)
+	@$(PY) -m docs.pictures
 
 # --universal: one lock for every system. fewest: one version of each package, which is the one that was tested.
 LOCK = uv pip compile --quiet --upgrade --universal --python-version 3.11 --fork-strategy fewest --no-annotate \
