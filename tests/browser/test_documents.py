@@ -86,7 +86,7 @@ def test_many_are_found_selected_tagged_together_and_asked_alone(page):
     page.get_by_role("heading", name="Harbour report 196.pdf").wait_for()
     row(page, 2)
     page.get_by_text("2 selected").wait_for()
-    page.get_by_role("button", name="Clear selection").click()
+    page.get_by_role("button", name="Deselect all").click()
     page.get_by_role("button", name="Select all").click()
     page.get_by_text("50 selected").wait_for()
     page.get_by_role("button", name="Edit fields").click()

@@ -155,7 +155,7 @@ def test_documents_of_hostile_names_only_show_them(look) -> None:
     for view in ("Chunks", "Tables"):
         page.get_by_role("radio", name=view).click()
         inert(page)
-    page.get_by_role("button", name="Clear selection").click()
+    page.get_by_role("button", name="Deselect all").click()
     page.get_by_role("button", name="Select all").click()
     page.get_by_role("button", name="Delete documents").click()
     page.get_by_text(f"with their {COUNT} chunks").wait_for()

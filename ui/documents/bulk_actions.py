@@ -64,7 +64,7 @@ def bar(session: Session, selected: Sequence[Held], shown: Sequence[Held], tags:
                 _edit(session, selected, tags)
             addresses.again_button(session, selected)
             _delete_button(session, selected)
-        st.button("Clear selection", key="select-none", type="tertiary", on_click=table.pick, args=((),))
+        st.button("Deselect all", key="select-none", type="tertiary", on_click=table.pick, args=((),))
 
 
 def _ask_button(session: Session, selected: Sequence[Held]) -> None:
