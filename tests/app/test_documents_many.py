@@ -16,7 +16,7 @@ from ui.app.program import program
 from ui.documents.bulk_actions import Edit
 from ui.documents.filters import ORDERS
 from ui.documents.progress import FilesChosen, Progress, files, heading
-from ui.documents.upload_form import told_apart
+from ui.documents.upload_form import distinguish
 
 NAMES = [f"{word} {number:02}" for number in range(4) for word in ("Harbour report", "Lighthouse log", "Ferry budget")]
 
@@ -174,15 +174,15 @@ def test_a_text_without_pages_is_shown_as_its_chunks(page, ids):
 
 
 def test_names_keep_as_many_folders_as_tell_them_apart():
-    assert told_apart(["in/2019/report.pdf", "in/2020/report.pdf", "in/plan.pdf"]) == [
+    assert distinguish(["in/2019/report.pdf", "in/2020/report.pdf", "in/plan.pdf"]) == [
         "2019 - report.pdf",
         "2020 - report.pdf",
         "plan.pdf",
     ]
-    assert told_apart(["a/x/r.pdf", "b/x/r.pdf"]) == ["a - x - r.pdf", "b - x - r.pdf"]
-    assert told_apart(["new/r.pdf"], {"r.pdf"}) == ["new - r.pdf"]
-    assert told_apart(["same.pdf", "same.pdf"]) == ["same.pdf", "same.pdf"]
-    assert told_apart(["../../etc/passwd.pdf", "..\\passwd.pdf"])[1] != ""
+    assert distinguish(["a/x/r.pdf", "b/x/r.pdf"]) == ["a - x - r.pdf", "b - x - r.pdf"]
+    assert distinguish(["new/r.pdf"], {"r.pdf"}) == ["new - r.pdf"]
+    assert distinguish(["same.pdf", "same.pdf"]) == ["same.pdf", "same.pdf"]
+    assert distinguish(["../../etc/passwd.pdf", "..\\passwd.pdf"])[1] != ""
 
 
 def test_a_folder_is_taken_as_a_whole(page, ids):

@@ -11,7 +11,7 @@ from crag.core.trace import Trace
 from tests.support.whole_run import NASTY, events
 from ui.run import answer, evidence, export
 from ui.run.passage import View
-from ui.run.saved_pages import Shelf, keeper, verifier
+from ui.run.saved_pages import SavedPages, keeper, verifier
 
 
 def run(url: str, from_web: str = "unverified") -> list[ev.Event]:
@@ -49,7 +49,7 @@ def test_a_kept_page_is_marked_and_inert_wherever_it_stands(url: str) -> None:
 
 
 def test_what_can_be_done_is_drawn_where_it_can_be_done() -> None:
-    shelf = Shelf({"w1": "", "w2": NASTY}, unverified=frozenset("d"), verified=frozenset("e"))
+    shelf = SavedPages({"w1": "", "w2": NASTY}, unverified=frozenset("d"), verified=frozenset("e"))
     assert 'data-pick="keep:w1"' in keeper("w1", shelf)
     assert "✓ Kept as" in keeper("w2", shelf) and NASTY not in keeper("w2", shelf)
     assert 'data-pick="verify:d"' in verifier("d", shelf) and "Verified since" in verifier("e", shelf)

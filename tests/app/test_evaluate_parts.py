@@ -22,7 +22,7 @@ from ui.evaluate import measures, sets_view, table
 from ui.evaluate.difference import changes, intervals, numbers, sentences
 from ui.evaluate.difference import row as difference_row
 from ui.evaluate.estimate import calls, sentence
-from ui.evaluate.evaluation_job import Asking, Begun, State, Stepped
+from ui.evaluate.evaluation_job import Asking, EvaluationStarted, State, Stepped
 from ui.evaluate.names import file_name, names
 
 NASTY = "<img src=x onerror=alert(1)>"
@@ -101,7 +101,7 @@ def heard(done, at, total=4, made=None, strategy="balanced", earlier=()):
 
 
 def test_progress_counts_all_strategies_failures_and_what_is_left():
-    begun = Begun(set_id="s", strategies=("balanced", "paper"), provider="off", at=10.0)
+    begun = EvaluationStarted(set_id="s", strategies=("balanced", "paper"), provider="off", at=10.0)
     state = State([begun])
     assert (state.total, state.rate, state.left) == (0, None, None)
     state = State([begun, heard(2, 10.0, earlier=(row(1), row(2))), heard(3, 12.0, made=row(3, problem="no"))])

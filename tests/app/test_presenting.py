@@ -30,12 +30,12 @@ def turn(made) -> export.Turn:
 def test_every_moment_of_a_run_is_presented_well_formed_and_inert(made):
     run = made()
     for length in range(1, len(run) + 1):
-        seen = Inspector(slides.deck(Trace.from_events(run[:length]), {}, name="r"))
+        seen = Inspector(slides.show_slides(Trace.from_events(run[:length]), {}, name="r"))
         assert not seen.open and "img" not in seen.tags and "script" not in seen.tags
 
 
 def test_one_scene_is_shown_and_each_has_a_sentence_and_a_picture():
-    deck = slides.deck(Trace.from_events(events()), {2: b"webp"}, name="r", app=True)
+    deck = slides.show_slides(Trace.from_events(events()), {2: b"webp"}, name="r", app=True)
     assert deck.count('class="scene shown"') == 1 and deck.count('class="picture"') == deck.count("<h2>") == 10
     assert deck.count("<img ") == 1 and 'src="data:image/webp;base64,' in deck
     assert 'data-pick="present:close"' in deck and " hidden" not in deck.partition(">")[0]
@@ -48,7 +48,7 @@ def test_the_deciding_chunk_is_among_the_few_that_are_shown():
         replace(here.chunks[0], rank=rank, chunk=replace(here.chunks[0].chunk, id="c0" if rank == 12 else f"x{rank}"))
         for rank in range(1, 13)
     )
-    deck = slides.deck(replace(trace, rounds=(replace(here, chunks=chunks),)), {}, name="r")
+    deck = slides.show_slides(replace(trace, rounds=(replace(here, chunks=chunks),)), {}, name="r")
     assert deck.count("decided") == 1 and "and 5 passages more" in deck
 
 
@@ -68,7 +68,7 @@ def test_a_conversation_is_one_page_with_a_run_a_turn_each_with_its_replay():
     whole = export.conversation(map(turn, (events, approved, refused)), 3)
     seen = Inspector(whole)
     assert not seen.open and len(re.findall('<section class="run"', whole)) == 3
-    assert whole.count('class="states"') == whole.count('class="deck"') == whole.count('class="evidence"') == 3
+    assert whole.count('class="states"') == whole.count('class="slideshow"') == whole.count('class="evidence"') == 3
     assert [value for name, value in seen.attributes if name == "href" and value.startswith("#")] == [
         *("#turn-1", "#turn-2", "#turn-3"),
     ]

@@ -177,7 +177,7 @@ def test_what_another_process_asks_meanwhile_stands_in_the_history_and_opens(loo
     inert(page)
     page.get_by_role("button", name="Present").click()
     page.keyboard.press("End")
-    page.locator(".deck h2", has_text="A question to the documents, through an agent").wait_for(state="attached")
+    page.locator(".slideshow h2", has_text="A question to the documents, through an agent").wait_for(state="attached")
     inert(page)
     page.keyboard.press("Escape")
     page.get_by_text("Only questions asked in this app").click()

@@ -17,11 +17,11 @@ FOCUSED = "(what) => document.activeElement.getAttribute('data-pick') === what"
 
 
 def at(page):
-    return page.locator(".deck:not([hidden]) .place").inner_text()
+    return page.locator(".slideshow:not([hidden]) .place").inner_text()
 
 
 def heading(page):
-    return page.locator(".deck:not([hidden]) .scene.shown h2")
+    return page.locator(".slideshow:not([hidden]) .scene.shown h2")
 
 
 @pytest.fixture
@@ -34,11 +34,11 @@ def page(open_page, answered):
 
 def test_a_run_is_presented_with_the_arrow_keys_and_left_with_escape(page):
     page.get_by_role("button", name="Present", exact=True).click()
-    page.locator(".deck[data-begun]").wait_for()
+    page.locator(".slideshow[data-started]").wait_for()
     settled(page)
     expect(heading(page)).to_have_text("A question to the documents.")
     expect(page.get_by_test_id("stHeader")).to_be_hidden()
-    last = page.locator(".deck .scene").count()
+    last = page.locator(".slideshow .scene").count()
     said = []
     for number in range(1, last + 1):
         assert at(page) == f"{number} of {last}"
@@ -54,17 +54,17 @@ def test_a_run_is_presented_with_the_arrow_keys_and_left_with_escape(page):
     page.keyboard.press("ArrowLeft")
     assert at(page) == f"{last - 1} of {last}"
     page.reload()
-    page.locator(".deck[data-begun]").wait_for()
+    page.locator(".slideshow[data-started]").wait_for()
     assert at(page) == f"{last - 1} of {last}", "a reload comes back to the step"
     settled(page)
     for _ in range(6):
         page.keyboard.press("Tab")
-        assert page.evaluate("document.activeElement.closest('.deck') !== null"), "tab stays in the presentation"
+        assert page.evaluate("document.activeElement.closest('.slideshow') !== null"), "tab stays in the presentation"
     page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")
     assert at(page) == f"2 of {last}"
     page.keyboard.press("Escape")
-    page.locator(".deck").wait_for(state="detached")
+    page.locator(".slideshow").wait_for(state="detached")
     page.locator(".sources li").first.wait_for()
     assert "#" not in page.url and "present" not in page.url
 
@@ -113,9 +113,9 @@ def test_an_exported_conversation_is_presented_and_replayed_offline(browser, tmp
     page.keyboard.press("End")
     expect(heading(page)).to_contain_text("1 of 3 are supported")
     page.keyboard.press("Home")
-    expect(page.locator(".deck:not([hidden]) .scene.shown .asked")).to_have_text("When was the bridge opened?")
+    expect(page.locator(".slideshow:not([hidden]) .scene.shown .asked")).to_have_text("When was the bridge opened?")
     page.keyboard.press("Escape")
-    assert page.locator(".deck:not([hidden])").count() == 0
+    assert page.locator(".slideshow:not([hidden])").count() == 0
     assert page.evaluate("document.activeElement.textContent") == "Present", "back where it was begun"
     second.locator("button.cite").first.press("Enter")
     assert page.evaluate("document.activeElement.closest('.sources') !== null"), "a number leads to its source"

@@ -1,4 +1,4 @@
-"""What one browser session may choose of the configuration, and what stays with whoever runs the program."""
+"""What one browser session may choose of the configuration, and what stays with your administrator."""
 
 from __future__ import annotations
 

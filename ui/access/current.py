@@ -60,7 +60,7 @@ class Presence:
 
     @property
     def entered(self) -> Entered:
-        """Which workspace this is and to whom it is shown: asked anew, so that who is shut out can do nothing more.
+        """Which workspace this is and to whom it is shown: asked again, so that a removed person can do nothing more.
 
         Raises AccessError for who may not enter it any more, StorageError.
         """
@@ -87,7 +87,7 @@ class Presence:
         return self.entered.visitor
 
     def may(self, act: Permission) -> bool:
-        """Whether whoever is here may do this, as far as is known: what a page offers, and no more than that."""
+        """Whether the person here may do this, as far as is known: what a page offers, and no more than that."""
         return self.visitor.may(act)
 
     def require(self, act: Permission, what: str = "") -> None:
@@ -101,12 +101,12 @@ class Presence:
             raise AccessError(REFUSALS[act], _REMEDY)
 
     def note(self, act: AuditedAct, what: str, detail: str = "", *, refused: bool = False) -> None:
-        """Have it in the audit log that whoever is here did this in this workspace."""
+        """Have it in the audit log that the person here did this in this workspace."""
         name, workspace = self.visitor.name, self.workspace
         program().engine.teams.audit.note(act, name, workspace=workspace, what=what, detail=detail, refused=refused)
 
     def stop(self, job: Job[Any]) -> None:
-        """End work of this workspace. Raises AccessError for who could not have begun it."""
+        """End work of this workspace. Raises AccessError for a person who could not have started it."""
         if self._require_for(job, "stop"):
             job.stop()
 

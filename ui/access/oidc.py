@@ -1,7 +1,7 @@
 """Sign-in by OpenID Connect: at which providers, by the `[auth]` section of the secrets, and which sign-ins count.
 
-Streamlit leads to the provider and back and keeps what the provider said in a signed cookie. Whose cookie it is, of
-which provider and how old, is decided here; who that is and what they may do, in `crag.admin.people`.
+Streamlit leads to the provider and back and keeps what the provider said in a signed cookie. The cookie's person,
+provider and age are checked here; who that is and what they may do, in `crag.admin.people`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignIn:
-    """What the `[auth]` section says. `problem`: why nobody can sign in, in a line for whoever runs the program.
+    """What the `[auth]` section says. `problem`: why nobody can sign in, in a line for the administrator.
 
     `origin`: the only address at which signing in works, such as https://crag.example.org.
     """
@@ -91,14 +91,14 @@ class Signed:
     """One sign-in that counts: who, from when until when (seconds since 1970), and a hash that names it."""
 
     identity: Identity
-    begun: float
+    issued: float
     ends: float
     hash: str
 
     @property
     def forgotten_at(self) -> str:
         """From when on its cookie counts nowhere, whatever the settings: ISO 8601 in UTC."""
-        last = max(self.begun, 0.0) + _COOKIE_SECONDS
+        last = max(self.issued, 0.0) + _COOKIE_SECONDS
         return datetime.fromtimestamp(min(last, _LAST), UTC).isoformat(timespec="milliseconds")
 
 
@@ -195,7 +195,7 @@ def _lacking(name: str, section: Mapping[str, Any]) -> str:
         return f"{where} has an underscore in its name. Rename it without one."
     missing = [each for each in _NEEDED if not (isinstance(section.get(each), str) and section[each].strip())]
     if missing:
-        return f"{where} lacks {' and '.join(missing)}."
+        return f"{where} is missing {' and '.join(missing)}."
     parts = _parts(section["server_metadata_url"])
     if parts is None or not _safe(parts):
         return f"{where} server_metadata_url must begin with https:// (on this machine, http:// works too)."
@@ -210,7 +210,7 @@ def _lacking(name: str, section: Mapping[str, Any]) -> str:
 
 
 def _issuer(section: Mapping[str, Any]) -> str:
-    """Whose tokens count: the issuer that the section names, else the one that the discovery address is of."""
+    """The issuer whose tokens count: the one that the section names, else the one that the discovery address is of."""
     given = section.get("issuer")
     if isinstance(given, str) and given.strip():
         return given.strip()
@@ -260,15 +260,15 @@ def signed(claims: Mapping[str, Any], sign_in: SignIn, hours: int, groups_claim:
         )
         raise AccessError("This sign-in is from another provider than the one in use.", "Sign in again.")
     identity = Identity.of(claims, groups_claim, email_claim=provider.email_claim, trust_email=provider.trust_email)
-    begun, now = _seconds(claims.get("iat")), time.time()
-    ends = begun + hours * 3600 if hours else _seconds(claims.get("exp"))
-    if begun > now + _AHEAD:
+    issued, now = _seconds(claims.get("iat")), time.time()
+    ends = issued + hours * 3600 if hours else _seconds(claims.get("exp"))
+    if issued > now + _AHEAD:
         raise AccessError("This sign-in is dated in the future.", "Check the clocks, then sign in again.")
     if now >= ends:
         raise AccessError("Your sign-in has ended.", "Sign in again.")
     said = {name: each for name, each in claims.items() if name not in ("tokens", "is_logged_in", "origin")}
     digest = hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
-    return Signed(identity=identity, begun=begun, ends=ends, hash=digest)
+    return Signed(identity=identity, issued=issued, ends=ends, hash=digest)
 
 
 def _same_issuer(said: Any, issuer: str) -> bool:

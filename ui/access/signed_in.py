@@ -16,7 +16,7 @@ from ui.app import unsent_input
 from ui.app.program import program
 
 _KEPT = 2.0
-"""Seconds that an answer is kept: so soon at the latest whoever is removed can do nothing more."""
+"""Seconds that an answer is kept: after which a person who was removed can do nothing more."""
 _HERE, _SAID = "gate-here", "gate-refused"
 
 
@@ -28,12 +28,12 @@ class _Seen:
 
 
 def person() -> Person | None:
-    """Whoever signed in in this browser session; None where nobody has to.
+    """The person who signed in in this browser session; None where nobody has to.
 
     Raises AccessError where nobody has signed in, or who has may not come in (any more), and StorageError.
     """
-    if (told := program().who) is not None:
-        return told()
+    if (ask_who := program().who) is not None:
+        return ask_who()
     seen = _seen()
     return seen.person if seen else None
 

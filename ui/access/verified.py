@@ -1,6 +1,6 @@
 """The sign-ins that Streamlit has verified in this process, by the cookie that holds each.
 
-A script is told what the signed cookie of its browser says; a request beside it brings the same cookie. So the person
+A script knows what the signed cookie of its browser says; a request beside it brings the same cookie. So the person
 who uploads a file or asks for one is known by the cookie that their page was opened with. Nothing is verified twice.
 """
 

@@ -18,7 +18,7 @@ from ui.access.visitor import Visitor
 
 WORKSPACE, LINK = "ws", "link"
 """What the address says: the workspace that is shown, and the link by which somebody reads."""
-_HELD, _LINK, _KNOWN, _TOLD = "ws-held", "link-held", "ws-person", "ws-told"
+_HELD, _LINK, _KNOWN, _ANNOUNCED = "ws-held", "link-held", "ws-person", "ws-announced"
 """In the session: the workspace and the link that it is in, whose it is, and the links that were noted as opened."""
 _NAME = re.compile(r"[a-z0-9-]{1,64}")
 _REFUSED = "You have no access to the workspace in this address. This is your own workspace."
@@ -49,9 +49,9 @@ class Entered:
 
 
 def enter(engine: Engine, who: Callable[[], Principal | None]) -> Entered:
-    """The workspace of this browser session, asked anew for each run of the script. `who`: says who signed in.
+    """The workspace of this browser session, asked for in each run of the script. `who`: says who signed in.
 
-    Whoever has a link need not sign in. Raises AccessError for a link that lets nobody in and what `who` raises,
+    A person with a link need not sign in. Raises AccessError for a link that lets nobody in and what `who` raises,
     StorageError.
     """
     if (read := _by_link(engine)) is not None:
@@ -113,16 +113,16 @@ def _by_link(engine: Engine) -> Entered | None:
         link = engine.teams.links.opened(token)
     except AccessError:
         st.session_state.pop(_LINK, None)
-        st.query_params[LINK] = token  # so that it is told why, and not asked to sign in, until another page is opened
+        st.query_params[LINK] = token  # so that it says why, and not asked to sign in, until another page is opened
         workspaces.switch_to("")
         raise
     if st.query_params.get(LINK) != token:
         st.query_params[LINK] = token
     st.session_state[_LINK] = token
     name = f"link {link.id}"
-    told: set[str] = st.session_state.setdefault(_TOLD, set())
-    if link.id not in told:
-        told.add(link.id)
+    announced: set[str] = st.session_state.setdefault(_ANNOUNCED, set())
+    if link.id not in announced:
+        announced.add(link.id)
         engine.teams.audit.note("link", name, workspace=link.workspace, what="opened")
     for other in (WORKSPACE, workspaces.KEY):
         st.query_params.pop(other, None)

@@ -1,4 +1,4 @@
-"""Whose library a browser sees: everyone's one, or its own, named in the address by a key that can't be guessed."""
+"""The library that a browser sees: everyone's one, or its own, named in the address by a key that can't be guessed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def open_workspace(engine: Engine) -> str:
     """The workspace of a browser session without sign-in: by the key in the address, which stays there.
 
     An address with a key that this program gave out opens that key's library. Without one the session keeps the key it
-    has, which is how it survives page switches, or is given a new one; any other is refused, and that is told. Raises
+    has, which is how it survives page switches, or is given a new one; any other is refused, and that is said. Raises
     StorageError.
     """
     if not private(engine.config):

@@ -91,7 +91,7 @@ def _change(session: Session, person: Person) -> None:
                     with problems.reported():
                         session.require("administer")
                         people.remove(person.id, by=session.visitor.name)
-                        _anew()
+                        _refresh()
 
 
 def _give(session: Session, id: str, was: Role, role: Role) -> None:
@@ -114,10 +114,10 @@ def _invite(session: Session) -> None:
             with problems.reported():
                 session.require("administer")
                 program().engine.teams.people.invite(email, role, by=session.visitor.name)
-                _anew()
+                _refresh()
     st.caption("Nothing is sent: tell them the address. Who signs in with this e-mail is let in with this role.")
 
 
-def _anew() -> None:
+def _refresh() -> None:
     st.session_state[_TURN] += 1
     st.rerun()

@@ -130,10 +130,10 @@ def _change(session: Session, row: _Row) -> None:
                         spaces.adopt(row.name, title, actor)
                     else:
                         spaces.rename(row.name, title, actor)
-                    _anew()
+                    _refresh()
             _owner(session, row)
             with st.popover("Delete…"):
-                delete_workspace.ask(row.name, row.title, _anew)
+                delete_workspace.ask(row.name, row.title, _refresh)
         with st.expander("Limits"):
             limits.edit(session, row.name)
 
@@ -149,13 +149,13 @@ def _owner(session: Session, row: _Row) -> None:
             with problems.reported():
                 session.require("administer")
                 program().engine.teams.spaces.hand_over(row.name, owner, session.entered.actor)
-                _anew()
+                _refresh()
 
 
 def _open(name: str) -> None:
     workspace_entry.go(name)
 
 
-def _anew() -> None:
+def _refresh() -> None:
     st.session_state[_TURN] += 1
     st.rerun()

@@ -22,7 +22,7 @@ _BEAT = 0.25
 def alone(draw: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
     """`draw` as a fragment of the page: given what it was given by the last run of the whole script.
 
-    Whether whoever is here may still be here is asked each time. What fails is told in its place, and ends the run.
+    Whether the person here may still be here is asked each time. What fails is shown in its place, and ends the run.
     """
     return st.fragment(_guarded(draw))
 
@@ -30,8 +30,8 @@ def alone(draw: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P]
 def follow(presence: Presence, goes_on: Callable[[], bool], draw: Callable[[], None], every: float = _BEAT) -> None:
     """Draw what goes on, again `every` so many seconds as long as it does; then the whole page, with how it ended.
 
-    The browser asks for each drawing, and for none once the page is another. Whoever touches the page meanwhile harms
-    nothing. What fails is told as `alone` does.
+    The browser asks for each drawing, and for none once the page is another. A touch of the page meanwhile harms
+    nothing. What fails is shown as `alone` does.
     """
 
     def drawn(presence: Presence) -> None:

@@ -1,7 +1,7 @@
 """When Python's collector goes through this process: in rounds of its own, not after every run of the script.
 
 Streamlit would have one after each run, through all that every session holds: most of what a rerun cost, and the more,
-the more people were there. It is told not to (`runner.postScriptGC`); what a run leaves behind waits for a round here.
+the more people were there. It is set not to (`runner.postScriptGC`); what a run leaves behind waits for a round here.
 """
 
 from __future__ import annotations

@@ -232,7 +232,7 @@ class Session(Presence):
         self.require("ask")
         self.note_keys()
         follows: dict[str, Any] = {"history": history, "standalone": standalone}
-        jobs = [self._begun(question, strategy, {"settings": settings, **follows}) for strategy, settings in ways]
+        jobs = [self._start_run(question, strategy, {"settings": settings, **follows}) for strategy, settings in ways]
         runs = []
         for job in jobs:
             first = job.first(30)
@@ -252,7 +252,7 @@ class Session(Presence):
                 noted.add((slot, whom))
                 self.note("key", f"{slot} used", f"for {format_setting(whom)}")
 
-    def _begun(self, question: str, strategy: str, asked: dict[str, Any]) -> Job[Event]:
+    def _start_run(self, question: str, strategy: str, asked: dict[str, Any]) -> Job[Event]:
         engine, workspace = program().engine, self.workspace
         given: dict[str, Any] = {**asked, "config": self.config, "keys": self.keys, "via": "app"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-_RETURNED, _TOLD = "returned", "returned-told"
+_RETURNED, _ANNOUNCED = "returned", "returned-announced"
 _PROTOCOLS = "Sec-Websocket-Protocol"
 """Here a page that was open names the session that it had: "streamlit, …, the session"."""
 
@@ -17,13 +17,13 @@ def note() -> None:
 
 
 def returned() -> bool:
-    """Whether this tab was open before its session: the program was started anew, or the tab was away for long."""
+    """Whether this tab was open before its session: the server was restarted, or the tab was away for long."""
     return bool(st.session_state.get(_RETURNED))
 
 
 def show() -> None:
     """Says it, until a person has read it."""
-    if not returned() or st.session_state.get(_TOLD):
+    if not returned() or st.session_state.get(_ANNOUNCED):
         return
     with st.container(key="returned"):
         st.info(
@@ -35,4 +35,4 @@ def show() -> None:
 
 
 def _close() -> None:
-    st.session_state[_TOLD] = True
+    st.session_state[_ANNOUNCED] = True

@@ -35,7 +35,7 @@ _TURN, _MADE = "share-turn", "share-made"
 
 @st.dialog("Share", width="medium")
 def dialog() -> None:
-    """Members and links of the workspace that is shown; whatever is done in it is asked for anew each time."""
+    """Members and links of the workspace that is shown; whatever is done in it is asked for each time."""
     with problems.reported():
         engine = program().engine
         entered = workspace_entry.enter(engine, signed_in.person_now)

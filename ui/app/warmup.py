@@ -57,7 +57,7 @@ def _warm(engine: Engine, ending: threading.Event) -> bool:
         for _ in engine.evaluator.grade(_WORDS, [Passage(id="words", text=_WORDS)]):
             pass
     except Exception:  # noqa: BLE001
-        # Whatever is missing or broken is told, with its remedy, by the run or page that needs it.
+        # Whatever is missing or broken is shown, with its remedy, by the run or page that needs it.
         _log.debug("The warm-up did not finish", exc_info=True)
         return False
     return True

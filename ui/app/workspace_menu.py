@@ -22,7 +22,7 @@ _FEW = 60
 def show(entered: Entered | CragError) -> None:
     """The workspace's name, which opens the menu; nothing where there are neither people nor links.
 
-    A link that lets nobody in ends the page here. What else fails is told by the page itself.
+    A link that lets nobody in ends the page here. What else fails is shown by the page itself.
     """
     if isinstance(entered, AccessError):
         problems.show(entered)

@@ -93,7 +93,8 @@ def sidebar(session: Session) -> None:
         st.caption(f"{markdown(strategy.help)} {words.source(strategy)}")
         changes = session.changes(chosen)
         if changes:
-            st.caption(f"With your {words.count(len(changes), 'setting')}: {markdown(', '.join(words.told(changes)))}.")
+            listed = markdown(", ".join(words.describe_settings(changes)))
+            st.caption(f"With your {words.count(len(changes), 'setting')}: {listed}.")
             st.button("Reset to defaults", key="strategy-reset", on_click=session.reset, args=(chosen,))
         followups.switch(session)
         st.button("New conversation", key="new", width="stretch", on_click=session.begin_conversation)

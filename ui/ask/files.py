@@ -54,8 +54,8 @@ def _conversation(session: Session) -> None:
     turns = list(session.turns)  # the files are made outside of the script, where no session is
 
     def page() -> str:
-        told = (_turn(session, trace) for trace in _traces(session, turns))
-        return export.conversation(told, len(turns), meter.in_use())
+        shown = (_turn(session, trace) for trace in _traces(session, turns))
+        return export.conversation(shown, len(turns), meter.in_use())
 
     def text() -> str:
         return markdown.conversation(_traces(session, turns))

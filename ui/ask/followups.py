@@ -22,7 +22,7 @@ def switch(session: Session) -> None:
 
 
 def rewording(session: Session, trace: Trace) -> None:
-    """For a follow-up that something else was asked in place of: asking it in one's own words, or as it stands."""
+    """For a follow-up that something else was asked in place of: asking it in one's own words, or as typed."""
     if not trace.standalone or not trace.finished:
         return
     with st.container(key="rewording", horizontal=True, gap="small"):

@@ -41,7 +41,7 @@ def show(session: Session, run: str) -> bool:
     if job is not None and job.running:
         return False
     apply_more("present.css")
-    draw(slides.deck(trace, pictures(session.library, trace), name=run, app=True))
+    draw(slides.show_slides(trace, pictures(session.library, trace), name=run, app=True))
     listener = st.components.v2.component("crag_present", js=_script(), isolate_styles=False)
     with st.container(key="presenter", height=1, border=False):
         listener(key="presenting")

@@ -44,14 +44,14 @@ def _drawn() -> Html:
 def draw_states(events: Sequence[Event]) -> Html:
     """The states of a run on top of each other: its path as far as it has come, one sentence and one picture."""
     whole = Trace.from_events(events)
-    told = [slide for slide in build_slides(whole) if slide.kind in _SHOWN]
+    shown = [slide for slide in build_slides(whole) if slide.kind in _SHOWN]
     states = [
         h.li(style=f"--at:{place}")[
             path.path(_until(events, slide.kind)),
             h.p("says")[h.span("step")[slides.STEP[slide.kind]], describe_slide(slide, whole)],
             h.div("picture")[slides.picture(slide, whole, {})],
         ]
-        for place, slide in enumerate(told)
+        for place, slide in enumerate(shown)
     ]
     return h.figure("cx tour", aria_label="A recorded run, step by step")[
         h.div("about")[

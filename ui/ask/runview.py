@@ -26,7 +26,7 @@ from ui.components.safe_text import markdown
 from ui.run import approval, outdated, pageview, thumbs
 from ui.run.parts import RunParts
 from ui.run.passage import View
-from ui.run.saved_pages import Shelf, shelf_of
+from ui.run.saved_pages import SavedPages, saved_pages_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class _Shown:
     opened: str | None
     running: bool
     stale: outdated.Stale = field(default_factory=dict)
-    shelf: Shelf | None = None
+    saved: SavedPages | None = None
 
     def parts(self, view: View) -> RunParts:
-        view = replace(view, thumbs=self.labels, stale=self.stale, shelf=self.shelf)
+        view = replace(view, thumbs=self.labels, stale=self.stale, saved=self.saved)
         number = _cited(self.opened)
         return RunParts(trace=self.trace, view=view, opened=number, web_on=self.web_on, announced=self.asked)
 
@@ -130,7 +130,7 @@ def _over(session: Session, run: str, shown: _Shown, said: DeltaGenerator) -> No
     trace = shown.trace
     with said, problems.reported():
         shown = replace(shown, stale=outdated.of(session, trace))
-    shown = replace(shown, shelf=shelf_of(session, trace) if session.may("edit") else None)
+    shown = replace(shown, saved=saved_pages_of(session, trace) if session.may("edit") else None)
     parts = shown.parts(View.of(trace))
     with said:
         parts.draw("question")
@@ -170,7 +170,7 @@ def _close(session: Session) -> None:
 
 
 def _tools(session: Session, run: str, trace: Trace, stale: outdated.Stale) -> None:
-    """Files of this run, and asking it anew."""
+    """Files of this run, and asking it again."""
     asks = session.may("ask")
     with st.container(horizontal=True):
         if asks and (trace.failure or trace.cancelled):

@@ -52,7 +52,7 @@ def _way(session: Session, ways: list[Way], place: int) -> Way:
     way, turn = ways[place], st.session_state.get("compare-turn", 0)
     names = list(STRATEGIES)
     strategy = st.selectbox(
-        f"Lane {place + 1}",
+        f"Column {place + 1}",
         names,
         index=names.index(way.strategy) if way.strategy in names else 0,
         format_func=lambda name: STRATEGIES[name].title,
@@ -71,7 +71,11 @@ def _way(session: Session, ways: list[Way], place: int) -> Way:
     )
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         changes = session.changes(strategy)
-        note = f"With your {words.count(len(changes), 'setting')}: {', '.join(words.told(changes))}." if changes else ""
+        note = (
+            f"With your {words.count(len(changes), 'setting')}: {', '.join(words.describe_settings(changes))}."
+            if changes
+            else ""
+        )
         st.caption(f"{markdown(STRATEGIES[strategy].help)} {words.source(STRATEGIES[strategy])} {markdown(note)}")
         if len(ways) > 2:
             st.button("Remove", key=f"cmp-remove-{turn}-{place}", type="tertiary", on_click=_remove, args=(place,))
@@ -98,7 +102,7 @@ def _renewed(ways: list[Way]) -> None:
 
 
 def _started(session: Session, asked: str, ways: list[Way]) -> list[str]:
-    """The ids of the runs, begun together. Raises CragError."""
+    """The ids of the runs, started together. Raises CragError."""
     asked = check_question(asked)
     made: list[tuple[str, Settings]] = []
     for way in ways:

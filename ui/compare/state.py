@@ -42,7 +42,7 @@ def compared_runs() -> list[str]:
 
 
 def select(runs: Sequence[str]) -> None:
-    """Compare these from now on; none: begin anew."""
+    """Compare these from now on; none: start again."""
     if list(runs) != st.session_state.get(_RUNS):
         close_source()
     st.session_state[_RUNS] = list(runs)

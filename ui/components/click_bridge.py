@@ -25,9 +25,9 @@ class _Clicks:
     turn: int = 0
     doing: threading.Lock = field(default_factory=threading.Lock, compare=False)
 
-    def take(self, told: object) -> None:
+    def take(self, sent: object) -> None:
         """Take in numbered clicks as the browser tells them; those it tells again change nothing."""
-        for each in told if isinstance(told, list) else ():
+        for each in sent if isinstance(sent, list) else ():
             match each:
                 case [int(number), str(pick)] if number > self.heard and len(pick) < 300:
                     self.heard = number
@@ -40,10 +40,10 @@ def _script() -> str:
 
 
 def handle_clicks(act: Callable[[str], None]) -> None:
-    """Do what was clicked: `act` is given each element's data-pick, in order. What fails of it is told on the page.
+    """Do what was clicked: `act` is given each element's data-pick, in order. What fails of it is shown on the page.
 
     Of an element inside one with data-scope: "in:SCOPE:" and the data-pick. The value comes from the browser, so it is
-    checked by whoever looks it up. Where a touch of the page interrupts `act`, the next run does it.
+    checked where it is looked up. Where a touch of the page interrupts `act`, the next run does it.
     """
     clicks: _Clicks = st.session_state.setdefault(_CLICKS, _Clicks())
     clicks.turn += 1  # with news in every run, the browser tells again what was not heard
@@ -63,5 +63,5 @@ def handle_clicks(act: Callable[[str], None]) -> None:
 
 def _keep() -> None:
     """A callback, for the script's own run may be interrupted before it comes to look."""
-    told = getattr(st.session_state.get(_KEY), "pick", None)
-    st.session_state.setdefault(_CLICKS, _Clicks()).take(told)
+    sent = getattr(st.session_state.get(_KEY), "pick", None)
+    st.session_state.setdefault(_CLICKS, _Clicks()).take(sent)

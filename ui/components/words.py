@@ -46,7 +46,7 @@ def source(strategy: Strategy) -> str:
 
 
 def kind(media: str) -> str:
-    """What a document's bytes are, begun large; an unknown kind as it is."""
+    """What a document's bytes are, with a capital; an unknown kind as it is."""
     name = NAMES.get(media, media)  # type: ignore[call-overload]
     return str(name[:1].upper() + name[1:])
 
@@ -58,7 +58,7 @@ def ended(said: str) -> str:
 
 
 def sentence(said: str) -> str:
-    """Words as a sentence: begun large, with a full stop; nothing of nothing."""
+    """Words as a sentence: with a capital and a full stop; nothing of nothing."""
     said = ended(said)
     return said[:1].upper() + said[1:]
 
@@ -89,10 +89,10 @@ def changed(strategy: str, settings: Settings) -> list[str]:
     """The settings that are not the strategy's own, as "upper threshold 0.5"; none of a strategy no longer there."""
     own = STRATEGIES[strategy].settings if strategy in STRATEGIES else settings
     before = own.model_dump()
-    return told({name: value for name, value in settings.model_dump().items() if value != before[name]})
+    return describe_settings({name: value for name, value in settings.model_dump().items() if value != before[name]})
 
 
-def told(settings: Mapping[str, Any]) -> list[str]:
+def describe_settings(settings: Mapping[str, Any]) -> list[str]:
     """Settings with their values, as "upper threshold 0.5"."""
     labels = {name: str(meta(Settings, name)["label"]) for name in settings}
     return [f"{labels[name][:1].lower()}{labels[name][1:]} {_value(value)}" for name, value in settings.items()]

@@ -43,17 +43,17 @@ def show(session: Session, held: Held) -> None:
 def _fetched(held: Held) -> str:
     """Of a web page: when it was had, and when its address was looked at, where that is not the same."""
     document = held.document
-    told = [
+    facts = [
         document.fetched_at and f"fetched {words.ago(document.fetched_at)}",
         document.looked_at != document.fetched_at and f"looked at {words.ago(document.looked_at)}",
         document.published and f"published {document.published}",
     ]
-    return "".join(f", {each}" for each in told if each)
+    return "".join(f", {each}" for each in facts if each)
 
 
 def _facts(held: Held) -> Html:
     document = held.document
-    told = [
+    facts = [
         words.kind(held.kind),
         words.count(document.pages, "page"),
         words.count(document.chunks, "chunk"),
@@ -66,7 +66,7 @@ def _facts(held: Held) -> Html:
     address = document.url and h.a(href=document.url, target="_blank", rel="noopener noreferrer")[document.url]
     return h.div("cx facts-of")[
         h.b[document.title],
-        h.div("figures")[[h.span[each] for each in told]],
+        h.div("figures")[[h.span[each] for each in facts]],
         address and h.div("small")[address, _fetched(held)],
         given and h.div("given")[h.joined(" ", given)],
         [h.p("note")[each] for each in held.problems],

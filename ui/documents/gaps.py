@@ -66,8 +66,8 @@ def _one(session: Session, gap: Gap, number: int) -> None:
         if each.document or not session.may("edit"):
             _page(each)
             continue
-        told, button = st.columns([6, 1], vertical_alignment="center")
-        with told:
+        text_side, button = st.columns([6, 1], vertical_alignment="center")
+        with text_side:
             _page(each)
         button.button(
             "Keep",
@@ -110,7 +110,7 @@ def _page(found: FoundPage) -> None:
 @requires("edit")
 def _keep(session: Session, found: FoundPage) -> None:
     trace = session.library.runs.trace(found.run)
-    saved_pages.told(saved_pages.kept(session, trace, found.page.id))
+    saved_pages.announce(saved_pages.kept(session, trace, found.page.id))
 
 
 @requires("ask")

@@ -82,7 +82,7 @@ def _empty(session: Session) -> None:
 
 
 def _warn_of_model(session: Session) -> None:
-    """Where the vectors were made by another embedding model: say so, and offer to make them anew."""
+    """Where the vectors were made by another embedding model: say so, and offer to make them again."""
     try:
         session.library.check_model()
     except ModelMismatchError as error:

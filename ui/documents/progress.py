@@ -202,13 +202,15 @@ def heading(progress: Progress, label: str, running: bool, now: float | None = N
     Nothing where there is nothing to say. `now`: by `time.monotonic`.
     """
     now = time.monotonic() if now is None else now
-    told = ", ".join(_counts(progress))
+    counted = ", ".join(_counts(progress))
     if not running:
-        return h.div("cx upload")[h.b[words.count(progress.total, "file")], ": ", told] if progress.total > 1 else None
+        return (
+            h.div("cx upload")[h.b[words.count(progress.total, "file")], ": ", counted] if progress.total > 1 else None
+        )
     said: list[object] = [h.b[label]]
     if progress.total > 1:
         left = progress.seconds_left(now)
-        said = [h.b[f"{len(progress.results):,} of {words.count(progress.total, 'file')}"], told and f": {told}"]
+        said = [h.b[f"{len(progress.results):,} of {words.count(progress.total, 'file')}"], counted and f": {counted}"]
         said.append(h.span("quiet num")[f" · {left_text(left)}"] if left is not None else "")
     done = f"{progress.share():.1%}"
     return h.div("cx upload")[
@@ -223,9 +225,11 @@ def heading(progress: Progress, label: str, running: bool, now: float | None = N
 def _counts(progress: Progress) -> list[str]:
     """What became of the files, in words: the failed first."""
     kinds = ((DocumentFailed, "failed"), (DuplicateFound, "in the library already"), (DocumentAdded, "added"))
-    told = [(progress.count(kind), said) for kind, said in kinds]
+    counted = [(progress.count(kind), said) for kind, said in kinds]
     looks = Counter(_LOOKS[each.found] for each in progress.results if isinstance(each, DocumentRefreshed))
-    return [f"{count:,} {said}" for count, said in [*told, *((count, said) for said, count in looks.items())] if count]
+    return [
+        f"{count:,} {said}" for count, said in [*counted, *((count, said) for said, count in looks.items())] if count
+    ]
 
 
 def _now(progress: Progress, label: str, now: float) -> list[object]:

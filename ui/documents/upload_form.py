@@ -23,7 +23,7 @@ _FILES, _FOLDER, _PAGES = "Files", "A folder", "Web pages"
 def drop_zone(session: Session) -> None:
     """Files, or a folder with all that is in it, of which only what can be read is sent; or web pages.
 
-    Who may not add documents is told so.
+    It says so to a person who may not add documents.
     """
     if not session.may("edit"):
         if not guide.stuck(session):  # where it is, the page says it
@@ -52,14 +52,14 @@ def drop_zone(session: Session) -> None:
         )
         if dropped:
             there = {document.name for document in session.library.documents.all()}
-            names = told_apart([file.name for file in dropped], there)
+            names = distinguish([file.name for file in dropped], there)
             files = [(name, uploads.reader(file)) for name, file in zip(names, dropped, strict=True)]
             uploads.start(session, files, words.count(len(files), "file"), [file.size for file in dropped])
             st.session_state[_TURN] = turn + 1
             st.rerun()
 
 
-def told_apart(paths: Sequence[str], there: Collection[str] = ()) -> list[str]:
+def distinguish(paths: Sequence[str], there: Collection[str] = ()) -> list[str]:
     """A name for each path: that of the file, with as many of the folders around it as tell it from the others.
 
     `there`: names that are taken already.

@@ -21,10 +21,10 @@ from ui.evaluate.rows import action_text, answer_text
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-_TOLD = ("answer_holds", "evidence_answer", "acted_right", "abstention_right", "faithfulness", "acted_page_recall")
-"""What is told in words even where nothing is sure."""
+_SAID = ("answer_holds", "evidence_answer", "acted_right", "abstention_right", "faithfulness", "acted_page_recall")
+"""What is said in words even where nothing is sure."""
 _ALSO = ("evidence_words", "rewrites", "searches", "calls", "input_tokens", "output_tokens")
-"""What has no place on a scale of shares, and is told in numbers."""
+"""What has no place on a scale of shares, and is shown in numbers."""
 
 
 def sentences(found: Mapping[str, Difference], said: tuple[str, str]) -> Html:
@@ -32,7 +32,7 @@ def sentences(found: Mapping[str, Difference], said: tuple[str, str]) -> Html:
     order = [measure for group in GROUPS.values() for measure in group]
     known = [found[key] for key in order if key in found and found[key].value is not None]
     sure = [each for each in known if each.includes_zero is False]
-    unsure = [found[key] for key in _TOLD if key in found and found[key] in known and found[key] not in sure]
+    unsure = [found[key] for key in _SAID if key in found and found[key] in known and found[key] not in sure]
     shown = [*sure[:6], *unsure[: max(1, 6 - len(sure))]]
     all_rough = bool(shown) and all(each.rough for each in shown)
     rough = f" {ROUGH}" if all_rough else ""

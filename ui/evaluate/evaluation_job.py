@@ -33,7 +33,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
+class EvaluationStarted:
     """What is to be done. `provider`: where queries go that wait for the person's word."""
 
     set_id: str
@@ -61,7 +61,7 @@ class Asking:
     query: str
 
 
-Event = Begun | Stepped | Asking
+Event = EvaluationStarted | Stepped | Asking
 
 
 @dataclass(slots=True)
@@ -79,14 +79,14 @@ class State:
     """What the events of a job say so far; `queries` were asked about, the last one perhaps still is."""
 
     def __init__(self, events: Sequence[Event]) -> None:
-        self.begun: Begun | None = None
+        self.started: EvaluationStarted | None = None
         self.parts: list[Part] = []
         self.queries: list[str] = []
         self.at = 0.0
         for event in events:
             match event:
-                case Begun():
-                    self.begun, self.at = event, event.at
+                case EvaluationStarted():
+                    self.started, self.at = event, event.at
                 case Asking():
                     self.queries.append(event.query)
                 case Stepped():
@@ -111,7 +111,7 @@ class State:
     @property
     def total(self) -> int:
         """Of all strategies, also of those that did not begin yet; 0 before anything began."""
-        waiting = len(self.begun.strategies) - len(self.parts) if self.begun else 0
+        waiting = len(self.started.strategies) - len(self.parts) if self.started else 0
         return sum(part.total for part in self.parts) + (waiting * self.parts[-1].total if self.parts else 0)
 
     @property
@@ -126,7 +126,7 @@ class State:
     @property
     def seconds(self) -> float:
         """From the start to the latest step."""
-        return self.at - self.begun.at if self.begun else 0.0
+        return self.at - self.started.at if self.started else 0.0
 
     @property
     def rate(self) -> float | None:
@@ -142,13 +142,13 @@ class State:
 def start(session: Session, set_id: str, name: str, plans: Sequence[Plan], *configs: AppConfig) -> None:
     """Begin, or go on with, the evaluation of a set by these strategies, one after another.
 
-    Of several `configs` the first is taken under which what is to go on was begun. A query that must not leave unasked
-    waits for the person's word.
+    Of several `configs` that one is taken under which the evaluation to resume was started. A query that needs
+    approval waits for the person.
     """
     session.note_keys()
     engine, workspace, keys = program().engine, session.workspace, session.keys
     session.require("edit")
-    begun = Begun(
+    started = EvaluationStarted(
         set_id=set_id,
         strategies=tuple(plan.strategy for plan in plans),
         provider=next(
@@ -169,7 +169,7 @@ def start(session: Session, set_id: str, name: str, plans: Sequence[Plan], *conf
             )
             return (evaluate(engine, set_id, replace(request, config=each)) for each in configs)
 
-        emit(begun)
+        emit(started)
         for plan in plans:
             for event in _stepped(ways(plan), engine.library(workspace), plan.resumes):
                 emit(event)
@@ -192,7 +192,7 @@ def _stepped(ways: Iterator[Iterator[Progress]], library: Library, resumes: str)
                 yield Stepped(progress=progress, at=time.monotonic())
             return
         if not first.done:
-            library.evaluations.delete(first.evaluation)  # it has just been begun
+            library.evaluations.delete(first.evaluation)  # it has just been started
     raise InputError(
         "This evaluation can't continue: models, services or documents have changed since it started.",
         "Restore them (the evaluation names them), or run the strategy again.",
@@ -212,5 +212,5 @@ def current(session: Session) -> Job[Event] | None:
     if found is None or not found.running:
         found = next(iter(program().jobs.running(_KIND, workspace=session.workspace)), found)
     if found is not None:
-        st.session_state["eval-job"] = found.id  # so that its end is told here too
+        st.session_state["eval-job"] = found.id  # so that its end is shown here too
     return found  # type: ignore[return-value]

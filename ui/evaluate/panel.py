@@ -52,11 +52,11 @@ def _show_live(session: Session, job: Job[Event]) -> None:
 
 def _at_hand(session: Session, state: State) -> str:
     """The question that is being answered; nothing where that is not known."""
-    if state.begun is None or not state.parts:
+    if state.started is None or not state.parts:
         return ""
     done = {row.question_id for row in state.parts[-1].rows}
     try:
-        questions = loaded(session, state.begun.set_id).questions
+        questions = loaded(session, state.started.set_id).questions
     except CragError:
         return ""
     return next((each.question for each in questions if each.id not in done), "")
@@ -81,9 +81,9 @@ def _rough(seconds: float) -> str:
 
 
 def _which(state: State) -> str:
-    if not state.parts or state.begun is None:
+    if not state.parts or state.started is None:
         return ""
-    number, all = len(state.parts), len(state.begun.strategies)
+    number, all = len(state.parts), len(state.started.strategies)
     place = f", strategy {number} of {all}" if all > 1 else ""
     return f" with {markdown(words.strategy(state.parts[-1].strategy))}{place}"
 
@@ -94,9 +94,9 @@ def _waits(job: Job[Event], state: State) -> bool:
 
 def _ask(session: Session, job: Job[Event], state: State) -> None:
     """The query that waits for a word, if one does."""
-    if state.begun is None or not _waits(job, state):
+    if state.started is None or not _waits(job, state):
         return
-    provider = state.begun.provider
+    provider = state.started.provider
     asked = [Approval(query=query, provider=provider, approved=True) for query in state.queries[:-1]]
     waiting = Approval(query=state.queries[-1], provider=provider)
     approval.ask(session, job, Trace(approvals=(*asked, waiting)))  # type: ignore[arg-type]

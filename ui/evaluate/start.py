@@ -42,7 +42,7 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
     )
     plans = [Plan(strategy=key, settings=session.settings(key)) for key in STRATEGIES if key in chosen]
     mine = [
-        f"{STRATEGIES[key].title}: {', '.join(words.told(session.changes(key)))}"
+        f"{STRATEGIES[key].title}: {', '.join(words.describe_settings(session.changes(key)))}"
         for key in chosen
         if session.changes(key)
     ]

@@ -22,7 +22,7 @@ _EVALUATIONS = {"without": "Without evaluations", "with": "With evaluations", "o
 
 
 def library(session: Session) -> str:
-    """Whose runs: this library's, or, for who administers, another's or those of all."""
+    """The library of the runs: this library's, or, for who administers, another's or those of all."""
     names = stored.workspaces(session)
     if len(names) == 1:
         return session.workspace

@@ -34,7 +34,7 @@ from ui.run.figures import disagreements, placed_figures, remarks, with_figures
 from ui.run.passage import recognised
 from ui.run.path import chip
 from ui.run.rows import QuotedRows, draw_rows, find_rows, with_rows
-from ui.run.saved_pages import Shelf
+from ui.run.saved_pages import SavedPages
 
 _MARK = re.compile(r"\[(\d{1,3})\]([.,;:!?]*)")
 """A citation mark, and the punctuation that must not be torn from it at a line's end."""
@@ -46,7 +46,7 @@ _UNFINISHED = re.compile(r"(?<!\s)\s*+\[[\d,;\s]{0,20}$")
 
 
 def question(trace: Trace, *, announced: bool = False) -> Html:
-    """The question, and beneath it what became of it. `announced`: screen readers are told how the run ended."""
+    """The question, and beneath it what became of it. `announced`: screen readers hear how the run ended."""
     action = trace.action and ("Retrieval: ", chip(trace.action), " · ")
     took = f" · {words.format_duration(trace.seconds)}" if trace.finished else ""
     forced = ", forced action" if trace.settings.get("forced") else ""
@@ -131,8 +131,8 @@ def _written(trace: Trace) -> Html:
     if not trace.text:
         said = "Waiting for you to approve the web search." if trace.awaiting else "Working on it…"
         return h.div("cx")[h.div("answer")[h.span("quiet")[said]]]
-    begun = _UNFINISHED.sub("", trace.text)
-    body = [h.span("mark")[piece] if place % 2 else piece for place, piece in enumerate(_PENDING.split(begun))]
+    written = _UNFINISHED.sub("", trace.text)
+    body = [h.span("mark")[piece] if place % 2 else piece for place, piece in enumerate(_PENDING.split(written))]
     return h.div("cx")[h.div("answer")[body, h.span("cursor")]]
 
 
@@ -308,8 +308,8 @@ def _faithfulness(trace: Trace) -> list[object]:
 
 def _disputed(trace: Trace) -> Html:
     """Folded: the sentences of which not all judges say the same, with who objects."""
-    told = [(check, objection_sentence(check, name_in_sentence)) for check in trace.checks]
-    disputed = [h.li[f"“{check.sentence}” ", h.b[words.sentence(said)]] for check, said in told if said]
+    objections = [(check, objection_sentence(check, name_in_sentence)) for check in trace.checks]
+    disputed = [h.li[f"“{check.sentence}” ", h.b[words.sentence(said)]] for check, said in objections if said]
     if not disputed:
         return Html()
     title = f"The checks differ on {words.count(len(disputed), 'sentence')}"
@@ -317,7 +317,7 @@ def _disputed(trace: Trace) -> Html:
 
 
 def sources(
-    trace: Trace, opened: int | None = None, notes: Mapping[int, str] | None = None, held: Shelf | None = None
+    trace: Trace, opened: int | None = None, notes: Mapping[int, str] | None = None, held: SavedPages | None = None
 ) -> Html:
     """The numbered sources; each opens its page. `notes`: what a comparison says of them, by number.
 
@@ -356,7 +356,7 @@ def _found(citation: Citation) -> Html:
     return h.fragment(" ", h.span("tag")[FOUND]) if citation.found else Html()
 
 
-def _beneath(trace: Trace, citation: Citation, held: Shelf | None) -> Html:
+def _beneath(trace: Trace, citation: Citation, held: SavedPages | None) -> Html:
     """Under a source from the web, or kept from it: where it is from, and what a person can do with it."""
     source = trace.sources.get(citation.source_id)
     document = source.document_id if isinstance(source, Chunk) else ""

@@ -10,7 +10,7 @@ from ui.components.html import Html
 
 
 def asked_as(trace: Trace) -> Html:
-    """The question in effect, and where it comes from; nothing of a question that was asked as it stands."""
+    """The question in effect, and where it comes from; nothing of a question that was asked as typed."""
     if trace.context is None or not trace.standalone:
         return Html()
     return h.div("asked-as")[

@@ -168,7 +168,7 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
                 if chunk.elsewhere
                 else h.button("more", data_pick="chunk:" + chunk.id)["Show it on the page"],
                 h.span[saved_pages.origin(chunk)] if chunk.from_web else "",
-                saved_pages.verifier(chunk.document_id, view.shelf),
+                saved_pages.verifier(chunk.document_id, view.saved),
             ],
         ],
     ]
@@ -338,6 +338,6 @@ def _page(page: WebPage, trace: Trace, view: View) -> Html:
             shown,
             _spoken(page.injections),
             _facts(grade, strips, view),
-            h.div("facts")[opener, saved_pages.keeper(page.id, view.shelf)],
+            h.div("facts")[opener, saved_pages.keeper(page.id, view.saved)],
         ],
     ]

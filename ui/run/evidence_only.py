@@ -11,10 +11,10 @@ from ui.components.html import Html
 from ui.components.safe_text import link, site
 from ui.run import saved_pages
 from ui.run.passage import recognised
-from ui.run.saved_pages import Shelf
+from ui.run.saved_pages import SavedPages
 
 
-def sources(trace: Trace, held: Shelf | None = None) -> Html:
+def sources(trace: Trace, held: SavedPages | None = None) -> Html:
     """Each source with its kept words; those of chunks open their page. Nothing of a run that handed nothing over."""
     drawn = [
         h.li[_chunk(number, source, said) if isinstance(source, Chunk) else _page(number, source, said, held)]
@@ -33,7 +33,7 @@ def _chunk(number: int, chunk: Chunk, said: str) -> Html:
     return h.button(data_pick=f"chunk:{chunk.id}")[h.span("n num")[number], where, h.span, h.span("quote whole")[said]]
 
 
-def _page(number: int, page: WebPage, said: str, held: Shelf | None) -> Html:
+def _page(number: int, page: WebPage, said: str, held: SavedPages | None) -> Html:
     name = page.title or page.url
     opener = (
         h.a(href=page.url, target="_blank", rel="noopener noreferrer")[f"Open {site(page.url)} in a new tab"]

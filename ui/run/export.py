@@ -190,15 +190,15 @@ def page(
     Without script it shows the whole run; the only scripts that may run are its own, by their hashes. `stale`: what is
     out of date of its documents by now. `pictures` of what its answer cites.
     """
-    told = states(trace, events, prices=prices, stale=stale)
-    body = _run(trace, sections(trace, prices, stale), told, pictures)
+    played = states(trace, events, prices=prices, stale=stale)
+    body = _run(trace, sections(trace, prices, stale), played, pictures)
     return _document(trace.meant, body, "one", f", {trace.strategy} strategy, {trace.started_at}")
 
 
 def _run(
     trace: Trace,
     drawn: Sequence[Html],
-    told: Html,
+    played: Html,
     pictures: slides.Pictures,
     *,
     name: str = "run",
@@ -211,8 +211,8 @@ def _run(
         parts = [parts[0], _controls(name), *parts[1:_FOLDED], behind]
     else:
         parts = [_controls(name), *parts]
-    deck = slides.deck(trace, pictures, name=name)
-    return h.section("run", id=name, aria_label=trace.meant)[parts, deck, _STATES.format(told)]
+    slideshow = slides.show_slides(trace, pictures, name=name)
+    return h.section("run", id=name, aria_label=trace.meant)[parts, slideshow, _STATES.format(played)]
 
 
 def _controls(name: str) -> Html:
@@ -277,9 +277,9 @@ def conversation(turns: Iterable[Turn], number: int, prices: Mapping[str, Price]
         if left > whole:
             drawn.append(h.section("run", id=name, aria_label=turn.trace.question)[shown[_BRIEF]])
             continue
-        told = states(turn.trace, turn.events(), min(BUDGET, _TOTAL // whole), prices, turn.stale)
+        played = states(turn.trace, turn.events(), min(BUDGET, _TOTAL // whole), prices, turn.stale)
         pictures = turn.pictures() if left <= _PICTURED else {}
-        drawn.append(_run(turn.trace, shown, told, pictures, name=name, folded=True))
+        drawn.append(_run(turn.trace, shown, played, pictures, name=name, folded=True))
     note = f"The last {whole} hold their evidence." if number > whole else ""
     head = h.header("cx contents")[h.h1["Conversation"], note and h.p("small")[note], h.nav[h.ol[asked]]]
     return _document("Conversation", h.fragment(head, drawn), "several", f", {number} turns")

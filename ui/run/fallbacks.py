@@ -28,11 +28,11 @@ def why(grade: Grade) -> str:
 
 def block(trace: Trace) -> Html:
     """Each cause once, where it struck and what was done instead, and the advice; nothing where nothing failed."""
-    told = _lines(trace)
-    if not told:
+    found = _lines(trace)
+    if not found:
         return Html()
     groups: dict[str, list[tuple[Step, str]]] = {}
-    for step, cause, instead in told:
+    for step, cause, instead in found:
         groups.setdefault(cause, []).append((step, instead))
     advice = dict.fromkeys(failure.remedy for step in words.STEPS for failure in of_step(trace, step))
     listed = [_group(cause, where) for cause, where in groups.items()]
@@ -45,13 +45,13 @@ def _lines(trace: Trace) -> list[tuple[Step, str, str]]:
     """Step, cause and what was done instead, of everything that failed; the grades as one."""
     graded = trace.round.made if trace.round else ()
     local = [grade for grade in graded if grade.instead_of]
-    told: list[tuple[Step, str, str]] = []
+    found: list[tuple[Step, str, str]] = []
     for step in words.STEPS:
         for failure in of_step(trace, step):
             stood_in = step == "evaluate" and local and failure.instead
             instead = _count(len(local), len(graded)) if stood_in else instead_sentence(failure, name_in_sentence)
-            told.append((step, about(failure.cause, failure.who, name_in_sentence), instead))
-    return list(dict.fromkeys(told))
+            found.append((step, about(failure.cause, failure.who, name_in_sentence), instead))
+    return list(dict.fromkeys(found))
 
 
 def _group(cause: str, where: list[tuple[Step, str]]) -> Html:

@@ -13,7 +13,7 @@ from ui.components.safe_text import excerpt
 
 _QUESTION = 300
 _NAME = 120
-"""Characters that are shown of a question, and of a name or heading, whoever wrote it."""
+"""Characters that are shown of a question, and of a name or heading."""
 
 
 def panel(trace: Trace, *, web: bool | None = None, live: bool = True) -> Html:
@@ -68,8 +68,8 @@ def _near(guidance: Guidance, trace: Trace, *, live: bool) -> Html:
 
 
 def _about(guidance: Guidance) -> Html:
-    told = headings_text(guidance.about)
-    return h.fragment(h.h3[HEADS["about"]], h.p[about_text(guidance.about)], told and h.p[told])
+    headings = headings_text(guidance.about)
+    return h.fragment(h.h3[HEADS["about"]], h.p[about_text(guidance.about)], headings and h.p[headings])
 
 
 def _web(trace: Trace, on: bool, live: bool) -> Html:

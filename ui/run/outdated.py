@@ -25,12 +25,12 @@ def of(session: Session, trace: Trace) -> Stale:
 def note(trace: Trace, stale: Stale) -> Html:
     """Which of the documents that the answer rests on are out of date; nothing where none is."""
     names = {each.document_id: each.source for each in trace.sources.values() if isinstance(each, Chunk)}
-    told = [
+    lines = [
         h.div("note")[h.b["Out of date: ", names[id], "."], " ", " ".join(stale[id])]
         for id in trace.documents
         if id in stale
     ]
-    return h.div("cx")[told] if told else Html()
+    return h.div("cx")[lines] if lines else Html()
 
 
 def tag(chunk: Chunk, stale: Stale) -> Html:

@@ -94,14 +94,14 @@ def _chunk(session: Session, trace: Trace, chunk: Chunk, citation: Citation | No
     if document is None or document.kind not in textview.DRAWN:
         _text(session, trace, document, chunk, citation, bar)
         return
-    leaf, here, told = _marked(trace, chunk, citation)
+    leaf, here, answer_span = _marked(trace, chunk, citation)
     pages = document.pages
     number = f"Source {citation.number}: " if citation else ""
     sure = citation.recognised if citation else chunk.recognised
     draw(h.div("cx")[h.b[number, chunk.source], h.span("quiet")[f", page {leaf} of {pages}"], " ", recognised(sure)])
     bar.button("‹ Previous page", key="page-back", disabled=leaf <= 1, on_click=_turn, args=(leaf - 1,))
     bar.button("Next page ›", key="page-on", disabled=leaf >= pages, on_click=_turn, args=(leaf + 1,))
-    drawn = image(session.library, chunk.document_id, leaf, here, told)
+    drawn = image(session.library, chunk.document_id, leaf, here, answer_span)
     with st.container(key="page-image"):
         draw(h.div("cx", data_at=f"{_depth(drawn, here):.4f}"))
         marked = f"“{citation.quote if citation else chunk.text}”" if here else ""
@@ -168,11 +168,11 @@ def _text(
     strips = trace.strips.get(chunk.id, ())
     span = textview.cited_span(chunk, citation, strips) if citation else (chunk.start, chunk.end)
     short = _short(trace, citation)
-    told = (chunk.start + short.start, chunk.start + short.end) if short else None
+    answer_span = (chunk.start + short.start, chunk.start + short.end) if short else None
     if chunk.from_web:
         draw(h.div("cx")[h.p("small")[saved_pages.tag(chunk), " ", saved_pages.origin(chunk)]])
     with st.container(key="page-text"):
-        draw(h.div("cx")[textview.leaf(here, [span] if shown == chunk.page else [], told)])
+        draw(h.div("cx")[textview.leaf(here, [span] if shown == chunk.page else [], answer_span)])
 
 
 def _turn(leaf: int) -> None:
@@ -186,9 +186,9 @@ def _web(trace: Trace, citation: Citation, page: WebPage) -> None:
         else page.url
     )
     short = _short(trace, citation)
-    told = (short.start, short.end) if short else None
+    answer_span = (short.start, short.end) if short else None
     strips = trace.strips.get(page.id, ())
-    body = surroundings(page.text, strips, View.of(trace), citation.strip_id, told, page.injections)
+    body = surroundings(page.text, strips, View.of(trace), citation.strip_id, answer_span, page.injections)
     draw(
         h.div("cx")[
             h.b[f"Source {citation.number}: ", h.span("tag web")["WEB"], f" {page.title}"],

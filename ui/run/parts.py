@@ -22,7 +22,7 @@ class RunParts:
 
     `opened`: the number of the citation whose source is open. `web_on`: whether a web provider is on. Where several
     runs stand on a page, `scope` names this one, so that a click tells whose citation it was. `announced`: screen
-    readers are told how it ends. `alone`: sentences of the answer that no other run says; `notes` on its sources, by
+    readers hear how it ends. `alone`: sentences of the answer that no other run says; `notes` on its sources, by
     number.
     """
 
@@ -51,7 +51,7 @@ class RunParts:
             case "help":
                 return guidance.panel(trace, web=self.web_on)
             case "sources":
-                return answer.sources(trace, self.opened, self.notes, self.view.shelf)
+                return answer.sources(trace, self.opened, self.notes, self.view.saved)
             case "path":
                 return path.path(trace)
             case "action":

@@ -12,7 +12,7 @@ from crag.messages.wording import injection_reason, injection_text, kept_reason,
 from ui.components import html as h
 from ui.components import words
 from ui.components.html import Html
-from ui.run.saved_pages import Shelf
+from ui.run.saved_pages import SavedPages
 
 _WHOLE = 2500
 """Characters up to which a web page is shown whole."""
@@ -38,7 +38,7 @@ class View:
     `deciding_id` is the chunk that decides under these thresholds. `thumbs`: a person's labels by chunk id; None: they
     can't be given here. Beside other runs of the question: `notes` on chunks and pages by id, strips kept `alone`
     here, and strips `missed` here that another run keeps. `stale`: what is out of date of documents, by their ids.
-    `shelf`: what can be kept and verified; None: nothing here.
+    `saved`: what can be kept and verified; None: nothing here.
     """
 
     upper: float
@@ -51,7 +51,7 @@ class View:
     alone: Collection[str] = ()
     missed: Collection[str] = ()
     stale: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    shelf: Shelf | None = None
+    saved: SavedPages | None = None
 
     @classmethod
     def of(cls, trace: Trace) -> View:
@@ -81,12 +81,12 @@ def passage(
     strips: Sequence[Strip],
     view: View,
     cited: str = "",
-    told: tuple[int, int] | None = None,
+    short: tuple[int, int] | None = None,
     spoken: Sequence[InjectionSpan] = (),
 ) -> Html:
     """A text with its kept strips highlighted and its dropped ones struck; score on hover. `cited` is framed.
 
-    What is kept for something else than its score says so before it, once for all that follow one another. `told`:
+    What is kept for something else than its score says so before it, once for all that follow one another. `short`:
     where the words of the short answer stand, which are marked. `spoken`: what speaks to a model, which is underlined.
     """
     parts: list[object] = []
@@ -103,7 +103,7 @@ def passage(
             if (heard and heard.erased) or not whole[start:end].strip():
                 parts.append(apart(whole, start, end, spoken))
                 continue
-            said = _told(whole, start, end, told)
+            said = _mark_short(whole, start, end, short)
             kinds, why = _kinds(strip, view, cited) or None, _why(strip, view, word)
             drawn = tag(kinds, title=why)[said]
             parts.append(_marked(drawn, heard, spoken, whole, start) if heard else drawn)
@@ -139,9 +139,9 @@ def _pieces(start: int, end: int, spoken: Sequence[InjectionSpan]) -> Iterator[t
         yield start, end, None
 
 
-def _told(whole: str, start: int, end: int, told: tuple[int, int] | None) -> Html:
+def _mark_short(whole: str, start: int, end: int, short: tuple[int, int] | None) -> Html:
     """A strip's words, those of the short answer marked."""
-    first, last = (max(start, told[0]), min(end, told[1])) if told else (0, 0)
+    first, last = (max(start, short[0]), min(end, short[1])) if short else (0, 0)
     if first >= last:
         return h.fragment(whole[start:end])
     return h.fragment(whole[start:first], h.span("answering")[whole[first:last]], whole[last:end])
@@ -180,12 +180,12 @@ def surroundings(
     strips: Sequence[Strip],
     view: View,
     cited: str = "",
-    told: tuple[int, int] | None = None,
+    short: tuple[int, int] | None = None,
     spoken: Sequence[InjectionSpan] = (),
 ) -> Html:
     """A page's text; a long one cut to what was kept, each with the strips beside it."""
     if len(whole) <= _WHOLE:
-        return passage(whole, strips, view, cited, told, spoken)
+        return passage(whole, strips, view, cited, short, spoken)
     ordered = sorted(strips, key=lambda strip: strip.start)
     wanted = [place for place, strip in enumerate(ordered) if view.keeps(strip)] or list(range(len(ordered)))[:_BESIDE]
     shown = sorted({near for place in wanted for near in range(place - _BESIDE, place + _BESIDE + 1)})
@@ -201,7 +201,7 @@ def surroundings(
     for group in groups:
         start, end = group[0].start, max(strip.end for strip in group)
         moved = [replace(strip, start=strip.start - start, end=strip.end - start) for strip in group]
-        there = (told[0] - start, told[1] - start) if told else None
+        there = (short[0] - start, short[1] - start) if short else None
         heard = [replace(each, start=each.start - start, end=each.end - start) for each in spoken]
         parts.append(passage(whole[start:end], moved, view, cited, there, heard))
     return h.joined(h.p("small")["…"], parts) if parts else passage(whole[:_WHOLE], (), view, spoken=spoken)

@@ -24,7 +24,7 @@ _NOTES = {
     "fault": "with failures",
     "waiting": "",
 }
-"""What stands under a step that did not simply end, short enough for one line; its time is then told on hovering."""
+"""What stands under a step that did not simply end, short enough for one line; its time is then shown on hovering."""
 _CLASSES = {"asking": "active asking", "fault": "done fault", "refused": "skipped refused", "handed": "skipped"}
 """States that look like another one, with a difference."""
 

@@ -22,7 +22,7 @@ from ui.components.safe_text import excerpt, link, markdown, site
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class SavedPages:
     """What of a run is a document by now. `pages`: the web pages that its answer used, by id: the name of the document
     that each is, empty for none. `unverified`: the ids of kept documents that nobody has verified yet; `verified`: of
     those that were not when the run found them, and are now."""
@@ -32,7 +32,7 @@ class Shelf:
     verified: frozenset[str] = frozenset()
 
 
-def shelf_of(session: Session, trace: Trace) -> Shelf:
+def saved_pages_of(session: Session, trace: Trace) -> SavedPages:
     """How it stands with the pages that a finished run used. Raises CragError."""
     used = used_pages(trace)
     kept = in_library(used, session.library) if used else {}
@@ -41,28 +41,28 @@ def shelf_of(session: Session, trace: Trace) -> Shelf:
     stored = session.library.documents
     fields = {id: stored.fields(id) for id in stored.names(wanted)} if wanted else {}
     verified = {id for id in fields if fields[id].get("verified") is True}
-    return Shelf(
+    return SavedPages(
         {page.id: kept[page.id].name if page.id in kept else "" for page in used},
         unverified=frozenset(fields.keys() - verified),
         verified=frozenset(id for id in verified if found[id] == "unverified"),
     )
 
 
-def keeper(page: str, shelf: Shelf | None) -> Html:
+def keeper(page: str, saved: SavedPages | None) -> Html:
     """The button that keeps a page, by its id, or what it is kept as; nothing of a page that was not used."""
-    if shelf is None or page not in shelf.pages:
+    if saved is None or page not in saved.pages:
         return Html()
-    if name := shelf.pages[page]:
+    if name := saved.pages[page]:
         return h.span("kept")[f"✓ Kept as {excerpt(name, 60)}"]
     said = "Saves this page as a document, so that your documents can answer next time. It stays unverified."
     return h.button("more", data_pick=f"keep:{page}", title=said)["Keep as a document"]
 
 
-def verifier(document: str, shelf: Shelf | None) -> Html:
+def verifier(document: str, saved: SavedPages | None) -> Html:
     """The button by which a person says that a kept page is right; nothing where that is said, or can't be here."""
-    if shelf is not None and document in shelf.verified:
+    if saved is not None and document in saved.verified:
         return h.span("kept")["✓ Verified since"]
-    if shelf is None or document not in shelf.unverified:
+    if saved is None or document not in saved.unverified:
         return Html()
     said = "Confirms that you have checked this page and found it right."
     return h.button("more", data_pick=f"verify:{document}", title=said)["Mark as verified"]
@@ -94,7 +94,7 @@ def follow(session: Session, trace: Trace, picked: str) -> None:
     session.require("edit")
     kind, _, id = picked.partition(":")
     if kind == "keep":
-        told(kept(session, trace, id))
+        announce(kept(session, trace, id))
         return
     if not any(isinstance(each, Chunk) and each.from_web and each.document_id == id for each in trace.sources.values()):
         raise NotFoundError("This run has no such document.", "Choose one of the sources listed.")
@@ -111,6 +111,6 @@ def kept(session: Session, trace: Trace, page: str) -> KeptPage:
         return keep(found, trace.meant, session.library, engine)
 
 
-def told(page: KeptPage) -> None:
+def announce(page: KeptPage) -> None:
     """Say what came of keeping a page."""
     st.toast(markdown(kept_sentence(page)))

@@ -46,24 +46,24 @@ Pictures = Mapping[int, bytes]
 """A WebP image of the cited place, by the number of the citation."""
 
 
-def deck(trace: Trace, pictures: Pictures, *, name: str, app: bool = False) -> Html:
+def show_slides(trace: Trace, pictures: Pictures, *, name: str, app: bool = False) -> Html:
     """All scenes of a run over the whole window; present.js steps through them. `name` tells it from others on a page.
 
     In the `app` it is open, and its way back is a click that the script hears; elsewhere a button with data-present
     opens it.
     """
-    told = build_slides(trace)
+    steps = build_slides(trace)
     drawn = [
-        h.section(f"scene{' shown' if not place else ''}", aria_label=f"{place + 1} of {len(told)}")[
+        h.section(f"scene{' shown' if not place else ''}", aria_label=f"{place + 1} of {len(steps)}")[
             h.div("says")[h.span("step")[STEP[slide.kind]], h.h2[describe_slide(slide, trace)]],
             h.div("picture")[picture(slide, trace, pictures)],
         ]
-        for place, slide in enumerate(told)
+        for place, slide in enumerate(steps)
     ]
-    marks = [h.li("now" if not place else "") for place in range(len(told))]
+    marks = [h.li("now" if not place else "") for place in range(len(steps))]
     return h.div(
-        "deck app" if app else "deck",
-        data_deck=name,
+        "slideshow app" if app else "slideshow",
+        data_slideshow=name,
         role="dialog",
         aria_modal="true",
         aria_label="The run, step by step",
@@ -75,7 +75,7 @@ def deck(trace: Trace, pictures: Pictures, *, name: str, app: bool = False) -> H
         h.div("bar-below")[
             h.button(type="button", data_step="back", disabled="disabled")["Back"],
             h.button(type="button", data_step="on")["Next"],
-            h.span("place")[f"1 of {len(told)}"],
+            h.span("place")[f"1 of {len(steps)}"],
             h.span("unseen", role="status"),
             h.span("topic")[excerpt(trace.meant, 200)],
             h.span("hint", aria_hidden="true")["← →  step · Esc  end"],
@@ -224,11 +224,11 @@ def _kept(trace: Trace) -> Html:
         groups.setdefault(strip.source_id, []).append(strip)
     deciding = trace.decision.deciding_id if trace.decision else None
 
-    def telling(source: str) -> tuple[bool, bool, int]:
+    def informative(source: str) -> tuple[bool, bool, int]:
         kept = sum(strip.kept for strip in groups[source])
         return 0 < kept < len(groups[source]), source == deciding, kept
 
-    source = max(groups, key=telling)
+    source = max(groups, key=informative)
     chunk = trace.sources.get(source)
     if chunk is None:
         return Html()
@@ -267,10 +267,12 @@ def _answer(trace: Trace) -> Html:
         short = h.p("answer-large")[h.small[words.sentence(calculation_text(worked))], worked.result]
     small = " small" if short or len(answer.text) > _LONG_ANSWER else ""
     said = [h.p("disagree")[each] for each in conflict_sentences(answer)[:_MOST_DISAGREEMENTS]]
-    return h.fragment(short, h.p(f"answer{small}")[_cited(_begun(with_found(answer.text, trace.checks)), known)], said)
+    return h.fragment(
+        short, h.p(f"answer{small}")[_cited(_opening(with_found(answer.text, trace.checks)), known)], said
+    )
 
 
-def _begun(text: str) -> str:
+def _opening(text: str) -> str:
     """What of an answer has room, cut at a word."""
     return text if len(text) <= _LONGEST_ANSWER else f"{text[:_LONGEST_ANSWER].rsplit(' ', 1)[0]} …"
 

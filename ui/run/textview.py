@@ -31,10 +31,10 @@ def cited_span(chunk: Chunk, citation: Citation, strips: Sequence[Strip]) -> Spa
     return chunk.start + start, chunk.start + end
 
 
-def leaf(chunks: Sequence[Chunk], cited: Sequence[Span], told: Span | None = None) -> Html:
-    """One page's text; `chunks` are those of the page. The `cited` spans are marked, and in them the words `told`.
+def leaf(chunks: Sequence[Chunk], cited: Sequence[Span], short: Span | None = None) -> Html:
+    """One page's text; `chunks` are those of the page. The `cited` spans are marked, and in them the words `short`.
 
-    What speaks to a language model is told apart.
+    What speaks to a language model is marked.
     """
     ordered = sorted(chunks, key=lambda chunk: chunk.start)
     if not ordered:
@@ -42,7 +42,7 @@ def leaf(chunks: Sequence[Chunk], cited: Sequence[Span], told: Span | None = Non
     text, first = _text(ordered), ordered[0].start
     headings = {each.place.removeprefix(_SECTION) for each in ordered if each.place.startswith(_SECTION)}
     tables = [(each.start, each.end) for each in ordered if each.kind == "table"]
-    marks = _Marks(text, first, sorted(cited), told)
+    marks = _Marks(text, first, sorted(cited), short)
     lines = []
     start = first
     for line in text.split("\n"):
@@ -56,7 +56,7 @@ def leaf(chunks: Sequence[Chunk], cited: Sequence[Span], told: Span | None = Non
 
 
 def _text(ordered: Sequence[Chunk]) -> str:
-    """The page's text from its first chunk on. Between two chunks stood white space, whose kind is told by the text."""
+    """The page's text from its first chunk on. Between two chunks stood white space, whose kind the text shows."""
     parts, end = [ordered[0].text], ordered[0].end
     before = ordered[0]
     for chunk in ordered[1:]:
@@ -71,8 +71,8 @@ def _text(ordered: Sequence[Chunk]) -> str:
 class _Marks:
     """Cuts lines of a text where marks begin and end; the first mark says so, for the page to be scrolled there."""
 
-    def __init__(self, text: str, first: int, cited: Sequence[Span], told: Span | None) -> None:
-        self._text, self._first, self._cited, self._told = text, first, cited, told
+    def __init__(self, text: str, first: int, cited: Sequence[Span], short: Span | None) -> None:
+        self._text, self._first, self._cited, self._short = text, first, cited, short
         self._spoken = detect_injection(text)
         self._marked = False
 
@@ -89,8 +89,8 @@ class _Marks:
         yield self._piece(at, end)
 
     def _answer(self, start: int, end: int) -> Iterator[object]:
-        """Words that are cited, those of the short answer told from the rest."""
-        begin, stop = (max(start, self._told[0]), min(end, self._told[1])) if self._told else (end, end)
+        """Words that are cited, those of the short answer apart from the rest."""
+        begin, stop = (max(start, self._short[0]), min(end, self._short[1])) if self._short else (end, end)
         if begin >= stop:
             yield self._piece(start, end)
             return

@@ -1,6 +1,6 @@
-"""How many browser tabs are open at once: who is let in, and who is told to wait, before a socket is opened.
+"""How many browser tabs are open at once: who is let in, and who has to wait, before a socket is opened.
 
-A tab that has a session comes back to it however full it is. A page that is loaded anew is asked for before the old
+A tab that has a session comes back to it however full it is. A page that is loaded again is asked for before the old
 one is closed: if it has to wait, the place that becomes free is its browser's own for some seconds.
 """
 

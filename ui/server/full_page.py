@@ -1,4 +1,4 @@
-"""What a browser is shown for which there is no place just now: calm, told why, and trying again by itself."""
+"""What a browser is shown for which there is no place just now: calm, with the reason, and trying again by itself."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ a {{ color: light-dark(#5546c8, #9d92ff); }}
 """)
 
 
-def told(full: Full) -> str:
+def describe_limit(full: Full) -> str:
     """In one line, how many tabs are open and what helps."""
     tabs = count(full.open, "tab")
     if full.own:
@@ -59,7 +59,7 @@ def waiting(full: Full) -> HTMLResponse:
     """The page: 503, with the seconds after which it is asked for again."""
     page = _PAGE.format(
         title="This browser has enough tabs open" if full.own else "The server is full right now",
-        said=told(full),
+        said=describe_limit(full),
         again=full.again,
         every=count(full.again, "second"),
     )

@@ -39,7 +39,7 @@ INDEX = Path(st.__file__).parent / "static" / "index.html"
 
 def missing() -> str:
     """What of that page is no longer there, in a line for the log; "" for nothing."""
-    return "" if INDEX.is_file() else "there is no static/index.html, whose scripts the browser is told to let run"
+    return "" if INDEX.is_file() else "there is no static/index.html, whose scripts the browser has to let run"
 
 
 def inline_scripts(page: Path = INDEX) -> tuple[str, ...]:

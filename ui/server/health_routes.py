@@ -1,4 +1,4 @@
-"""What whoever watches over the app may ask: whether it lives, whether it is ready, and its metrics."""
+"""What a monitor of the app may ask: whether it lives, whether it is ready, and its metrics."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Watch:
 
 
 def audited(why: str) -> None:
-    """A refused request for the metrics, told to the audit log, once there is an engine."""
+    """A refused request for the metrics, noted in the audit log, once there is an engine."""
     engine = program().made
     if engine is not None:
         engine.teams.audit.note("scrape", "visitor", what="/metrics", detail=why, refused=True)

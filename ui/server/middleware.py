@@ -18,7 +18,7 @@ from ui.app.held_uploads import HeldUploads
 from ui.app.open_tabs import OpenTabs
 from ui.server.body_limits import BODY_MB, Body, Uploads
 from ui.server.connection_limit import Caller, Full, Seats, caller
-from ui.server.full_page import refusing, told, waiting, wants_page
+from ui.server.full_page import describe_limit, refusing, waiting, wants_page
 from ui.server.headers import Header, values, with_headers
 from ui.server.health_routes import Watch
 from ui.server.refusals import RefusalLog, explain
@@ -32,7 +32,7 @@ _UPLOAD = "/_stcore/upload_file/"
 class Rules:
     """What the edge goes by from one start to the next. `base`: the path that the app lies under, "" or "/path".
 
-    `signing`: where people sign in. `cookie` says, by the cookies that a browser sent, one that it is told to send from
+    `signing`: where people sign in. `cookie` says, by the cookies that a browser sent, one that it has to send from
     now on, or "". `tabs`: which are open. `held`: the files that Streamlit has taken in. `untaken` hears of each file
     that a session could not send, and why.
     """
@@ -95,8 +95,8 @@ class Edge:
             await (await rules.watch.ready())(scope, receive, send)
             return
         if path == "/healthz" and scope["method"] in ("GET", "HEAD"):
-            # What a new start does not cure is no reason to be restarted by whoever asks. Streamlit's own address says
-            # no more than that it serves: a browser asks it first, and must get in to be told what is the matter.
+            # What a new start does not cure is no reason to be restarted by a prober. Streamlit's own address says
+            # no more than that it serves: a browser asks it first, and must get in to see what is the matter.
             if await asyncio.to_thread(rules.health.failing):
                 await _answer(503, "Too many files are open.")(scope, receive, send)
                 return
@@ -117,11 +117,11 @@ class Edge:
         session, _, file = path.removeprefix(_UPLOAD).partition("/") if upload else ("", "", "")
         most = (rules.upload_mb + BODY_MB if upload else BODY_MB) * 2**20
         body = Body(rules.uploads, session) if upload else Body()
-        begun = False
+        answering = False
 
         async def watched(message: Message) -> None:
-            nonlocal begun
-            begun = True
+            nonlocal answering
+            answering = True
             if upload and message["type"] == "http.response.start" and message["status"] < 300:
                 if scope["method"] == "PUT":
                     rules.held.keep(session, file, body.size)
@@ -141,7 +141,7 @@ class Edge:
                 body.announce(length)
             await self._app(scope, bounded, watched)
         except RefusedError as refused:
-            if begun:
+            if answering:
                 raise
             if upload:
                 rules.untaken(session, str(refused))
@@ -166,7 +166,7 @@ class Edge:
         return arming
 
     async def _full(self, who: Caller) -> Full | None:
-        """Why a tab has to wait. The limits may have to be read anew, which keeps nobody else waiting."""
+        """Why a tab has to wait. The limits may have to be read again, which keeps nobody else waiting."""
         most = await asyncio.to_thread(self._rules.seats.most)
         return self._rules.seats.full(who, most)
 
@@ -174,7 +174,7 @@ class Edge:
         """A tab, for as long as it is open, if there is a place for it."""
         who = caller(scope)
         if (full := await self._full(who)) is not None:
-            await self._close(scope, receive, send, told(full), full)
+            await self._close(scope, receive, send, describe_limit(full), full)
             return
         with self._rules.seats.taken(who), self._rules.tabs.opened() as tab:
             await self._app(_let_in(scope, tab), receive, send)
@@ -203,7 +203,7 @@ class Edge:
 def _let_in(scope: Scope, tab: str) -> Scope:
     """The request for a connection as Streamlit is to see it: with the tab's name, and as one of its own pages.
 
-    Whose page it is has been asked. Streamlit would ask again wherever a proxy has changed the Host, and look this
+    The page's owner has been checked. Streamlit would ask again wherever a proxy has changed the Host, and look this
     machine's address up outside for that.
     """
     host = next((urlsplit(each).netloc for each in values(scope, b"origin")), "")

@@ -45,7 +45,7 @@ class Attempts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signing:
-    """`note` writes a refused callback into the audit log; `editor` says whose cookies may send files; `ended` marks
+    """`note` writes a refused callback into the audit log; `editor` says which cookies may send files; `ended` marks
     the sign-in of cookies as over.
     """
 

@@ -181,15 +181,15 @@ def _later(before: AppConfig, after: AppConfig) -> list[str]:
 
 
 def _program_groups(shared: bool) -> dict[str, list[str]]:
-    """Where others may be visiting, where things lie on the server is not told; who is admin, where people sign in."""
+    """Where others may be visiting, where things lie on the server is not shown; who is admin, where people sign in."""
     left_out = (*_ELSEWHERE, *(() if oidc.on() and not shared else ("people",)))
-    told = {
+    shown = {
         group: names
         for group, names in forms.groups(*dict.fromkeys(SETTINGS.values())).items()
         if group not in left_out
     }
     places = {"data", "milvus_uri"} if shared else set()
-    return {group: [name for name in names if name not in places] for group, names in told.items()}
+    return {group: [name for name in names if name not in places] for group, names in shown.items()}
 
 
 def _why_fixed(name: str) -> str:

@@ -161,7 +161,7 @@ def _fixed(name: str) -> None:
 
 
 def _held(session: Session, name: str, *, key: str = "", empty: Any = "") -> dict[str, Any]:
-    """What all these widgets share. The widget shows what the session's configuration says, whoever changed it."""
+    """What all these widgets share. The widget shows what the session's configuration says."""
     key = key or f"models-{name}"
     value = _value(session, name)
     shown = str(value or "") if name == "web_folder" else value

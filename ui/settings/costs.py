@@ -30,7 +30,7 @@ _WIDTH = 720
 
 
 def show(session: Session) -> None:
-    """Spending of this library, then the prices it is reckoned with. Raises CragError."""
+    """Spending of this library, then the prices behind it. Raises CragError."""
     _spending(session)
     st.subheader("Prices", anchor=False)
     _prices(session)

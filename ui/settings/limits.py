@@ -38,7 +38,7 @@ def show(session: Session) -> None:
         _clock(session)
         st.subheader("Change limits", anchor=False)
         whose = st.segmented_control(
-            "Whose",
+            "Limits of",
             ["This workspace", "All"],
             default="This workspace",
             required=True,

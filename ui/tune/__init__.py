@@ -1,1 +1,1 @@
-"""The Tune page: all stored runs decided anew as sliders move."""
+"""The Tune page: all stored runs decided again as sliders move."""

@@ -33,7 +33,7 @@ def _of_the_process() -> _Store:
 
 
 def cached(name: str, of: object, key: Hashable, make: Callable[[], T]) -> T:
-    """The value that `make` gave for this key, whoever asked; made anew where it is among the last no more.
+    """The value that `make` gave for this key; made again where it is among the last no more.
 
     Nobody changes it. `of`: the object that it was made from; the value goes with it, so it must not hold it. `key`:
     all else that it was made from.

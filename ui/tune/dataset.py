@@ -1,4 +1,4 @@
-"""What the Tune page decides anew: the stored runs that were chosen, what they took, and what is known of them."""
+"""What the Tune page decides again: the stored runs that were chosen, what they took, and what is known of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ui.tune.stored import StoredRuns
 _CHOICE = "tune-runs"
 _ALL = "all"
 _AT_ONCE = 20
-"""So many runs are read before the progress is shown anew."""
+"""So many runs are read before the progress is shown again."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +48,7 @@ def read(session: Session) -> StoredRuns:
 
 
 def chosen(session: Session, stored_runs: StoredRuns) -> Callable[[], Material]:
-    """What finds the runs that the person chose, ready to be decided anew. Raises CragError; so does what it returns.
+    """What finds the runs that the person chose, ready to be decided again. Raises CragError; so does what it returns.
 
     That holds none of them: else each tab that is left open would keep the runs as they were when it was drawn.
     """

@@ -1,4 +1,4 @@
-"""The Tune page: all stored runs decided anew as sliders move, and where labels say the thresholds should be."""
+"""The Tune page: all stored runs decided again as sliders move, and where labels say the thresholds should be."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _moved(session: Session, name: str, material: Material) -> None:
         _buttons(session, name, settings, in_use=in_use)
     with right:
         outcome = cached("outcome", material.labels, settings, lambda: material.ledger.redecide(settings))
-        warning = _flips(session, material, outcome, settings, in_use=in_use)
+        warning = _outcome_changes(session, material, outcome, settings, in_use=in_use)
         scores = _scores(material, settings)
         tables = [exports.runs(outcome, material.entries), *_labelled(material, settings, own, warning)]
         questions = {id: entry.question for id, entry in material.entries.items()}
@@ -106,7 +106,7 @@ def _moved(session: Session, name: str, material: Material) -> None:
 
 
 def _buttons(session: Session, name: str, settings: Settings, *, in_use: bool) -> None:
-    """What can be done with the sliders as they stand."""
+    """What can be done with the sliders."""
     title = STRATEGIES[name].title
     st.button(
         "Use these",
@@ -149,7 +149,7 @@ def _use(session: Session, name: str, settings: Settings) -> None:
     st.session_state[_USED] = True
 
 
-def _flips(
+def _outcome_changes(
     session: Session, material: Material, outcome: Outcome, settings: Settings, *, in_use: bool
 ) -> DeltaGenerator:
     """What would become of the runs, and the questions of the cell that is opened; returns a place for a warning."""
@@ -256,7 +256,7 @@ def _origins(labels: Labels) -> str:
 
 
 def _grader(graders: Sequence[str]) -> str:
-    """Whose scores: those of two evaluators are never thrown together."""
+    """The evaluator of the scores: those of two evaluators are never thrown together."""
     if len(graders) == 1:
         return graders[0]
     if st.session_state.get("tune-grader") not in graders:
