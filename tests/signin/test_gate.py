@@ -182,7 +182,7 @@ def test_signing_out_ends_the_sign_in_in_every_tab(opened, monkeypatch) -> None:
     said = claims_of("ed")
     first, second = opened(said), opened(said)
     first.button(key="sign-out").click().run()
-    assert not keys(first) - {"signin-default"} and "signed out" in refusals(first)
+    assert not keys(first) - {"signin-default"} and "Nobody has signed in" in refusals(first)
     monkeypatch.setattr("ui.access.signed_in._KEPT", 0.0)
     second.run()
     assert "signed out" in refusals(second)
