@@ -15,7 +15,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from crag.core.config import AppConfig
-from crag.core.protocols import Embedder, RetrievalEvaluator
+from crag.core.protocols import Embedder
 from crag.core.types import Grade, Passage
 from crag.engine import Engine
 from tests.support.remembering import RememberingE5, RememberingEvaluator
@@ -41,9 +41,9 @@ class GatedEmbedder:
 
 
 class GatedEvaluator:
-    """Grades as `inner` does, but stops after a few while the gate is closed."""
+    """Grades chunks as `inner` does, but stops after a few while the gate is closed. Strips are graded at once."""
 
-    def __init__(self, inner: RetrievalEvaluator) -> None:
+    def __init__(self, inner: RememberingEvaluator) -> None:
         self.inner, self.id, self.calls_models = inner, inner.id, inner.calls_models
 
     def grade(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
@@ -54,6 +54,9 @@ class GatedEvaluator:
 
     def grade_joint(self, question: str, passages: Sequence[Passage]) -> Grade:
         return self.inner.grade_joint(question, passages)
+
+    def grade_strips(self, question: str, passage: Passage, spans: Sequence[tuple[int, int]]) -> Sequence[float | None]:
+        return self.inner.grade_strips(question, passage, spans)
 
 
 def gated(config: AppConfig) -> Engine:
