@@ -57,7 +57,8 @@ def followed(app: AppTest, *args: Any, **given: Any) -> AppTest:
     """Runs the script, and again when what it follows is over, as a browser does, which looks every quarter second."""
     _run_once(app, *args, **given)
     while _STOPS & {button.key for button in app.button}:
-        for job in (*program().jobs.running("run"), *program().jobs.running("upload")):
+        here, jobs = app.session_state["workspace"], program().jobs
+        for job in (*jobs.running("run", workspace=here), *jobs.running("upload", workspace=here)):
             for _ in job.follow():
                 pass
         _run_once(app)
