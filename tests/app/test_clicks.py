@@ -93,7 +93,7 @@ CHANGES = re.compile(
 ELSEWHERE = {
     "ui/app/program.py: Program.configure": "each page that calls it asks",
     "ui/access/revocation.py: stop_of_removed": "the program itself, for who may no longer",
-    "ui/app/session.py: Session._begun": "called by start, which asks",
+    "ui/app/session.py: Session._start_run": "called by start, which asks",
     "ui/app/sharing.py: _workspace": "called by dialog, which asks in each run of it; the engine asks again",
     "ui/app/sharing.py: _members": "as _workspace",
     "ui/app/sharing.py: _member": "as _workspace",

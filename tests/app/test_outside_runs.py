@@ -7,10 +7,12 @@ import pytest
 from crag.core.request import RunRequest
 from crag.core.sample import load_sample
 from crag.core.trace import Trace
+from crag.core.types import Action
 from crag.testing.fakes import FixedRetriever, chunk_of
-from tests.support.app_text import pick, said
+from tests.support.app_text import pick, said, select
 from tests.support.whole_run import NASTY, events
 from ui.app.program import program
+from ui.components.words import ICONS
 from ui.run import export, path
 
 QUESTION = load_sample().questions[0].question
@@ -73,8 +75,10 @@ def test_it_is_presented_compared_and_tuned_like_any_other(handed, app):
     app.switch_page("pages/tune.py").run()
     assert not app.exception and "Asked through an agent (1)" in app.selectbox(key="tune-runs").options
     app.selectbox(key="tune-runs").set_value("via:agent").run()
-    pick(app, f"tune-cell:{handed.action}:{handed.action}")
-    assert not app.exception and "just now, through an agent" in said(app)
+    place = [*Action].index(handed.action)
+    select(app, "tune-cell", place, f"{ICONS[handed.action]} {handed.action}")
+    listed = app.dataframe[1].value.to_string()
+    assert not app.exception and "just now" in listed and "through an agent" in listed
 
 
 def test_a_run_over_another_store_says_so_and_nothing_of_it_is_called_deleted(with_sample, app):

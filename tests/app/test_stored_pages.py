@@ -73,7 +73,7 @@ def test_runs_of_a_stored_library_stand_side_by_side(with_stored_library, app):
 
 
 @pytest.mark.parametrize(
-    ("page", "words"), [("tune", "5 runs"), ("evaluate", "Measures by strategy"), ("documents", "report.pdf")]
+    ("page", "words"), [("tune", "5 runs"), ("evaluate", "Precision by page"), ("documents", "report.pdf")]
 )
 def test_the_other_pages_show_what_a_stored_library_holds(with_stored_library, app, page, words):
     app.run()

@@ -102,7 +102,7 @@ def test_who_asks_by_keyboard_stays_in_the_box_and_hears_how_it_ended(open_page)
         page.locator(".announcer[role=status][aria-live=polite]"),
         page.get_by_test_id("stChatInputTextArea"),
     )
-    for question, said in ((SECOND, "President Chester A. Arthur signed"), (FIRST, "Hiring manager satisfaction")):
+    for question, said in ((SECOND, "President Chester A. Arthur signed"), (FIRST, "hiring manager satisfaction")):
         box.focus()
         page.keyboard.type(question)
         page.keyboard.press("Enter")
