@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pytest
 import streamlit as st
@@ -147,9 +148,14 @@ def test_exports_in_every_format_hold_the_words_of_their_own_library_alone(
     planted: Planted, app: AppTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     offered: dict[str, Callable[[], str | bytes]] = {}
-    monkeypatch.setattr(
-        st, "link_button", lambda label, url, **named: offered.update({label: downloads.offer(url.split("/")[-2]).make})
-    )
+
+    def linked(label: str, url: str, **named: object) -> None:
+        """As the server's route makes a file: in the tab that offers it."""
+        found = downloads.offer(url.split("/")[-2])
+        assert found is not None
+        offered[label] = partial(found.tab.do, found.make)
+
+    monkeypatch.setattr(st, "link_button", linked)
     monkeypatch.setattr(current, "_BELIEVED", 0.0)  # as if seconds went by between the page and the click
     engine = program().engine
     other = engine.private_libraries.issue()
