@@ -87,7 +87,7 @@ def test_many_are_found_selected_tagged_together_and_asked_alone(page):
     row(page, 2)
     page.get_by_text("2 selected").wait_for()
     page.get_by_role("button", name="Deselect all").click()
-    page.get_by_role("button", name="Select all").click()
+    page.get_by_role("button", name="Select all", exact=True).click()
     page.get_by_text("50 selected").wait_for()
     page.get_by_role("button", name="Edit fields").click()
     tags = page.get_by_role("combobox", name="Add tags")

@@ -156,7 +156,7 @@ def test_documents_of_hostile_names_only_show_them(look) -> None:
         page.get_by_role("radio", name=view).click()
         inert(page)
     page.get_by_role("button", name="Deselect all").click()
-    page.get_by_role("button", name="Select all").click()
+    page.get_by_role("button", name="Select all", exact=True).click()
     page.get_by_role("button", name="Delete documents").click()
     page.get_by_text(f"with their {COUNT} chunks").wait_for()
     inert(page)
