@@ -11,7 +11,8 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 from crag.analysis.whatif.whatif import redecide
-from crag.core.errors import CragError, InputError, NotFoundError
+from crag.core.documents import find_id
+from crag.core.errors import FilterError, InputError, NotFoundError
 from crag.core.filters.where import parse
 from crag.core.request import SearchQuery
 from crag.core.settings import Settings
@@ -24,6 +25,8 @@ REACH = 1_000
 """How many chunks are ranked; a rank beyond that is None."""
 MOST_RETRIEVED = 50
 """The most chunks that a run can retrieve (`Settings.k`)."""
+MOST_FATES = 50
+"""How many chunks of a document or page are followed."""
 _FEWEST = 5
 """Words that a sentence must have to be looked for in a whole library."""
 
@@ -96,7 +99,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Miss:
-    """The way of what is looked for through a run. `fates`: of each chunk that has it, that which came furthest first.
+    """The way of what is looked for through a run. `fates`: of the chunks that have it, that which came furthest first.
 
     `document` is None where a sentence was looked for in all of them and none has it. `retrieved`: how many chunks the
     run retrieved; `upper`, `lower`, `action`: what decided. `filter`: what left documents out. `change`: the smallest
@@ -123,28 +126,11 @@ def explain_miss(library: Library, trace: Trace, wanted: Wanted) -> Miss:
     """
     settings = Settings.stored(trace.settings).settings
     document, chunks = _locate(library, wanted)
-    if not chunks:
-        return _miss(wanted, document, "unread", (), trace, settings)
-    ranks = _rank(library, trace, settings, chunks)
-    fates = sorted(
-        (_follow(library, trace, settings, chunk, ranks[chunk.id]) for chunk in chunks),
-        key=lambda fate: (-_ORDER.index(fate.stage), fate.ranks.together or math.inf),
-    )
-    return _miss(wanted, document, fates[0].stage, fates, trace, settings)
-
-
-def _miss(
-    wanted: Wanted,
-    document: Document | None,
-    stage: Stage,
-    fates: Sequence[Fate],
-    trace: Trace,
-    settings: Settings,
-) -> Miss:
+    fates = _follow(library, trace, settings, chunks) if chunks else []
     return Miss(
         wanted=wanted,
         document=document,
-        stage=stage,
+        stage=fates[0].stage if fates else "unread",
         fates=tuple(fates),
         retrieved=len(trace.round.chunks) if trace.round else 0,
         upper=settings.upper,
@@ -169,37 +155,14 @@ def _locate(library: Library, wanted: Wanted) -> tuple[Document | None, list[Chu
         found = [each.chunk for each in library.find(SearchQuery(wanted.text, MOST_RETRIEVED))]
         chunks = [chunk for chunk in found if _has(chunk, sentence)]
         return (library.documents.get(chunks[0].document_id) if chunks else None), chunks
-    document = _named(library, wanted.document)
+    names = library.documents.names()
+    near = ", ".join(get_close_matches(wanted.document, names.values(), 3, 0.5))
+    remedy = f"Near it: {near}." if near else "The page Documents and the command documents list names and ids."
+    document = library.documents.get(find_id(wanted.document, names, remedy, partly=True))
     if wanted.page is not None and not 1 <= wanted.page <= max(document.pages, 1):
         raise NotFoundError(f"{document.name} has no page {wanted.page}.", f"It has {document.pages} pages.")
-    chunks = library.documents.chunks(document.id)
-    if wanted.page is not None:
-        chunks = [chunk for chunk in chunks if wanted.page in _pages(chunk)]
-    if sentence:
-        chunks = [chunk for chunk in chunks if _has(chunk, sentence)]
-    return document, chunks
-
-
-def _named(library: Library, name: str) -> Document:
-    documents = library.documents.all()
-    folded = name.strip().casefold()
-    for document in documents:
-        if folded in (document.id, document.name.casefold()):
-            return document
-    partly = [document for document in documents if folded and folded in document.name.casefold()]
-    if len(partly) == 1:
-        return partly[0]
-    near = [each.name for each in partly[:5]] or get_close_matches(name, [each.name for each in documents], 3, 0.5)
-    raise NotFoundError(
-        f"No document is called {name[:100]}."
-        if not partly
-        else f"{len(partly)} documents have {name[:100]} in their names.",
-        f"Name one of: {', '.join(near)}." if near else "Choose one of the documents of the library.",
-    )
-
-
-def _pages(chunk: Chunk) -> set[int]:
-    return {chunk.page, *(line.rect.page for line in chunk.lines)}
+    chunks = library.documents.chunks(document.id, page=wanted.page, lines=False)
+    return document, [chunk for chunk in chunks if _has(chunk, sentence)] if sentence else chunks
 
 
 def _has(chunk: Chunk, sentence: Sequence[str]) -> bool:
@@ -209,8 +172,39 @@ def _has(chunk: Chunk, sentence: Sequence[str]) -> bool:
 # ---- how far it came -----------------------------------------------------------------------------------------------
 
 
-def _rank(library: Library, trace: Trace, settings: Settings, chunks: Sequence[Chunk]) -> dict[str, Ranks]:
-    """The ranks of these chunks for the run's question, under its filters."""
+def _follow(library: Library, trace: Trace, settings: Settings, chunks: Sequence[Chunk]) -> list[Fate]:
+    """What became of each chunk, the one that came furthest first; of many, of `MOST_FATES`."""
+    ranks = _rank(library, trace, settings)
+    retrieved = {each.chunk.id: each for round in trace.rounds for each in round.chunks}
+    excluded = {id for id in {chunk.document_id for chunk in chunks} if _is_excluded(library, settings, id)}
+    stages: dict[str, Stage] = {}
+    for chunk in chunks:
+        if chunk.id in retrieved:
+            stages[chunk.id] = _stage(trace, settings, chunk.id)
+        else:
+            out = chunk.document_id in excluded and chunk.id not in ranks
+            stages[chunk.id] = "excluded" if out else "not retrieved"
+    nowhere = Ranks(meaning=None, words=None, together=None)
+
+    def furthest(chunk: Chunk) -> tuple[int, float]:
+        return -_ORDER.index(stages[chunk.id]), ranks.get(chunk.id, nowhere).together or math.inf
+
+    return [
+        Fate(
+            chunk=chunk,
+            stage=stages[chunk.id],
+            ranks=ranks.get(chunk.id, nowhere),
+            rank=retrieved[chunk.id].rank if chunk.id in retrieved else None,
+            grade=_grade(trace, chunk.id),
+            strips=trace.strips.get(chunk.id, ()),
+            missing=tuple(_missing(trace.meant, chunk)),
+        )
+        for chunk in sorted(chunks, key=furthest)[:MOST_FATES]
+    ]
+
+
+def _rank(library: Library, trace: Trace, settings: Settings) -> dict[str, Ranks]:
+    """The ranks of the first chunks for the run's question, under its filters, by their ids."""
     query = SearchQuery(
         trace.meant,
         REACH,
@@ -220,74 +214,47 @@ def _rank(library: Library, trace: Trace, settings: Settings, chunks: Sequence[C
     )
     try:
         found = library.find(query)
-    except CragError:
-        if not settings.where:
-            raise
-        found = []  # a filter that lets none through, or asks for a field that no document has any more
-    dense = sorted((each.dense for each in found if each.dense is not None), reverse=True)
-    lexical = sorted((each.bm25 for each in found if each.bm25), reverse=True)
-    by_id = {each.chunk.id: each for each in found}
-    ranks = {}
-    for chunk in chunks:
-        own = by_id.get(chunk.id)
-        ranks[chunk.id] = Ranks(
-            meaning=dense.index(own.dense) + 1 if own is not None and own.dense is not None else None,
-            words=lexical.index(own.bm25) + 1 if own is not None and own.bm25 else None,
-            together=own.rank if own is not None else None,
-        )
-    return ranks
-
-
-def _follow(library: Library, trace: Trace, settings: Settings, chunk: Chunk, ranks: Ranks) -> Fate:
-    retrieved = [each for round in trace.rounds for each in round.chunks if each.chunk.id == chunk.id]
-    used = trace.round.chunks if trace.round else ()
-    grades = [round.grades[chunk.id] for round in trace.rounds if chunk.id in round.grades]
-    strips = trace.strips.get(chunk.id, ())
-    grade = grades[-1] if grades else None
-    return Fate(
-        chunk=chunk,
-        stage=_stage(
-            library, trace, settings, chunk, bool(retrieved), any(each.chunk.id == chunk.id for each in used), grade
-        ),
-        ranks=ranks,
-        rank=retrieved[-1].rank if retrieved else None,
-        grade=grade,
-        strips=strips,
-        missing=tuple(_missing(trace.meant, chunk)),
+    except FilterError:
+        return {}  # it lets none through, or asks for a field that no document has any more
+    dense, lexical = (
+        {score: place for place, score in reversed(list(enumerate(sorted(filter(None, scores), reverse=True), 1)))}
+        for scores in ([each.dense for each in found], [each.bm25 for each in found])
     )
+    return {
+        each.chunk.id: Ranks(
+            meaning=dense.get(each.dense or 0.0), words=lexical.get(each.bm25 or 0.0), together=each.rank
+        )
+        for each in found
+    }
 
 
-def _stage(
-    library: Library,
-    trace: Trace,
-    settings: Settings,
-    chunk: Chunk,
-    retrieved: bool,
-    used: bool,
-    grade: Grade | None,
-) -> Stage:
-    if not retrieved:
-        return "excluded" if _is_excluded(library, settings, chunk) else "not retrieved"
-    if any(citation.source_id == chunk.id for citation in (trace.answer.citations if trace.answer else ())):
+def _grade(trace: Trace, chunk: str) -> Grade | None:
+    return next((each.grades[chunk] for each in reversed(trace.rounds) if chunk in each.grades), None)
+
+
+def _stage(trace: Trace, settings: Settings, chunk: str) -> Stage:
+    """Of a chunk that was retrieved."""
+    if trace.answer is not None and any(citation.source_id == chunk for citation in trace.answer.citations):
         return "cited"
-    strips = trace.strips.get(chunk.id, ())
+    strips = trace.strips.get(chunk, ())
     if any(strip.kept for strip in strips):
         return "not cited"
-    if not used:
+    if trace.round is None or all(each.chunk.id != chunk for each in trace.round.chunks):
         return "replaced"
     if trace.action is not None and trace.action.value not in settings.internal_on:
         return "unused"
+    grade = _grade(trace, chunk)
     if not strips and grade is not None and grade.score is not None and grade.score < settings.upper:
         return "below"
     return "dropped"
 
 
-def _is_excluded(library: Library, settings: Settings, chunk: Chunk) -> bool:
-    fields = library.documents.fields(chunk.document_id)
+def _is_excluded(library: Library, settings: Settings, document: str) -> bool:
+    fields = library.documents.fields(document)
     if settings.where and not parse(settings.where).matches(fields):
         return True
     confidence = fields.get("confidence", 1.0)
-    return isinstance(confidence, float) and confidence < settings.min_confidence
+    return isinstance(confidence, int | float) and confidence < settings.min_confidence
 
 
 def _missing(question: str, chunk: Chunk) -> Iterator[str]:

@@ -17,6 +17,7 @@ from typer import Context, Option
 
 from crag.cli.output import Options
 from crag.core.config import SETTINGS, AppConfig
+from crag.core.documents import find_id
 from crag.core.errors import PROGRAM, NotFoundError, SettingsError
 from crag.core.fields import meta
 from crag.core.filters.where import Scope, narrow_filter
@@ -210,14 +211,9 @@ def record_command(engine: Engine, place: str | Path, act: AuditedAct, what: str
 
 def find_document(said: str, documents: Sequence[N]) -> N:
     """The document of this name, or whose id begins so. Raises NotFoundError for none and for several."""
-    found = [each for each in documents if said in (each.name, each.id)]
-    found = found or [each for each in documents if len(said) >= 6 and each.id.startswith(said)]
-    if len(found) != 1:
-        raise NotFoundError(
-            f"{'Several documents are' if found else 'There is no document'} called {said}.",
-            "The command documents lists names and ids; with --purged, of what was purged lately.",
-        )
-    return found[0]
+    remedy = "The command documents lists names and ids; with --purged, of what was purged lately."
+    found = find_id(said, {each.id: each.name for each in documents}, remedy)
+    return next(each for each in documents if each.id == found)
 
 
 def latest_run(library: Library) -> str:

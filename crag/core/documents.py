@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from crag.core.errors import NotFoundError
 from crag.core.tables import Table
 from crag.text.numerals import amountless, without_amounts
 
@@ -206,3 +207,21 @@ class Chunk:
                 )
             )
         return tuple(found)
+
+
+def find_id(wanted: str, names: Mapping[str, str], remedy: str, *, partly: bool = False) -> str:
+    """The id of the document with this name, this id, or an id that begins like this. `names` by id.
+
+    With `partly` a part of the name will do, in any case. Raises NotFoundError, which says `remedy`, for none and for
+    several.
+    """
+    found = [id for id, name in names.items() if wanted in (id, name)]
+    found = found or [id for id in names if len(wanted) >= 6 and id.startswith(wanted)]
+    if partly and wanted.strip():
+        folded = wanted.strip().casefold()
+        found = found or [id for id, name in names.items() if folded == name.casefold()]
+        found = found or [id for id, name in names.items() if folded in name.casefold()]
+    if len(found) != 1:
+        many = "Several documents are" if found else "There is no document"
+        raise NotFoundError(f"{many} called {wanted[:80]}.", remedy)
+    return found[0]

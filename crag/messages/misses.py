@@ -22,7 +22,9 @@ def miss_sentence(miss: Miss) -> str:
         case "excluded":
             return f"{what} was not searched: {_filter_text(miss)} leaves its document out."
         case "not retrieved":
-            return f"{what} was not retrieved: {_ranks_text(fate.ranks)}, and the run retrieved {miss.retrieved}."
+            beaten = (fate.ranks.together or miss.retrieved + 1) > miss.retrieved
+            why = "" if beaten else ". The library has changed since, or a table with the figure took its place"
+            return f"{what} was not retrieved: {_ranks_text(fate.ranks)}, and the run retrieved {miss.retrieved}{why}."
         case "replaced":
             return f"{_retrieved_text(what, fate)}, but a later search with a rewritten query replaced that retrieval."
         case "unused":
@@ -48,21 +50,21 @@ def target_text(miss: Miss) -> str:
     if miss.wanted.text:
         place = miss.fates[0].chunk.where if miss.fates else ""
         return f"The sentence in {miss.document.name}{place and f', {place},'}"
-    place = _place(miss.document, miss.wanted.page)
-    return f"{place[0].upper()}{place[1:]}"
+    return _place(miss.document, miss.wanted.page)
 
 
 def _place(document: Document, page: int | None) -> str:
-    return f"page {page} of {document.name}" if page is not None else document.name
+    """As the beginning of a sentence."""
+    return f"Page {page} of {document.name}" if page is not None else document.name
 
 
 def _unread_sentence(miss: Miss) -> str:
     if miss.document is None:
         return "No document of the library has this sentence."
     if miss.wanted.text:
-        return f"{_place(miss.document, miss.wanted.page)} does not have this sentence.".replace("page", "Page", 1)
+        return f"{_place(miss.document, miss.wanted.page)} does not have this sentence."
     notes = " ".join(miss.document.warnings)
-    said = f"No text of {_place(miss.document, miss.wanted.page)} was read, so it can't be found."
+    said = f"{_place(miss.document, miss.wanted.page)} has no text that was read, so it can't be found."
     return f"{said} Notes on the document: {notes}" if notes else said
 
 

@@ -33,5 +33,5 @@ def test_what_cannot_be_looked_for_is_refused(place: Path, sample: Sample) -> No
     crag("ask", sample.questions[0].question, "--library", place)
     assert crag("explain", "last", "--library", place).err.startswith("error: Nothing to look for.")
     assert "has no page 99" in crag("explain", "last", "--page", "opm:99", "--library", place).err
-    assert "No document is called" in crag("explain", "last", "--page", "x.pdf:1", "--library", place).err
+    assert "There is no document called" in crag("explain", "last", "--page", "x.pdf:1", "--library", place).err
     assert crag("explain", "no-such-run", "--page", "opm:1", "--library", place).code == 1

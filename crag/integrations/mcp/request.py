@@ -14,8 +14,7 @@ from mcp.types import INVALID_REQUEST, CallToolResult, TextContent
 from pydantic import BaseModel
 
 from crag.admin.access import Arrivals, Caller
-from crag.core.documents import Document
-from crag.core.errors import NotFoundError
+from crag.core.documents import Document, find_id
 from crag.core.filters.where import Scope, narrow_filter
 from crag.engine import Engine, Workspace
 from crag.integrations.calls import Call
@@ -80,7 +79,7 @@ class McpCall(Call):
     def filter(self, where: str, documents: Sequence[str], tags: Sequence[str]) -> str:
         """`where`, narrowed to documents by their names or ids, and to tags. Raises NotFoundError, FilterError."""
         names = self.library.documents.names() if documents else {}
-        return narrow_filter(where, Scope(tuple(find_id(each, names) for each in documents), tuple(tags)))
+        return narrow_filter(where, Scope(tuple(find_named(each, names) for each in documents), tuple(tags)))
 
 
 def take_call(context: Context[ServerState, Any]) -> McpCall:
@@ -92,16 +91,9 @@ CurrentCall = Annotated[McpCall, Resolve(take_call)]
 """What a tool takes to get its call."""
 
 
-def find_id(wanted: str, names: dict[str, str]) -> str:
-    """The id of the document with this name, this id, or an id that begins like this."""
-    found = [id for id, name in names.items() if wanted in (id, name)]
-    found = found or [id for id in names if len(wanted) >= 6 and id.startswith(wanted)]
-    if len(found) != 1:
-        raise NotFoundError(
-            f"{'Several documents are' if found else 'There is no document'} called {line(wanted)[:80]}.",
-            "The tool documents lists names and ids.",
-        )
-    return found[0]
+def find_named(wanted: str, names: dict[str, str]) -> str:
+    """The id of the document with this name, this id, or an id that begins like this. Raises NotFoundError."""
+    return find_id(line(wanted), names, "The tool documents lists names and ids.")
 
 
 def reply(text: str, record: BaseModel) -> CallToolResult:

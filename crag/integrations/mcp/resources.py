@@ -21,7 +21,7 @@ from crag.integrations.mcp.request import (
     ServerState,
     describe_document,
     document_uri,
-    find_id,
+    find_named,
     line,
     take_call,
 )
@@ -108,7 +108,7 @@ def _resource(document: Document) -> Resource:
 def _document(call: McpCall, id: str, page: int | None) -> str:
     """The text of a document, or of one of its pages. Raises NotFoundError."""
     stored = call.library.documents
-    document = stored.get(find_id(id, stored.names()))
+    document = stored.get(find_named(id, stored.names()))
     if page is not None and not 1 <= page <= document.pages:
         raise NotFoundError(f"The document has no page {page}.", f"It has {document.pages}, from 1.")
     pages: dict[int, list[Chunk]] = {}

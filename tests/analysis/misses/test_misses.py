@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crag.analysis.misses import Miss, Wanted, explain_miss
+from crag.analysis.misses import MOST_FATES, Miss, Wanted, explain_miss
 from crag.core.config import AppConfig
 from crag.core.errors import InputError, NotFoundError
 from crag.core.request import RunRequest
@@ -86,6 +86,23 @@ def test_a_page_beyond_k_has_its_ranks_and_the_k_that_brings_it(engine: Engine) 
     assert CLAIMS not in {each.chunk.page for each in smaller.rounds[0].chunks}
 
 
+def test_a_rank_that_is_better_now_than_when_it_was_asked_says_why(engine: Engine) -> None:
+    other = add_document(engine, "other.pdf", [QUESTION])
+    trace = ask(engine, k=1, lookup_reach=0)
+    engine.library().documents.delete(other)
+    miss = explain(engine, trace, HIRING)
+    assert miss.stage == "not retrieved" and miss.fates[0].ranks.together == 1 and miss.change is None
+    assert "The library has changed since" in miss_sentence(miss)
+
+
+def test_of_a_long_document_the_chunks_that_came_furthest_are_followed(engine: Engine) -> None:
+    add_document(engine, "homepage.pdf", [f"Hiring took {days} days in 2019." for days in range(MOST_FATES + 10)])
+    miss = explain(engine, ask(engine, k=3), name="homepage.pdf")
+    assert len(miss.fates) == MOST_FATES
+    orders = [("cited", "not cited", "dropped", "not retrieved").index(fate.stage) for fate in miss.fates]
+    assert orders == sorted(orders) and miss_sentence(miss).startswith("homepage.pdf was")
+
+
 def test_a_filter_that_left_the_document_out_is_named(engine: Engine) -> None:
     add_document(engine, "other.pdf", ["Hiring took ninety days in 2018."])
     miss = explain(engine, ask(engine, where='name == "other.pdf"'), HIRING)
@@ -150,7 +167,7 @@ def test_a_name_may_be_a_part_or_another_case_and_an_unknown_one_names_what_is_n
     with pytest.raises(NotFoundError, match="has 4 pages"):
         explain(engine, trace, 9)
     add_document(engine, "report of 2020.pdf", ["Hiring."])
-    with pytest.raises(NotFoundError, match="2 documents"):
+    with pytest.raises(NotFoundError, match="Several documents"):
         explain(engine, trace, HIRING, name="repor")
 
 
@@ -164,7 +181,7 @@ def test_a_run_whose_document_was_deleted_says_so(engine: Engine) -> None:
     trace = ask(engine)
     add_document(engine, "other.pdf", TEXTS[:1])
     engine.library().documents.delete("report.pdf")
-    with pytest.raises(NotFoundError, match=r"No document is called report\.pdf"):
+    with pytest.raises(NotFoundError, match=r"There is no document called report\.pdf"):
         explain(engine, trace, HIRING)
 
 
