@@ -101,14 +101,14 @@ def heard(done, at, total=4, made=None, strategy="balanced", earlier=()):
 
 
 def test_progress_counts_all_strategies_failures_and_what_is_left():
-    begun = EvaluationStarted(set_id="s", strategies=("balanced", "paper"), provider="off", at=10.0)
-    state = State([begun])
+    started = EvaluationStarted(set_id="s", strategies=("balanced", "paper"), provider="off", at=10.0)
+    state = State([started])
     assert (state.total, state.rate, state.left) == (0, None, None)
-    state = State([begun, heard(2, 10.0, earlier=(row(1), row(2))), heard(3, 12.0, made=row(3, problem="no"))])
+    state = State([started, heard(2, 10.0, earlier=(row(1), row(2))), heard(3, 12.0, made=row(3, problem="no"))])
     assert (state.done, state.total, state.made, state.failed) == (3, 8, 1, 1)
     assert state.rate == 0.5 and state.left == 10.0
     assert len(state.parts[0].rows) == 3
-    state = State([begun, heard(4, 10.0), heard(0, 11.0, strategy="paper"), Asking(query="q")])
+    state = State([started, heard(4, 10.0), heard(0, 11.0, strategy="paper"), Asking(query="q")])
     assert state.total == 8 and [part.strategy for part in state.parts] == ["balanced", "paper"]
     assert state.queries == ["q"]
 

@@ -13,6 +13,25 @@ def ran(code: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+BEGIN = """
+import gc, time, weakref
+from ui.app import gc_scheduler
+gc_scheduler.EVERY = 0.05
+gc.disable()
+
+class Left:
+    def __init__(self):
+        self.me = self
+
+"""
+END = """
+until = time.monotonic() + 30
+while gone() is not None and time.monotonic() < until:
+    time.sleep(0.02)
+assert gone() is None
+"""
+
+
 def test_what_is_loaded_is_left_out_of_the_rounds_once() -> None:
     ran(
         """
@@ -36,40 +55,16 @@ assert len(gc.get_objects()) < 5000, "with the next round"
 
 def test_what_runs_leave_behind_goes_soon_after_without_another_run() -> None:
     ran(
-        """
-import gc, time, weakref
-from ui.app import gc_scheduler
-gc_scheduler.EVERY = 0.05
-gc.disable()
-
-class Left:
-    def __init__(self):
-        self.me = self
-
-gc_scheduler.note_run()
+        f"""{BEGIN}gc_scheduler.note_run()
 gone = weakref.ref(Left())
 gc_scheduler.note_run()
-until = time.monotonic() + 30
-while gone() is not None and time.monotonic() < until:
-    time.sleep(0.02)
-assert gone() is None
-"""
+{END}"""
     )
 
 
 def test_a_round_through_everything_finds_what_an_earlier_one_left_out() -> None:
     ran(
-        """
-import gc, time, weakref
-from ui.app import gc_scheduler
-gc_scheduler.EVERY = 0.05
-gc.disable()
-
-class Left:
-    def __init__(self):
-        self.me = self
-
-kept = Left()
+        f"""{BEGIN}kept = Left()
 gone = weakref.ref(kept)
 gc_scheduler.note_run()  # everything that is there is left out from now on
 del kept
@@ -78,11 +73,7 @@ time.sleep(0.5)
 assert gone() is not None, "left out"
 gc_scheduler.WHOLE = 0.0
 gc_scheduler.note_run()
-until = time.monotonic() + 30
-while gone() is not None and time.monotonic() < until:
-    time.sleep(0.02)
-assert gone() is None
-"""
+{END}"""
     )
 
 

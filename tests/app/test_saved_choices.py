@@ -182,7 +182,7 @@ def test_that_a_file_was_not_used_is_reported_until_a_choice_replaces_it(start, 
 
 
 def test_a_place_that_cant_be_written_ends_no_run_and_is_reported(start, app, with_sample):
-    (with_sample / saved_choices.FILE).mkdir()  # no file can take its place, whoever runs the test
+    (with_sample / saved_choices.FILE).mkdir()  # no file can take its place, also for root
     tab = pick(start(), writer="extractive")
     assert shown(tab, "writer") == "extractive", "it holds for this session"
     assert "Your choices can't be saved" in said(tab).replace("\\", "")

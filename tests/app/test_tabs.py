@@ -1,4 +1,4 @@
-"""Tabs in the app: one workspace's are so many at once, what was refused is told, what a tab remembers stays small."""
+"""Tabs in the app: one workspace has a limit of them, what was refused is said, what a tab remembers stays small."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def test_refused_files_are_said_in_one_line_and_once(app) -> None:
         server_messages.put("test session id", line)
     server_messages.put("another tab", "Not here.")
     app.run()
-    told = [each.value.replace("\\", "") for each in app.toast]
-    assert told == ["2 files were not accepted. Add fewer.", "1 file was not accepted. Later."]
+    lines = [each.value.replace("\\", "") for each in app.toast]
+    assert lines == ["2 files were not accepted. Add fewer.", "1 file was not accepted. Later."]
     app.run()
     assert not app.toast
 

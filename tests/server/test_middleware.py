@@ -50,7 +50,7 @@ def inner() -> Inner:
 
 @pytest.fixture
 def edge(inner, tmp_path):
-    def made(stored: int = 0, uploads_mb: int = 10, mode="off", alone=True, heard=None, own_mb=0, **told) -> Edge:
+    def made(stored: int = 0, uploads_mb: int = 10, mode="off", alone=True, heard=None, own_mb=0, **chosen) -> Edge:
         health, uploads = Health(tmp_path), Uploads(uploads_mb * MB, lambda session: stored, lambda: own_mb * MB)
         heard = heard if heard is not None else []
         rules = {
@@ -64,7 +64,7 @@ def edge(inner, tmp_path):
             "watch": Watch(health, Scraping(mode, TOKEN, alone, heard.append), uploads, lambda: 3, lambda: 7),
             "upload_mb": 5,
         }
-        return Edge(inner, Rules(**{**rules, **told}))
+        return Edge(inner, Rules(**{**rules, **chosen}))
 
     return made
 
@@ -187,8 +187,8 @@ def test_metrics_are_for_whom_they_are_set_and_nobody_else_learns_that_they_are_
     ):
         assert refused[0] == 404 and refused[2] == "Not Found\n"
     for headers in ([], [(b"authorization", b"Bearer wrong")], [bearer, bearer], [(bearer[0], TOKEN.encode())]):
-        status, told, body = ask(*headers, mode="token")
-        assert status == 401 and told[b"www-authenticate"] == b"Bearer" and "crag" not in body
+        status, headers_back, body = ask(*headers, mode="token")
+        assert status == 401 and headers_back[b"www-authenticate"] == b"Bearer" and "crag" not in body
     assert len(heard) == 8 and TOKEN not in "".join(heard)
     assert inner.reached == []
 

@@ -69,7 +69,7 @@ def get(url: str, name: str = "", **headers: str) -> httpx.Response:
     return httpx.get(url, headers={**cookies, **headers}, trust_env=False, timeout=30)
 
 
-def told(answer: httpx.Response) -> tuple[Any, ...]:
+def described(answer: httpx.Response) -> tuple[Any, ...]:
     """All of an answer that a browser could tell another by, but its date."""
     return answer.status_code, answer.content, sorted(name for name in answer.headers if name != "set-cookie")
 
@@ -85,7 +85,7 @@ def test_a_file_is_its_browser_s_and_to_others_one_that_is_not_there(served: Ser
         unknown = get(f"{served.url}/files/{'0' * 32}/x.txt", ANNA)
         assert unknown.status_code == 404
         for name in (BEN, "", "A" * 31):
-            assert told(get(found, name)) == told(get(f"{served.url}/files/{'0' * 32}/x.txt", name))
+            assert described(get(found, name)) == described(get(f"{served.url}/files/{'0' * 32}/x.txt", name))
         with tab(served.url, BEN, "shade=7") as (_, also):
             assert addresses(also)[0] not in found, "of the same page another tab has another address"
 

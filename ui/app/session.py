@@ -290,10 +290,17 @@ class Session(Presence):
         remembered: dict[str, Trace] = st.session_state.traces
         if run in remembered:
             return remembered[run]
-        trace = Trace.from_events(self.events(run))
+        events = self.events(run)
+        # A run under way is looked at four times a second: only what is new since the last look is folded.
+        so_far: dict[str, tuple[int, Trace]] = st.session_state.setdefault("traces-so-far", {})
+        heard, trace = so_far.pop(run, (0, Trace()))
+        for event in events[heard:]:
+            trace = trace.apply(event)
         if not trace.run_id:
             raise NotFoundError("There is no such run.")
-        if trace.finished:
+        if not trace.finished:
+            so_far[run] = (len(events), trace)
+        else:
             remembered[run] = trace
             weights: dict[str, int] = st.session_state.setdefault("traces-weights", {})
             memory_usage.drop_oldest(

@@ -71,7 +71,7 @@ UploadEvent = IngestEvent | FilesChosen
 
 @dataclass
 class Progress:
-    """The fold over an upload's events, of which it has `heard` so many. Results come in the files' order.
+    """The fold over an upload's events, of which it has folded `heard`. Results come in the files' order.
 
     `began` and `since`: when the upload began, and when it was last heard of, by `time.monotonic`.
     """

@@ -24,7 +24,7 @@ from ui.tune.stored import StoredRuns
 _CHOICE = "tune-runs"
 _ALL = "all"
 _AT_ONCE = 20
-"""So many runs are read before the progress is shown again."""
+"""Runs that are read between two updates of the progress."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -79,10 +79,10 @@ def test_a_web_page_is_read_behind_its_title() -> None:
 
 def test_of_a_long_web_page_the_pieces_with_the_question_s_words_are_read() -> None:
     filler = [f"Number {place} of the notices says nothing at all about it." for place in range(1_000)]
-    told = [*filler[:900], "The northern bridge is long: 467 m.", *filler[900:]]
+    sentences = [*filler[:900], "The northern bridge is long: 467 m.", *filler[900:]]
     grader = ScriptedStripGrader(score=lambda strip, passage: float("467" in strip and "bridge" in strip))
-    text = " ".join(told)
-    found = scores_of(InContext(grader), page(text), told)
+    text = " ".join(sentences)
+    found = scores_of(InContext(grader), page(text), sentences)
     assert found[900] == 1.0
     assert found.count(None) > 500
     assert sum(map(len, grader.read)) <= READ_CHARS * 1.01
@@ -111,10 +111,10 @@ def test_alone_the_strips_of_all_sources_are_graded_in_one_call() -> None:
 
 
 def test_alone_at_most_so_many_strips_of_a_page_are_graded() -> None:
-    told = [f"Number {place} of the notices." for place in range(100)] + ["The northern bridge is 467 m long."]
-    text = " ".join(told)
-    found = scores_of(OneByOne(ScriptedEvaluator(score=lambda text: 0.5)), page(text), told)
-    assert found.count(None) == len(told) - PAGE_STRIPS
+    sentences = [f"Number {place} of the notices." for place in range(100)] + ["The northern bridge is 467 m long."]
+    text = " ".join(sentences)
+    found = scores_of(OneByOne(ScriptedEvaluator(score=lambda text: 0.5)), page(text), sentences)
+    assert found.count(None) == len(sentences) - PAGE_STRIPS
     assert found[-1] == 0.5
 
 
