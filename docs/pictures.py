@@ -5,16 +5,8 @@ It needs Chromium and the packages of requirements/dev.txt.
 
 from __future__ import annotations
 
-import os
 import shutil
-import socket
-import subprocess
-import sys
 import tempfile
-import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,29 +17,30 @@ from crag.analysis import evaluate as evaluations
 from crag.analysis.questions.sets import read_set
 from crag.core.config import AppConfig
 from crag.core.request import RunRequest
+from crag.core.sample import load_sample
 from crag.core.types import Action
+from tests.support.app_server import serving
 
-ROOT = Path(__file__).resolve().parent.parent
-IMAGES = ROOT / "docs" / "images"
+IMAGES = Path(__file__).resolve().parent / "images"
 WIDE, HEIGHT, PATIENCE = 1440, 900, 120_000
 """Pixels of a picture, and milliseconds that a page may take."""
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        runs = _fill(Path(folder))
-        with _served(Path(folder)) as address, sync_playwright() as driver:
+        runs = _fill(Path(folder, "data"))
+        with serving(Path(folder)) as app, sync_playwright() as driver:
             browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
             page = browser.new_page(viewport={"width": WIDE, "height": HEIGHT}, color_scheme="light")
             page.set_default_timeout(PATIENCE)
-            _take(page, f"{address}/?run={runs[Action.AMBIGUOUS]}", ".sources li", "ask-ambiguous.png")
-            _take(page, f"{address}/tune", ".js-plotly-plot", "tune.png")
+            _take(page, f"{app.url}/?run={runs[Action.AMBIGUOUS]}", ".sources li", "ask-ambiguous.png")
+            _take(page, f"{app.url}/tune", ".js-plotly-plot", "tune.png")
             browser.close()
 
 
 def _fill(data: Path) -> dict[Action, str]:
     """The sample with its three questions asked and its question set evaluated; the runs by their actions."""
-    sample = Engine(AppConfig.of(data=data)).sample()
+    sample = load_sample()
     engine = Engine(AppConfig.of(data=data, web="folder", web_folder=sample.web))
     for _ in engine.add(sample.pdf.name, sample.pdf.read_bytes()):
         pass
@@ -57,33 +50,6 @@ def _fill(data: Path) -> dict[Action, str]:
     asked = {each.expected: engine.trace(RunRequest(each.question, via="app")) for each in sample.questions}
     engine.close()
     return {action: trace.run_id for action, trace in asked.items()}
-
-
-@contextmanager
-def _served(data: Path) -> Iterator[str]:
-    """The app over this data folder on a free port of this machine; its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
-    server = subprocess.Popen(
-        [*command, "--server.headless", "true"], cwd=ROOT, env={**os.environ, "CRAG_DATA": str(data)}
-    )
-    address = f"http://127.0.0.1:{port}"
-    try:
-        until = time.monotonic() + PATIENCE / 1000
-        while True:
-            try:
-                urllib.request.urlopen(f"{address}/healthz", timeout=2).close()  # noqa: S310  this machine
-                break
-            except OSError:
-                if time.monotonic() > until or server.poll() is not None:
-                    raise
-                time.sleep(0.2)
-        yield address
-    finally:
-        server.terminate()
-        server.wait()
 
 
 def _take(page: Any, address: str, there: str, name: str) -> None:
