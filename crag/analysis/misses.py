@@ -17,7 +17,8 @@ from crag.core.filters.where import parse
 from crag.core.request import SearchQuery
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Action, Chunk, Document, Grade, Strip
+from crag.core.types import Action, Chunk, Citation, Document, Grade, Strip
+from crag.retrieval.terms import question_terms
 from crag.storage.library import Library
 from crag.text.words import STOP_WORDS, stem, words
 
@@ -36,7 +37,8 @@ Stage = Literal["unread", "excluded", "not retrieved", "replaced", "unused", "be
 "unread": no chunk has it. "excluded": a filter, the least confidence or the scope left its document out. "not
 retrieved": k chunks had a better rank. "replaced": a later retrieval took the place of the one that found it. "unused":
 the action uses no documents. "below": its score was too low to be kept. "dropped": none of its strips was kept.
-"not cited": a strip was kept, and the answer cites it nowhere. "cited": the answer cites it.
+"not cited": a strip was kept, and the answer cites it nowhere. "cited": the answer cites it. Of a sentence only the
+strips and citations count that share it.
 """
 _ORDER: tuple[Stage, ...] = (
     "excluded",
@@ -77,7 +79,7 @@ class Fate:
     """What became of one chunk that has what is looked for.
 
     `rank`: its rank in the retrieval of the run, from 1; None where that did not find it. `strips`: those of the chunk,
-    in reading order. `missing`: words of the question that it does not have.
+    or of the sentence, in reading order.
     """
 
     chunk: Chunk
@@ -86,7 +88,6 @@ class Fate:
     rank: int | None = None
     grade: Grade | None = None
     strips: tuple[Strip, ...] = ()
-    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +104,8 @@ class Miss:
 
     `document` is None where a sentence was looked for in all of them and none has it. `retrieved`: how many chunks the
     run retrieved; `upper`, `lower`, `action`: what decided. `filter`: what left documents out. `change`: the smallest
-    that is known to help, or may; None where there is none.
+    that is known to help, or may; None where there is none. `missing`: words of the question that none of the chunks
+    has. `instead`: what the answer cites first in place of what it does not cite, and the score of that strip.
     """
 
     wanted: Wanted
@@ -116,6 +118,9 @@ class Miss:
     action: Action | None
     filter: str = ""
     change: Change | None = None
+    missing: tuple[str, ...] = ()
+    instead: Citation | None = None
+    instead_score: float | None = None
 
 
 def explain_miss(library: Library, trace: Trace, wanted: Wanted) -> Miss:
@@ -126,7 +131,10 @@ def explain_miss(library: Library, trace: Trace, wanted: Wanted) -> Miss:
     """
     settings = Settings.stored(trace.settings).settings
     document, chunks = _locate(library, wanted)
-    fates = _follow(library, trace, settings, chunks) if chunks else []
+    fates = _follow(library, trace, settings, chunks, words(wanted.text)) if chunks else []
+    cited = trace.answer.citations if trace.answer is not None else ()
+    instead = cited[0] if cited and fates and fates[0].stage == "not cited" else None
+    scores = {strip.id: strip.score for strips in trace.strips.values() for strip in strips}
     return Miss(
         wanted=wanted,
         document=document,
@@ -138,6 +146,9 @@ def explain_miss(library: Library, trace: Trace, wanted: Wanted) -> Miss:
         action=trace.action,
         filter=settings.where,
         change=_smallest_change(trace, settings, fates[0]) if fates else None,
+        missing=tuple(_missing(trace.meant, chunks)),
+        instead=instead,
+        instead_score=scores.get(instead.strip_id) if instead is not None else None,
     )
 
 
@@ -166,13 +177,25 @@ def _locate(library: Library, wanted: Wanted) -> tuple[Document | None, list[Chu
 
 
 def _has(chunk: Chunk, sentence: Sequence[str]) -> bool:
-    return " ".join(("", *sentence, "")) in " ".join(("", *words(chunk.text), ""))
+    return _spaced(sentence) in _spaced(words(chunk.text))
+
+
+def _shares(text: str, sentence: Sequence[str]) -> bool:
+    """Whether a text has the sentence, or is a part of it; any text, where there is no sentence."""
+    own = words(text)
+    return not sentence or _spaced(sentence) in _spaced(own) or (len(own) > 2 and _spaced(own) in _spaced(sentence))
+
+
+def _spaced(found: Sequence[str]) -> str:
+    return " ".join(("", *found, ""))
 
 
 # ---- how far it came -----------------------------------------------------------------------------------------------
 
 
-def _follow(library: Library, trace: Trace, settings: Settings, chunks: Sequence[Chunk]) -> list[Fate]:
+def _follow(
+    library: Library, trace: Trace, settings: Settings, chunks: Sequence[Chunk], sentence: Sequence[str]
+) -> list[Fate]:
     """What became of each chunk, the one that came furthest first; of many, of `MOST_FATES`."""
     ranks = _rank(library, trace, settings)
     retrieved = {each.chunk.id: each for round in trace.rounds for each in round.chunks}
@@ -180,7 +203,7 @@ def _follow(library: Library, trace: Trace, settings: Settings, chunks: Sequence
     stages: dict[str, Stage] = {}
     for chunk in chunks:
         if chunk.id in retrieved:
-            stages[chunk.id] = _stage(trace, settings, chunk.id)
+            stages[chunk.id] = _stage(trace, settings, chunk.id, sentence)
         else:
             out = chunk.document_id in excluded and chunk.id not in ranks
             stages[chunk.id] = "excluded" if out else "not retrieved"
@@ -196,8 +219,7 @@ def _follow(library: Library, trace: Trace, settings: Settings, chunks: Sequence
             ranks=ranks.get(chunk.id, nowhere),
             rank=retrieved[chunk.id].rank if chunk.id in retrieved else None,
             grade=_grade(trace, chunk.id),
-            strips=trace.strips.get(chunk.id, ()),
-            missing=tuple(_missing(trace.meant, chunk)),
+            strips=_strips(trace, chunk.id, sentence),
         )
         for chunk in sorted(chunks, key=furthest)[:MOST_FATES]
     ]
@@ -232,11 +254,16 @@ def _grade(trace: Trace, chunk: str) -> Grade | None:
     return next((each.grades[chunk] for each in reversed(trace.rounds) if chunk in each.grades), None)
 
 
-def _stage(trace: Trace, settings: Settings, chunk: str) -> Stage:
+def _strips(trace: Trace, chunk: str, sentence: Sequence[str]) -> tuple[Strip, ...]:
+    return tuple(strip for strip in trace.strips.get(chunk, ()) if _shares(strip.text, sentence))
+
+
+def _stage(trace: Trace, settings: Settings, chunk: str, sentence: Sequence[str]) -> Stage:
     """Of a chunk that was retrieved."""
-    if trace.answer is not None and any(citation.source_id == chunk for citation in trace.answer.citations):
+    cited = trace.answer.citations if trace.answer is not None else ()
+    if any(each.source_id == chunk and _shares(each.quote, sentence) for each in cited):
         return "cited"
-    strips = trace.strips.get(chunk, ())
+    strips = _strips(trace, chunk, sentence)
     if any(strip.kept for strip in strips):
         return "not cited"
     if trace.round is None or all(each.chunk.id != chunk for each in trace.round.chunks):
@@ -257,10 +284,11 @@ def _is_excluded(library: Library, settings: Settings, document: str) -> bool:
     return isinstance(confidence, int | float) and confidence < settings.min_confidence
 
 
-def _missing(question: str, chunk: Chunk) -> Iterator[str]:
-    there = {stem(word) for word in words(chunk.indexed_text)}
-    for word in dict.fromkeys(words(question)):
-        if word not in STOP_WORDS and stem(word) not in there:
+def _missing(question: str, chunks: Sequence[Chunk]) -> Iterator[str]:
+    there = {stem(word) for chunk in chunks for word in words(f"{chunk.context} {chunk.text}")}
+    for word in question_terms(question):
+        within = len(word) > 4 and any(word in other for other in there)  # as in a German compound
+        if word not in STOP_WORDS and stem(word) not in there and not within:
             yield word
 
 
@@ -279,7 +307,8 @@ def _smallest_change(trace: Trace, settings: Settings, fate: Fate) -> Change | N
         case "unused" | "below" | "dropped":
             for changed in _candidates(settings, fate):
                 what = redecide(trace, settings.changed(**changed))
-                kept = any(strip.kept for strip in what.strips.get(fate.chunk.id, ()))
+                own = {strip.id for strip in fate.strips}
+                kept = any(each.kept and each.id in own for each in what.strips.get(fate.chunk.id, ()))
                 uses = what.action is not None and what.action.value in settings.internal_on
                 if kept or (fate.stage == "unused" and uses):
                     return Change(settings=changed, certain=kept)

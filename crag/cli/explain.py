@@ -45,7 +45,7 @@ def _lines(miss: Miss, output: Output) -> Iterator[str]:
     yield output.paint(plain(miss_sentence(miss)), "bold")
     if said := change_sentence(miss):
         yield said
-    if miss.fates and (said := missing_sentence(miss.fates[0])):
+    if miss.fates and (said := missing_sentence(miss)):
         yield plain(said)
     yield from (f"    {line}" for line in map(_line, miss.fates[:_SHOWN]))
 

@@ -26,7 +26,6 @@ class FateRecord(Record):
     score: float | None
     strips: int
     kept: int
-    missing: tuple[str, ...] = Field(description="Words of the question that it does not have.")
 
     @classmethod
     def of(cls, fate: Fate) -> FateRecord:
@@ -43,7 +42,6 @@ class FateRecord(Record):
             score=fate.grade.score if fate.grade is not None else None,
             strips=len(fate.strips),
             kept=sum(strip.kept for strip in fate.strips),
-            missing=fate.missing,
         )
 
 
@@ -56,6 +54,7 @@ class MissRecord(Record):
     change: dict[str, Any] | None = Field(description="The smallest change of settings that is known to help, or may.")
     change_said: str
     certain: bool | None = Field(description="Whether the change is known to help without a new run.")
+    missing: tuple[str, ...] = Field(description="Words of the question that none of the chunks has.")
     fates: tuple[FateRecord, ...]
 
     @classmethod
@@ -67,5 +66,6 @@ class MissRecord(Record):
             change=miss.change.settings if miss.change is not None else None,
             change_said=change_sentence(miss),
             certain=miss.change.certain if miss.change is not None else None,
+            missing=miss.missing,
             fates=tuple(FateRecord.of(each) for each in miss.fates),
         )

@@ -35,10 +35,8 @@ def miss_sentence(miss: Miss) -> str:
             return f"{_retrieved_text(what, fate)}, but {_dropped_text(miss, fate)}."
         case "not cited":
             kept = sum(strip.kept for strip in fate.strips)
-            verb = "was" if kept == 1 else "were"
-            return (
-                f"{_retrieved_text(what, fate)}, and {count(kept, 'strip')} of it {verb} kept. The answer cites others."
-            )
+            strips = f"{count(kept, 'strip')} of it {'was' if kept == 1 else 'were'} kept{_best_text(fate)}"
+            return f"{_retrieved_text(what, fate)}, and {strips}. {_instead_text(miss)}"
         case _:
             return f"{_retrieved_text(what, fate)}, and the answer cites it."
 
@@ -92,6 +90,20 @@ def _rank_text(rank: int | None) -> str:
     return f"{rank:,}" if rank is not None else f"beyond {REACH:,}"
 
 
+def _best_text(fate: Fate) -> str:
+    scores = [strip.score for strip in fate.strips if strip.kept and strip.score is not None]
+    return f", the best scored {format_score(max(scores))}" if scores else ""
+
+
+def _instead_text(miss: Miss) -> str:
+    if miss.instead is None:
+        return "There is no answer that could cite it."
+    place = miss.instead.place or (f"page {miss.instead.page}" if miss.instead.page else "")
+    where = f"{miss.instead.source}{place and f', {place}'}"
+    scored = f", scored {format_score(miss.instead_score)}" if miss.instead_score is not None else ""
+    return f"The answer cites another strip first: {where}{scored}."
+
+
 def _dropped_text(miss: Miss, fate: Fate) -> str:
     scores = [strip.score for strip in fate.strips if strip.score is not None]
     if not fate.strips:
@@ -118,10 +130,10 @@ def change_sentence(miss: Miss) -> str:
     return f"It {would} {did} with {join_names(parts)}."
 
 
-def missing_sentence(fate: Fate) -> str:
-    """The words of the question that its chunk does not have; empty where it has all."""
-    if not fate.missing:
+def missing_sentence(miss: Miss) -> str:
+    """The words of the question that what is looked for does not have; empty where it has all."""
+    if not miss.missing:
         return ""
-    shown = [f"“{word}”" for word in fate.missing[:_SHOWN]]
-    more = f" and {len(fate.missing) - _SHOWN} more" if len(fate.missing) > _SHOWN else ""
-    return f"It does not have the question's {'word' if len(fate.missing) == 1 else 'words'} {', '.join(shown)}{more}."
+    shown = [f"“{word}”" for word in miss.missing[:_SHOWN]]
+    more = f" and {len(miss.missing) - _SHOWN} more" if len(miss.missing) > _SHOWN else ""
+    return f"It does not have the question's {'word' if len(miss.missing) == 1 else 'words'} {', '.join(shown)}{more}."

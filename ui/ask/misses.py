@@ -50,7 +50,7 @@ def panel(session: Session, trace: Trace) -> None:
 
 def _show(session: Session, trace: Trace, miss: Miss) -> None:
     st.markdown(f"**{markdown(miss_sentence(miss))}**")
-    lines = [change_sentence(miss), missing_sentence(miss.fates[0]) if miss.fates else ""]
+    lines = [change_sentence(miss), missing_sentence(miss) if miss.fates else ""]
     for line in filter(None, lines):
         st.markdown(markdown(line))
     if miss.fates:

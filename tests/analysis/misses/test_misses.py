@@ -153,10 +153,24 @@ def test_a_sentence_is_found_in_its_document_and_in_the_whole_library(engine: En
 
 
 def test_the_question_s_words_that_a_page_does_not_have_are_named(engine: Engine) -> None:
-    fate = explain(engine, ask(engine), SURVEY).fates[0]
-    assert set(fate.missing) == {"days", "hiring", "take", "2019"}
-    assert "“hiring”" in missing_sentence(fate)
-    assert explain(engine, ask(engine), HIRING).fates[0].missing == ("take",)
+    miss = explain(engine, ask(engine), SURVEY)
+    assert set(miss.missing) == {"days", "hiring", "take", "2019"} and "“hiring”" in missing_sentence(miss)
+    assert explain(engine, ask(engine), HIRING).missing == ("take",)
+    add_document(engine, "two.pdf", ["Hiring took long.", "The days of 2019."])
+    assert explain(engine, ask(engine), name="two.pdf").missing == ("take",), "of all its chunks together"
+
+
+def test_another_sentence_of_a_cited_chunk_is_not_said_to_be_cited(engine: Engine) -> None:
+    trace = ask(engine, strip_filter=0.0, strip_top_k=0, answer_sentences=1)
+    assert trace.answer is not None
+    quotes = [citation.quote for citation in trace.answer.citations]
+    for sentence in TEXTS[0].split(". "):
+        miss = explain(engine, trace, text=sentence)
+        assert (miss.stage == "cited") == any(sentence.rstrip(".") in quote for quote in quotes), sentence
+        assert len(miss.fates[0].strips) == 1
+    other = explain(engine, trace, CLAIMS)
+    assert other.stage == "not cited" and other.instead == trace.answer.citations[0]
+    assert "The answer cites another strip first: report.pdf, page 1, scored" in miss_sentence(other)
 
 
 def test_a_name_may_be_a_part_or_another_case_and_an_unknown_one_names_what_is_near(engine: Engine) -> None:
