@@ -202,7 +202,7 @@ def _warnings(label: str, read: _Read, unread: scans.Unrecognised | None) -> tup
         found.append(
             f"{format_pages(behind)} {what} {with_text}: that text is read, but was not compared with what shows."
         )
-    return tuple(found)
+    return tuple(f"{each[:1].upper()}{each[1:]}" for each in found)
 
 
 def _words(pages: Sequence[Page]) -> str:

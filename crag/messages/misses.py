@@ -122,7 +122,7 @@ def change_sentence(miss: Miss) -> str:
     if "where" in miss.change.settings:
         return "Without the filter it would be searched; whether it is found then needs a new run."
     parts = [
-        f"{meta(Settings, name)['label']} at {value}{'' if value else ' (no limit)'}"
+        f"“{meta(Settings, name)['label']}” set to {value}{'' if value else ' (no limit)'}"
         for name, value in miss.change.settings.items()
     ]
     did = "found" if miss.stage == "not retrieved" else "kept"

@@ -209,7 +209,7 @@ def test_two_strategies_end_in_a_table_rows_files_and_a_comparison(with_sample, 
     [actions] = [each.value for each in page.table if "Action right" in list(each.value.get("Measure", []))]
     right = actions.set_index("Measure").loc["Action right"]
     assert right.iloc[-1] == "–", "plain RAG has no action to be right"
-    assert sum("Retrieval…" in each.value for each in page.table) == 2 and "CORRECT" in table
+    assert sum("Answer retrieved" in each.value for each in page.table) == 2 and "CORRECT" in table
     made = evaluations.evaluations(library())
     assert sorted(each.strategy for each in made) == ["balanced", "plain-rag"] and all(
         each.finished_at for each in made

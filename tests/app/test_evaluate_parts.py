@@ -174,7 +174,7 @@ def test_names_of_strategies_build_nothing():
 
 def test_the_confusion_counts_actions_against_what_was_retrieved():
     rows = [row(1, action=Action.CORRECT, acted_holds=True), row(2, action=Action.INCORRECT, acted_holds=True)]
-    said = {each["Retrieval…"]: list(each.values())[1:] for each in table.confusion(column(rows))}
+    said = {each["Action"]: list(each.values())[1:] for each in table.confusion(column(rows))}
     assert said["✓ CORRECT"] == ["✓ 1", "0", "0"] and said["✕ INCORRECT"] == ["✕ 1", "0", "0"]
     assert "– no action" not in said
     [plain] = table.confusion(column([row(1, acted_holds=True)]))

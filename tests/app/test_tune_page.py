@@ -129,7 +129,7 @@ def test_a_moved_threshold_flips_runs_at_once_without_any_model(silent, tab):
     page = tab(run(1, [0.9, 0.1]), run(2, [0.5, 0.1]), run(3, [0.3, 0.1]))
     assert "No action would change" in said(page) and "The sliders match Ask" in said(page)
     words = moved(page, "Thresholds", (0.2, 0.6))
-    assert "1 of 3 runs would flip" in words and cell(page, "✓ CORRECT", "≈ AMBIGUOUS") == 1
+    assert "1 of 3 runs would flip" in words and cell(page, "CORRECT", "AMBIGUOUS") == 1
     words = moved(page, "Chunks retrieved", 1)
     moved(page, "Strip filter", 0.5)
     page.selectbox(key=page.selectbox[-1].key).set_value(page.selectbox[-1].options[1]).run()
@@ -154,15 +154,24 @@ def test_the_margin_of_doubt_and_the_words_kept_are_moved_here_too(silent, tab):
 def test_a_cell_lists_its_questions_each_a_link_to_its_run(silent, tab):
     page = tab(run(1, [0.9], question="Who <b>left</b>?"), run(2, [0.5]))
     moved(page, "Thresholds", (0.2, 0.95))
-    select(page, "tune-cell", 0, "≈ AMBIGUOUS")
+    select(page, "tune-cell", 0, "AMBIGUOUS")
     assert list(page.dataframe[1].value["Question"]) == ["Why did it happen in 2?", "Who <b>left</b>?"]
     select(page, "tune-listed-CORRECT-AMBIGUOUS", 0, "Question")
     assert page.session_state["selected"] == "run-2"
 
 
+def test_the_parts_of_the_flow_do_not_overlap(silent, tab):
+    scores = [0.9] * 8 + [0.3, 0.01]
+    page = tab(*(run(number, [score]) for number, score in enumerate(scores)))
+    [flow, *_] = json.loads(page.get("plotly_chart")[0].proto.spec)["data"]
+    correct, ambiguous, incorrect, *_ = flow["node"]["y"]
+    assert 0 < correct - 0.3 and incorrect < 1, "both edges are inside"
+    assert ambiguous - correct > (0.8 + 0.1) / 2 and incorrect - ambiguous > 0.1
+
+
 def test_what_only_a_run_could_tell_is_unknown_with_its_reason(silent, tab):
     page = tab(run(1, [0.9]), run(2, [0.9], strategy="plain-rag"))
-    assert cell(page, "– no action", "? unknown") == 1 and unknown_sentence(Unknown(Missing.NO_GRADES)) in said(page)
+    assert cell(page, "no action", "unknown") == 1 and unknown_sentence(Unknown(Missing.NO_GRADES)) in said(page)
     words = moved(page, "Chunks retrieved", 20)
     assert "Of <b>2</b> only a new run could tell" not in words, "a library of one chunk has no more"
     page = tab(run(3, [0.9] * 10))

@@ -116,7 +116,7 @@ def test_hidden_slides_and_what_lies_beside_a_slide_are_left_out_and_said() -> N
     parsed = read_document(small_pptx(), "ferry.pptx", CONFIG)
     assert "Ferry 2" not in text_of(parsed) and "beside" not in text_of(parsed)
     assert parsed.warnings == (
-        "slide 3 holds text that can't be seen (3 words): it was left out.",
+        "Slide 3 holds text that can't be seen (3 words): it was left out.",
         "It holds 1 hidden slide: it was left out.",
     )
 

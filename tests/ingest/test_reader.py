@@ -140,7 +140,7 @@ def test_scanned_pages_are_named() -> None:
         None,
     ]
     parsed = read_document(scanned(texts), "s.pdf", AppConfig.of(recognise_pages=0))
-    assert parsed.warnings == ("pages 2-3, 5 are images without text.",)
+    assert parsed.warnings == ("Pages 2-3, 5 are images without text.",)
     assert [page.number for page in parsed.pages if page.scanned] == [2, 3, 5]
 
 

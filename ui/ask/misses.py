@@ -38,7 +38,7 @@ def panel(session: Session, trace: Trace) -> None:
                 placeholder="All documents",
             )
             page = right.number_input("Page", min_value=1, value=None, step=1)
-            text = st.text_area("Or a sentence, as the document has it", height=80, max_chars=2_000)
+            text = st.text_area("Or a sentence, word for word", height=80, max_chars=2_000)
             asked = st.form_submit_button("Explain", type="primary")
         if asked:
             wanted = Wanted(document=document or "", page=int(page) if page else None, text=text)

@@ -58,7 +58,7 @@ def _alike(figures: Sequence[Figure], apart: Sequence[Figure]) -> Html:
     return h.p("legend")[
         f"{said}Marked in the columns: ",
         h.span("alone")["sentences"],
-        " and strips, chunks and sources that not all have.",
+        ", strips, chunks and sources that are not in every column.",
     ]
 
 

@@ -25,7 +25,7 @@ _EMPTY = h.div("cx hero")[
     h.p["Two results are needed."],
     h.p("quiet")[
         "Run two strategies over the same questions, or one strategy with other settings: their differences appear "
-        "here, with how sure they are."
+        "here, with confidence intervals."
     ],
 ]
 _KINDS: Mapping[str, tuple[str, Callable[[Change], bool]]] = {

@@ -26,7 +26,7 @@ _SHAPES = ("circle", "diamond", "square", "triangle-up")
 _SYMBOLS = (*_SHAPES, *(f"{shape}-open" for shape in _SHAPES))
 
 _NONE = Mean(value=None, known=0)
-_HELD = {"holds": "holds it", "missing": "does not hold it", "unknown": "unknown"}
+_HELD = {"holds": "Answer retrieved", "missing": "Not retrieved", "unknown": "Unknown"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +141,7 @@ def confusion(column: Column, *, first: bool = False) -> list[dict[str, str]]:
     acts = any(sum(counts[name].values()) for name in Action)
     shown = [name for name in counts if (acts if name != "none" else any(counts[name].values()))]
     return [
-        {"Retrieval…": _action(name), **{said: _count(name, held, counts[name][held]) for held, said in _HELD.items()}}
+        {"Action": _action(name), **{said: _count(name, held, counts[name][held]) for held, said in _HELD.items()}}
         for name in shown
     ]
 

@@ -90,7 +90,7 @@ def _sentences(said: Sequence[Said]) -> None:
     for place, each in enumerate(said):
         if each.warns:
             _sentence(each, place)
-    with st.container(horizontal=True, gap="medium", vertical_alignment="center", key="mon-says"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="mon-says"):
         for place, each in enumerate(said):
             if not each.warns:
                 _sentence(each, place)
@@ -134,7 +134,7 @@ def _charts(made: Board) -> None:
             _plot(plots.scores(made.scores, made.scores_before, theme), "scores")
             _table(tables.of_scores(made.scores, made.scores_before))
         with right:
-            title("Drift", "each week against the four before it; looking often raises no false alarms")
+            title("Drift", "each week against the four before it; checking often adds no false alarms")
             _table(tables.of_weeks(made.weeks), folded=False)
             st.caption(
                 f"From {FEWEST} runs a week and {FEWEST_BEFORE} before it. Only runs of the same evaluator and "
@@ -151,17 +151,18 @@ def _charts(made: Board) -> None:
                 _table(tables.of_failures(made.failures), folded=False)
             else:
                 st.caption("Nothing failed in this span.")
+            _spent(made, theme)
         left, right = st.columns(2, gap="large")
         with left:
-            _spent(made, theme)
-        with right:
             _faithful(made, theme)
+        with right:
+            _gaps(made)
 
 
 def _width(made: Board) -> str:
     since, until = (words.moment(each.isoformat(), "") for each in (made.found.since, made.found.until))
     name = {"hour": "an hour", "day": "a day", "week": "a week"}[made.found.width]
-    return f"a bar {name}, {since} to {until} UTC; click a mark for its runs"
+    return f"a bar {name}, {since} to {until} UTC; click a bar to list its runs"
 
 
 def _spent(made: Board, theme: str) -> None:
@@ -180,6 +181,9 @@ def _faithful(made: Board, theme: str) -> None:
         title("Faithfulness", "share of sentences that their sources support")
         _plot(plots.over_time(made.faithfulness, "faithful", theme, before=made.before["faithfulness"]), "faithful")
         _table(tables.of_estimates("Supported", "faithful", made.faithfulness, _percent))
+
+
+def _gaps(made: Board) -> None:
     count = figures.gaps(made.found.runs)
     if count:
         title("Coverage gaps", "what the documents do not answer")

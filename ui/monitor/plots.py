@@ -217,7 +217,7 @@ def latency(found: Sequence[Latency], theme: str) -> Figure:
     ]
     for label, part, symbol, values in (
         ("median", "median", "circle", [each.median.value for each in found]),
-        ("95 of 100 at most", "p95", "diamond-open", [each.p95.value for each in found]),
+        ("95th percentile", "p95", "diamond-open", [each.p95.value for each in found]),
     ):
         traces.append(
             go.Scatter(

@@ -88,5 +88,5 @@ _KINDS = {
     "calls": "with outside calls, dearest first",
     "faithful": "answers that were checked, least supported first",
     "gaps": "not answered by the documents",
-    "runs": "all runs",
+    "runs": "All runs",
 }

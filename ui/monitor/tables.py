@@ -103,7 +103,7 @@ def of_latency(found: Sequence[Latency]) -> Table:
         )
         for each in found
     ]
-    return Table("Latency", [" ", "Median", "Before", "95 of 100 at most"], rows)
+    return Table("Latency", [" ", "Median", "Before", "95th percentile"], rows)
 
 
 def _took(seconds: float | None) -> str:
@@ -152,7 +152,7 @@ def of_weeks(found: Sequence[Sequence[Drift]]) -> Table:
 def of_groups(found: Sequence[Group], by: str, head: str, named: Callable[[str], str]) -> Table:
     """All figures of each group with their intervals."""
     actions = [f"{words.ICONS[Action(name)]} {name}" for name in ACTIONS[:3]]
-    heads = (head, "Runs", *actions, *("Web rate", "Rewrites", "Best score", "Median", "95 of 100", "Failed"))
+    heads = (head, "Runs", *actions, *("Web rate", "Rewrites", "Best score", "Median", "95th percentile", "Failed"))
     rows = [
         (
             named(each.name),

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _BEFORE: tuple[Becomes, ...] = (*Action, "none")
 _AFTER: tuple[Becomes, ...] = (*Action, "none", "unknown")
+_HEIGHT, _PAD = 260, 18
+"""Pixels of the flow, and between two of its parts."""
 
 
 def becomes_text(becomes: Becomes) -> str:
@@ -84,8 +86,8 @@ def flow(outcome: Outcome, theme: str) -> Figure:
         "label": [f"{_named(becomes)} {number:,} ({number / total:.0%})" for becomes, number in sides],
         "color": [colour(becomes) for becomes, _ in sides],
         "x": [0.001] * len(before) + [0.999] * len(after),
-        "y": [(place + 0.5) / len(side) for side in (before, after) for place in range(len(side))],
-        "pad": 18,
+        "y": [*_middles(dict(sides[: len(before)])), *_middles(dict(sides[len(before) :]))],
+        "pad": _PAD,
         "thickness": 14,
         "line": {"width": 0},
         "hovertemplate": "%{label}<extra></extra>",
@@ -97,8 +99,21 @@ def flow(outcome: Outcome, theme: str) -> Figure:
         "color": [charts.translucent(colour(b), 0.15 if a == b else 0.45) for a, b in cells],
         "hovertemplate": "%{value:,} runs: %{source.label} → %{target.label}<extra></extra>",
     }
-    figure = charts.framed([go.Sankey(node=nodes, link=links, arrangement="fixed")], theme, 260, None, None, right=0)
+    figure = charts.framed(
+        [go.Sankey(node=nodes, link=links, arrangement="fixed")], theme, _HEIGHT, None, None, right=0
+    )
     return figure.update_layout(font={"color": colours["ink"], "size": 13})
+
+
+def _middles(sizes: Mapping[Becomes, int]) -> list[float]:
+    """Where each part of a side has its middle, from 0 at the top to 1, with the same gap between all."""
+    gap = _PAD / _HEIGHT
+    share = (1 - gap * (len(sizes) - 1)) / (sum(sizes.values()) or 1)
+    middles, top = [], 0.0
+    for size in sizes.values():
+        middles.append(top + share * size / 2)
+        top += share * size + gap
+    return middles
 
 
 def _named(becomes: Becomes) -> str:
@@ -110,12 +125,13 @@ def matrix(outcome: Outcome) -> tuple[Becomes, Becomes] | None:
     """Was by would be, in numbers; the cell that is chosen."""
     cells = {cell: len(ids) for cell, ids in outcome.matrix.items()}
     rows = [was for was in _BEFORE if isinstance(was, Action) or any(a == was for a, _ in cells)]
-    heads = {_named(b): b for b in _AFTER if isinstance(b, Action) or any(each == b for _, each in cells)}
+    heads = {becomes_text(b): b for b in _AFTER if isinstance(b, Action) or any(each == b for _, each in cells)}
     shown = [
-        {"Was": _named(was), **{head: cells.get((was, becomes)) for head, becomes in heads.items()}} for was in rows
+        {"Was": becomes_text(was), **{head: cells.get((was, becomes)) for head, becomes in heads.items()}}
+        for was in rows
     ]
-    columns: dict[str, Any] = {head: st.column_config.NumberColumn(width=104) for head in heads}
-    columns["Was"] = st.column_config.TextColumn(pinned=True, width=104)
+    columns: dict[str, Any] = {head: st.column_config.NumberColumn(width=97) for head in heads}
+    columns["Was"] = st.column_config.TextColumn(pinned=True, width=97)
     found = tables.chosen(shown, "tune-cell", "Runs by what they were and what they would be", columns)
     return (rows[found[0]], heads[found[1]]) if found and found[0] < len(rows) and found[1] in heads else None
 
@@ -125,7 +141,9 @@ def listed(session: Session, outcome: Outcome, entries: Mapping[str, Entry], cel
     was, becomes = cell
     ids = outcome.matrix.get(cell, ())
     reasons = {row.run_id: unknown_sentence(row.reason) for row in outcome.rows if row.reason}
-    about = h.span("small")[f"{words.count(len(ids), 'run')}; select a question to open its run in Ask"]
+    about = h.span("small")[
+        f"{words.count(len(ids), 'run')}{'; select a question to open its run in Ask' if ids else ''}"
+    ]
     draw(h.div("cx")[h.h3[_chip(was), " → ", _chip(becomes), " ", about]])
     rows = [_row(entries[id], reasons.get(id, "")) for id in ids]
     if rows:

@@ -138,7 +138,7 @@ def test_a_page_whose_strips_were_dropped_says_their_best_score_and_what_keeps_o
     assert miss.change is not None and miss.change.certain and miss.change.settings["strip_filter"] <= 0.3
     kept = {strip.source_id for strip in again(engine, trace, miss).kept()}
     assert miss.fates[0].chunk.id in kept
-    assert change_sentence(miss).startswith("It would have been kept with Strip filter at 0.3")
+    assert change_sentence(miss).startswith("It would have been kept with “Strip filter” set to 0.3")
 
 
 def test_a_sentence_is_found_in_its_document_and_in_the_whole_library(engine: Engine) -> None:
