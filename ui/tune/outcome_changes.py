@@ -59,7 +59,7 @@ def summary(outcome: Outcome, *, in_use: bool) -> Html:
         lead = h.fragment(
             h.b[f"{changed:,} of {words.count(total, 'run')} would flip"], ": ", h.joined(", ", kinds), "."
         )
-    tail = h.fragment(" Of ", h.b[f"{unknown:,}"], " only a new run could tell.") if unknown else ""
+    tail = h.fragment(" For ", h.b[f"{unknown:,}"], " only a new run can tell.") if unknown else ""
     note = "" if not in_use else h.fragment(" ", h.span("quiet")["The sliders match Ask."])
     return h.div("cx")[h.p("tune-says", role="status")[lead, tail, note]]
 
@@ -180,11 +180,11 @@ def figures(outcome: Outcome, cost: Outcome | None) -> Html:
         _figure(f"{kept.before:,} → {kept.after:,}", f"strips kept, over {words.count(kept.runs, 'run')} where known"),
     ]
     added = [
-        (outcome.searches_added, "would search the web that did not"),
-        (outcome.refinements_added, "would cut and score chunks that did not"),
+        (outcome.searches_added, "more would search the web"),
+        (outcome.refinements_added, "more would cut and score chunks"),
     ]
     extra = [h.fragment(h.b[f"{number:,}"], " ", said) for number, said in added if number]
-    on_top = h.p("plain")[h.joined("; ", extra), ": what that takes is unknown without a run."] if extra else ""
+    on_top = h.p("plain")[h.joined("; ", extra), ": only a new run can tell what that takes."] if extra else ""
     return h.div("cx")[h.div("figures")[shown], on_top]
 
 
@@ -211,7 +211,7 @@ def unknowns(outcome: Outcome, entries: Mapping[str, Entry]) -> None:
     ]
     if not rows:
         return
-    with st.expander("What only a new run could tell", key="tune-unknown"):
+    with st.expander("What only a new run can tell", key="tune-unknown"):
         st.table(rows, border="horizontal", hide_index=True)
         lost = sum(entries[row.run_id].elsewhere for row in outcome.rows if row.reason or row.open)
         if lost:
