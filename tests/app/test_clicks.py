@@ -25,6 +25,7 @@ from crag.runtime.jobs import Job
 from tests.support.product import ROOT, modules, tree_of
 from tests.support.whole_run import asked_outside
 from ui.access.current import Presence
+from ui.app import clicks
 from ui.app.clicks import CLICKS
 from ui.app.program import program
 
@@ -145,7 +146,7 @@ def callbacks() -> dict[str, bool]:
                 continue
             if isinstance(node.value, ast.Constant) or node.arg in ("on_pick_change", "on_progress"):
                 continue
-            said = ast.unparse(node.value)
+            said = re.sub(r"^(?:clicks\.)?once\((\w+)\)$", r"\1", ast.unparse(node.value))
             of = known.get(said)
             found[f"{name}: {said}"] = said in ("clicks.stop", "clicks.answer") or (of is not None and asks(of))
     return found
@@ -194,6 +195,15 @@ def test_each_click_that_is_refused_says_so_and_does_nothing(monkeypatch: pytest
         module, _, function = name.rpartition(".")
         getattr(importlib.import_module(module), function)(Refusing())  # what it does needs more, and would raise
         assert shown.pop().message.startswith(f"{act}: ")
+
+
+def test_a_click_that_is_sent_twice_is_done_once_for_each_drawing() -> None:
+    done: list[str] = []
+    drawn = clicks.once(done.append)
+    drawn("first")
+    drawn("first")
+    clicks.once(done.append)("second")
+    assert done == ["first", "second"]
 
 
 # Drawn for who may, clicked by who may no longer

@@ -18,6 +18,11 @@ ELSEWHERE = """() => document.addEventListener('load', event => {
     }, 300);
 }, true)"""
 """What arrives late elsewhere on the page may leave it scrolled to another place, once the page image is there."""
+SENT_LATE = """() => {
+    const plain = window.setTimeout;
+    window.setTimeout = (work, after, ...given) => plain(work, after || 600, ...given);
+}"""
+"""A click is sent later than the next request of a fragment, which then sends it as well."""
 HELD = re.compile(r"Grading: 3 of \d+ chunks")
 
 
@@ -94,8 +99,11 @@ def test_lanes_go_on_while_things_are_touched_and_after_a_reload(page, served):
     expect(lane(page, 1).locator("button.thumb.relevant").nth(1)).to_have_attribute("aria-pressed", "true")
     expect(lane(page, 0).locator("button.thumb.relevant").nth(1)).to_have_attribute("aria-pressed", "true")
     page.get_by_text("Another comparison").click()
+    page.evaluate(SENT_LATE)
     page.get_by_role("button", name="Add a column").click()
     page.get_by_text("Column 3").wait_for()
+    settled(page)
+    expect(page.get_by_text("Column 4")).to_have_count(0)
     page.get_by_role("button", name="Remove").last.click()
     expect(page.get_by_text("Column 3").filter(visible=True)).to_have_count(0)
     page.get_by_text(HELD).wait_for()

@@ -40,6 +40,24 @@ def requires(act: Permission) -> Callable[[Callable[P, None]], Callable[P, None]
     return decorate
 
 
+def once(work: Callable[P, None]) -> Callable[P, None]:
+    """`work` as the callback of a button that is drawn now: pressed once, it is done once.
+
+    While a fragment of the page is drawn again and again, Streamlit's page sends a click with the fragment's request,
+    and once more with its own (seen with 1.67). This is for work that must not be done twice.
+    """
+    pressed = False
+
+    @wraps(work)
+    def clicked(*args: P.args, **given: P.kwargs) -> None:
+        nonlocal pressed
+        if not pressed:
+            pressed = True
+            work(*args, **given)
+
+    return clicked
+
+
 def stop(session: Presence, job: str) -> None:
     """End work of the session's workspace, for who may begin it.
 

@@ -31,7 +31,7 @@ def follow(presence: Presence, goes_on: Callable[[], bool], draw: Callable[[], N
     """Draw what goes on, again every `every` seconds as long as it does; then the whole page, with how it ended.
 
     The browser asks for each drawing, and for none once the page is another. A touch of the page meanwhile harms
-    nothing. What fails is shown as `alone` does.
+    nothing; a callback of the page may then be called twice, see `clicks.once`. What fails is shown as `alone` does.
     """
 
     def drawn(presence: Presence) -> None:

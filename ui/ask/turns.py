@@ -15,6 +15,7 @@ from crag.core.errors import CragError
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.messages.answers import brief_text
+from ui.app.clicks import once
 from ui.app.session import MOST_TURNS, Session
 from ui.components import html as h
 from ui.components import words
@@ -63,7 +64,7 @@ def _shown() -> int:
 
 def _further(which: str, hidden: int) -> None:
     label = f"Show {which} turns ({words.count(hidden, 'more', '')})"
-    st.button(label, key=f"turns-{which}", type="tertiary", on_click=_widen)
+    st.button(label, key=f"turns-{which}", type="tertiary", on_click=once(_widen))
 
 
 def _widen() -> None:

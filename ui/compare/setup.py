@@ -10,6 +10,7 @@ from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Action
 from crag.pipeline.admission import check_question
+from ui.app import clicks
 from ui.app.session import REFUSALS, Session
 from ui.compare import state
 from ui.compare.state import MOST, QUESTION, Way
@@ -39,7 +40,7 @@ def form(session: Session) -> None:
     asks = session.may("ask")
     with st.container(horizontal=True, vertical_alignment="center"):
         begin = st.button("Compare", key="compare-begin", type="primary", disabled=not asks)
-        st.button("Add a column", key="compare-add", on_click=_add, disabled=len(ways) == MOST)
+        st.button("Add a column", key="compare-add", on_click=clicks.once(_add), disabled=len(ways) == MOST)
         st.caption("The same question, asked in every column at once." if asks else REFUSALS["ask"])
     if begin:
         with problems.reported():
@@ -78,7 +79,13 @@ def _way(session: Session, ways: list[Way], place: int) -> Way:
         )
         st.caption(f"{markdown(STRATEGIES[strategy].help)} {words.source(STRATEGIES[strategy])} {markdown(note)}")
         if len(ways) > 2:
-            st.button("Remove", key=f"cmp-remove-{turn}-{place}", type="tertiary", on_click=_remove, args=(place,))
+            st.button(
+                "Remove",
+                key=f"cmp-remove-{turn}-{place}",
+                type="tertiary",
+                on_click=clicks.once(_remove),
+                args=(place,),
+            )
     return Way(strategy, "" if plain else forced)
 
 

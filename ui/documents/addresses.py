@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from crag.core.metadata import kept_from_web
-from ui.app.clicks import requires
+from ui.app.clicks import once, requires
 from ui.app.program import program
 from ui.app.session import Session
 from ui.components import problems, words
@@ -44,7 +44,7 @@ def again_button(session: Session, selected: Sequence[Held]) -> None:
     st.button(
         "Fetch again" if len(found) == len(selected) else f"Fetch {words.count(len(found), 'web page')} again",
         key="documents-again",
-        on_click=_again,
+        on_click=once(_again),
         args=(session, [document.id for document in found], [document.name for document in found]),
         help="Checks whether the page has changed, and replaces this text if it has.",
     )

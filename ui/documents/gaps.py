@@ -11,7 +11,7 @@ from crag.ingest.files import ENDINGS
 from crag.messages.answers import origins_text
 from crag.storage.library import Library
 from ui.app import navigation
-from ui.app.clicks import requires
+from ui.app.clicks import once, requires
 from ui.app.program import program
 from ui.app.session import Session
 from ui.components import html as h
@@ -72,14 +72,14 @@ def _one(session: Session, gap: Gap, number: int) -> None:
         button.button(
             "Keep",
             key=f"gap-keep-{number}-{place}",
-            on_click=_keep,
+            on_click=once(_keep),
             args=(session, each),
             width="stretch",
             help="Saves this page as a document. It stays unverified until you confirm it.",
         )
     with st.container(horizontal=True, gap="small"):
         if session.may("ask"):
-            st.button("Ask again", key=f"gap-ask-{number}", on_click=_ask, args=(session, gap.question))
+            st.button("Ask again", key=f"gap-ask-{number}", on_click=once(_ask), args=(session, gap.question))
         if session.may("edit"):
             with st.popover("Add documents"):
                 _add(session, number)

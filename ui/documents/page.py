@@ -10,7 +10,7 @@ import streamlit as st
 from crag.core.errors import CragError, ModelMismatchError
 from crag.core.ingesting import Embedding
 from ui.app import guide
-from ui.app.clicks import requires
+from ui.app.clicks import once, requires
 from ui.app.program import program
 from ui.app.session import Session
 from ui.components import html as h
@@ -65,7 +65,7 @@ def _end(session: Session, any_held: bool) -> None:
         _empty(session)
     elif session.may("edit"):
         again = "Rebuilds all embeddings. You can keep asking questions."
-        st.button("Re-index all", key="reindex", on_click=_reindex, args=(session,), help=again)
+        st.button("Re-index all", key="reindex", on_click=once(_reindex), args=(session,), help=again)
         purged.form(session)
     purged.show(session)
 
@@ -89,7 +89,7 @@ def _warn_of_model(session: Session) -> None:
         problems.show(error)
         again = "Re-index the whole library"
         if session.may("edit"):
-            st.button(again, key="reindex-all", type="primary", on_click=_reindex, args=(session,))
+            st.button(again, key="reindex-all", type="primary", on_click=once(_reindex), args=(session,))
     except CragError as error:
         problems.show(error)
 

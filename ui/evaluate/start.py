@@ -11,7 +11,7 @@ from crag.core.config import AppConfig
 from crag.core.strategies import STRATEGIES
 from crag.messages.evaluations import parts_sentence
 from crag.storage.evaluations import StoredSet
-from ui.app.clicks import requires
+from ui.app.clicks import once, requires
 from ui.app.session import REFUSALS, Session
 from ui.components import problems, words
 from ui.components.safe_text import markdown
@@ -115,7 +115,7 @@ def unfinished(session: Session, made: Sequence[Evaluation]) -> None:
             st.button(
                 "Resume",
                 key=f"eval-resume-{each.id}",
-                on_click=_resume,
+                on_click=once(_resume),
                 args=(session, each),
                 type="primary",
                 help=markdown(parts_sentence(each)),
