@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal
 
-from crag.analysis.whatif.whatif import redecide
+from crag.analysis.whatif.whatif import Replay
 from crag.core.documents import find_id
 from crag.core.errors import FilterError, InputError, NotFoundError
 from crag.core.filters.where import parse
@@ -18,6 +18,7 @@ from crag.core.request import SearchQuery
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Chunk, Citation, Document, Grade, Strip
+from crag.generation.arithmetic import looks_up
 from crag.retrieval.terms import question_terms
 from crag.storage.library import Library
 from crag.text.words import STOP_WORDS, stem, words
@@ -28,7 +29,7 @@ MOST_RETRIEVED = 50
 """The most chunks that a run can retrieve (`Settings.k`)."""
 MOST_FATES = 50
 """How many chunks of a document or page are followed."""
-_FEWEST = 5
+MIN_WORDS = 5
 """Words that a sentence must have to be looked for in a whole library."""
 
 Stage = Literal["unread", "excluded", "not retrieved", "replaced", "unused", "below", "dropped", "not cited", "cited"]
@@ -102,10 +103,11 @@ class Change:
 class Miss:
     """The way of what is looked for through a run. `fates`: of the chunks that have it, that which came furthest first.
 
-    `document` is None where a sentence was looked for in all of them and none has it. `retrieved`: how many chunks the
-    run retrieved; `upper`, `lower`, `action`: what decided. `filter`: what left documents out. `change`: the smallest
-    that is known to help, or may; None where there is none. `missing`: words of the question that none of the chunks
-    has. `instead`: what the answer cites first in place of what it does not cite, and the score of that strip.
+    `document` is None where the library has none: a sentence that no text has, or a document that is not there now.
+    `retrieved`: how many chunks the run retrieved; `upper`, `lower`, `floor` (of strips), `action`: what decided.
+    `merged`: whether the best chunks of all its retrievals were used. `filter`: what left documents out. `change`: the
+    smallest that is known to help, or may; None where there is none. `missing`: words of the question that none of the
+    chunks has. `instead`: what the answer cites first in place of what it does not cite, and the score of that strip.
     """
 
     wanted: Wanted
@@ -116,6 +118,8 @@ class Miss:
     upper: float
     lower: float
     action: Action | None
+    floor: float = 0.0
+    merged: bool = False
     filter: str = ""
     change: Change | None = None
     missing: tuple[str, ...] = ()
@@ -129,9 +133,26 @@ def explain_miss(library: Library, trace: Trace, wanted: Wanted) -> Miss:
     Raises NotFoundError for a document or page that is not in the library, InputError where nothing or too little is
     asked for, and what `Library.find` raises.
     """
-    settings = Settings.stored(trace.settings).settings
     document, chunks = _locate(library, wanted)
-    fates = _follow(library, trace, settings, chunks, words(wanted.text)) if chunks else []
+    return follow_chunks(library, trace, wanted, document, chunks)
+
+
+def follow_chunks(
+    library: Library,
+    trace: Trace,
+    wanted: Wanted,
+    document: Document | None,
+    chunks: Sequence[Chunk],
+    *,
+    ranked: bool = True,
+) -> Miss:
+    """What became of these chunks, which have what is `wanted`, in a run.
+
+    Without `ranked` the library is searched only where the run retrieved none of them: a set of questions takes less
+    time then, and no fate of a chunk that was retrieved has its `ranks`. Raises what `Library.find` raises.
+    """
+    settings = Settings.stored(trace.settings).settings
+    fates = _follow(library, trace, settings, chunks, words(wanted.text), ranked) if chunks else []
     cited = trace.answer.citations if trace.answer is not None else ()
     instead = cited[0] if cited and fates and fates[0].stage == "not cited" else None
     scores = {strip.id: strip.score for strips in trace.strips.values() for strip in strips}
@@ -144,6 +165,8 @@ def explain_miss(library: Library, trace: Trace, wanted: Wanted) -> Miss:
         upper=settings.upper,
         lower=settings.lower,
         action=trace.action,
+        floor=settings.strip_filter,
+        merged=settings.loop_merge == "union" and len(trace.rounds) > 1,
         filter=settings.where,
         change=_smallest_change(trace, settings, fates[0]) if fates else None,
         missing=tuple(_missing(trace.meant, chunks)),
@@ -159,12 +182,11 @@ def _locate(library: Library, wanted: Wanted) -> tuple[Document | None, list[Chu
     """The document, and its chunks that have the page or the sentence."""
     sentence = words(wanted.text)
     if not wanted.document:
-        if len(sentence) < _FEWEST:
+        if len(sentence) < MIN_WORDS:
             raise InputError(
-                "Too little to look for.", f"Name a document and a page, or paste at least {_FEWEST} words."
+                "Too little to look for.", f"Name a document and a page, or paste at least {MIN_WORDS} words."
             )
-        found = [each.chunk for each in library.find(SearchQuery(wanted.text, MOST_RETRIEVED))]
-        chunks = [chunk for chunk in found if _has(chunk, sentence)]
+        chunks = find_sentence(library, wanted.text)
         return (library.documents.get(chunks[0].document_id) if chunks else None), chunks
     names = library.documents.names()
     near = ", ".join(get_close_matches(wanted.document, names.values(), 3, 0.5))
@@ -174,6 +196,17 @@ def _locate(library: Library, wanted: Wanted) -> tuple[Document | None, list[Chu
         raise NotFoundError(f"{document.name} has no page {wanted.page}.", f"It has {document.pages} pages.")
     chunks = library.documents.chunks(document.id, page=wanted.page, lines=False)
     return document, [chunk for chunk in chunks if _has(chunk, sentence)] if sentence else chunks
+
+
+def find_sentence(library: Library, text: str) -> list[Chunk]:
+    """The chunks of a library that have a sentence, of those that a search for it finds. Raises as `Library.find`."""
+    found = (each.chunk for each in library.find(SearchQuery(text, MOST_RETRIEVED)))
+    return [chunk for chunk in found if has_sentence(chunk, text)]
+
+
+def has_sentence(chunk: Chunk, text: str) -> bool:
+    """Whether a chunk has the words of a sentence, one after another."""
+    return _has(chunk, words(text))
 
 
 def _has(chunk: Chunk, sentence: Sequence[str]) -> bool:
@@ -194,12 +227,19 @@ def _spaced(found: Sequence[str]) -> str:
 
 
 def _follow(
-    library: Library, trace: Trace, settings: Settings, chunks: Sequence[Chunk], sentence: Sequence[str]
+    library: Library,
+    trace: Trace,
+    settings: Settings,
+    chunks: Sequence[Chunk],
+    sentence: Sequence[str],
+    ranked: bool,
 ) -> list[Fate]:
     """What became of each chunk, the one that came furthest first; of many, of `MOST_FATES`."""
-    ranks = _rank(library, trace, settings)
     retrieved = {each.chunk.id: each for round in trace.rounds for each in round.chunks}
-    excluded = {id for id in {chunk.document_id for chunk in chunks} if _is_excluded(library, settings, id)}
+    needed = ranked or all(chunk.id not in retrieved for chunk in chunks)
+    ranks = _rank(library, trace, settings) if needed else {}
+    others = {chunk.document_id for chunk in chunks if chunk.id not in retrieved}
+    excluded = {id for id in others if _is_excluded(library, settings, id)}
     stages: dict[str, Stage] = {}
     for chunk in chunks:
         if chunk.id in retrieved:
@@ -209,8 +249,16 @@ def _follow(
             stages[chunk.id] = "excluded" if out else "not retrieved"
     nowhere = Ranks(meaning=None, words=None, together=None)
 
-    def furthest(chunk: Chunk) -> tuple[int, float]:
-        return -_ORDER.index(stages[chunk.id]), ranks.get(chunk.id, nowhere).together or math.inf
+    def furthest(chunk: Chunk) -> tuple[float, ...]:
+        strips = [strip.score or 0.0 for strip in _strips(trace, chunk.id, sentence)]
+        grade = _grade(trace, chunk.id)
+        return (
+            -_ORDER.index(stages[chunk.id]),
+            -max(strips, default=0.0),
+            -(grade.score or 0.0) if grade is not None else 0.0,
+            retrieved[chunk.id].rank if chunk.id in retrieved else math.inf,
+            ranks.get(chunk.id, nowhere).together or math.inf,
+        )
 
     return [
         Fate(
@@ -303,10 +351,13 @@ def _smallest_change(trace: Trace, settings: Settings, fate: Fate) -> Change | N
             rank = fate.ranks.together
             fits = rank is not None and settings.k < rank <= MOST_RETRIEVED
             # A table with the figure that is asked for may take the last places.
-            return Change(settings={"k": rank}, certain=not settings.lookup_reach) if fits else None
+            reaches = settings.lookup_reach > 0 and looks_up(trace.meant)
+            return Change(settings={"k": rank}, certain=not reaches) if fits else None
         case "unused" | "below" | "dropped":
-            for changed in _candidates(settings, fate):
-                what = redecide(trace, settings.changed(**changed))
+            replay = Replay(trace)
+            for candidate in _candidates(settings, fate):
+                changed = {name: value for name, value in candidate.items() if value != getattr(settings, name)}
+                what = replay.under(settings.changed(**changed))
                 own = {strip.id for strip in fate.strips}
                 kept = any(each.kept and each.id in own for each in what.strips.get(fate.chunk.id, ()))
                 uses = what.action is not None and what.action.value in settings.internal_on
@@ -324,7 +375,8 @@ def _candidates(settings: Settings, fate: Fate) -> Iterator[dict[str, Any]]:
     opened: dict[str, Any] = {}
     if fate.stage in ("unused", "below") and score is not None:
         low = math.floor(score * 100) / 100
-        yield {"lower": min(settings.lower, low)}
+        if not settings.binary:  # which has one threshold
+            yield {"lower": min(settings.lower, low)}
         yield {"lower": min(settings.lower, low), "upper": min(settings.upper, low)}
         opened = {"lower": min(settings.lower, low), "upper": min(settings.upper, low)}
     if scores:

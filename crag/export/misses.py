@@ -1,4 +1,4 @@
-"""The JSON form of why a page or sentence is not in an answer."""
+"""The JSON form of why a page or sentence is not in an answer, and of where a question set loses its answers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import Any
 
 from pydantic import Field
 
+from crag.analysis.funnel import Followed, Funnel, LeftOut, Step
 from crag.analysis.misses import Fate, Miss, Stage
 from crag.export.records import Record
+from crag.messages.funnel import beside_sentence, funnel_sentence, left_out_sentence, loss_sentence
 from crag.messages.misses import change_sentence, miss_sentence
 
 
@@ -68,4 +70,77 @@ class MissRecord(Record):
             certain=miss.change.certain if miss.change is not None else None,
             missing=miss.missing,
             fates=tuple(FateRecord.of(each) for each in miss.fates),
+        )
+
+
+class LossRecord(Record):
+    """A question whose expected place did not come to the answer."""
+
+    question_id: str
+    question: str
+    run: str
+    step: Step = Field(description="The first step that it did not pass.")
+    said: str
+    change: dict[str, Any] | None = Field(description="The smallest change of settings that is known to help, or may.")
+    certain: bool | None = Field(description="Whether the change is known to help without a new run.")
+
+    @classmethod
+    def of(cls, loss: Followed) -> LossRecord:
+        assert loss.lost is not None
+        change = loss.miss.change
+        return cls(
+            question_id=loss.question_id,
+            question=loss.question,
+            run=loss.run_id,
+            step=loss.lost,
+            said=loss_sentence(loss),
+            change=change.settings if change is not None else None,
+            certain=change.certain if change is not None else None,
+        )
+
+
+class LeverRecord(Record):
+    """One setting moved to one value, and what is known of it without a new run."""
+
+    setting: str
+    value: Any
+    mended: int = Field(description="Losses that are certain to pass the step at which they were lost.")
+    broken: int = Field(description="Questions that passed and are certain to be lost.")
+    unknown: int = Field(description="Questions that passed of which only a new run can tell.")
+
+
+class FunnelRecord(Record):
+    """How many questions of an evaluation pass each step from the library to the answer."""
+
+    said: str
+    beside: str
+    left_out_said: str
+    followed: int = Field(description="Questions with an expected place and a run.")
+    passed: dict[Step, int]
+    lost: dict[Step, int]
+    left_out: dict[LeftOut, int]
+    graded: bool = Field(description="Whether the runs graded chunks.")
+    checked: int = Field(description="Questions whose citing sentences were checked.")
+    elsewhere: int = Field(description="Right answers that cite another place than the expected one.")
+    wrong: int = Field(description="Answers that cite the expected place and say nothing that is accepted.")
+    lever: LeverRecord | None
+    losses: tuple[LossRecord, ...]
+
+    @classmethod
+    def of(cls, funnel: Funnel) -> FunnelRecord:
+        lever = funnel.lever
+        return cls(
+            said=funnel_sentence(funnel),
+            beside=beside_sentence(funnel),
+            left_out_said=left_out_sentence(funnel),
+            followed=funnel.followed,
+            passed=dict(funnel.passed),
+            lost=funnel.lost,
+            left_out=dict(funnel.left_out),
+            graded=funnel.graded,
+            checked=funnel.checked,
+            elsewhere=funnel.elsewhere,
+            wrong=funnel.wrong,
+            lever=LeverRecord(**{name: getattr(lever, name) for name in LeverRecord.model_fields}) if lever else None,
+            losses=tuple(map(LossRecord.of, funnel.losses)),
         )

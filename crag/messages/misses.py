@@ -5,7 +5,6 @@ from __future__ import annotations
 from crag.analysis.misses import REACH, Fate, Miss, Ranks
 from crag.core.fields import meta
 from crag.core.settings import Settings
-from crag.core.types import Document
 from crag.text.formats import count, format_score, join_names
 
 _SHOWN = 8
@@ -26,7 +25,12 @@ def miss_sentence(miss: Miss) -> str:
             why = "" if beaten else ". The library has changed since, or a table with the figure took its place"
             return f"{what} was not retrieved: {_ranks_text(fate.ranks)}, and the run retrieved {miss.retrieved}{why}."
         case "replaced":
-            return f"{_retrieved_text(what, fate)}, but a later search with a rewritten query replaced that retrieval."
+            said = (
+                f"after a search with a rewritten query the best {miss.retrieved} chunks of both were used, without it"
+                if miss.merged
+                else "a later search with a rewritten query replaced that retrieval"
+            )
+            return f"{_retrieved_text(what, fate)}, but {said}."
         case "unused":
             return f"{_retrieved_text(what, fate)}. The action was {miss.action}, so no text of documents was used."
         case "below":
@@ -43,26 +47,32 @@ def miss_sentence(miss: Miss) -> str:
 
 def target_text(miss: Miss) -> str:
     """What was looked for, as the beginning of a sentence."""
-    if miss.document is None:
+    chunk = miss.fates[0].chunk if miss.fates else None
+    name = miss.document.name if miss.document is not None else chunk.source if chunk is not None else ""
+    if not name and not miss.wanted.document:
         return "The sentence"
     if miss.wanted.text:
-        place = miss.fates[0].chunk.where if miss.fates else ""
-        return f"The sentence in {miss.document.name}{place and f', {place},'}"
-    return _place(miss.document, miss.wanted.page)
+        place = chunk.where if chunk is not None else ""
+        return f"The sentence in {name}{place and f', {place},'}"
+    return _place(name or miss.wanted.document, miss.wanted.page)
 
 
-def _place(document: Document, page: int | None) -> str:
+def _place(document: str, page: int | None) -> str:
     """As the beginning of a sentence."""
-    return f"Page {page} of {document.name}" if page is not None else document.name
+    return f"Page {page} of {document}" if page is not None else document
 
 
 def _unread_sentence(miss: Miss) -> str:
     if miss.document is None:
-        return "No document of the library has this sentence."
+        missing = "No document of the library has this sentence."
+        return f"{miss.wanted.document} is not in the library." if miss.wanted.document else missing
+    name, page = miss.document.name, miss.wanted.page
     if miss.wanted.text:
-        return f"{_place(miss.document, miss.wanted.page)} does not have this sentence."
+        return f"{_place(name, page)} does not have this sentence."
+    if page is not None and page > miss.document.pages:
+        return f"{name} has no page {page}: it has {count(miss.document.pages, 'page')}."
     notes = " ".join(miss.document.warnings)
-    said = f"{_place(miss.document, miss.wanted.page)} has no text that was read, so it can't be found."
+    said = f"{_place(name, page)} has no text that was read, so it can't be found."
     return f"{said} Notes on the document: {notes}" if notes else said
 
 
@@ -112,7 +122,11 @@ def _dropped_text(miss: Miss, fate: Fate) -> str:
     said = "its only strip was not kept" if one else f"none of its {len(fate.strips)} strips was kept"
     if not scores:
         return f"{said}, and {'it' if one else 'none'} was {'not ' if one else ''}scored"
-    return f"{said}; {'it' if one else 'the best'} scored {format_score(max(scores))}"
+    best = f"{'it' if one else 'the best'} scored {format_score(max(scores), miss.floor)}"
+    if max(scores) < miss.floor:
+        return f"{said}; {best}, below the strip filter of {format_score(miss.floor)}"
+    refused = any(strip.selected is False for strip in fate.strips)
+    return f"{said}; {best}, {'but the language model left it out' if refused else 'and others took the room'}"
 
 
 def change_sentence(miss: Miss) -> str:
@@ -121,13 +135,16 @@ def change_sentence(miss: Miss) -> str:
         return ""
     if "where" in miss.change.settings:
         return "Without the filter it would be searched; whether it is found then needs a new run."
-    parts = [
-        f"“{meta(Settings, name)['label']}” set to {value}{'' if value else ' (no limit)'}"
-        for name, value in miss.change.settings.items()
-    ]
+    parts = [setting_text(name, value) for name, value in miss.change.settings.items()]
     did = "found" if miss.stage == "not retrieved" else "kept"
     would = "would have been" if miss.change.certain else "should be"
     return f"It {would} {did} with {join_names(parts)}."
+
+
+def setting_text(name: str, value: object) -> str:
+    """A setting moved to a value, as a part of a sentence."""
+    unlimited = " (no limit)" if name in ("strip_top_k", "strip_words") and not value else ""
+    return f"“{meta(Settings, name)['label']}” set to {value}{unlimited}"
 
 
 def missing_sentence(miss: Miss) -> str:

@@ -38,7 +38,7 @@ def test_a_page_that_was_not_retrieved_says_its_ranks_and_the_change_that_brings
     page = explain(ask(app), page=45)
     assert (
         "was not retrieved: its best chunk ranks" in page
-        and "It should be found with “Chunks retrieved” set to" in page
+        and "It would have been found with “Chunks retrieved” set to" in page
     )
     runs = program().engine.library().runs
     before = len(runs.ids())

@@ -13,9 +13,8 @@ from crag.analysis.whatif.replay_plan import Plan, Planner
 from crag.core.settings import Settings
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Decision, Strip
-from crag.evaluation.keeping import Rule
+from crag.evaluation.keeping import Facts, Rule, choose
 from crag.evaluation.refinement import make_strip
-from crag.evaluation.strips import filter_strips
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,25 +46,62 @@ class WhatIf:
 
 def redecide(trace: Trace, settings: Settings) -> WhatIf:
     """The stored run under `settings`: action, kept strips, and what would be unknown."""
-    plan = Planner(Entry.of(trace)).plan(settings)
-    return WhatIf(
-        before=trace.action,
-        decision=plan.decision,
-        round=plan.round,
-        strips={**_documents(trace, plan, settings), **_pages(trace, plan, settings)},
-        documents=plan.documents,
-        web=plan.web,
-        unknown=(plan.reason,) if plan.reason else plan.open,
-    )
+    return Replay(trace).under(settings)
 
 
-def _documents(trace: Trace, plan: Plan, settings: Settings) -> dict[str, tuple[Strip, ...]]:
-    """The strips of the chunks that would be used; none where that is unknown."""
-    if plan.documents != "known":
-        return {}
-    if plan.cut:
-        return _filter_groups({id: trace.strips[id] for id in plan.chunks}, settings)
-    return {id: (_whole(trace.rounds[: plan.round + 1], id, settings),) for id in plan.chunks}
+class Replay:
+    """One stored run, ready to be re-decided many times: what no setting changes is worked out once."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self._planner = Planner(Entry.of(trace))
+        self._strips = [strip for group in trace.strips.values() for strip in group]
+        self._facts: dict[bool, Facts] = {}
+
+    def under(self, settings: Settings) -> WhatIf:
+        """As `redecide` does."""
+        plan = self._planner.plan(settings)
+        return WhatIf(
+            before=self.trace.action,
+            decision=plan.decision,
+            round=plan.round,
+            strips={**self._documents(plan, settings), **self._pages(plan, settings)},
+            documents=plan.documents,
+            web=plan.web,
+            unknown=(plan.reason,) if plan.reason else plan.open,
+        )
+
+    def _documents(self, plan: Plan, settings: Settings) -> dict[str, tuple[Strip, ...]]:
+        """The strips of the chunks that would be used; none where that is unknown."""
+        if plan.documents != "known":
+            return {}
+        if plan.cut:
+            return self._filtered(plan.chunks, settings)
+        return {id: (_whole(self.trace.rounds[: plan.round + 1], id, settings),) for id in plan.chunks}
+
+    def _pages(self, plan: Plan, settings: Settings) -> dict[str, tuple[Strip, ...]]:
+        """The strips of the web pages; none where what would be kept is unknown."""
+        if plan.web != "known":
+            return {}
+        pages = tuple(page.id for page in self.trace.pages)
+        return self._filtered(pages, settings) if settings.refine_web else {id: self.trace.strips[id] for id in pages}
+
+    def _filtered(self, sources: tuple[str, ...], settings: Settings) -> dict[str, tuple[Strip, ...]]:
+        """The strips of these sources with the filter applied again."""
+        chosen = choose(self._heeding(settings.strip_judge == "llm"), Rule.of(settings), used=sources)
+        found: dict[str, list[Strip]] = {id: [] for id in sources}
+        for place, strip in enumerate(self._strips):
+            if strip.source_id in found:
+                kept = replace(strip, kept=place in chosen, why=chosen.get(place, ""))
+                found[strip.source_id].append(kept)
+        return {id: tuple(strips) for id, strips in found.items()}
+
+    def _heeding(self, heeds: bool) -> Facts:
+        """The strips' facts; `heeds`: with what a language model said of them."""
+        if heeds not in self._facts:
+            strips = self._strips if heeds else [replace(strip, selected=None) for strip in self._strips]
+            self._facts[heeds] = Facts.of(strips)
+        return self._facts[heeds]
 
 
 def _whole(rounds: Sequence[Round], id: str, settings: Settings) -> Strip:
@@ -74,20 +110,3 @@ def _whole(rounds: Sequence[Round], id: str, settings: Settings) -> Strip:
     grades = [each.grades[id] for each in rounds if id in each.grades]
     grade = grades[0] if grades and settings.evaluator == "chunk" else None
     return make_strip(id, text, "internal", 0, len(text), grade.score if grade else None, kept=True)
-
-
-def _pages(trace: Trace, plan: Plan, settings: Settings) -> dict[str, tuple[Strip, ...]]:
-    """The strips of the web pages; none where what would be kept is unknown."""
-    if plan.web != "known":
-        return {}
-    groups = {page.id: trace.strips[page.id] for page in trace.pages}
-    return _filter_groups(groups, settings) if settings.refine_web else groups
-
-
-def _filter_groups(groups: dict[str, tuple[Strip, ...]], settings: Settings) -> dict[str, tuple[Strip, ...]]:
-    """The strips with the filter applied again."""
-    strips = [strip for group in groups.values() for strip in group]
-    if settings.strip_judge == "scores":
-        strips = [replace(strip, selected=None) for strip in strips]
-    strips_kept = filter_strips(strips, Rule.of(settings))
-    return {id: tuple(strip for strip in strips_kept if strip.source_id == id) for id in groups}
