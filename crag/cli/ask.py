@@ -186,7 +186,8 @@ def _conclude(trace: Trace, output: Output) -> None:
     sentence = plain(wording.outcome_sentence(trace))
     if sentence:
         output.line(output.paint(sentence, _COLOURS[trace.action] if trace.action else "dim"))
-    if not trace.answer.abstained and (said := plain(answers.confidence_text(trace.answer))):
+    said = plain("; ".join(filter(None, (answers.confidence_text(trace), answers.weakness_text(trace)))))
+    if said and not trace.answer.abstained:
         output.line(output.paint(said, "amber" if trace.answer.low_confidence else "dim"))
     for remark in trace.answer.remarks:
         output.line(output.paint(wording.remark_sentence(remark), "amber"))

@@ -239,7 +239,7 @@ def _doubts(trace: Trace, answer: Answer) -> Iterator[str]:
     if answer.unnamed:
         yield unnamed_sentence(answer.unnamed)
     if answer.low_confidence:
-        yield low_confidence_sentence(answer)
+        yield low_confidence_sentence(trace)
     known = {each.number for each in answer.citations}
     for check in trace.checks:
         if flag := flag_text(check, known):

@@ -129,7 +129,9 @@ _MOVES: Mapping[CalculationKind, re.Pattern[str]] = {
     ),
 }
 _DID = re.compile(r"(?i:\bhow much (?:did|has|have)\b)")
-_MOVED = re.compile(r"(?i)\b(?:increased?|decreased?|changed?|rise|risen|fall|fallen|declined?)\b")
+_MOVED = re.compile(
+    r"(?i)\b(?:increased?|decreased?|changed?|rise|risen|fall|fallen|declined?|grow|grown|drop|dropped)\b"
+)
 _NOT_PLAIN = re.compile(r"(?i)\b(?:absolute|percentage points?|basis points?|weighted)\b")
 _AS_SHARE = re.compile(
     r"(?i:\b(?:expressed )?as an? (?:percentage|percent|%|share|proportion|fraction) (?:of|to|over)\b)"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from crag.text.words import FUNCTION_WORDS, words
+
 _MOST = 120
 _EXTENSION = re.compile(r"\.(?:pdf|doc[xm]?|indd|pp[ts][xm]?|xls[xm]?|csv|tsv|html?|txt|md|markdown)$", re.IGNORECASE)
 _CAMEL = re.compile(r"(?<=[a-z]{3})(?=[A-Z][a-z])")
@@ -95,7 +97,8 @@ def _largest(lines: Sequence[tuple[str, float]]) -> str:
 
 
 def _says(text: str) -> bool:
-    return sum(character.isalpha() for character in text) >= 4 and not _BOILERPLATE.search(text)
+    lettered = sum(character.isalpha() for character in text) >= 4
+    return lettered and not _BOILERPLATE.search(text) and not FUNCTION_WORDS.issuperset(words(text))
 
 
 def _registrant(lines: Sequence[tuple[str, float]]) -> str:

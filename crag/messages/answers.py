@@ -9,8 +9,8 @@ from crag.core.guidance import About, Suggestion
 from crag.core.makers import about
 from crag.core.request import OWN
 from crag.core.trace import Trace
-from crag.core.types import Answer, Calculation, Citation, Disagreement, FigureCheck, Judgement, SentenceCheck
-from crag.messages.wording import recognised_text, web_origin
+from crag.core.types import Action, Answer, Calculation, Citation, Disagreement, FigureCheck, Judgement, SentenceCheck
+from crag.messages.wording import recognised_text, unnamed_sentence, web_origin
 from crag.text.formats import count, format_score, join_names
 
 Name = Callable[[str], str]
@@ -31,16 +31,20 @@ NOT_FOUND = "Not found in your documents"
 _JUDGES = {"words": "the words", "figures": "the figures", "evaluator": "the local evaluator", "model": "the model"}
 
 
-def confidence_text(answer: Answer) -> str:
-    """Where an answer is quoted from and how likely it is right, or that there is none; empty of a written answer."""
-    if answer.abstained:
+def confidence_text(trace: Trace) -> str:
+    """Where a run's answer is quoted from and how likely it is right, or that there is none; empty of a written answer.
+
+    How likely it is right is left out where the answer is of low confidence for another reason.
+    """
+    answer = trace.answer
+    if answer is None or answer.abstained:
         return NOT_FOUND
     if not answer.quoted or not answer.citations:
         return LOW_CONFIDENCE if answer.low_confidence else ""
     first = answer.citations[0]
     page = f"p. {first.page}" if first.page else "the web"
     where = f"uoted from {first.place or page}"
-    known = "" if answer.confidence is None else f" {format_score(answer.confidence)}"
+    known = "" if answer.confidence is None or weakness_text(trace) else f" {format_score(answer.confidence)}"
     if answer.low_confidence:
         return f"{LOW_CONFIDENCE}{known} · q{where}"
     return f"Q{where}{known and f' · confidence{known}'}"
@@ -58,9 +62,31 @@ def calculation_text(calculation: Calculation) -> str:
     return f"worked out from {count(len(calculation.cells), 'cell')}: {calculation.written}"
 
 
-def low_confidence_sentence(answer: Answer) -> str:
-    """That an answer is of low confidence, and what to do."""
-    return f"{confidence_text(answer)}. Check the cited pages."
+def weakness_text(trace: Trace) -> str:
+    """Why a run's answer is of low confidence: a part of a sentence, or one. Empty where its confidence says it all."""
+    answer = trace.answer
+    if answer is None or answer.abstained or not answer.low_confidence:
+        return ""
+    if answer.unnamed:
+        return unnamed_sentence(answer.unnamed)
+    if trace.action is Action.INCORRECT and not trace.kept("external"):
+        return "the chunks were graded as not answering, and nothing from the web helps"
+    if all(strip.score is None for strip in trace.kept()):
+        return "nothing that it rests on was graded"
+    if answer.lookup == "no period":
+        return "no table found has the period that is asked for"
+    if answer.lookup == "several":
+        return "several rows fit the question and give different values: name the segment, statement or period"
+    if answer.contradicts:
+        return "a table gives another amount"
+    return (
+        "" if answer.confidence is not None else "the best text that it rests on was scored below the upper threshold"
+    )
+
+
+def low_confidence_sentence(trace: Trace) -> str:
+    """That a run's answer is of low confidence, and what to do."""
+    return f"{confidence_text(trace)}. Check the cited pages."
 
 
 def fault_of(check: SentenceCheck, known: Collection[int]) -> Fault:

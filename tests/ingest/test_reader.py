@@ -131,6 +131,11 @@ def test_a_file_name_joins_the_title_only_where_it_says_more(name: str, title: s
     assert read_document(pdf([content]), name, CONFIG).title == title
 
 
+def test_words_that_say_nothing_are_no_title() -> None:
+    content = line(72, 740, "In the", 24, "F2") + line(72, 700, "Court of Tides", 20, "F2") + _prose()
+    assert read_document(pdf([content]), "23-10171.pdf", CONFIG).title == "Court of Tides"
+
+
 def test_scanned_pages_are_named() -> None:
     texts: list[str | None] = [
         "Words enough to be a page of text, and some more of them.",

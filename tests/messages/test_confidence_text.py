@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from crag.core.types import Answer, Citation
-from crag.messages.answers import LOW_CONFIDENCE, NOT_FOUND, confidence_text
+from crag.core.trace import Round, Trace
+from crag.core.types import Action, Answer, Citation, Decision, Strip
+from crag.messages.answers import LOW_CONFIDENCE, NOT_FOUND, confidence_text, low_confidence_sentence, weakness_text
 
 CITED = Citation(number=1, strip_id="s", source_id="c", origin="internal", source="a.pdf", quote="q", page=57)
 WEB = replace(CITED, origin="external", page=None, url="https://example.org")
@@ -20,11 +21,33 @@ SURE = Answer(text="It is so [1].", by="extractive", citations=(CITED,), confide
         (replace(SURE, citations=(replace(CITED, place="slide 3"),)), "Quoted from slide 3 · confidence 0.83"),
         (replace(SURE, citations=(WEB,)), "Quoted from the web · confidence 0.83"),
         (replace(SURE, confidence=0.35, low_confidence=True), f"{LOW_CONFIDENCE} 0.35 · quoted from p. 57"),
-        (replace(SURE, confidence=None, low_confidence=True), f"{LOW_CONFIDENCE} · quoted from p. 57"),
         (replace(SURE, abstained=True, citations=(), low_confidence=True), NOT_FOUND),
         (replace(SURE, by="a model", confidence=None), ""),
-        (replace(SURE, by="a model", confidence=None, low_confidence=True), LOW_CONFIDENCE),
+        (replace(SURE, by="a model", confidence=0.5, low_confidence=True), LOW_CONFIDENCE),
     ],
 )
 def test_an_answer_has_its_source_and_its_confidence(answer: Answer, said: str) -> None:
-    assert confidence_text(answer) == said
+    assert confidence_text(run(answer)) == said
+    assert weakness_text(run(answer)) == ""
+
+
+def run(answer: Answer, action: Action = Action.AMBIGUOUS) -> Trace:
+    strip = Strip(id="s", source_id="c", origin="internal", start=0, end=1, text="q", score=0.7, kept=True)
+    decided = Decision(action=action, deciding_id="c", score=0.5, upper=0.6, lower=0.2, aggregation="max", graded=1)
+    return Trace(answer=answer, strips={"c": (strip,)}, rounds=(Round(query="q", decision=decided),))
+
+
+@pytest.mark.parametrize(
+    ("answer", "action", "why"),
+    [
+        ({"unnamed": ("Oslo",)}, Action.AMBIGUOUS, "Nothing found names Oslo."),
+        ({"lookup": "no period"}, Action.AMBIGUOUS, "no table found has the period that is asked for"),
+        ({}, Action.INCORRECT, "the chunks were graded as not answering, and nothing from the web helps"),
+        ({"confidence": None}, Action.AMBIGUOUS, "the best text that it rests on was scored below the upper threshold"),
+    ],
+)
+def test_a_high_confidence_is_not_shown_where_another_reason_makes_it_low(answer, action, why) -> None:
+    trace = run(replace(SURE, low_confidence=True, **answer), action)
+    assert weakness_text(trace) == why
+    assert confidence_text(trace) == f"{LOW_CONFIDENCE} · quoted from p. 57"
+    assert low_confidence_sentence(trace) == f"{LOW_CONFIDENCE} · quoted from p. 57. Check the cited pages."

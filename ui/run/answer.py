@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from crag.core.makers import about, maker, name_in_sentence
 from crag.core.trace import Trace
-from crag.core.types import Action, Answer, Calculation, Chunk, Citation, SentenceCheck
+from crag.core.types import Answer, Calculation, Chunk, Citation, SentenceCheck
 from crag.generation.citations import MARK, locate_checks, split_cited_sentences
 from crag.messages.answers import (
     FOUND,
@@ -22,8 +22,9 @@ from crag.messages.answers import (
     handed_sentence,
     objection_sentence,
     origin_text,
+    weakness_text,
 )
-from crag.messages.wording import failure_sentence, remark_sentence, scope_text, unnamed_sentence, web_origin
+from crag.messages.wording import failure_sentence, remark_sentence, scope_text, web_origin
 from ui.components import html as h
 from ui.components import words
 from ui.components.html import Html
@@ -250,12 +251,12 @@ def _place(citation: Citation) -> str:
 def _label(whole: Answer, trace: Trace) -> Html:
     """What kind of answer this is, said openly."""
     tags, notes = [], []
-    if said := confidence_text(whole):
+    if said := confidence_text(trace):
         tags.append(said)
     notes.append("no language model" if whole.quoted else f"written by {maker(whole.by)}")
     if whole.abstained:
         notes = ["nothing found supports an answer, so none is given"]
-    notes.append(_weakness(whole, trace))
+    notes.append(weakness_text(trace))
     origins = {citation.origin for citation in whole.citations}
     if "external" in origins:
         tags.append("With web sources" if "internal" in origins else "From the web alone")
@@ -271,25 +272,6 @@ def _label(whole: Answer, trace: Trace) -> Html:
         *([] if whole.quoted else _faithfulness(trace)),
     ]
     return h.fragment((h.p("small")[line] for line in lines if line), _disputed(trace))
-
-
-def _weakness(whole: Answer, trace: Trace) -> str:
-    """Why an answer is of low confidence; empty where it is not, or its confidence says it."""
-    if not whole.low_confidence or whole.abstained:
-        return ""
-    if whole.unnamed:
-        return unnamed_sentence(whole.unnamed)
-    if trace.action is Action.INCORRECT and not trace.kept("external"):
-        return "the chunks were graded as not answering, and nothing from the web helps"
-    if all(strip.score is None for strip in trace.kept()):
-        return "nothing that it rests on was graded"
-    if whole.lookup == "no period":
-        return "no table found has the period that is asked for"
-    if whole.lookup == "several":
-        return "several rows fit the question and give different values: name the segment, statement or period"
-    if whole.confidence is not None or whole.contradicts:
-        return ""
-    return "the best text that it rests on was scored below the upper threshold"
 
 
 def _faithfulness(trace: Trace) -> list[object]:

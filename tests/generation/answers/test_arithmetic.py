@@ -58,6 +58,7 @@ def worked(question: str, sources: dict[str, Chunk] = SOURCES) -> str:
         ("What was the percentage change in net sales from 2019 to 2020?", "20.0%"),
         ("What was Acme's year-over-year change in net sales from FY2019 to FY2020 (in units of percents)?", "20.0%"),
         ("By how much did net sales increase in 2020 compared to 2019?", "200 million"),
+        ("By how much did net sales grow from 2019 to 2020?", "200 million"),
         ("What was the change in operating income between 2019 and 2020?", "50 million"),
         ("What was the increase in net sales in 2020 compared to the prior year?", "200 million"),
         ("What was the change in net income from 2019 to 2020?", "−100 million"),
