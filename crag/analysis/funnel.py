@@ -323,8 +323,9 @@ def fold(followed: Sequence[Followed], left_out: Mapping[LeftOut, int]) -> Funne
 def best_lever(followed: Sequence[Followed], traces: Callable[[Sequence[str]], Iterable[Trace]]) -> Lever | None:
     """The change of one setting that mends most losses beyond those that it breaks; None where none is known to help.
 
-    Candidates are the certain changes of single losses. Each is counted over all losses, the best of them over the
-    questions that passed too. `traces` reads stored runs by their ids. Pure besides.
+    What only a new run can tell counts as broken, as long as another lever is known better. Candidates are the certain
+    changes of single losses. Each is counted over all losses, the best of them over the questions that passed too.
+    `traces` reads stored runs by their ids. Pure besides.
     """
     tried = _candidates(followed)
     if not tried:
@@ -357,7 +358,11 @@ def best_lever(followed: Sequence[Followed], traces: Callable[[Sequence[str]], I
     helpful = [each for each in found if each.mended > each.broken]
     return max(
         helpful,
-        key=lambda each: (each.mended - each.broken, -each.unknown, -order[each.setting, each.value]),
+        key=lambda each: (
+            each.mended - each.broken - each.unknown,
+            each.mended,
+            -order[each.setting, each.value],
+        ),
         default=None,
     )
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Literal
 
@@ -23,8 +23,9 @@ from crag.retrieval.terms import question_terms
 from crag.storage.library import Library
 from crag.text.words import STOP_WORDS, stem, words
 
-REACH = 1_000
-"""How many chunks are ranked; a rank beyond that is None."""
+REACH = 200
+"""How many chunks are ranked; a rank beyond that is None. A search for more has more candidates, and may put them in
+another order than the run's search did."""
 MOST_RETRIEVED = 50
 """The most chunks that a run can retrieve (`Settings.k`)."""
 MOST_FATES = 50
@@ -66,7 +67,7 @@ class Wanted:
 class Ranks:
     """Where a chunk stands among all that may be searched, from 1; None beyond `REACH`.
 
-    `meaning`: by cosine. `words`: by BM25; None also where it shares no word with the question. `together`: as search
+    `meaning`: by cosine. `words`: by BM25, None also where it shares no word with the question. `together`: as search
     ranks, with the names of documents, decay, and the discount for chunks of one page.
     """
 
@@ -282,19 +283,15 @@ def _rank(library: Library, trace: Trace, settings: Settings) -> dict[str, Ranks
         min_confidence=settings.min_confidence,
         half_life_days=settings.half_life_days,
     )
+    plain = replace(query, half_life_days=0.0)
     try:
-        found = library.find(query)
+        found = [library.find(each) for each in (query, replace(plain, mode="dense"), replace(plain, mode="bm25"))]
     except FilterError:
         return {}  # it lets none through, or asks for a field that no document has any more
-    dense, lexical = (
-        {score: place for place, score in reversed(list(enumerate(sorted(filter(None, scores), reverse=True), 1)))}
-        for scores in ([each.dense for each in found], [each.bm25 for each in found])
-    )
+    together, meaning, by_words = ({each.chunk.id: each.rank for each in some} for some in found)
     return {
-        each.chunk.id: Ranks(
-            meaning=dense.get(each.dense or 0.0), words=lexical.get(each.bm25 or 0.0), together=each.rank
-        )
-        for each in found
+        id: Ranks(meaning=meaning.get(id), words=by_words.get(id), together=together.get(id))
+        for id in {**together, **meaning, **by_words}
     }
 
 

@@ -13,13 +13,22 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from crag.analysis import evaluate as evaluation
+from crag.analysis.funnel import trace_funnel
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import flat, summed_up
 from crag.analysis.questions.adapters import csv_export, json_export
 from crag.analysis.questions.sets import MOST_BYTES, QuestionSet, read_set
 from crag.cli.options import Place, Providers, Run, interruptible
 from crag.cli.output import Options, Output, plain
-from crag.cli.table import Column, difference_lines, difference_record, differences, result_record, table_lines
+from crag.cli.table import (
+    Column,
+    difference_lines,
+    difference_record,
+    differences,
+    funnel_lines,
+    result_record,
+    table_lines,
+)
 from crag.core.errors import PROGRAM, CancelledError, EmptyLibraryError, InputError
 from crag.core.request import RunRequest
 from crag.providers.prices import table as price_table
@@ -61,7 +70,8 @@ def evaluate(
         list[str] | None, Argument(metavar="STRATEGY", help="with --strategy: others to compare with")
     ] = None,
 ) -> int:
-    """Strategies one after another, then a table of all. 0 if every run ended, 1 if some failed."""
+    """Strategies one after another, then a table of all, and where answers are lost. 0 if every run ended, 1 if some
+    failed."""
     strategies = list(dict.fromkeys([run.strategy, *(more or ())]))
     settings = {name: run.settings(name) for name in strategies}
     for file in (asked.csv, asked.json_file):
@@ -78,7 +88,10 @@ def evaluate(
             events = evaluation.evaluate(engine, set_id, asking, restart=asked.restart, finished_too=True)
             id = _follow(events, output)
             answered, cost = evaluation.rows(library, id), evaluation.spending(library, id, prices)
-            done.append(Column(id=id, strategy=name, rows=answered, result=summed_up(answered), spent=cost))
+            funnel = trace_funnel(library, id)
+            done.append(
+                Column(id=id, strategy=name, rows=answered, result=summed_up(answered), funnel=funnel, spent=cost)
+            )
     _tell(done, output)
     _export([row for column in done for row in column.rows], asked, output)
     return 1 if any(row.problem for column in done for row in column.rows) else 0
@@ -147,7 +160,7 @@ def _follow(events: Iterator[evaluation.Progress], output: Output) -> str:
 
 
 def _tell(done: list[Column], output: Output) -> None:
-    """The table, and how the first two strategies differ."""
+    """The table, where answers are lost, and how the first two strategies differ."""
     pair = differences(done[0], done[1]) if len(done) > 1 else []
     if output.json:
         for column in done:
@@ -155,7 +168,13 @@ def _tell(done: list[Column], output: Output) -> None:
         for difference in pair:
             output.record(difference_record(done[0], done[1], difference))
         return
-    for line in [*table_lines(done), *([""] if pair else []), *difference_lines(pair)]:
+    for line in [
+        *table_lines(done),
+        "",
+        *map(plain, funnel_lines(done)),
+        *([""] if pair else []),
+        *difference_lines(pair),
+    ]:
         output.line(line)
 
 

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from crag.analysis.funnel import Funnel
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Difference, Mean, Result, compare_results
 from crag.core.types import Action
+from crag.export.misses import FunnelRecord
 from crag.messages.evaluations import TITLES, UNTIMED, difference_sentence
+from crag.messages.funnel import beside_sentence, funnel_sentence, left_out_sentence
 from crag.messages.providers import cost_text
 from crag.providers.prices import Spent
 
@@ -22,17 +25,19 @@ failed_calls seconds remembered input_tokens output_tokens
 """The measures in the table; every other one is in the exported rows."""
 
 UNKNOWN = "–"
+_FUNNEL = (funnel_sentence, beside_sentence, left_out_sentence)
 _COUNTS = frozenset({"evidence_words", "input_tokens", "output_tokens"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One strategy's evaluation: its rows, what they come to, and what its calls cost."""
+    """One strategy's evaluation: its rows, what they come to, where answers are lost, and what its calls cost."""
 
     id: str
     strategy: str
     rows: tuple[ResultRow, ...]
     result: Result
+    funnel: Funnel
     spent: Spent
 
 
@@ -57,6 +62,13 @@ def table_lines(columns: Sequence[Column]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
 
 
+def funnel_lines(columns: Sequence[Column]) -> list[str]:
+    """Where each strategy loses answers, in a line each."""
+    return [
+        f"{column.strategy}: {' '.join(filter(None, (say(column.funnel) for say in _FUNNEL)))}" for column in columns
+    ]
+
+
 def differences(first: Column, second: Column) -> list[Difference]:
     """The main measures that are known of both, second minus first."""
     found = compare_results(first.rows, second.rows, names=(first.strategy, second.strategy))
@@ -79,6 +91,7 @@ def result_record(column: Column) -> dict[str, Any]:
         "kind": "evaluation",
         "id": column.id,
         **result,
+        "funnel": FunnelRecord.of(column.funnel).json_values(),
         "spent": {**asdict(column.spent), "said": cost_text(column.spent)},
     }
 

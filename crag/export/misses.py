@@ -21,7 +21,7 @@ class FateRecord(Record):
     page: int
     place: str
     stage: Stage
-    by_meaning: int | None = Field(description="Its rank by cosine; null beyond the first 1,000.")
+    by_meaning: int | None = Field(description="Its rank by cosine; null beyond the first 200.")
     by_words: int | None = Field(description="Its rank by BM25; null beyond, and without a word in common.")
     together: int | None = Field(description="Its rank as search ranks; null beyond.")
     rank: int | None = Field(description="Its rank in the run's retrieval; null where it was not retrieved.")

@@ -93,10 +93,10 @@ def left_out_sentence(funnel: Funnel) -> str:
 
 def beside_sentence(funnel: Funnel) -> str:
     """What is to be known of those that pass; empty where there is nothing."""
-    cite = ("cites", "cite")[funnel.elsewhere != 1]
+    cite, passes = ("cites", "counts") if funnel.elsewhere == 1 else ("cite", "count")
     say = ("cites the expected place and does", "cite the expected place and do")[funnel.wrong != 1]
     parts = [
-        f"{funnel.elsewhere:,} that {cite} another place than the expected one for an accepted answer count as passed."
+        f"{funnel.elsewhere:,} that {cite} another place for an accepted answer {passes} as passed."
         if funnel.elsewhere
         else "",
         f"{funnel.wrong:,} {say} not say an accepted answer." if funnel.wrong else "",

@@ -32,11 +32,16 @@ def miss_sentence(miss: Miss) -> str:
             )
             return f"{_retrieved_text(what, fate)}, but {said}."
         case "unused":
-            return f"{_retrieved_text(what, fate)}. The action was {miss.action}, so no text of documents was used."
+            graded = _retrieved_text(what, fate, miss.lower)
+            return f"{graded}. The action was {miss.action}, so no text of documents was used."
         case "below":
-            return f"{_retrieved_text(what, fate)}, below the upper threshold of {format_score(miss.upper)}."
+            graded = _retrieved_text(what, fate, miss.upper)
+            return f"{graded}, below the upper threshold of {format_score(miss.upper)}."
         case "dropped":
-            return f"{_retrieved_text(what, fate)}, but {_dropped_text(miss, fate)}."
+            graded = _retrieved_text(what, fate, miss.lower)
+            low = fate.grade is not None and fate.grade.score is not None and fate.grade.score < miss.lower
+            below = f", below the lower threshold of {format_score(miss.lower)}" if low else ""
+            return f"{graded}{below}, but {_dropped_text(miss, fate)}."
         case "not cited":
             kept = sum(strip.kept for strip in fate.strips)
             strips = f"{count(kept, 'strip')} of it {'was' if kept == 1 else 'were'} kept{_best_text(fate)}"
@@ -80,18 +85,19 @@ def _filter_text(miss: Miss) -> str:
     return f"the filter “{miss.filter}”" if miss.filter else "the least document confidence"
 
 
-def _retrieved_text(what: str, fate: Fate) -> str:
+def _retrieved_text(what: str, fate: Fate, *limits: float) -> str:
+    """`limits`: thresholds on whose right side the score is to be shown."""
     score = fate.grade.score if fate.grade is not None else None
-    scored = f" and scored {format_score(score)}" if score is not None else ""
+    scored = f" and scored {format_score(score, *limits)}" if score is not None else ""
     return f"{what} was retrieved at rank {fate.rank}{scored}"
 
 
 def _ranks_text(ranks: Ranks) -> str:
     if ranks.together is None:
-        return f"its best chunk is not among the first {REACH:,} for this question"
+        return f"none of its chunks is among the first {REACH:,} for this question"
     ways = [
         f"{_rank_text(ranks.meaning)} by meaning",
-        f"{_rank_text(ranks.words)} by words" if ranks.words is not None else "without a match by words",
+        f"{_rank_text(ranks.words)} by words",
     ]
     return f"its best chunk ranks {_rank_text(ranks.together)} ({', '.join(ways)})"
 
@@ -136,6 +142,9 @@ def change_sentence(miss: Miss) -> str:
     if "where" in miss.change.settings:
         return "Without the filter it would be searched; whether it is found then needs a new run."
     parts = [setting_text(name, value) for name, value in miss.change.settings.items()]
+    if miss.stage == "unused" and not miss.change.certain:
+        would = f"With {join_names(parts)} text of documents would be used"
+        return f"{would}; whether this is kept then needs a new run."
     did = "found" if miss.stage == "not retrieved" else "kept"
     would = "would have been" if miss.change.certain else "should be"
     return f"It {would} {did} with {join_names(parts)}."

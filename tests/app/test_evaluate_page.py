@@ -18,7 +18,7 @@ from crag.messages.evaluations import ROUGH
 from crag.testing.fakes import FixedWeb
 from tests.support import app_text, local_models
 from ui.app.program import program
-from ui.evaluate import results, sets_view
+from ui.evaluate import funnel, results, sets_view
 from ui.evaluate.evaluation_job import Asking, Stepped
 
 TWO = b"""{"id": "fehb", "question": "What average premium increase was negotiated for FEHB plan year 2020?", \
@@ -380,3 +380,48 @@ def test_many_rows_are_shown_and_filtered(page):
     assert len(page.dataframe[0].value) == 1
     page.text_input(key="eval-find").set_value("nothing like it").run()
     assert "No rows match" in said(page)
+
+
+# ---- where answers are lost ----------------------------------------------------------------------------------------
+
+LOST = b"""{"id": "fehb", "question": "What average premium increase was negotiated for FEHB plan year 2020?", \
+"source": "opm-annual-performance-report-2019.pdf", "page": [4]}
+{"id": "survey", "question": "How many people answered the employee survey?", \
+"source": "opm-annual-performance-report-2019.pdf", "page": [45]}
+{"id": "cafeteria", "question": "Which company runs the cafeteria in the headquarters of OPM?", \
+"labels": ["unanswerable"]}
+"""
+
+
+def test_a_lost_page_is_in_the_funnel_with_its_reason_and_opens_its_run(with_sample, page):
+    drop(page, "lost.jsonl", LOST)
+    over(run(page, "balanced"))
+    view(page, "results")
+    shown = said(page)
+    assert "Of 2 questions, 1 is lost in the search" in shown and "1 without an answer" in shown
+    assert any("1 of 2" in str(chart.proto.spec) for chart in page.get("plotly_chart"))
+    losses, rows = (page.dataframe[place].value for place in (0, 1))
+    assert list(losses["Question"]) == ["How many people answered the employee survey?"]
+    assert "Page 45" in losses["Why"][0] and "was not retrieved" in losses["Why"][0]
+    assert [bool(each) for each in rows["Lost"]] == [False, True, False] and losses["Why"][0] in rows["Lost"][1]
+
+
+def test_an_evaluation_whose_runs_were_deleted_says_that_nothing_can_be_followed(with_sample, page):
+    drop(page, "lost.jsonl", LOST)
+    over(run(page, "plain-rag"))
+    for id in library().runs.ids():
+        library().runs.delete(id)
+    view(page, "results")
+    assert "None of the 3 questions can be followed" in said(page) and "2 whose run was deleted" in said(page)
+    assert len(page.dataframe) == 1 and "Lost" not in page.dataframe[0].value
+    assert not page.exception
+
+
+def test_a_large_evaluation_is_followed_when_it_is_asked_to(with_sample, page, monkeypatch):
+    monkeypatch.setattr(funnel, "AT_ONCE", 1)
+    drop(page, "lost.jsonl", LOST)
+    over(run(page, "balanced"))
+    view(page, "results")
+    assert "lost in the search" not in said(page)
+    page.button(key="eval-follow").click().run()
+    assert not page.exception and "1 is lost in the search" in said(page)

@@ -81,7 +81,9 @@ def test_strategies_stand_side_by_side_with_what_is_known(place: Path, questions
     assert table["Cost of all calls"][0] == "$0"
     assert "set.csv: 2 questions, 0 rows left out; read as CSV (id from 'id'" in ran.err
     assert "balanced: 2 questions" in ran.err and "joint: 2 questions" in ran.err
-    sentences = ran.out.partition("\n\n")[2]
+    _, lost, sentences = ran.out.split("\n\n")
+    assert [line.partition(":")[0] for line in lost.splitlines()] == ["balanced", "plain-rag", "joint"]
+    assert all("2 questions" in line for line in lost.splitlines()), lost
     assert "with plain-rag than with balanced over 2 questions; the 95% interval" in sentences
     assert "joint" not in sentences, "the first two are compared"
     assert "The same with both: " in sentences

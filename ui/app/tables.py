@@ -14,6 +14,8 @@ from ui.app.session import Session
 from ui.components.safe_text import visible
 
 Row = Mapping[str, Any]
+_LINE, _AROUND = 17, 12
+"""Of text in a cell that wraps, and of the space around it, in pixels."""
 
 
 def chosen(
@@ -22,8 +24,9 @@ def chosen(
     alt: str,
     columns: Mapping[str, Any] | None = None,
     on_select: Callable[[], None] | Literal["rerun"] = "rerun",
+    lines: int = 1,
 ) -> tuple[int, str] | None:
-    """Draw a table; the row's place and the column's name of the cell that is selected in it.
+    """Draw a table; the row's place and the column's name of the cell that is selected in it. `lines`: of a row.
 
     Texts are guarded, for the table's own menu copies and downloads its cells. `on_select` is called as a selection
     changes, before the page is drawn.
@@ -35,6 +38,7 @@ def chosen(
         on_select=on_select,
         selection_mode="single-cell",
         placeholder="·",
+        row_height=_LINE * lines + _AROUND if lines > 1 else None,
         key=key,
         alt=alt,
     )
@@ -58,9 +62,17 @@ def _guarded(value: object) -> object:
     return guard_formula(visible(value)) if isinstance(value, str) else value
 
 
-def open_run(session: Session, rows: Sequence[Row], run_of: Callable[[int, str], str], key: str, alt: str) -> None:
+def open_run(
+    session: Session,
+    rows: Sequence[Row],
+    run_of: Callable[[int, str], str],
+    key: str,
+    alt: str,
+    columns: Mapping[str, Any] | None = None,
+    lines: int = 1,
+) -> None:
     """Draw a table of runs; the one that is chosen opens in Ask. `run_of`: that of a cell, "" for none."""
-    chosen(rows, key, alt, on_select=partial(_open, session, run_of, key))
+    chosen(rows, key, alt, columns, on_select=partial(_open, session, run_of, key), lines=lines)
 
 
 def _open(session: Session, run_of: Callable[[int, str], str], key: str) -> None:

@@ -1,10 +1,11 @@
-"""Evaluations in numbers, remembered while nothing changes: their rows, means and differences, what calls cost."""
+"""Evaluations in numbers, remembered while nothing changes: rows, means, differences, funnels, what calls cost."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from crag.analysis.evaluate import Evaluation, rows, spending
+from crag.analysis.funnel import Funnel, trace_funnel
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Difference, Result, compare_results, summed_up
 from crag.providers.prices import Spent
@@ -43,6 +44,13 @@ def difference(
     return _difference(session.library, _key(session, first), _key(session, second), names)
 
 
+def funnel(session: Session, evaluation: Evaluation) -> Funnel:
+    """Where its answers are lost, by the documents and runs that are there now. Raises as `trace_funnel` does."""
+    library = session.library
+    runs = sum(id.startswith(f"{evaluation.id}-") for id in library.runs.ids())
+    return _funnel(library, _key(session, evaluation), (*library.size, runs))
+
+
 def cost(session: Session, evaluation: Evaluation) -> Spent:
     """What the outside calls of its runs took by today's prices, also of runs deleted since. Raises NotFoundError."""
     return spending(session.library, evaluation.id, in_use())
@@ -61,3 +69,8 @@ def _result(_library: Library, key: _Key) -> Result:
 @st.cache_resource(max_entries=16, show_spinner="Comparing…")
 def _difference(_library: Library, one: _Key, other: _Key, names: tuple[str, str]) -> dict[str, Difference]:
     return compare_results(_rows(_library, one), _rows(_library, other), names=names)
+
+
+@st.cache_resource(max_entries=32, show_spinner="Following the answers…")
+def _funnel(_library: Library, key: _Key, there: tuple[int, ...]) -> Funnel:
+    return trace_funnel(_library, key[1])

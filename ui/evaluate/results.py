@@ -1,4 +1,4 @@
-"""Results of evaluations: chosen by set, side by side in a table and a plot, their rows, files, and deleting them."""
+"""Results of evaluations: side by side in a table and plots, where answers are lost, rows, files, and deleting them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ui.components import charts, downloads, problems, words
 from ui.components import html as h
 from ui.components.drawing import draw
 from ui.components.safe_text import markdown
-from ui.evaluate import evaluation_job, numbers
+from ui.evaluate import evaluation_job, funnel, numbers
 from ui.evaluate import rows as evaluate_rows
 from ui.evaluate.names import file_name, name, names
 from ui.evaluate.table import MARKS, Column, confusion, dots, measures, notes
@@ -67,6 +67,8 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
         for place, column in enumerate(columns):
             st.markdown(f"{MARKS[place % len(MARKS)]} **{markdown(column.name)}**")
             st.table(confusion(column, first=first), border="horizontal", hide_index=True)
+        found = funnel.show(session, chosen, called)
+    funnel.losses(session, found)
     _rows(session, chosen, called)
 
 
@@ -136,7 +138,9 @@ def _rows(session: Session, chosen: Sequence[Evaluation], called: Mapping[str, s
         st.button("Tune on these runs", key="eval-tune", type="tertiary", on_click=navigation.go, args=("tune",))
     started = f"{words.moment(evaluation.started_at)}. {parts_sentence(evaluation)}"
     st.caption(markdown(started))
-    evaluate_rows.show(session, evaluation, rows)
+    with problems.reported():
+        reasons = funnel.reasons(funnel.followed(session, evaluation))
+    evaluate_rows.show(session, evaluation, rows, reasons)
 
 
 def _files(

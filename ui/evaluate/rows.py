@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import streamlit as st
 
@@ -16,8 +16,10 @@ from ui.components.safe_text import excerpt
 from ui.evaluate.measures import FILTERS, as_text, found
 
 
-def show(session: Session, evaluation: Evaluation, rows: Sequence[ResultRow]) -> None:
-    """The rows of an evaluation with their filters."""
+def show(
+    session: Session, evaluation: Evaluation, rows: Sequence[ResultRow], reasons: Mapping[str, str] | None = None
+) -> None:
+    """The rows of an evaluation with their filters; `reasons`: where and why questions were lost, by their ids."""
     counts = {key: sum(map(each.lets, rows)) for key, each in FILTERS.items()}
     shown = [key for key in FILTERS if counts[key] or key == "all"]
     chosen = st.pills(
@@ -41,15 +43,15 @@ def show(session: Session, evaluation: Evaluation, rows: Sequence[ResultRow]) ->
     st.caption(f"{words.count(len(kept), 'row')}. Select one to open its run in Ask.")
     tables.open_run(
         session,
-        [_row(row, known) for row in kept],
+        [_row(row, known, reasons) for row in kept],
         lambda row, column: kept[row].run_id if kept[row].run_id in known else "",
         f"eval-rows-{evaluation.id}-{chosen}-{wanted}",
         "Rows of the evaluation",
     )
 
 
-def _row(row: ResultRow, known: Container[str]) -> tables.Row:
-    """What was asked, taken, found and said."""
+def _row(row: ResultRow, known: Container[str], reasons: Mapping[str, str] | None) -> tables.Row:
+    """What was asked, taken, found and said, and where it was lost."""
     return {
         "Question": row.question,
         "Answer": answer_text(row),
@@ -59,6 +61,7 @@ def _row(row: ResultRow, known: Container[str]) -> tables.Row:
         "Answer right": sign(row.answer_holds),
         "Faithful": "–" if row.faithfulness is None else f"{row.faithfulness:.2f}",
         "Took": as_text("seconds", row.seconds),
+        **({"Lost": reasons.get(row.question_id, "")} if reasons else {}),
         "Note": note(row, known),
     }
 

@@ -177,7 +177,7 @@ class _Facts:
         key = used, rule, heeds
         found = self._counts.get(key)
         if found is None:
-            facts = self._facts.get(heeds) or self._facts.setdefault(heeds, _facts_of(self.entry, heeds))
+            facts = self._facts.get(heeds) or self._facts.setdefault(heeds, facts_of(self.entry, heeds))
             found = len(choose(facts, rule, used=used))
             if len(self._counts) >= _COUNTS:
                 self._counts = {}
@@ -193,7 +193,7 @@ class _Facts:
 _NOTHING = Saved()
 
 
-def _facts_of(entry: Entry, heeds: bool) -> Facts:
+def facts_of(entry: Entry, heeds: bool) -> Facts:
     """The strips of a run; `heeds`: with what a language model said of them."""
     sources: list[str] = []
     needed: list[tuple[Need, ...]] = []

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from crag.analysis.whatif.entries import Documents, Entry, Unknown, Web
-from crag.analysis.whatif.replay_plan import Plan, Planner
+from crag.analysis.whatif.replay_plan import Plan, Planner, facts_of
 from crag.core.settings import Settings
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Decision, Strip
@@ -54,7 +54,8 @@ class Replay:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self._planner = Planner(Entry.of(trace))
+        self._entry = Entry.of(trace)
+        self._planner = Planner(self._entry)
         self._strips = [strip for group in trace.strips.values() for strip in group]
         self._facts: dict[bool, Facts] = {}
 
@@ -88,20 +89,17 @@ class Replay:
 
     def _filtered(self, sources: tuple[str, ...], settings: Settings) -> dict[str, tuple[Strip, ...]]:
         """The strips of these sources with the filter applied again."""
-        chosen = choose(self._heeding(settings.strip_judge == "llm"), Rule.of(settings), used=sources)
+        heeds = settings.strip_judge == "llm"
+        if heeds not in self._facts:
+            self._facts[heeds] = facts_of(self._entry, heeds)
+        chosen = choose(self._facts[heeds], Rule.of(settings), used=sources)
         found: dict[str, list[Strip]] = {id: [] for id in sources}
         for place, strip in enumerate(self._strips):
             if strip.source_id in found:
-                kept = replace(strip, kept=place in chosen, why=chosen.get(place, ""))
-                found[strip.source_id].append(kept)
+                kept, why = place in chosen, chosen.get(place, "")
+                same = (strip.kept, strip.why) == (kept, why)
+                found[strip.source_id].append(strip if same else replace(strip, kept=kept, why=why))
         return {id: tuple(strips) for id, strips in found.items()}
-
-    def _heeding(self, heeds: bool) -> Facts:
-        """The strips' facts; `heeds`: with what a language model said of them."""
-        if heeds not in self._facts:
-            strips = self._strips if heeds else [replace(strip, selected=None) for strip in self._strips]
-            self._facts[heeds] = Facts.of(strips)
-        return self._facts[heeds]
 
 
 def _whole(rounds: Sequence[Round], id: str, settings: Settings) -> Strip:
