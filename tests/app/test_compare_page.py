@@ -14,7 +14,9 @@ from crag.core.trace import Trace
 from crag.testing.fakes import FixedWeb
 from tests.support import local_models
 from tests.support.app_text import said
+from tests.support.tab_states import state_in
 from ui.app.program import program
+from ui.compare.state import CompareState
 
 QUESTION = load_sample().questions[0].question
 
@@ -82,9 +84,9 @@ def test_lanes_come_and_go_between_two_and_four(page):
     for _ in range(2):
         page.button(key="compare-add").click().run()
     assert page.button(key="compare-add").disabled
-    turn = page.session_state["compare-turn"]
+    turn = state_in(page, CompareState).turn
     page.button(key=f"cmp-remove-{turn}-0").click().run()
-    assert not page.exception and page.session_state["compare-lanes"][0].strategy == "balanced"
+    assert not page.exception and state_in(page, CompareState).ways[0].strategy == "balanced"
     compare(page)
     assert len(lanes(page)) == 3 and 'class="cmp-letter">C' in said(page)
 
@@ -140,7 +142,7 @@ def test_a_made_up_address_is_refused_in_words(page, runs):
 def test_a_source_of_one_lane_opens_and_closes(page):
     compare(page)
     run = lanes(page)[1].run_id
-    page.session_state["compare-opened"] = (run, "cite:1")
+    state_in(page, CompareState).opened = (run, "cite:1")
     page.run()
     assert len(page.image) == 1 and "Source 1: " in said(page) and not page.error
     page.button(key="page-close").click().run()

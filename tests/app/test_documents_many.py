@@ -12,10 +12,12 @@ from crag.ingest.chunking import chunk_id
 from tests.support.app_text import said
 from tests.support.library_makers import make_document
 from tests.support.small_pdf import small_pdf
+from tests.support.tab_states import state_in
 from ui.app.program import program
 from ui.documents.bulk_actions import Edit
 from ui.documents.filters import ORDERS
 from ui.documents.progress import FilesChosen, Progress, files, heading
+from ui.documents.state import DocumentsState
 from ui.documents.upload_form import distinguish
 
 NAMES = [f"{word} {number:02}" for number in range(4) for word in ("Harbour report", "Lighthouse log", "Ferry budget")]
@@ -52,7 +54,7 @@ def shown(page):
 
 
 def select(page, *ids):
-    page.session_state["documents-picked"] = ids
+    state_in(page, DocumentsState).selected = ids
     page.run()
     assert not page.exception
     return page
@@ -197,9 +199,9 @@ def test_a_folder_is_taken_as_a_whole(page, ids):
 
 def test_an_upload_is_found_again_by_the_address_with_every_file_of_it(page, app, ids):
     page.file_uploader[0].set_value([("a.pdf", b"\0", ""), ("b.pdf", small_pdf("Harbours of the north."), "")]).run()
-    upload = page.session_state["upload"]
+    upload = state_in(page, DocumentsState).upload
     assert page.query_params["upload"] == upload
-    del page.session_state["upload"]
+    state_in(page, DocumentsState).upload = ""
     page.run()
     assert said(page).count('class="file result') == 2
     page.button(key="upload-close").click().run()

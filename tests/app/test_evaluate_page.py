@@ -17,9 +17,11 @@ from crag.core.settings import Settings
 from crag.messages.evaluations import ROUGH
 from crag.testing.fakes import FixedWeb
 from tests.support import app_text, local_models
+from tests.support.tab_states import state_in
 from ui.app.program import program
 from ui.evaluate import funnel, results, sets_view
 from ui.evaluate.evaluation_job import Asking, Stepped
+from ui.evaluate.state import EvaluateState
 
 TWO = b"""{"id": "fehb", "question": "What average premium increase was negotiated for FEHB plan year 2020?", \
 "answers": ["4.0 percent"], "source": "opm-annual-performance-report-2019.pdf", "page": [4]}
@@ -166,7 +168,7 @@ def test_no_file_of_the_machine_is_read_where_others_can_reach_the_app(shared, a
     app.run()
     app.switch_page("pages/evaluate.py").run()
     assert app.button(key="eval-sample") and "eval-path" not in [each.key for each in app.text_input]
-    app.session_state["eval-wanted"] = (secret,)  # smuggled past the widgets
+    state_in(app, EvaluateState).wanted = (secret,)  # smuggled past the widgets
     app.run()
     assert not app.exception and "sk-secret" not in said(app) and "secrets.toml" not in said(app)
 

@@ -13,7 +13,9 @@ from crag.engine import Engine
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.app_text import pick, said
 from tests.support.small_library import TEXTS, WordEmbedder, add_document, fill
+from tests.support.tab_states import state_in
 from ui.app.program import program
+from ui.documents.state import DocumentsState
 
 QUESTION = "How long does the moon take to circle the earth?"
 
@@ -102,7 +104,7 @@ def test_a_kept_page_is_not_offered_to_be_fetched_again(app, engine):
     pick(app, f"keep:{trace.pages[0].id}")
     kept = engine.library().documents.all()[-1]
     app.switch_page("pages/documents.py").run()
-    app.session_state["documents-picked"] = (kept.id,)
+    state_in(app, DocumentsState).selected = (kept.id,)
     app.run()
     keys = {each.key for each in app.button}
     assert kept.url and "documents-ask" in keys and "documents-again" not in keys and not app.exception

@@ -8,6 +8,7 @@ from crag.core.config import AppConfig
 from crag.engine import Engine
 from crag.storage.private import name_of
 from ui.access import oidc
+from ui.components.tab_state import forget_library
 
 ONE = "default"
 KEY = "w"
@@ -17,8 +18,8 @@ _HELD, _SENT, _REFUSED = "workspace-key", "workspace-sent", "workspace-refused"
 """In the session: its key, whether an address brought it, and whether the one that was opened was refused."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _OF_A_WORKSPACE = (
-    *("turns", "conversations", "traces", "selected", "opened", "leaf", "document", "marked", "upload", "typed"),
-    *("compare-runs", "compare-opened", "compare-question", "compare-lanes"),
+    *("turns", "conversations", "traces", "selected", "opened", "leaf", "document", "typed"),
+    "compare-question",
 )
 
 
@@ -81,6 +82,7 @@ def switch_to(workspace: str) -> str:
     if st.session_state.get("workspace", workspace) != workspace:
         for name in _OF_A_WORKSPACE:
             st.session_state.pop(name, None)
+        forget_library()
     st.session_state.workspace = workspace
     return workspace
 

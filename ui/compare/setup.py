@@ -50,7 +50,7 @@ def form(session: Session) -> None:
 
 def _way(session: Session, ways: list[Way], place: int) -> Way:
     """One lane's strategy and action; its widgets are new whenever lanes are added or removed."""
-    way, turn = ways[place], st.session_state.get("compare-turn", 0)
+    way, turn = ways[place], state.turn()
     names = list(STRATEGIES)
     strategy = st.selectbox(
         f"Column {place + 1}",
@@ -95,17 +95,12 @@ def _add() -> None:
     following = next(
         (name for name in ("balanced", "paper", "three-way", *STRATEGIES) if name not in taken), "balanced"
     )
-    _renewed([*ways, Way(following)])
+    state.renew_ways([*ways, Way(following)])
 
 
 def _remove(place: int) -> None:
     ways = state.ways()
-    _renewed([*ways[:place], *ways[place + 1 :]])
-
-
-def _renewed(ways: list[Way]) -> None:
-    state.set_ways(ways)
-    st.session_state["compare-turn"] = st.session_state.get("compare-turn", 0) + 1
+    state.renew_ways([*ways[:place], *ways[place + 1 :]])
 
 
 def _started(session: Session, asked: str, ways: list[Way]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import streamlit as st
 
@@ -13,12 +13,12 @@ from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from ui.app import navigation
 from ui.app.session import Session
+from ui.components.tab_state import LibraryState, tab_state
 
 MOST = 4
 """So many runs stand side by side at most."""
 
 _RUN = re.compile(r"[\w-]{1,80}")
-_RUNS, _OPENED, _LANES = "compare-runs", "compare-opened", "compare-lanes"
 
 QUESTION = "compare-question"
 """The key of the widget that holds what the next comparison asks."""
@@ -32,20 +32,33 @@ class Way:
     forced: str = ""
 
 
+@dataclass(slots=True)
+class CompareState(LibraryState):
+    """The runs compared, the run and source that are open, the ways of the next comparison, how often they changed."""
+
+    runs: list[str] = field(default_factory=list)
+    opened: tuple[str, str] | None = None
+    ways: list[Way] | None = None
+    turn: int = 0
+
+    def forget(self) -> None:
+        self.runs, self.opened, self.ways = [], None, None
+
+
 def compared_runs() -> list[str]:
     """The runs compared: those of the address, so that a reload brings them back, or this tab's own."""
     address = st.query_params.get("runs", "")
     named = [run for run in address.split(",") if _RUN.fullmatch(run)]
-    runs: list[str] = list(dict.fromkeys(named))[:MOST] or st.session_state.get(_RUNS, [])
+    runs: list[str] = list(dict.fromkeys(named))[:MOST] or _state().runs
     select(runs)
     return runs
 
 
 def select(runs: Sequence[str]) -> None:
     """Compare these from now on; none: start again."""
-    if list(runs) != st.session_state.get(_RUNS):
+    if list(runs) != _state().runs:
         close_source()
-    st.session_state[_RUNS] = list(runs)
+    _state().runs = list(runs)
     if runs:
         st.query_params["runs"] = ",".join(runs)
     else:
@@ -54,23 +67,22 @@ def select(runs: Sequence[str]) -> None:
 
 def opened_source() -> tuple[str, str] | None:
     """The run whose source is open, and which: "cite:2" or "chunk:…"."""
-    found: tuple[str, str] | None = st.session_state.get(_OPENED)
-    return found
+    return _state().opened
 
 
 def open_source(run: str, what: str) -> None:
     close_source()
-    st.session_state[_OPENED] = (run, what)
+    _state().opened = (run, what)
 
 
 def close_source() -> None:
-    st.session_state.pop(_OPENED, None)
+    _state().opened = None
     st.session_state.pop("leaf", None)
 
 
 def prefill(traces: Sequence[Trace]) -> None:
     """Let the next comparison start from the question and the ways of these runs, unless another is being made."""
-    if _LANES not in st.session_state:
+    if _state().ways is None:
         st.session_state[QUESTION] = traces[0].meant
         known = [Way(trace.strategy, Settings.stored(trace.settings).settings.forced) for trace in traces]
         set_ways([way for way in known if way.strategy in STRATEGIES] if len(known) > 1 else ways())
@@ -78,18 +90,29 @@ def prefill(traces: Sequence[Trace]) -> None:
 
 def ways() -> list[Way]:
     """The lanes of the next comparison."""
-    return list(st.session_state.get(_LANES, (Way("plain-rag"), Way("balanced"))))
+    return list(_state().ways or (Way("plain-rag"), Way("balanced")))
 
 
 def set_ways(wanted: Sequence[Way]) -> None:
     """Ask the next comparison in these ways."""
-    st.session_state[_LANES] = list(wanted)
+    _state().ways = list(wanted)
+
+
+def turn() -> int:
+    """How often columns were added or removed: each time their widgets are new."""
+    return _state().turn
+
+
+def renew_ways(wanted: Sequence[Way]) -> None:
+    """Ask the next comparison in these ways, each with new widgets."""
+    set_ways(wanted)
+    _state().turn += 1
 
 
 def prepare(trace: Trace) -> None:
     """From a run to a comparison of its question: plain RAG beside the run's own strategy."""
     own = trace.strategy if trace.strategy in STRATEGIES and trace.strategy != "plain-rag" else "balanced"
-    st.session_state[_RUNS] = []
+    _state().runs = []
     st.session_state[QUESTION] = trace.meant
     set_ways([Way("plain-rag"), Way(own)])
     navigation.go("compare")
@@ -100,5 +123,9 @@ def compare_changed(session: Session, trace: Trace, **changes: object) -> None:
     settings = Settings.stored(trace.settings).settings.changed(**changes)
     [other] = session.start(trace.meant, [(trace.strategy, settings)])
     close_source()
-    st.session_state[_RUNS] = [trace.run_id, other]
+    _state().runs = [trace.run_id, other]
     navigation.go("compare")
+
+
+def _state() -> CompareState:
+    return tab_state(CompareState)

@@ -16,8 +16,8 @@ from ui.components import problems, words
 from ui.components.safe_text import markdown, visible
 from ui.documents import addresses, fields, table
 from ui.documents.listing import Held
+from ui.documents.state import state
 
-_TURN = "documents-edits"
 _NAMED = 8
 """So many of the documents to be deleted are named."""
 _VERIFIED: Mapping[str, bool | None] = {"As it is": None, "Verified": True, "Not verified": False}
@@ -107,7 +107,7 @@ def _delete_button(session: Session, selected: Sequence[Held]) -> None:
 
 
 def _edit(session: Session, selected: Sequence[Held], tags: Sequence[str]) -> None:
-    turn = st.session_state.setdefault(_TURN, 0)
+    turn = state().turns.setdefault("edit", 0)
     held = sorted({tag for each in selected for tag in each.tags}, key=str.casefold)
     with st.popover("Edit fields"), st.form(f"documents-edit-{turn}", border=False):
         plain: dict[str, Any] = {"format_func": visible, "placeholder": "None"}
@@ -140,7 +140,7 @@ def _edit(session: Session, selected: Sequence[Held], tags: Sequence[str]) -> No
                 others["verified"] = said
             with st.spinner("Changing…"):
                 changed = change(session, selected, Edit(add=add, remove=remove, others=others))
-            st.session_state[_TURN] = turn + 1
+            state().turns["edit"] += 1
             st.toast(f"{words.count(changed, 'document')} changed.")
             st.rerun()
 

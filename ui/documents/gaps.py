@@ -19,6 +19,7 @@ from ui.components import problems, words
 from ui.components.drawing import draw
 from ui.components.safe_text import excerpt, site
 from ui.documents import uploads
+from ui.documents.state import state
 from ui.run import saved_pages
 
 _SHOWN = 10
@@ -121,7 +122,7 @@ def _ask(session: Session, question: str) -> None:
 
 def _add(session: Session, number: int) -> None:
     """A place for files beside the gap that they are to fill; what is dropped is added as on the page's own."""
-    turn = st.session_state.setdefault("gap-drop-turn", 0)
+    turn = state().turns.setdefault("gap", 0)
     dropped = st.file_uploader(
         "Add documents",
         type=list(ENDINGS),
@@ -132,5 +133,5 @@ def _add(session: Session, number: int) -> None:
     if dropped:
         files = [(file.name, uploads.reader(file)) for file in dropped]
         uploads.start(session, files, words.count(len(files), "file"))
-        st.session_state["gap-drop-turn"] = turn + 1
+        state().turns["gap"] += 1
         st.rerun()

@@ -14,9 +14,9 @@ from ui.components import problems, words
 from ui.components.drawing import draw
 from ui.components.safe_text import excerpt
 from ui.documents.listing import Held
+from ui.documents.state import state
 from ui.run import pageview, textview
 
-_MARKED = "marked"
 _MOST = 60
 """Chunks beside one page; a text without pages has all of its own on one."""
 
@@ -31,7 +31,7 @@ def show(session: Session, held: Held) -> None:
     tracks = stored.chunk_tracks(document.id)
     left, right = st.columns([1, 1], gap="large")
     with left, problems.reported():
-        marked = [chunk for chunk in here if chunk.id == st.session_state.get(_MARKED)]
+        marked = [chunk for chunk in here if chunk.id == state().marked]
         if held.kind in textview.DRAWN:
             rects = [rect for chunk in marked or here for rect in chunk.rects() if rect.page == page]
             st.image(
@@ -56,14 +56,14 @@ def _marked_text(marked: Sequence[Chunk], here: Sequence[Chunk]) -> str:
 def turn_to(chunk: Chunk) -> None:
     """Show this chunk's page the next time, with it alone marked."""
     st.session_state[_page_key(chunk.document_id)] = chunk.page
-    st.session_state[_MARKED] = chunk.id
+    state().marked = chunk.id
 
 
 def mark(picked: str) -> None:
     """Mark one chunk alone on its page, or all of them again."""
     kind, _, chunk = picked.partition(":")
     if kind == "mark":
-        st.session_state[_MARKED] = None if st.session_state.get(_MARKED) == chunk else chunk
+        state().marked = "" if state().marked == chunk else chunk
 
 
 def record(track: Track | None) -> str:

@@ -12,8 +12,9 @@ from crag.analysis.questions.adapters import guard_formula
 from crag.core.metadata import written_field
 from ui.components import words
 from ui.documents.listing import Held
+from ui.documents.state import state
 
-_PICKED, _KEY, _ROWS = "documents-picked", "documents-table", "documents-rows"
+_KEY = "documents-table"
 _ROW, _HEAD, _MOST = 35, 38, 12
 """Pixels of a row and of what stands above the first; the rows in view."""
 
@@ -41,13 +42,12 @@ _MAYBE = frozenset({"Problems", "Tags", "Date", "Other fields", "Model", "Kind"}
 
 def picked() -> tuple[str, ...]:
     """The ids of the documents that are selected."""
-    found: tuple[str, ...] = st.session_state.get(_PICKED, ())
-    return found
+    return state().selected
 
 
 def pick(ids: Sequence[str]) -> None:
     """From now on these are selected."""
-    st.session_state[_PICKED] = tuple(ids)
+    state().selected = tuple(ids)
 
 
 def show(shown: Sequence[Held]) -> None:
@@ -57,9 +57,9 @@ def show(shown: Sequence[Held]) -> None:
     pick([id for id in ids if id in wanted])
     rows = [at for at, id in enumerate(ids) if id in wanted]
     selection: Any = {"rows": rows, "columns": [], "cells": []}
-    if _KEY in st.session_state and (st.session_state.get(_ROWS) != ids or _selected() != rows):
+    if _KEY in st.session_state and (state().rows != ids or _selected() != rows):
         st.session_state[_KEY] = {"selection": selection}
-    st.session_state[_ROWS] = ids
+    state().rows = ids
     st.dataframe(
         _rows(shown),
         hide_index=True,

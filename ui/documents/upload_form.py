@@ -15,8 +15,9 @@ from ui.app.program import program
 from ui.app.session import REFUSALS, Session
 from ui.components import problems, words
 from ui.documents import addresses, uploads
+from ui.documents.state import state
 
-_HOW, _TURN = "drop-how", "drop-turn"
+_HOW = "drop-how"
 _FILES, _FOLDER, _PAGES = "Files", "A folder", "Web pages"
 
 
@@ -29,10 +30,10 @@ def drop_zone(session: Session) -> None:
         if not guide.stuck(session):  # where it is, the page says it
             st.caption(REFUSALS["edit"])
         return
-    if _TURN not in st.session_state:
+    if "drop" not in state().turns:
         # A tab that came back still shows the files of its lost session: a new place for files shows none.
-        st.session_state[_TURN] = secrets.randbelow(10**9) if session_reset.returned() else 0
-    turn = st.session_state[_TURN]
+        state().turns["drop"] = secrets.randbelow(10**9) if session_reset.returned() else 0
+    turn = state().turns["drop"]
     with problems.reported():
         most = min(program().config.limits.max_file_mb, int(st.get_option("server.maxUploadSize")))
         how = st.segmented_control(
@@ -55,7 +56,7 @@ def drop_zone(session: Session) -> None:
             names = distinguish([file.name for file in dropped], there)
             files = [(name, uploads.reader(file)) for name, file in zip(names, dropped, strict=True)]
             uploads.start(session, files, words.count(len(files), "file"), [file.size for file in dropped])
-            st.session_state[_TURN] = turn + 1
+            state().turns["drop"] += 1
             st.rerun()
 
 

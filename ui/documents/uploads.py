@@ -19,6 +19,7 @@ from ui.app.program import program
 from ui.app.session import Session
 from ui.components import script_context
 from ui.documents.progress import FilesChosen, UploadEvent
+from ui.documents.state import state
 
 _ADDRESS = "upload"
 """Names the session's upload in the address, so that a reload finds it again."""
@@ -72,7 +73,7 @@ def begin(session: Session, label: str, work: JobFunction[UploadEvent], names: S
         finally:
             in_flight.finish(noted.id)
 
-    st.session_state.upload = program().jobs.start("upload", label, kept, workspace=workspace, who=who).id
+    state().upload = program().jobs.start("upload", label, kept, workspace=workspace, who=who).id
 
 
 def reader(file: UploadedFile) -> Callable[[], bytes]:
@@ -97,7 +98,7 @@ def load_sample(session: Session) -> None:
 
 def current(session: Session) -> Job[UploadEvent] | None:
     """The upload of this session, also after a reload, or else one of its library that is under way."""
-    id = st.session_state.get("upload") or st.query_params.get(_ADDRESS)
+    id = state().upload or st.query_params.get(_ADDRESS)
     found = program().jobs.get(id, workspace=session.workspace) if id else None
     if found is None or found.kind != "upload":
         found = next(iter(program().jobs.running("upload", workspace=session.workspace)), None)
@@ -119,5 +120,5 @@ def note_address(job: Job[UploadEvent] | None) -> None:
 
 def forget() -> None:
     """Follow no upload any more; one that is under way goes on."""
-    st.session_state.pop("upload", None)
+    state().upload = ""
     note_address(None)

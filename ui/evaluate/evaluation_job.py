@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-import streamlit as st
-
 from crag.analysis.evaluate import Progress, evaluate, rows
 from crag.analysis.metrics.metrics import ResultRow
 from crag.core.config import AppConfig
@@ -19,6 +17,7 @@ from crag.runtime.jobs import Job
 from crag.storage.library import Library
 from ui.app.program import program
 from ui.app.session import Session
+from ui.evaluate.state import state
 
 _KIND = "evaluation"
 
@@ -178,7 +177,7 @@ def start(session: Session, set_id: str, name: str, plans: Sequence[Plan], *conf
 
     job: Job[Event] = Job(_KIND, name, work, workspace, who=session.visitor.person)
     program().jobs.begin(job)
-    st.session_state["eval-job"] = job.id
+    state().job = job.id
 
 
 def _stepped(ways: Iterator[Iterator[Progress]], library: Library, resumes: str) -> Iterator[Stepped]:
@@ -207,10 +206,10 @@ def steps(session: Session) -> int:
 
 def current(session: Session) -> Job[Event] | None:
     """The evaluation of this session, or one of its library that goes on since before a reload."""
-    mine = st.session_state.get("eval-job", "")
+    mine = state().job
     found = program().jobs.get(mine, workspace=session.workspace) if mine else None
     if found is None or not found.running:
         found = next(iter(program().jobs.running(_KIND, workspace=session.workspace)), found)
     if found is not None:
-        st.session_state["eval-job"] = found.id  # so that its end is shown here too
+        state().job = found.id  # so that its end is shown here too
     return found  # type: ignore[return-value]

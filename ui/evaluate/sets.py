@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -25,18 +24,10 @@ from ui.components.safe_text import markdown
 from ui.documents import uploads
 from ui.evaluate.names import file_name
 from ui.evaluate.sets_view import bad_rows, faults, listed, questions_table, understood
+from ui.evaluate.state import Taken, state
 
 _ENDINGS = ["csv", "tsv", "txt", "jsonl", "ndjson", "json"]
 _MIB = 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class _Taken:
-    """What came of the last file: the set's id, and the name under which it was stored before, if it was."""
-
-    id: str
-    name: str
-    before: str
 
 
 def loaded(session: Session, id: str) -> QuestionSet:
@@ -76,7 +67,7 @@ def add(session: Session, *, first: bool) -> None:
         draw(_EMPTY)
         _ways(session, sample="primary")
     else:
-        refused = bool(st.session_state.get("eval-refused"))  # then another file is tried
+        refused = state().refused  # then another file is tried
         with st.expander("Add questions", key="eval-add", expanded=refused):
             _ways(session, sample="secondary")
 
@@ -95,7 +86,8 @@ def _ways(session: Session, sample: Literal["primary", "secondary"]) -> None:
         )
         if not session.shared:
             _from_path(session)
-    for wanted in st.session_state.pop("eval-wanted", ()):
+    asked, state().wanted = state().wanted, ()
+    for wanted in asked:
         with _refused():
             path = None if session.shared else wanted
             _take(session, *_read(path or program().engine.sample().question_set))
@@ -108,29 +100,28 @@ def _refused() -> Iterator[None]:
         try:
             yield
         except CragError:
-            st.session_state["eval-refused"] = True
+            state().refused = True
             raise
 
 
 def _later(wanted: Path | None) -> None:
     """A file to be read in this run of the page; None: the sample."""
-    st.session_state["eval-wanted"] = (wanted,)
+    state().wanted = (wanted,)
 
 
 def _drop(session: Session) -> None:
-    turn = st.session_state.setdefault("eval-turn", 0)
     limit = min(MOST_BYTES // _MIB, int(st.get_option("server.maxUploadSize")))
     server_messages.watch()
     file = st.file_uploader(
         f"Add questions: CSV, JSON Lines or JSON, up to {limit} MB and {MOST_QUESTIONS:,} questions",
         type=_ENDINGS,
         max_upload_size=limit,
-        key=f"eval-drop-{turn}",
+        key=f"eval-drop-{state().turn}",
         help="A column question; answer, source, page, topics and labels may follow. SQuAD, PopQA and FinanceBench "
         "files work as published.",
     )
     if file is not None:
-        st.session_state["eval-turn"] = turn + 1
+        state().turn += 1
         _take(session, file.name, uploads.reader(file)())
 
 
@@ -165,8 +156,8 @@ def _take(session: Session, name: str, data: bytes) -> None:
     with st.spinner(f"Reading {markdown(name)}…"):
         before = {each.id: each.name for each in session.library.evaluations.sets()}
         id = add_set(session.library, read_set(name, data))
-    st.session_state["eval-refused"] = False
-    st.session_state["eval-taken"] = _Taken(id, name, before.get(id, ""))
+    state().refused = False
+    state().taken = Taken(id, name, before.get(id, ""))
     st.session_state["eval-set"] = id
     st.rerun()
 
@@ -195,7 +186,7 @@ def choose(session: Session, stored: Sequence[StoredSet], made: Sequence[Evaluat
 
 def show(session: Session, stored: StoredSet) -> None:
     """What was understood of a set, what was wrong, its questions and its files. Raises CragError."""
-    taken: _Taken | None = st.session_state.get("eval-taken")
+    taken = state().taken
     if taken is not None and taken.id == stored.id:
         draw(h.div("cx")[h.p("note eval-note", role="status")[_summary(taken, stored)]])
     found = loaded(session, stored.id)
@@ -206,7 +197,7 @@ def show(session: Session, stored: StoredSet) -> None:
         tables.plain(listed(found.questions), f"eval-questions-{stored.id}", "Questions")
 
 
-def _summary(taken: _Taken, stored: StoredSet) -> str:
+def _summary(taken: Taken, stored: StoredSet) -> str:
     count = words.count(stored.questions, "question")
     if not taken.before:
         return f"Stored: {taken.name}, {count}."
@@ -235,5 +226,5 @@ def _delete(session: Session, stored: StoredSet, made: int) -> None:
                 session.require("edit")
                 session.library.evaluations.delete_set(stored.id)
                 session.note("delete", "question set", stored.name)
-                st.session_state.pop("eval-taken", None)
+                state().taken = None
                 st.rerun()

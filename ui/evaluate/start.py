@@ -19,6 +19,7 @@ from ui.documents import progress, uploads
 from ui.evaluate.estimate import sentence, without_outside
 from ui.evaluate.evaluation_job import Plan, start
 from ui.evaluate.names import name
+from ui.evaluate.state import state
 
 _FIRST = ("balanced", "plain-rag")
 """What is compared first: the default against the baseline."""
@@ -121,7 +122,7 @@ def unfinished(session: Session, made: Sequence[Evaluation]) -> None:
                 help=markdown(parts_sentence(each)),
             )
             st.button("Delete", key=f"eval-drop-{each.id}", on_click=_ask_to_drop, args=(each.id,), type="tertiary")
-        if st.session_state.get("eval-dropping") == each.id and session.may("edit"):
+        if state().deleting == each.id and session.may("edit"):
             _drop(session, each)
 
 
@@ -134,7 +135,7 @@ def _resume(session: Session, each: Evaluation) -> None:
 
 
 def _ask_to_drop(id: str) -> None:
-    st.session_state["eval-dropping"] = id
+    state().deleting = id
 
 
 def _drop(session: Session, each: Evaluation) -> None:
@@ -145,6 +146,6 @@ def _drop(session: Session, each: Evaluation) -> None:
                 session.require("edit")
                 session.library.evaluations.delete(each.id)
                 session.note("delete", "evaluation", each.id)
-                st.session_state.pop("eval-dropping", None)
+                state().deleting = ""
                 st.rerun()
         st.button("Keep it", key=f"eval-drop-no-{each.id}", on_click=_ask_to_drop, args=("",))

@@ -23,14 +23,13 @@ from ui.components.drawing import draw
 from ui.components.safe_text import markdown
 from ui.monitor import exports, filters, plots, run_list, stored, tables
 from ui.monitor.board import Board, board
+from ui.monitor.state import state
 from ui.monitor.stored import Seen
 from ui.monitor.tables import Table
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-_MARK, _LAST = "mon-mark", "mon-last"
-"""In the session: the mark whose runs are to be listed, and which one each chart named last."""
 _BY: Mapping[figures.By, tuple[str, Callable[[str], str]]] = {
     "strategy": ("Strategy", words.strategy),
     "evaluator": ("Evaluator", lambda id: maker(id) if id else "none"),
@@ -80,7 +79,7 @@ def _view(session: Session, seen: Seen, workspace: str) -> None:
         _charts(made)
         _compared(made)
         _files(made)
-    mark = st.session_state.pop(_MARK, "")
+    mark, state().mark = state().mark, ""
     if mark:
         run_list.show(session, mark, behind(mark, made.found), own)
 
@@ -237,8 +236,8 @@ def _plot(figure: Figure, name: str) -> None:
 
 def _clicked(key: str) -> None:
     """Note the mark of the point that was clicked in a chart."""
-    state: Any = st.session_state.get(key)
-    points = state["selection"]["points"] if state else []
+    chosen: Any = st.session_state.get(key)
+    points = chosen["selection"]["points"] if chosen else []
     data = points[0].get("customdata") if points else None
     mark = data[0] if isinstance(data, list | tuple) and data else data
     _note(key, mark if isinstance(mark, str) else None)
@@ -252,14 +251,14 @@ def _picked(key: str, table: Table) -> None:
 
 def _note(key: str, mark: str | None) -> None:
     """List the runs of a mark; a second click on the same one, which unselects it, names it again."""
-    last: dict[str, str] = st.session_state.setdefault(_LAST, {})
+    last = state().last
     if mark is not None:
         last[key] = mark
     _list(last.get(key, ""))
 
 
 def _list(mark: str) -> None:
-    st.session_state[_MARK] = mark
+    state().mark = mark
 
 
 def _compared(made: Board) -> None:

@@ -20,6 +20,7 @@ from ui.components import forms, problems, words
 from ui.components import html as h
 from ui.components.drawing import draw
 from ui.components.safe_text import markdown
+from ui.settings.state import state
 
 _ELSEWHERE = ("providers", "prices", "database", "quotas")
 """Groups of settings that have a tab of their own, or that hold a password and are shown nowhere."""
@@ -65,10 +66,10 @@ def _forget(session: Session) -> None:
     try:
         session.forget_choices()
     except CragError as error:
-        st.session_state["models-problem"] = error
+        state().problems["models"] = error
     st.session_state["strategy-choice"] = session.strategy
     for name in changed:
-        st.session_state[f"form-turn-{name}"] = st.session_state.get(f"form-turn-{name}", 0) + 1
+        state().turns[name] += 1
 
 
 def strategy(session: Session) -> None:
@@ -91,7 +92,7 @@ def strategy(session: Session) -> None:
         else (f"**Not in use**: your next questions are handled by {markdown(STRATEGIES[used].title)}.")
     )
     st.caption(f"{now_used} {markdown(STRATEGIES[chosen].help)} {words.source(STRATEGIES[chosen])}")
-    turn = st.session_state.setdefault(f"form-turn-{chosen}", 0)
+    turn = state().turns[chosen]
     now, own = session.settings(chosen), STRATEGIES[chosen].settings
     values: dict[str, Any] = {}
     for group, fields in forms.groups(Settings).items():
@@ -114,7 +115,7 @@ def strategy(session: Session) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Reset to defaults", key="reset", disabled=not changed):
             session.reset(chosen)
-            st.session_state[f"form-turn-{chosen}"] = turn + 1
+            state().turns[chosen] += 1
             st.rerun()
         st.caption(f"{words.count(len(changed), 'setting')} changed." if changed else "Nothing is changed.")
 
@@ -166,9 +167,9 @@ def program_form(session: Session) -> None:
         session.require("administer")
         before = program().config
         program().configure(session.visitor.name, **values)
-        st.session_state.saved = _later(before, program().config)
+        state().later = _later(before, program().config)
         st.rerun()
-    later: list[str] | None = st.session_state.pop("saved", None)
+    later, state().later = state().later, None
     if later is not None:
         waits = f" {' and '.join(later)}: from the next start." if later else ""
         st.success(markdown(f"Saved and in use.{waits}"))

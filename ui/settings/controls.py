@@ -19,6 +19,7 @@ from ui.app import keys, system_keyring
 from ui.app.session import Session
 from ui.components import forms, problems
 from ui.components.safe_text import markdown
+from ui.settings.state import state
 
 _WORDS: dict[str, dict[str, str]] = {
     "llm": {"none": "None"},
@@ -112,7 +113,7 @@ def key(session: Session, slot: str, label: str, *, hint: str = "") -> None:
         on_change=_took,
         args=(session, slot, widget),
     )
-    problem = st.session_state.pop(f"{widget}-problem", None)
+    problem = state().problems.pop(widget, None)
     if problem is not None:
         problems.show(problem)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -128,7 +129,7 @@ def _forget(session: Session, slot: str) -> None:
     try:
         session.forget_key(slot)
     except CragError as error:
-        st.session_state[f"models-key-{slot}-problem"] = error
+        state().problems[f"models-key-{slot}"] = error
     session.note("key", f"{slot} forgotten", f"for {format_setting(keys.server(slot, session.config))}")
 
 
@@ -141,7 +142,7 @@ def _took(session: Session, slot: str, widget: str) -> None:
             session.keep_key(slot, typed)
             session.note("key", f"{slot} entered", f"for {format_setting(keys.server(slot, session.config))}")
     except CragError as error:
-        st.session_state[f"{widget}-problem"] = error
+        state().problems[widget] = error
 
 
 def _options(session: Session, name: str, options: Iterable[str] | None) -> list[str]:
@@ -203,4 +204,4 @@ def use(session: Session, name: str, value: Any) -> None:
     try:
         session.choose(**values)
     except CragError as error:
-        st.session_state["models-problem"] = error
+        state().problems["models"] = error

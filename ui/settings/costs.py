@@ -22,6 +22,7 @@ from ui.components.drawing import draw
 from ui.components.html import Html
 from ui.components.safe_text import markdown
 from ui.run.meter import in_use
+from ui.settings.state import state
 
 _PERIODS = (7, 30, 90)
 _NAME, _IN, _OUT, _CALL = "Model", "In", "Out", "Per call"
@@ -147,7 +148,7 @@ def _prices(session: Session) -> None:
         "US dollars for a million tokens in and out, and for one call. List prices of November 2026: correct what "
         "differs, add your models, write 0 for one on your own machine. A model without a price has no known cost."
     )
-    if st.session_state.pop("prices-saved", False):
+    if state().was_saved("prices"):
         st.success("Saved. Past and future calls use these prices.")
     stored = _stored()
     why_fixed = _why_fixed(session)
@@ -158,7 +159,7 @@ def _prices(session: Session) -> None:
             rows, hide_index=True, column_config=_PRICE_COLUMNS, key="prices-fixed", width=_WIDTH, placeholder="–"
         )
         return
-    turn = st.session_state.setdefault("prices-turn", 0)
+    turn = state().turns["prices"]
     found = st.data_editor(
         rows,
         hide_index=True,
@@ -227,8 +228,8 @@ def _why_fixed(session: Session) -> str:
 def _keep(session: Session, entries: tuple[str, ...]) -> None:
     """Store these over the list prices. Raises CragError, and then the rows stay as they are."""
     program().configure(session.visitor.name, prices=entries)
-    st.session_state["prices-turn"] += 1
-    st.session_state["prices-saved"] = True
+    state().turns["prices"] += 1
+    state().saved.add("prices")
     st.rerun()
 
 

@@ -21,6 +21,7 @@ from ui.components import html as h
 from ui.components.drawing import draw
 from ui.components.html import Html
 from ui.components.safe_text import markdown
+from ui.settings.state import state
 
 _PER = {"minute": "this minute", "hour": "this hour", "day": "today (UTC)", "": ""}
 _EVERYONE = ""
@@ -63,9 +64,10 @@ def edit(session: Session, workspace: str) -> None:
     if workspace == _EVERYONE:
         names += [each.all for each in QUANTITIES.values()]
     changed = quotas.overrides.all()
-    turn = st.session_state.setdefault(f"limits-turn-{workspace}", 0)
-    seen: dict[str, int] = st.session_state.setdefault(
-        f"limits-seen-{workspace}-{turn}",
+    form = f"limits-{workspace}"
+    turn = state().turns[form]
+    seen = state().seen.setdefault(
+        f"{form}-{turn}",
         {name: found.edition for (where, name), found in changed.items() if where == workspace},
     )
     said = (
@@ -74,9 +76,9 @@ def edit(session: Session, workspace: str) -> None:
         else "These apply to this workspace alone."
     )
     st.caption(f"{said} Set to 0 for no limit.")
-    if st.session_state.pop(f"limits-saved-{workspace}", False):
+    if state().was_saved(form):
         st.success("Saved. Applies to new runs and uploads.")
-    if (problem := st.session_state.pop(f"limits-problem-{workspace}", None)) is not None:
+    if (problem := state().problems.pop(form, None)) is not None:
         problems.show(problem)
     keys = {name: f"limit-{workspace}-{turn}-{name}" for name in names}
     with st.form(f"limits-form-{workspace}", border=False):
@@ -138,17 +140,18 @@ def _back(session: Session, workspace: str, seen: dict[str, int]) -> None:
 
 def _change(session: Session, workspace: str, wanted: Any, seen: dict[str, int]) -> None:
     engine, who = program().engine, session.visitor.name
-    state = st.session_state
+    form = f"limits-{workspace}"
     try:
         for name, value in wanted.items():
             before = engine.teams.quotas.most(name, workspace)
             engine.teams.quotas.change(workspace, name, value, seen=seen.get(name, 0), by=who)
             after = "as configured" if value is None else f"{value:g}"
             engine.teams.audit.note("limit", who, workspace=workspace, what=name, detail=f"{before:g} → {after}")
-        state[f"limits-saved-{workspace}"] = bool(wanted)
+        if wanted:
+            state().saved.add(form)
     except CragError as error:
-        state[f"limits-problem-{workspace}"] = error
-    state[f"limits-turn-{workspace}"] += 1  # the form starts again with what holds now
+        state().problems[form] = error
+    state().turns[form] += 1  # the form starts again with what holds now
 
 
 def _clock(session: Session) -> None:

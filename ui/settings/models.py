@@ -8,7 +8,6 @@ from contextlib import contextmanager
 import streamlit as st
 
 from crag.core.config import AppConfig
-from crag.core.errors import CragError
 from crag.evaluation.reranker import RERANKER
 from crag.pipeline.resolve import problem
 from crag.providers import registry
@@ -20,6 +19,7 @@ from ui.app.session import Session
 from ui.components import problems, words
 from ui.components.safe_text import markdown
 from ui.settings import controls, servers
+from ui.settings.state import state
 
 _WRITERS = {
     "auto": "Written by the language model where one is set, otherwise quoted from the sources.",
@@ -31,7 +31,7 @@ _NO_WEB = "Nothing is searched: where the documents do not suffice, the answer s
 
 def show(session: Session) -> None:
     """Every choice takes effect with the next question. Raises CragError."""
-    problem: CragError | None = st.session_state.pop("models-problem", None)
+    problem = state().problems.pop("models", None)
     if problem is not None:
         problems.show(problem)
     with st.container(key="models"):
@@ -155,7 +155,7 @@ def _keeping(session: Session) -> None:
             _keep(session)
         st.button("Reset", key="models-reset", disabled=not changed, on_click=session.unchoose)
         st.caption(markdown(_summary(session)))
-    if st.session_state.pop("models-kept", False):
+    if state().was_saved("models"):
         st.success("Kept. New sessions start with these choices; keys are never stored.")
 
 
@@ -165,7 +165,7 @@ def _keep(session: Session) -> None:
         config = session.config
         program().configure(session.visitor.name, **{name: config.get(name) for name in session.choices})
         session.unchoose()
-        st.session_state["models-kept"] = True
+        state().saved.add("models")
         st.rerun()
 
 

@@ -23,6 +23,7 @@ from ui.components import problems, words
 from ui.components.drawing import draw
 from ui.components.safe_text import markdown
 from ui.settings import controls, modelfile
+from ui.settings.state import state
 
 _KNOCKED = 20.0
 """Seconds for which the servers found on this machine are remembered."""
@@ -122,16 +123,16 @@ def _listed(session: Session, endpoint: Endpoint) -> list[str] | CragError | Non
 
     A server that this session chose is asked at once, one that was there before only on demand.
     """
-    known: tuple[Endpoint, list[str] | CragError] | None = st.session_state.get("listed")
-    if known is not None and known[0] == endpoint and not st.session_state.get("list-asked"):
+    known = state().listed
+    if known is not None and known[0] == endpoint and not state().list_asked:
         return known[1]
     chosen = {"llm", "llm_base_url"} & set(session.choices) or keys.kept(session.config).get("llm")
-    if not chosen and not st.session_state.get("list-asked"):
+    if not chosen and not state().list_asked:
         return None
-    st.session_state.pop("list-asked", None)
+    state().list_asked = False
     with st.spinner("Asking for its models…"):
         found = _names(endpoint)
-    st.session_state.listed = (endpoint, found)
+    state().listed = (endpoint, found)
     return found
 
 
@@ -143,7 +144,7 @@ def _names(endpoint: Endpoint) -> list[str] | CragError:
 
 
 def _ask_for_list() -> None:
-    st.session_state["list-asked"] = True
+    state().list_asked = True
 
 
 def _test(
@@ -162,8 +163,8 @@ def _test(
     if st.button("Test", key=f"models-test-{name}"):
         session.require("ask", "test a model")  # a call that costs
         with st.spinner("Asking for one small reply…"):
-            st.session_state[f"tried-{name}"] = (endpoint, _outcome(endpoint, work))
-    known: tuple[Endpoint, Trial | CragError] | None = st.session_state.get(f"tried-{name}")
+            state().tried[name] = (endpoint, _outcome(endpoint, work))
+    known = state().tried.get(name)
     if known is not None and known[0] == endpoint:
         _show_outcome(known[1])
 

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from ui.tune.state import state
+
 T = TypeVar("T")
 _KEPT = 8
 """So many values are kept under each name, the latest used: as many people may look at different libraries."""
@@ -53,7 +55,7 @@ def cached(name: str, of: object, key: Hashable, make: Callable[[], T]) -> T:
 
 def for_this_session(name: str, key: Hashable, make: Callable[[], T]) -> T:
     """The same for this session alone: what it marks as its sliders stand."""
-    kept: dict[str, tuple[Hashable, Any]] = st.session_state.setdefault("tune-made", {})
+    kept = state().made
     if name not in kept or kept[name][0] != key:
         kept[name] = key, make()
     found: T = kept[name][1]

@@ -29,9 +29,9 @@ from ui.tune.dataset import Material
 from ui.tune.exports import Table
 from ui.tune.labels import Labels, Learnable
 from ui.tune.scores import Group, Split
+from ui.tune.state import state
 from ui.tune.stored import UnreadableRun
 
-_USED = "tune-used"
 _SPLITS: dict[Split, str] = {"all": "Together", "evaluator": "By evaluator", "label": "By label"}
 
 
@@ -129,7 +129,7 @@ def _buttons(session: Session, name: str, settings: Settings, *, in_use: bool) -
         on_click=sliders.move,
         kwargs=published,
     )
-    used = st.session_state.pop(_USED, False)
+    used, state().used = state().used, False
     said = (
         h.fragment(h.b["Ask now uses exactly these"], f" ({title}).")
         if used and in_use
@@ -146,7 +146,7 @@ def _use(session: Session, name: str, settings: Settings) -> None:
     session.change(name, settings)
     session.use(name)
     st.session_state["strategy-choice"] = name
-    st.session_state[_USED] = True
+    state().used = True
 
 
 def _outcome_changes(

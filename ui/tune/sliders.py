@@ -12,9 +12,9 @@ from crag.core.strategies import STRATEGIES
 from ui.app.session import Session
 from ui.components import forms
 from ui.components.problems import show
+from ui.tune.state import TuneState, state
 
 _NAMES = ("lower", "upper", "aggregation", "k", "strip_filter", "ambiguity_margin", "strip_words")
-_STATE = "tune-state"
 
 
 def strategy(session: Session) -> str:
@@ -33,11 +33,11 @@ def strategy(session: Session) -> str:
 
 def sliders(name: str, own: Settings) -> Settings:
     """The settings the sliders stand at. `own`: what the session asks with under this strategy, where they begin."""
-    state = _state(name, own)
-    key = f"tune-{state['turn']}"
+    tune = _started(name, own)
+    key = f"tune-{tune.turn}"
     if f"{key}-k" not in st.session_state:  # a widget's value is gone once another page was shown
-        state["start"] = dict(state["now"])
-    start = state["start"]
+        tune.start = dict(tune.now)
+    start = tune.start
     moved: dict[str, Any] = {}
     if own.evaluator == "none":
         moved["k"] = forms.field(Settings, "k", start["k"], key=f"{key}-k")
@@ -53,15 +53,15 @@ def sliders(name: str, own: Settings) -> Settings:
     except SettingsError as error:
         show(error)
         return own
-    state["now"] = _of(settings)
+    tune.now = _of(settings)
     return settings
 
 
 def move(**values: Any) -> None:
     """Put sliders at these values; for callbacks."""
-    state = st.session_state[_STATE]
-    state["now"] = {**state["now"], **values}
-    state["turn"] += 1
+    tune = state()
+    tune.now = {**tune.now, **values}
+    tune.turn += 1
 
 
 def at_strategy(name: str) -> dict[str, Any]:
@@ -69,16 +69,15 @@ def at_strategy(name: str) -> dict[str, Any]:
     return _of(STRATEGIES[name].settings)
 
 
-def _state(name: str, own: Settings) -> dict[str, Any]:
+def _started(name: str, own: Settings) -> TuneState:
     """What is remembered; started again where the strategy is another, or was changed elsewhere."""
-    state = st.session_state.setdefault(_STATE, {"turn": 0, "strategy": "", "own": None})
-    if (state["strategy"], state["own"]) != (name, own):
+    tune = state()
+    if (tune.strategy, tune.own) != (name, own):
         now = _of(own)
-        if state.get("now") != now:
-            state["turn"] += 1
-        state |= {"strategy": name, "own": own, "now": now, "start": now}
-    found: dict[str, Any] = state
-    return found
+        if tune.now != now:
+            tune.turn += 1
+        tune.strategy, tune.own, tune.now, tune.start = name, own, now, now
+    return tune
 
 
 def _of(settings: Settings) -> dict[str, Any]:

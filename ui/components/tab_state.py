@@ -1,0 +1,33 @@
+"""What a browser tab remembers of a feature: one typed object each, beside the values of its widgets."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TypeVar
+
+import streamlit as st
+
+T = TypeVar("T")
+
+
+class LibraryState(ABC):
+    """What is remembered of a feature and belongs to the library that the tab shows."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def forget(self) -> None:
+        """Keep nothing that names what is in the library."""
+
+
+def tab_state(kind: type[T]) -> T:
+    """The tab's only object of this kind, made where there is none yet; what is changed in it is remembered."""
+    found: T = st.session_state.setdefault(f"{kind.__module__}.{kind.__name__}", kind())
+    return found
+
+
+def forget_library() -> None:
+    """Let each feature forget the library, for the tab shows another one."""
+    for each in list(st.session_state.values()):
+        if isinstance(each, LibraryState):
+            each.forget()

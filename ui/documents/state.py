@@ -1,0 +1,29 @@
+"""What a browser tab remembers of the Documents page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ui.components.tab_state import LibraryState, tab_state
+
+
+@dataclass(slots=True)
+class DocumentsState(LibraryState):
+    """`upload`: the job that is followed. `selected`, `rows`: ids of the documents selected, and of those listed.
+
+    `marked`: the only chunk marked on its page. `turns`: how often each form was emptied, by its name.
+    """
+
+    upload: str = ""
+    selected: tuple[str, ...] = ()
+    rows: tuple[str, ...] | None = None
+    marked: str = ""
+    turns: dict[str, int] = field(default_factory=dict)
+
+    def forget(self) -> None:
+        self.upload, self.selected, self.rows, self.marked = "", (), None, ""
+
+
+def state() -> DocumentsState:
+    """The tab's."""
+    return tab_state(DocumentsState)
