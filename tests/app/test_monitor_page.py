@@ -5,11 +5,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.support.app_text import said, select
+from tests.support.tab_states import state_in
 from tests.support.tune_runs import run
 from ui.access.visitor import Visitor
 from ui.app import navigation
 from ui.app.program import program
-from ui.monitor import page, stored
+from ui.monitor import stored
+from ui.monitor.state import MonitorState
 
 
 def lately(number, scores, *, hours=1.0, **more):
@@ -42,7 +44,7 @@ def sentences(app):
 
 def picked(app, mark):
     """The list that opens where a mark is clicked."""
-    app.session_state[page._MARK] = mark
+    state_in(app, MonitorState).mark = mark
     app.run()
     assert not app.exception
     return said(app)
