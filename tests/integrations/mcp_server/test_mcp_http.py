@@ -222,7 +222,7 @@ def test_tokens_keys_and_refusals_are_in_the_audit_log(data: Path, tmp_path: Pat
                 for token in (ALICE, ALICE, BOB):
                     async with client(server, token) as made:
                         assert {each.name for each in (await made.list_tools()).tools} == {
-                            *("ask", "search", "grade", "documents", "add_document")
+                            *("ask", "search", "grade", "documents", "explain", "add_document")
                         }, "whoever adds a tool that deletes or changes something has it noted"
                         assert not (await made.call_tool("documents", {})).is_error
                         graded = await made.call_tool("grade", {"question": "q", "texts": ["the swordfish vault"]})

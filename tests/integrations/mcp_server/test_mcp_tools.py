@@ -174,10 +174,36 @@ def test_documents_are_added_as_text_bytes_or_from_the_folder_and_nowhere_else(e
     assert any(each.startswith("Read page") for each in told) and any(each.startswith("Embedded") for each in told)
 
 
+def test_a_miss_is_explained_by_page_and_by_sentence(engine: Engine) -> None:
+    async def inside(client: Client) -> None:
+        asked = record(await client.call_tool("ask", {"question": HIRED}))
+        cited = asked["citations"][0]
+        named = {"document": cited["source"], "page": cited["page"]}
+        found = await client.call_tool("explain", {"run": asked["run_id"], **named})
+        assert record(found)["stage"] == "cited" and record(found)["change"] is None
+        text = said(found)
+        assert text.startswith("Page 1 of report.pdf was retrieved") and "- report.pdf, page 1: cited" in text
+        same = await client.call_tool("explain", {"run": asked["uri"], "text": cited["quote"]})
+        assert record(same)["stage"] == "cited" and record(same)["fates"][0]["source"] == "report.pdf"
+        other = record(await client.call_tool("explain", {"run": asked["run_id"], "document": "report.pdf", "page": 2}))
+        assert other["stage"] != "cited" and other["said"].startswith("Page 2 of report.pdf")
+        for wrong, why in (
+            ({"document": "report.pdf", "page": 99}, "has no page 99"),
+            ({"document": "nowhere.pdf"}, "There is no document called nowhere.pdf"),
+            ({}, "Too little to look for"),
+        ):
+            refused = await client.call_tool("explain", {"run": asked["run_id"], **wrong})
+            assert refused.is_error and why in said(refused)
+
+    before = len(engine.library().runs.ids())
+    served(ServerConfig(engine=engine, read_only=True), inside)
+    assert len(engine.library().runs.ids()) == before + 1, "nothing was asked for it"
+
+
 def test_read_only_nobody_adds_and_the_tools_say_what_they_do(engine: Engine) -> None:
     async def inside(client: Client) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert list(tools) == ["search", "ask", "grade", "documents"]
+        assert list(tools) == ["search", "ask", "grade", "documents", "explain"]
         assert all(tool.annotations and tool.annotations.read_only_hint for tool in tools.values())
         assert all(tool.output_schema and tool.description for tool in tools.values())
         arguments = tools["ask"].input_schema["properties"]
@@ -203,6 +229,8 @@ def test_read_only_nobody_adds_and_the_tools_say_what_they_do(engine: Engine) ->
         ("search", {"question": "a", "documents": ["secret\x1b[0m"]}, "There is no document called secret[0m."),
         ("grade", {"question": "a", "texts": []}, "texts: Tuple should have at least 1 item"),
         ("documents", {"offset": -1}, "offset: Input should be greater than or equal to 0."),
+        ("explain", {"run": "nope", "document": "report.pdf"}, "There is no run nope"),
+        ("explain", {"run": "a", "document": "report.pdf", "page": 0}, "page: Input should be greater than or equal"),
     ],
 )
 def test_bad_arguments_are_errors_of_the_tool_that_say_what_is_wrong(
@@ -241,6 +269,8 @@ def test_a_workspace_sees_nothing_of_another(engine: Engine) -> None:
                 await client.read_resource(uri)
         asked = await client.call_tool("ask", {"question": HIRED, "after": run})
         assert asked.is_error and "There is no run" in said(asked)
+        explained = await client.call_tool("explain", {"run": run, "document": "report.pdf"})
+        assert explained.is_error and "There is no run" in said(explained)
 
     engine.trace(HIRED)
     served(ServerConfig(engine=engine, workspace="other"), inside)
