@@ -127,14 +127,14 @@ def small(files: list[Path]) -> dict[str, Any]:
 SIDES = {"ours": ours, "small": small, "reading": reading, "recipe": recipe}
 
 
-def _resident(process: int) -> int:
+def resident(process: int) -> int:
     """Bytes resident in a process and all its children."""
     total = 0
     with contextlib.suppress(OSError, ValueError, IndexError):
         total += int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     for listed in Path(f"/proc/{process}/task").glob("*/children"):
         with contextlib.suppress(OSError):
-            total += sum(_resident(int(child)) for child in listed.read_text().split())
+            total += sum(resident(int(child)) for child in listed.read_text().split())
     return total
 
 
@@ -150,7 +150,7 @@ def run(side: str, chosen: list[str], python: str) -> dict[str, Any]:
     began, peak = time.perf_counter(), 0
     process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, cwd=HERE.parent)
     while process.poll() is None:
-        peak = max(peak, _resident(process.pid))
+        peak = max(peak, resident(process.pid))
         time.sleep(BEAT)
     whole = time.perf_counter() - began
     if process.returncode or process.stdout is None:

@@ -1,0 +1,71 @@
+"""The two sets: filings of FinanceBench, whose answer lies on pages, and paragraphs of SQuAD, each a file of text."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.retrieval import financebench
+
+SQUAD_QUESTIONS = 300
+FIRST = "FOOTLOCKER_2022_8K_dated-2022-05-20.pdf"
+"""Four pages: what a start is timed with."""
+TIMED = ("JOHNSON_JOHNSON_2022Q4_EARNINGS.pdf", "Pfizer_2023Q2_10Q.pdf")
+"""What adding is timed with."""
+TIMED_PAGES = 96
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, the file that answers it, and the pages from 1 that do."""
+
+    text: str
+    source: str
+    pages: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    title: str
+    folder: Path
+    files: tuple[str, ...]
+    questions: tuple[Asked, ...]
+
+
+def sets_of(data: Path, work: Path, filings: int) -> dict[str, Set]:
+    """Both sets, by name; of FinanceBench so many filings, those with the most questions first, then by name.
+
+    SQuAD's paragraphs are written below `work`, under names that say nothing of them.
+    """
+    asked_of = Counter(each.source for each in financebench(data))
+    chosen = sorted(sorted(asked_of, key=lambda name: (-asked_of[name], name))[:filings])
+    found = {
+        "financebench": Set(
+            "FinanceBench",
+            data / "financebench" / "pdfs",
+            tuple(chosen),
+            tuple(Asked(each.text, each.source, each.pages) for each in financebench(data) if each.source in chosen),
+        )
+    }
+    folder = work / "squad"
+    folder.mkdir(parents=True, exist_ok=True)
+    articles = json.loads((data / "squad" / "v1_train.json").read_text(encoding="utf-8"))["data"]
+    paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]]
+    # In the order of a hash: neighbours in the file are no neighbours in the article.
+    paragraphs.sort(key=lambda paragraph: hashlib.sha256(paragraph["context"].encode()).digest())
+    asked = []
+    for number, paragraph in enumerate(paragraphs, start=1):
+        name = f"text-{number:04}.txt"
+        (folder / name).write_text(paragraph["context"], encoding="utf-8")
+        asked += [(each["id"], Asked(each["question"].strip(), name, frozenset({1}))) for each in paragraph["qas"]]
+    asked.sort(key=lambda pair: hashlib.sha256(pair[0].encode()).digest())
+    found["squad"] = Set(
+        "SQuAD",
+        folder,
+        tuple(f"text-{number:04}.txt" for number in range(1, len(paragraphs) + 1)),
+        tuple(each for _, each in asked[:SQUAD_QUESTIONS]),
+    )
+    return found

@@ -1,0 +1,284 @@
+"""CRAG Explorer's search beside the libraries that people install instead: same files, questions, model and machine.
+
+    python -m benchmarks.field.retrieval [--model small|multilingual] [--sides NAME …] [--work FOLDER] [--out FOLDER]
+
+Each side is a module of `peers/` and runs as a process in an environment of its own, made below --work from
+requirements-NAME.txt; ours runs in this one. It reads files and questions as JSON and writes ranked passages, seconds
+and versions; all are scored here alike. Sides take turns, and of the turns' times the best counts. What was measured
+stays below --work and is not measured again, so a run that was stopped goes on; what failed is tried again. Vectors
+of texts are kept too, save where adding is timed. A side that cannot be installed or fails is a row that says so.
+Writes field_retrieval.json and field_retrieval.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.field import figures, report
+from benchmarks.field.questions import FIRST, TIMED, TIMED_PAGES, Set, sets_of
+from benchmarks.ingest import resident
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+K = 10
+TIMED_MODEL = "small"
+"""Whose turns are timed: with the quicker model the rest of the work shows."""
+BEAT = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A module of `peers/`, what its `variant` says, and its title; a variant is not timed by itself."""
+
+    module: str
+    title: str
+    variant: str = ""
+    timed: bool = True
+
+    @property
+    def name(self) -> str:
+        return f"{self.module}-{self.variant}".replace("/", "-").rstrip("-")
+
+
+SIDES = (
+    Side("ours", "CRAG Explorer"),
+    Side("llamaindex", "LlamaIndex"),
+    Side("haystack", "Haystack, BM25 and dense"),
+    Side("txtai", "txtai, dense", "dense"),
+    Side("txtai", "txtai, hybrid", "hybrid", timed=False),
+    Side("langgraph", "LangGraph's CRAG notebook, 1000/200", "1000/200"),
+    Side("langgraph", "the same, 500/50", "500/50", timed=False),
+)
+
+
+class SideError(Exception):
+    """A side that could not be installed or run; the message is its own last line."""
+
+
+def interpreter(side: Side, work: Path) -> str:
+    """The Python of a side's environment, made and filled if it is not there. Raises SideError."""
+    if side.module == "ours":
+        return sys.executable
+    folder = work / "environments" / side.module
+    python = folder / "bin" / "python"
+    if not (folder / "filled").exists():
+        print(f"installing {side.module}", file=sys.stderr)
+        listed = HERE / f"requirements-{side.module}.txt"
+        for command in (
+            [sys.executable, "-m", "venv", str(folder)],
+            [str(python), "-m", "pip", "install", "--quiet", "-r", str(listed)],
+        ):
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise SideError(_last_line(done.stderr))
+        (folder / "filled").touch()
+    return str(python)
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "it ended without a word"
+
+
+def run(side: Side, python: str, request: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """One side in a process of its own, in the folder of the files, its memory watched. Raises SideError."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "HF_HUB_OFFLINE": "1",
+        "HAYSTACK_TELEMETRY_ENABLED": "False",
+        "LANGSMITH_TRACING": "false",
+        "TOKENIZERS_PARALLELISM": "true",
+    }
+    with tempfile.TemporaryDirectory() as scratch:
+        answer, errors = Path(scratch) / "answer.json", Path(scratch) / "errors"
+        given = {"side": side.module, "variant": side.variant, "k": K, "answer": str(answer), **request}
+        asked = Path(scratch) / "request.json"
+        asked.write_text(json.dumps(given), encoding="utf-8")
+        peak, began = 0, time.time()
+        with asked.open() as source, errors.open("wb") as sink:
+            process = subprocess.Popen(
+                [python, "-m", "benchmarks.field.child"],
+                stdin=source,
+                stdout=subprocess.DEVNULL,
+                stderr=sink,
+                env=environment,
+                cwd=folder,
+            )
+            while process.poll() is None:
+                peak = max(peak, resident(process.pid))
+                time.sleep(BEAT)
+        if process.returncode:
+            raise SideError(_last_line(errors.read_text(encoding="utf-8", errors="replace")))
+        found: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
+    return {
+        **found,
+        "start_seconds": found["first_result_at"] - began,
+        "peak_mb": peak / 1e6,
+        "load": os.getloadavg()[0],
+        "date": datetime.now(UTC).date().isoformat(),
+    }
+
+
+def key(label: str, each: Set | None, model: str, side: Side, turn: int) -> str:
+    """What a measurement is kept by."""
+    return f"{label}{len(each.files) if each else ''}-{model}-{side.name}-{turn}"
+
+
+class Measured:
+    """Answers of sides by their names, each in a file below `work`; one that is there is not measured again."""
+
+    def __init__(self, work: Path) -> None:
+        self._work = work
+        (work / "answers").mkdir(parents=True, exist_ok=True)
+
+    def get(self, name: str) -> dict[str, Any] | None:
+        path = self._work / "answers" / f"{name}.json"
+        if not path.exists():
+            return None
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return found
+
+    def measure(self, name: str, side: Side, request: dict[str, Any], folder: Path) -> None:
+        known = self.get(name)
+        if known is not None and "failed" not in known:
+            return
+        began = time.perf_counter()
+        try:
+            found = run(side, interpreter(side, self._work), request, folder)
+        except SideError as error:
+            found = {"failed": str(error)}
+        path = self._work / "answers" / f"{name}.json"
+        part = path.with_suffix(".part")
+        part.write_text(json.dumps(found), encoding="utf-8")
+        os.replace(part, path)
+        print(f"{name}: {time.perf_counter() - began:.0f} s {found.get('failed', '')}", file=sys.stderr)
+
+
+def measure(measured: Measured, sets: dict[str, Set], sides: list[Side], model: str, turns: int, work: Path) -> None:
+    """All that is not measured yet: rankings on both sets; with one model also starting, adding, and further turns."""
+    for turn in range(turns if model == TIMED_MODEL else 1):
+        for name, each in sets.items():
+            for side in sides:
+                if turn and (name == "squad" or not side.timed):
+                    continue  # the ranking is the same, and these searches are not timed
+                request = {
+                    "model": model,
+                    "store": str(work / "vectors.sqlite"),
+                    "files": each.files,
+                    "questions": [question.text for question in each.questions],
+                }
+                measured.measure(key(name, each, model, side, turn), side, request, each.folder)
+        if model == TIMED_MODEL:
+            filings = sets["financebench"]
+            questions = [question.text for question in filings.questions]
+            for label, files, asked in (("start", [FIRST], questions[:1]), ("add", TIMED, questions[:1])):
+                for side in (side for side in sides if side.timed):
+                    request = {"model": model, "store": None, "files": files, "questions": asked}
+                    measured.measure(key(label, None, model, side, turn), side, request, filings.folder)
+
+
+def summary(measured: Measured, sets: dict[str, Set], model: str, turns: int) -> dict[str, Any]:
+    """Figures of all sides that were measured with this model."""
+    found: dict[str, Any] = {"sets": {}, "costs": {}, "failed": {}}
+    for name, each in sets.items():
+        rows: dict[str, list[figures.Row]] = {}
+        table = found["sets"][name] = {}
+        for side in SIDES:
+            answer = measured.get(key(name, each, model, side, 0))
+            if answer is None:
+                continue
+            if "failed" in answer:
+                found["failed"][side.title] = answer["failed"]
+                continue
+            rows[side.name] = [figures.judge(*pair) for pair in zip(each.questions, answer["ranked"], strict=True)]
+            table[side.title] = {
+                "chunks": answer["chunks"],
+                **figures.summarize(rows[side.name]),
+                "against_ours": figures.compare(rows[side.name], rows["ours"]) if side.module != "ours" else None,
+            }
+    for side in (side for side in SIDES if side.timed and model == TIMED_MODEL):
+        answers = {
+            label: [
+                answer
+                for turn in range(turns)
+                if (answer := measured.get(key(label, each, model, side, turn))) and "failed" not in answer
+            ]
+            for label, each in (("start", None), ("add", None), ("financebench", sets["financebench"]))
+        }
+        if all(answers.values()):
+            found["costs"][side.title] = costs(answers) | {"lines": lines(side.module)}
+    return found
+
+
+def costs(answers: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    """The best of the turns."""
+    searches = [figures.milliseconds(each["search_seconds"]) for each in answers["financebench"]]
+    return {
+        "pages_per_second": TIMED_PAGES / min(each["add_seconds"] for each in answers["add"]),
+        "search_p50_ms": min(p50 for p50, _ in searches),
+        "search_p95_ms": min(p95 for _, p95 in searches),
+        "peak_mb": min(each["peak_mb"] for each in answers["add"]),
+        "start_seconds": min(each["start_seconds"] for each in answers["start"]),
+        "installed_mb": answers["add"][0]["installed_bytes"] / 1e6,
+        "versions": answers["add"][0]["versions"],
+        "turns": len(answers["add"]),
+        "load": [round(each["load"], 1) for each in answers["add"]],
+    }
+
+
+def lines(module: str) -> int:
+    """Lines of a side's module that are code: no blank ones, comments, docstrings."""
+    return figures.code_lines((HERE / "peers" / f"{module}.py").read_text(encoding="utf-8"))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared"))
+    parser.add_argument("--data", type=Path, default=shared / "data")
+    parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "crag-field")
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
+    parser.add_argument("--model", choices=("small", "multilingual"), nargs="+", default=["small", "multilingual"])
+    parser.add_argument("--sides", nargs="+", choices=[side.name for side in SIDES], help="the others stay as they are")
+    parser.add_argument("--turns", type=int, default=2)
+    parser.add_argument("--filings", type=int, default=12, help="25 are all; each number is measured by itself")
+    options = parser.parse_args()
+    if not (options.data / "financebench").is_dir():
+        print(f"No data at {options.data}: give --data or set CRAG_SHARED.", file=sys.stderr)
+        return 2
+    work = options.work.resolve()
+    sets, measured = sets_of(options.data, work, options.filings), Measured(work)
+    sides = [side for side in SIDES if options.sides is None or side.name in options.sides]
+    for model in options.model:
+        measure(measured, sets, sides, model, options.turns, work)
+    results = {
+        "date": datetime.now(UTC).date().isoformat(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
+        "turns": options.turns,
+        "sets": {
+            name: {"title": each.title, "files": len(each.files), "questions": len(each.questions)}
+            for name, each in sets.items()
+        },
+        "models": {model: summary(measured, sets, model, options.turns) for model in ("small", "multilingual")},
+    }
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "field_retrieval.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    page = report.page(results, (HERE / "findings.md").read_text(encoding="utf-8"))
+    (options.out / "field_retrieval.md").write_text(page, encoding="utf-8")
+    print(page)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
