@@ -26,6 +26,8 @@ from benchmarks.overhead import ms, p95
 from crag.core.config import AppConfig
 from crag.core.trace import Trace
 from crag.engine import Engine
+from tests.support.tab_states import state_in
+from ui.app.tab import RunsState
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULT = Path(__file__).resolve().parent / "results" / "conversation_page"
@@ -61,7 +63,7 @@ def timed(app: AppTest) -> float:
 def opened(ids: list[str], turns: int) -> AppTest:
     """The page with a conversation of so many turns, warm."""
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-    app.session_state["turns"], app.session_state["selected"] = ids[-turns:], ids[-1]
+    state_in(app, RunsState).turns, state_in(app, RunsState).selected = ids[-turns:], ids[-1]
     for _ in range(WARM):
         timed(app)
     return app
@@ -73,9 +75,9 @@ def measure(ids: list[str], turns: int, reruns: int) -> dict[str, float]:
     plain = [timed(app) for _ in range(reruns)]
     others = []
     for run in ids[-turns:-1][:OPENED]:
-        app.session_state["selected"], app.query_params["run"] = run, run
+        state_in(app, RunsState).selected, app.query_params["run"] = run, run
         others.append(timed(app))
-    app.session_state["selected"], app.query_params["run"] = ids[-1], ids[-1]
+    state_in(app, RunsState).selected, app.query_params["run"] = ids[-1], ids[-1]
     app.session_state["turns-shown"] = turns
     timed(app)
     shown = [timed(app) for _ in range(reruns)]

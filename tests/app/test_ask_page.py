@@ -11,7 +11,9 @@ from crag.core.types import ShortAnswer
 from tests.support import local_models
 from tests.support.app_text import pick, said
 from tests.support.small_pdf import small_pdf
+from tests.support.tab_states import state_in
 from ui.app.program import program
+from ui.app.tab import ChoicesState, RunsState
 
 QUESTION = load_sample().questions[0].question
 
@@ -61,7 +63,7 @@ def test_the_words_that_answer_stand_first_and_on_their_page(with_sample, app):
     assert short.text == "Chester A. Arthur" and short.rects
     assert '<span class="words">Chester A. Arthur <button class="cite"' in page
     assert '<span class="answering">Chester A. Arthur</span>' in page
-    app.session_state.opened = "cite:1"
+    state_in(app, RunsState).opened = "cite:1"
     app.run()
     assert not app.exception and len(app.image) == 1
 
@@ -80,8 +82,8 @@ def test_a_short_answer_from_the_web_says_so_and_is_marked_in_its_page(with_samp
         end=start + len("packed snow"),
         confidence=0.84,
     )
-    app.session_state.traces = {trace.run_id: replace(trace, answer=replace(trace.answer, short=short))}
-    app.session_state.opened = "cite:1"
+    state_in(app, RunsState).traces = {trace.run_id: replace(trace, answer=replace(trace.answer, short=short))}
+    state_in(app, RunsState).opened = "cite:1"
     app.run()
     page = said(app)
     assert not app.exception and 'packed snow <span class="keep"><button class="cite web" data-pick="cite:1"' in page
@@ -99,7 +101,7 @@ def test_every_sample_question_ends_as_expected(with_sample, app):
 
 def test_a_citation_opens_its_page_as_an_image_and_closes_again(with_sample, app):
     ask(app)
-    app.session_state.opened = "cite:1"
+    state_in(app, RunsState).opened = "cite:1"
     app.run()
     assert not app.exception and len(app.image) == 1
     assert "Source 1: " in said(app)
@@ -112,7 +114,7 @@ def test_a_citation_opens_its_page_as_an_image_and_closes_again(with_sample, app
 @pytest.mark.parametrize("picked", ["cite:99", "chunk:none", "cite:<b>"])
 def test_a_made_up_click_is_refused_in_words(with_sample, app, picked):
     ask(app)
-    app.session_state.opened = picked
+    state_in(app, RunsState).opened = picked
     app.run()
     assert not app.exception and len(app.error) == 1
 
@@ -195,9 +197,9 @@ def test_a_past_run_of_another_conversation_is_no_turn_of_this_one(with_sample, 
     ask(app, "Why did the airplane skid off the runway at Wausau?")
     second = run_of(app)
     pick(app, f"run:{first.run_id}")
-    assert app.session_state["turns"] == [first.run_id]
+    assert state_in(app, RunsState).turns == [first.run_id]
     pick(app, f"run:{second.run_id}")
-    assert app.session_state["turns"] == [second.run_id]
+    assert state_in(app, RunsState).turns == [second.run_id]
 
 
 def test_a_click_on_a_run_that_is_gone_is_told_and_the_page_lives_on(with_sample, app):
@@ -220,7 +222,7 @@ def test_kept_sliders_bring_their_strategy_along(with_sample, app):
     next(slider for slider in app.slider if slider.label == "Strip filter").set_value(0.5).run()
     app.button(key="tune-use").click().run()
     assert app.selectbox(key="strategy-choice").value == "balanced"
-    assert app.session_state.changes == {"balanced": {"strip_filter": 0.5}}
+    assert state_in(app, ChoicesState).changes == {"balanced": {"strip_filter": 0.5}}
 
 
 def test_a_defect_in_a_part_is_told_in_words_and_the_page_lives_on(with_sample, app):
@@ -251,8 +253,8 @@ def test_a_second_question_leaves_the_first_one_a_click_away(with_sample, app):
 
 def test_a_question_before_any_document_says_what_to_do(app):
     app.run()
-    app.session_state.opened = None
-    app.session_state.strategy = "balanced"
+    state_in(app, RunsState).opened = None
+    state_in(app, ChoicesState).strategy = "balanced"
     library = program().engine.library()
     list(program().engine.ask("Anything?"))
     assert not library.exists, "a question that nothing could be retrieved for leaves nothing behind"

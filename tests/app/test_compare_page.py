@@ -16,6 +16,7 @@ from tests.support import local_models
 from tests.support.app_text import said
 from tests.support.tab_states import state_in
 from ui.app.program import program
+from ui.app.tab import ChoicesState
 from ui.compare.state import CompareState
 
 QUESTION = load_sample().questions[0].question
@@ -105,7 +106,7 @@ def test_plain_rag_cannot_be_forced(page):
 
 
 def test_lanes_take_this_session_s_settings(page):
-    page.session_state.changes = {"balanced": {"k": 3, "strip_filter": 0.3}}
+    state_in(page, ChoicesState).changes = {"balanced": {"k": 3, "strip_filter": 0.3}}
     compare(page)
     plain, balanced = lanes(page)
     assert (len(plain.round.chunks), len(balanced.round.chunks)) == (10, 3)
@@ -183,7 +184,7 @@ def test_a_comparison_starts_from_a_run_of_ask(with_sample, app):
 
 def test_the_twin_of_a_run_has_its_settings_and_the_other_action(with_sample, app):
     app.run()
-    app.session_state.changes = {"balanced": {"k": 4}}
+    state_in(app, ChoicesState).changes = {"balanced": {"k": 4}}
     app.chat_input(key="question").set_value(QUESTION).run()
     assert "CORRECT" not in [button.key for button in app.button if button.key == "as-if-CORRECT"]
     led_to(app.button(key="as-if-AMBIGUOUS").click().run())

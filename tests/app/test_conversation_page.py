@@ -4,7 +4,9 @@ import pytest
 
 from crag.core.trace import Trace
 from tests.support.app_text import said
+from tests.support.tab_states import state_in
 from ui.app.program import program
+from ui.app.tab import RunsState
 
 FIRST = "What was hiring manager satisfaction in FY 2019?"
 
@@ -39,7 +41,7 @@ def test_it_can_be_asked_as_it_stands_or_in_ones_own_words(talking):
     first = ask(talking, "And in FY 2016?")
     talking.button(key="as-it-stands").click().run()
     assert (latest().meant, latest().standalone) == ("And in FY 2016?", "")
-    talking.session_state.selected = first.run_id
+    state_in(talking, RunsState).selected = first.run_id
     talking.query_params["run"] = first.run_id
     talking.run()
     talking.text_area(key=f"worded-{first.run_id}").set_value("What was it in FY 2015?").run()
@@ -62,7 +64,7 @@ def test_switched_off_nothing_is_carried_over_and_a_new_conversation_forgets(tal
 def test_a_follow_up_to_a_deleted_run_rests_on_what_was_before(talking):
     second = ask(talking, "And in FY 2016?")
     talking.button(key="delete-run").click().run()
-    talking.session_state.selected = talking.session_state.turns[0]
+    state_in(talking, RunsState).selected = state_in(talking, RunsState).turns[0]
     talking.run()
     third = ask(talking, "And in FY 2017?")
     assert third.meant == "What was hiring manager satisfaction in FY 2017?"

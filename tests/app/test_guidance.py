@@ -6,8 +6,10 @@ from crag.core.guidance import About, Guidance, Near, Suggestion
 from crag.core.trace import Trace
 from tests.support.app_text import pick, said
 from tests.support.inspector import Inspector
+from tests.support.tab_states import state_in
 from tests.support.whole_run import NASTY, events
 from ui.app.program import program
+from ui.app.tab import ChoicesState
 from ui.run import export, guidance
 
 QUESTION = "What is the area code for Phoenix, Arizona?"
@@ -97,7 +99,7 @@ def test_where_no_web_is_on_it_is_said_how_to_turn_one_on(with_sample, app, monk
     monkeypatch.delenv("CRAG_WEB_FOLDER")
     program().close()
     app.run()
-    app.session_state.choices = {"web": "off"}
+    state_in(app, ChoicesState).choices = {"web": "off"}
     app.chat_input(key="question").set_value(QUESTION).run()
     page = said(app)
     assert not app.exception and "Web search is off. Choose a provider in Settings" in page

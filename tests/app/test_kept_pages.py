@@ -15,6 +15,7 @@ from tests.support.app_text import pick, said
 from tests.support.small_library import TEXTS, WordEmbedder, add_document, fill
 from tests.support.tab_states import state_in
 from ui.app.program import program
+from ui.app.tab import ChoicesState, RunsState
 from ui.documents.state import DocumentsState
 
 QUESTION = "How long does the moon take to circle the earth?"
@@ -38,7 +39,7 @@ def engine(data, tmp_path_factory, monkeypatch) -> Iterator[Engine]:
 def ask(app, question: str = QUESTION) -> Trace:
     app.chat_input(key="question").set_value(question).run()
     assert not app.exception
-    return program().engine.library().runs.trace(app.session_state["selected"])
+    return program().engine.library().runs.trace(state_in(app, RunsState).selected)
 
 
 def shown(app) -> str:
@@ -113,7 +114,7 @@ def test_a_kept_page_is_not_offered_to_be_fetched_again(app, engine):
 def test_a_question_is_asked_of_chosen_documents_which_the_run_names(app, engine):
     engine.library().documents.describe("report.pdf", {"tags": ("survey",)})
     app.run()
-    app.session_state["scope"] = Scope((engine.library().documents.all()[1].id,))
+    state_in(app, ChoicesState).scope = Scope((engine.library().documents.all()[1].id,))
     app.run()
     assert app.button(key="scope-clear").label == "Ask all"
     trace = ask(app)
@@ -121,14 +122,14 @@ def test_a_question_is_asked_of_chosen_documents_which_the_run_names(app, engine
     assert "Asked of</span> other.pdf" in shown(app)
     next(slider for slider in app.slider if slider.label == "Strip filter").set_value(0.5).run()
     app.button(key="tune-use").click().run()
-    assert app.session_state["changes"] == {"balanced": {"strip_filter": 0.5}}, "the scope is no setting to keep"
+    assert state_in(app, ChoicesState).changes == {"balanced": {"strip_filter": 0.5}}, "the scope is no setting to keep"
     app.session_state["scope-choice"] = True
     app.run()
     app.multiselect(key="scope-chosen-tags").set_value(["survey"]).run()
-    assert app.session_state["scope"].tags == ("survey",)
+    assert state_in(app, ChoicesState).scope.tags == ("survey",)
     both = ask(app)
     assert both.scope is not None and (both.scope.documents, both.scope.tags) == (("other.pdf",), ("survey",))
-    app.session_state["scope"] = Scope((engine.library().documents.all()[0].id,))  # as another page does
+    state_in(app, ChoicesState).scope = Scope((engine.library().documents.all()[0].id,))  # as another page does
     app.run()
     assert ask(app).scope.tags == ()
     app.button(key="scope-clear").click().run()
@@ -138,11 +139,11 @@ def test_a_question_is_asked_of_chosen_documents_which_the_run_names(app, engine
 def test_chosen_documents_that_were_deleted_are_told_and_left_out(app, engine):
     app.run()
     first, second = (each.id for each in engine.library().documents.all())
-    app.session_state["scope"] = Scope((first, second))
+    state_in(app, ChoicesState).scope = Scope((first, second))
     engine.library().documents.delete(first)
     app.run()
     assert "1 document that you chose" in app.warning[0].value and "the others" in app.warning[0].value
-    assert app.session_state["scope"] == Scope((second,))
+    assert state_in(app, ChoicesState).scope == Scope((second,))
     engine.library().documents.delete(second)
     app.run()
     assert not app.exception

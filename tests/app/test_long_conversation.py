@@ -8,8 +8,10 @@ import pytest
 
 from crag.core.trace import Trace
 from tests.support.app_text import pick, said
+from tests.support.tab_states import state_in
 from tests.support.whole_run import events
 from ui.app.program import program
+from ui.app.tab import RunsState
 
 
 @pytest.fixture
@@ -22,7 +24,7 @@ def long(app):
     for id in [*ids[:2], *ids[-60:]]:  # the others would only take time: none of them is read
         run = [replace(start, run_id=id, question=f"Question {id}?"), *rest]
         runs.save(Trace.from_events(run), run)
-    app.session_state["turns"], app.session_state["selected"] = ids, ids[-1]
+    state_in(app, RunsState).turns, state_in(app, RunsState).selected = ids, ids[-1]
     return app
 
 

@@ -19,8 +19,10 @@ from tests.support.app_text import said
 from tests.support.model_server import GRADE, WORDS
 from tests.support.small_gguf import small_gguf
 from tests.support.small_pdf import small_pdf
+from tests.support.tab_states import state_in
 from ui.access import allowed_choices
 from ui.app.program import program
+from ui.app.tab import ChoicesState
 from ui.components import forms
 
 KEY = "sk-session-7f3aQzLm2c"
@@ -118,7 +120,7 @@ def test_a_key_is_never_shown_again(models, model_server):
     assert "Set for this session" in said(models) and KEY[-4:] not in said(models)
     assert KEY not in everything_remembered(models) and KEY not in str(dict(models.query_params))
     press(models, "key-llm-forget")
-    assert "Set for this session" not in said(models) and not models.session_state.own_keys
+    assert "Set for this session" not in said(models) and not state_in(models, ChoicesState).own_keys
     models.run()
     assert model_server.heard[-1] == ""
 
@@ -129,7 +131,7 @@ def test_what_can_be_no_key_is_refused_without_repeating_it(models, model_server
     choose(models, llm="openai-compatible", llm_base_url=model_server.address)
     enter(models, key=typed)
     assert "This is not a key" in models.error[0].value and typed not in said(models)
-    assert "own_keys" not in models.session_state
+    assert not state_in(models, ChoicesState).own_keys
     models.run()
     assert not models.error
 
@@ -185,8 +187,8 @@ def test_an_address_that_is_none_is_told_and_kept_to_be_corrected(models, addres
 @pytest.mark.slow
 def test_with_another_server_goes_the_model_of_the_last_one(models, model_server, other_server):
     with_model(models, model_server)
-    session = models.session_state
-    session["choices"] = {**session["choices"], "llm_model": "only-there"}
+    chosen = state_in(models, ChoicesState)
+    chosen.choices = {**chosen.choices, "llm_model": "only-there"}
     models.run()
     assert widget(models, "llm_model-listed").value == "only-there"
     choose(models, llm_base_url=other_server.address)
@@ -465,7 +467,7 @@ def test_a_choice_smuggled_past_the_widgets_is_dropped(shared, app, other_server
     models = opened(app)
     library = program().engine.library(models.session_state["workspace"])
     list(program().engine.add("light.pdf", small_pdf("The lighthouse guided ships."), library.folder.name))
-    models.session_state["choices"] = {
+    state_in(models, ChoicesState).choices = {
         **{"llm": "openai-compatible", "llm_base_url": other_server.address, "llm_model": "ok"},
         **{"evaluator": "reranker", "rerank_base_url": other_server.address},
         **{"web": "tavily", "tavily_base_url": other_server.address, "private_addresses": True},

@@ -10,8 +10,10 @@ from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.testing.fakes import FixedRetriever, chunk_of
 from tests.support.app_text import pick, said, select
+from tests.support.tab_states import state_in
 from tests.support.whole_run import NASTY, events
 from ui.app.program import program
+from ui.app.tab import RunsState
 from ui.components.words import ICONS
 from ui.run import export, path
 
@@ -89,7 +91,7 @@ def test_a_run_over_another_store_says_so_and_nothing_of_it_is_called_deleted(wi
     assert not app.exception and not app.error and "From another store" in page and "from another store." in page
     assert "can't be searched again from here" in page and "What if…" not in [each.label for each in app.button]
     assert 'data-pick="label:' not in page and "out of date" not in page
-    app.session_state.opened = "cite:1"
+    state_in(app, RunsState).opened = "cite:1"
     app.run()
     assert not app.exception and "This text is from another store. It is shown as the run kept it." in said(app)
     next(slider for slider in app.slider if slider.label == "Thresholds").set_value((0.1, 0.2)).run()

@@ -13,8 +13,10 @@ from crag.engine import Engine
 from tests.support import local_models
 from tests.support.app_text import said
 from tests.support.small_pdf import small_pdf
+from tests.support.tab_states import state_in
 from ui.access import allowed_choices
 from ui.app.program import program
+from ui.app.tab import ChoicesState
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +58,7 @@ def address(visitor: AppTest) -> dict[str, str]:
 
 
 def web_of(visitor: AppTest) -> object:
-    return visitor.session_state["choices"].get("web_folder")
+    return state_in(visitor, ChoicesState).choices.get("web_folder")
 
 
 def test_loading_the_sample_is_the_session_s_choice_and_changes_nothing_for_others(workspaces, app, data):
@@ -91,7 +93,7 @@ def test_who_turned_the_web_off_keeps_it_off(app):
     first.segmented_control(key="models-web").set_value("off").run()
     first.switch_page("pages/ask.py").run()
     first.run()
-    assert "web" not in first.session_state["choices"] and program().config.providers.web == "off"
+    assert "web" not in state_in(first, ChoicesState).choices and program().config.providers.web == "off"
 
 
 def test_the_sample_s_pages_are_not_taken_along_to_another_library(monkeypatch, app):

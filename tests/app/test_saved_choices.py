@@ -15,9 +15,11 @@ from streamlit.testing.v1 import AppTest
 from crag.core.config import AppConfig
 from crag.core.sample import load_sample
 from tests.support.app_text import said
+from tests.support.tab_states import state_in
 from ui.app import saved_choices, system_keyring
 from ui.app.program import program
 from ui.app.saved_choices import SavedChoices
+from ui.app.tab import ChoicesState
 
 KEY = "sk-person-3kPz8WvNq1"
 SERVER = "http://127.0.0.1:9"
@@ -118,8 +120,8 @@ def test_what_was_chosen_is_there_at_the_next_start(start):
     assert [shown(later, name) for name in ("llm", "llm_base_url", "web", "writer")] == [
         *("openai-compatible", SERVER, "duckduckgo", "extractive")
     ]
-    assert later.session_state.strategy == "paper" and later.slider(key="set-paper-0-k").value == 4
-    assert later.session_state.changes["paper"] == {"k": 4, "web_on": ("INCORRECT",)}
+    assert state_in(later, ChoicesState).strategy == "paper" and later.slider(key="set-paper-0-k").value == 4
+    assert state_in(later, ChoicesState).changes["paper"] == {"k": 4, "web_on": ("INCORRECT",)}
     assert "are saved on this machine for the next start. Keys hold until" in said(later)
 
 
@@ -136,16 +138,16 @@ def test_a_reset_is_saved_too_and_forgetting_leaves_nothing(start, data):
     first.slider(key="set-balanced-0-k").set_value(4).run()
     first.button(key="models-reset").click().run()
     later = start()
-    assert shown(later, "writer") == "auto" and later.session_state.changes["balanced"] == {"k": 4}
+    assert shown(later, "writer") == "auto" and state_in(later, ChoicesState).changes["balanced"] == {"k": 4}
     later.button(key="forget-choices").click().run()
     assert not later.exception and later.slider(key="set-balanced-1-k").value != 4
-    assert not (data / saved_choices.FILE).exists() and start().session_state.changes == {"balanced": {}}
+    assert not (data / saved_choices.FILE).exists() and state_in(start(), ChoicesState).changes == {"balanced": {}}
 
 
 def test_the_web_turned_off_stays_off_though_the_library_holds_the_sample(start, app, data, sample_data):
     shutil.copytree(sample_data, data, dirs_exist_ok=True)
     first = start()
-    assert first.session_state.choices["web_folder"] == load_sample().web
+    assert state_in(first, ChoicesState).choices["web_folder"] == load_sample().web
     pick(first, web="off")
     assert str(load_sample().web) not in (data / saved_choices.FILE).read_text(), "the sample's pages were no choice"
     assert shown(start(), "web") == "off"
@@ -220,10 +222,10 @@ def test_a_key_is_in_the_keyring_and_in_no_file(start, app, data, memory):
     assert memory.held == {(system_keyring.SERVICE, "llm for openai"): KEY}
     later = start()
     assert KEY not in said(later) and "Saved in the system's keyring." in said(later).replace("\\", "")
-    [key] = later.session_state.own_keys.values()
+    [key] = state_in(later, ChoicesState).own_keys.values()
     assert key.get_secret_value() == KEY and KEY.encode() not in stored(data)
     later.button(key="models-key-llm-forget").click().run()
-    assert not memory.held and not start().session_state.to_dict().get("own_keys")
+    assert not memory.held and not state_in(start(), ChoicesState).own_keys
 
 
 def test_forgetting_choices_takes_the_keys_out_of_the_keyring(start, memory):
@@ -239,7 +241,7 @@ def test_without_a_usable_keyring_the_variable_is_named_and_nothing_is_stored(st
     keyring.set_keyring(backend())
     tab = enter_key(pick(start(), llm="openai"))
     assert "Set the variable OPENAI_API_KEY to keep it." in said(tab).replace("\\", "")
-    assert KEY.encode() not in stored(data) and "own_keys" not in start().session_state
+    assert KEY.encode() not in stored(data) and not state_in(start(), ChoicesState).own_keys
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     assert "Set by the environment." in said(start())
 
@@ -257,5 +259,5 @@ def test_a_locked_keyring_is_reported_without_the_key_which_holds_for_the_sessio
     memory.locked = True
     tab = enter_key(pick(start(), llm="openai"))
     assert "did not take the key" in tab.error[0].value and KEY not in said(tab)
-    [key] = tab.session_state.own_keys.values()
+    [key] = state_in(tab, ChoicesState).own_keys.values()
     assert key.get_secret_value() == KEY and KEY.encode() not in stored(data)

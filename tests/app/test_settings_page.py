@@ -11,7 +11,9 @@ from crag.core.sample import load_sample
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from tests.support.app_text import said
+from tests.support.tab_states import state_in
 from ui.app.program import program
+from ui.app.tab import ChoicesState
 from ui.components import forms
 
 
@@ -58,29 +60,29 @@ def test_ranges_and_steps_come_from_the_declaration(settings):
 
 def test_a_filter_is_typed_and_what_is_wrong_with_it_is_said(settings):
     settings.text_input(key="set-balanced-0-where").set_value("verified and date>=2024").run()
-    assert settings.session_state.changes["balanced"] == {"where": "verified and date >= 2024"}
+    assert state_in(settings, ChoicesState).changes["balanced"] == {"where": "verified and date >= 2024"}
     settings.text_input(key="set-balanced-0-where").set_value("verified and").run()
     assert "ends too early, at column 13" in settings.error[0].value.replace("\\", "")
-    assert settings.session_state.changes["balanced"] == {"where": "verified and date >= 2024"}
+    assert state_in(settings, ChoicesState).changes["balanced"] == {"where": "verified and date >= 2024"}
 
 
 def test_a_change_shapes_the_next_question_until_reset(settings):
     settings.slider(key="set-balanced-0-k").set_value(4).run()
-    assert settings.session_state.changes["balanced"] == {"k": 4} and "1 setting changed" in said(settings)
+    assert state_in(settings, ChoicesState).changes["balanced"] == {"k": 4} and "1 setting changed" in said(settings)
     settings.button(key="reset").click().run()
-    assert not settings.session_state.changes.get("balanced")
+    assert not state_in(settings, ChoicesState).changes.get("balanced")
     assert settings.slider(key="set-balanced-1-k").value == STRATEGIES["balanced"].settings.k
 
 
 def test_a_strategy_that_is_looked_at_is_used_by_no_question_until_that_is_said(with_sample, settings):
     box = settings.selectbox(key="settings-strategy")
-    assert settings.session_state.strategy == "balanced" and settings.button(key="settings-use").disabled
+    assert state_in(settings, ChoicesState).strategy == "balanced" and settings.button(key="settings-use").disabled
     assert [each for each in box.options if each.endswith(" (in use)")] == ["Balanced (in use)"]
     box.set_value("paper").run()
-    assert settings.session_state.strategy == "balanced" and "Not in use" in said(settings)
+    assert state_in(settings, ChoicesState).strategy == "balanced" and "Not in use" in said(settings)
     assert settings.slider(key="set-paper-0-upper")
     settings.button(key="settings-use").click().run()
-    assert settings.session_state.strategy == "paper" and settings.button(key="settings-use").disabled
+    assert state_in(settings, ChoicesState).strategy == "paper" and settings.button(key="settings-use").disabled
     assert settings.selectbox(key="settings-strategy").value == "paper" and "Not in use" not in said(settings)
     settings.switch_page("pages/ask.py").run()
     assert settings.selectbox(key="strategy-choice").value == "paper"
@@ -100,7 +102,7 @@ def test_a_strategy_names_and_links_the_design_that_it_reproduces(settings):
 def test_settings_that_contradict_each_other_are_told_and_not_used(settings):
     settings.slider(key="set-balanced-0-lower").set_value(0.9).run()
     assert "lower threshold is above the upper" in settings.error[0].value.replace("\\", "")
-    assert not settings.session_state.changes.get("balanced")
+    assert not state_in(settings, ChoicesState).changes.get("balanced")
 
 
 def test_each_provider_says_whether_it_is_on_and_why(settings):

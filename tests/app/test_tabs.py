@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.support.app_text import said
+from tests.support.tab_states import state_in
 from ui.app import memory_usage, open_tabs, server_messages, session, tab_limit
 from ui.app.held_uploads import HeldUploads
 from ui.app.open_tabs import OpenTabs
+from ui.app.tab import RunsState
 from ui.app.tab_limit import Tabs
 from ui.ask import turns
 
@@ -110,6 +112,6 @@ def test_a_very_long_conversation_lists_its_latest_turns_and_says_so(with_sample
     app.run()
     for question in ("What is asked?", "Who leads?", "Where is it?", "When was it?", "What was the operating income?"):
         app.chat_input(key="question").set_value(question).run()
-    assert not app.exception and len(app.session_state["turns"]) == 4
+    assert not app.exception and len(state_in(app, RunsState).turns) == 4
     assert any(each.value.startswith("The latest 4 turns of this conversation.") for each in app.caption)
-    assert app.session_state["traces"].keys() == app.session_state["traces-weights"].keys() != set()
+    assert state_in(app, RunsState).traces.keys() == state_in(app, RunsState).weights.keys() != set()

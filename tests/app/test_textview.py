@@ -10,7 +10,9 @@ from crag.ingest.chunking import chunk_document
 from crag.ingest.reader import read_document
 from tests.support.app_text import said
 from tests.support.small_office import small_docx, small_xlsx
+from tests.support.tab_states import state_in
 from ui.app.program import program
+from ui.app.tab import RunsState
 from ui.run import textview
 
 PROSE = "The fleet returned within the year. Its nets were mended by hand! Who paid for that, nobody says.\n\n"
@@ -78,7 +80,7 @@ def test_a_citation_of_a_word_document_opens_its_section_as_text(app):
     list(program().engine.add_files([("report.docx", small_docx)]))
     app.run()
     app.chat_input(key="question").set_value("Who mended the nets on Sundays?").run()
-    app.session_state.opened = "cite:1"
+    state_in(app, RunsState).opened = "cite:1"
     app.run()
     page = said(app)
     assert not app.exception and not app.image

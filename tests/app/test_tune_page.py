@@ -19,9 +19,11 @@ from crag.engine import Engine
 from crag.evaluation.refinement import make_strip
 from crag.messages.tuning import unknown_sentence
 from tests.support.app_text import said, select
+from tests.support.tab_states import state_in
 from tests.support.tune_runs import run
 from ui.app import warmup
 from ui.app.program import program
+from ui.app.tab import ChoicesState, RunsState
 from ui.tune import exports, stored
 from ui.tune.labels import Labels
 
@@ -148,7 +150,7 @@ def test_the_margin_of_doubt_and_the_words_kept_are_moved_here_too(silent, tab):
     moved(page, "Words kept", 0)
     assert "<b>3 → 0</b>" in moved(page, "Strip filter", 0.95)
     page.button(key="tune-use-these").click().run()
-    assert page.session_state.changes["paper"] == {"strip_filter": 0.95, "ambiguity_margin": 0.02}
+    assert state_in(page, ChoicesState).changes["paper"] == {"strip_filter": 0.95, "ambiguity_margin": 0.02}
 
 
 def test_a_cell_lists_its_questions_each_a_link_to_its_run(silent, tab):
@@ -157,7 +159,7 @@ def test_a_cell_lists_its_questions_each_a_link_to_its_run(silent, tab):
     select(page, "tune-cell", 0, "AMBIGUOUS")
     assert list(page.dataframe[1].value["Question"]) == ["Why did it happen in 2?", "Who <b>left</b>?"]
     select(page, "tune-listed-CORRECT-AMBIGUOUS", 0, "Question")
-    assert page.session_state["selected"] == "run-2"
+    assert state_in(page, RunsState).selected == "run-2"
 
 
 def test_the_parts_of_the_flow_do_not_overlap(silent, tab):
@@ -277,7 +279,7 @@ def test_sliders_stay_where_they_were_while_another_page_is_shown(silent, tab):
 
 def test_sliders_begin_with_what_this_session_changed(silent, tab):
     page = tab(run(1, [0.9]))
-    page.session_state.changes = {"balanced": {"upper": 0.95, "web_on": ()}}
+    state_in(page, ChoicesState).changes = {"balanced": {"upper": 0.95, "web_on": ()}}
     page.run()
     assert slider(page, "Thresholds").value == (0.2, 0.95) and "The sliders match Ask" in said(page)
 
@@ -316,9 +318,9 @@ def test_labels_recommend_a_pair_which_one_click_puts_on_the_sliders(silent, tab
     page.button(key="tune-recommended").click().run()
     low, high = slider(page, "Thresholds").value
     assert (low, high) != before and 0.05 <= low <= high <= 0.9 and page.button(key="tune-recommended").disabled
-    assert page.session_state.changes == {}, "Ask has not changed"
+    assert state_in(page, ChoicesState).changes == {}, "Ask has not changed"
     page.button(key="tune-use-these").click().run()
-    assert page.session_state.changes == {"balanced": {"upper": high, "lower": low}}
+    assert state_in(page, ChoicesState).changes == {"balanced": {"upper": high, "lower": low}}
     assert "Ask now uses exactly these" in said(page) and page.button(key="tune-use-these").disabled
 
 

@@ -18,7 +18,7 @@ _HELD, _SENT, _REFUSED = "workspace-key", "workspace-sent", "workspace-refused"
 """In the session: its key, whether an address brought it, and whether the one that was opened was refused."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _OF_A_WORKSPACE = (
-    *("turns", "conversations", "traces", "selected", "opened", "leaf", "document", "typed"),
+    "document",
     "compare-question",
 )
 

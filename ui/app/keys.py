@@ -14,6 +14,7 @@ from crag.core.errors import InputError
 from crag.pipeline.resolve import bare
 from crag.providers import registry
 from crag.runtime.provider import Provider
+from ui.app import tab
 
 _KEY = re.compile(r"[!-~]{1,1000}")
 
@@ -76,17 +77,17 @@ def keep(slot: str, config: AppConfig, typed: str) -> None:
         )
     if not whom:
         raise InputError("A key needs a server to be sent to.", "Enter the server's address first.")
-    st.session_state.own_keys = {**session_keys(), (slot, whom): SecretStr(key)}
+    tab.choices().own_keys = {**session_keys(), (slot, whom): SecretStr(key)}
 
 
 def restore(found: Mapping[tuple[str, str], SecretStr]) -> None:
     """Begin a session with these keys."""
     if found:
-        st.session_state.own_keys = dict(found)
+        tab.choices().own_keys = dict(found)
 
 
 def forget(slot: str, config: AppConfig) -> None:
-    st.session_state.own_keys = {
+    tab.choices().own_keys = {
         place: key for place, key in session_keys().items() if place != (slot, server(slot, config))
     }
 
@@ -126,5 +127,4 @@ def origin(slot: str, config: AppConfig, keys: Keys) -> Literal["session", "envi
 
 def session_keys() -> dict[tuple[str, str], SecretStr]:
     """The session's own keys, by slot and server."""
-    found: dict[tuple[str, str], SecretStr] = st.session_state.get("own_keys", {})
-    return found
+    return tab.choices().own_keys

@@ -27,10 +27,12 @@ from crag.storage.library import Library
 from ui.access import allowed_choices, workspaces
 from ui.access.current import REFUSALS as REFUSALS
 from ui.access.current import Presence
-from ui.app import keys, memory_usage, navigation, saved_choices, system_keyring
+from ui.app import keys, memory_usage, navigation, saved_choices, system_keyring, tab
 from ui.app.program import overridden, program
 from ui.app.saved_choices import SavedChoices
+from ui.app.tab import ChoicesState
 from ui.components import script_context
+from ui.components.tab_state import is_kept
 
 _REMEMBERED = 24
 MOST_TURNS = 2000
@@ -47,38 +49,28 @@ class Session(Presence):
 
     def __init__(self) -> None:
         super().__init__()
-        state = st.session_state
-        if "choices" not in state and self.saves:
+        if not is_kept(ChoicesState) and self.saves:
             self._restore()
-        state.setdefault("turns", [])
-        state.setdefault("conversations", [])
-        state.setdefault("traces", {})
-        state.setdefault("changes", {})
-        state.setdefault("choices", {})
-        state.setdefault("strategy", "balanced")
-        state.setdefault("opened", None)
-        state.setdefault("selected", None)
-        state.setdefault("scope", Scope())
-        if state.get("stood-in") != self.workspace:
+        if tab.choices().sample_for != self.workspace:
             self._stand_in()
 
     def _stand_in(self) -> None:
         """Where the library holds the sample, its pages stand in for the web; taken along to no other library."""
-        if st.session_state.get("stood-in"):
+        if tab.choices().sample_for:
             self.limit(Scope())
-        st.session_state["stood-in"] = self.workspace
+        tab.choices().sample_for = self.workspace
         kept = self.choices
         if kept.get("web_folder") is not None and kept["web_folder"] == allowed_choices.sample_web():
-            st.session_state.choices = {name: kept[name] for name in kept if name not in ("web", "web_folder")}
+            tab.choices().choices = {name: kept[name] for name in kept if name not in ("web", "web_folder")}
         if (sample := self.sample()) is not None:
             self.use_sample_web(sample)
 
     def use_sample_web(self, sample: Sample) -> None:
         """Search the sample's pages in place of the web, in this session alone, unless it has a web or wants none."""
-        chosen = "web" in self.choices or st.session_state.get("chose-web")
+        chosen = "web" in self.choices or tab.choices().chose_web
         fixed = chosen or overridden("web") or overridden("web_folder")
         if self.config.providers.web == "off" and not fixed:
-            st.session_state.choices = {**self.choices, "web": "folder", "web_folder": sample.web}
+            tab.choices().choices = {**self.choices, "web": "folder", "web_folder": sample.web}
 
     def sample(self) -> Sample | None:
         """The sample, where this library holds it; None where it does not, or the sample is missing here."""
@@ -98,8 +90,7 @@ class Session(Presence):
     @property
     def turns(self) -> list[str]:
         """The runs of this conversation, oldest first."""
-        found: list[str] = st.session_state.turns
-        return found
+        return tab.runs().turns
 
     def attach(self) -> str | None:
         """The run that the address names; where it names none, the one of this tab.
@@ -110,8 +101,8 @@ class Session(Presence):
         if wanted is None and script_context.moved_in_history():
             self.begin_conversation()
         elif wanted is None:
-            wanted = st.session_state.selected
-        if wanted is not None and (wanted != st.session_state.selected or wanted not in self.turns):
+            wanted = tab.runs().selected
+        if wanted is not None and (wanted != tab.runs().selected or wanted not in self.turns):
             self.visit(wanted)
         navigation.name_run(wanted)
         return wanted
@@ -119,19 +110,17 @@ class Session(Presence):
     @property
     def asked(self) -> str | None:
         """The run that was asked last in this tab: how it ends is announced."""
-        found: str | None = st.session_state.get("asked")
-        return found
+        return tab.runs().asked
 
     def select(self, run: str | None) -> None:
         """Show this run, and let the address name it: one step in the browser's history."""
-        st.session_state.selected, st.session_state.opened = run, None
+        tab.runs().selected, tab.runs().opened = run, None
         navigation.name_run(run)
 
     def visit(self, run: str) -> None:
         """Select a run within the conversation of this tab that holds it, else as the beginning of its own."""
         if run not in self.turns:
-            others: list[list[str]] = st.session_state.conversations
-            self._continue(next((turns for turns in others if run in turns), [run]))
+            self._continue(next((turns for turns in tab.runs().conversations if run in turns), [run]))
         self.select(run)
 
     def begin_conversation(self) -> None:
@@ -141,27 +130,27 @@ class Session(Presence):
 
     def _continue(self, turns: list[str]) -> None:
         """Go on with this conversation. The one that is left is remembered, so that Back and Forward find it."""
-        others = [each for each in st.session_state.conversations if each is not turns]
+        others = [each for each in tab.runs().conversations if each is not turns]
         if self.turns:
             others.append(self.turns)
         while sum(map(len, others)) > MOST_TURNS:
             del others[0]
-        st.session_state.conversations, st.session_state.turns = others, turns
+        tab.runs().conversations, tab.runs().turns = others, turns
 
     def _follow_on(self, run: str) -> None:
         """Select a new run as the next turn; the oldest of very many is left to the history."""
         self.turns.append(run)
         del self.turns[:-MOST_TURNS]
-        st.session_state.asked = run
+        tab.runs().asked = run
         self.select(run)
 
     def forget(self, run: str) -> None:
         """Take a run out of its conversation; what is stored stays."""
-        for turns in (self.turns, *st.session_state.conversations):
+        for turns in (self.turns, *tab.runs().conversations):
             if run in turns:
                 turns.remove(run)
-        st.session_state.traces.pop(run, None)
-        if st.query_params.get("run") == run or st.session_state.selected == run:
+        tab.runs().traces.pop(run, None)
+        if st.query_params.get("run") == run or tab.runs().selected == run:
             self.select(None)
 
     def ask(self, question: str, *, standalone: str | None = None, again: Trace | None = None) -> None:
@@ -202,10 +191,10 @@ class Session(Presence):
     @property
     def follows(self) -> bool:
         """Whether questions take over from earlier ones of the conversation."""
-        return bool(st.session_state.get("follows", True))
+        return tab.choices().follows
 
     def follow(self, on: bool) -> None:
-        st.session_state["follows"] = on
+        tab.choices().follows = on
 
     def search_web(self, trace: Trace, query: str) -> None:
         """Ask that run's question again of the web alone, by its own settings and scope, with exactly this query.
@@ -228,7 +217,7 @@ class Session(Presence):
 
         Raises CragError if one can't even start; the others are stopped then.
         """
-        st.session_state.typed = question
+        tab.runs().typed = question
         self.require("ask")
         self.note_keys()
         follows: dict[str, Any] = {"history": history, "standalone": standalone}
@@ -246,7 +235,7 @@ class Session(Presence):
 
     def note_keys(self) -> None:
         """Has in the audit log, once a session, each key that runs are sent with, and to whom; never its value."""
-        noted: set[tuple[str, str]] = st.session_state.setdefault("keys-noted", set())
+        noted = tab.choices().noted
         for slot, whom in keys.in_use(self.config, self.keys):
             if (slot, whom) not in noted:
                 noted.add((slot, whom))
@@ -265,7 +254,7 @@ class Session(Presence):
 
     def typed(self, question: str) -> str:
         """The whole of what was typed where a run holds only its beginning, because it was too long."""
-        typed: str = st.session_state.get("typed", "")
+        typed = tab.runs().typed
         return typed if typed.startswith(question) else question
 
     def job(self, run: str) -> Job[Event] | None:
@@ -287,65 +276,58 @@ class Session(Presence):
 
     def trace(self, run: str) -> Trace:
         """The record of a run, finished or not. Raises NotFoundError."""
-        remembered: dict[str, Trace] = st.session_state.traces
-        if run in remembered:
-            return remembered[run]
+        kept = tab.runs()
+        if run in kept.traces:
+            return kept.traces[run]
         events = self.events(run)
         # A run under way is looked at four times a second: only what is new since the last look is folded.
-        so_far: dict[str, tuple[int, Trace]] = st.session_state.setdefault("traces-so-far", {})
-        heard, trace = so_far.pop(run, (0, Trace()))
+        heard, trace = kept.so_far.pop(run, (0, Trace()))
         for event in events[heard:]:
             trace = trace.apply(event)
         if not trace.run_id:
             raise NotFoundError("There is no such run.")
         if not trace.finished:
-            so_far[run] = (len(events), trace)
+            kept.so_far[run] = (len(events), trace)
         else:
-            remembered[run] = trace
-            weights: dict[str, int] = st.session_state.setdefault("traces-weights", {})
-            memory_usage.drop_oldest(
-                remembered, weights, _REMEMBERED, memory_usage.for_runs(self.own.limits.session_mb)
-            )
+            kept.traces[run] = trace
+            most = memory_usage.for_runs(self.own.limits.session_mb)
+            memory_usage.drop_oldest(kept.traces, kept.weights, _REMEMBERED, most)
         return trace
 
     # What is opened beside the answer: "cite:2", "chunk:…" or None
 
     @property
     def opened(self) -> str | None:
-        found: str | None = st.session_state.opened
-        return found
+        return tab.runs().opened
 
     def open(self, what: str | None) -> None:
-        st.session_state.opened = what
-        st.session_state.pop("leaf", None)
+        tab.runs().opened, tab.runs().leaf = what, None
 
     # What the next question is asked of
 
     @property
     def scope(self) -> Scope:
         """The documents, by id, and tags that the next question is asked of; none: of all."""
-        found: Scope = st.session_state.scope
-        return found
+        return tab.choices().scope
 
     def limit(self, scope: Scope) -> None:
         """Ask these from now on."""
-        st.session_state.scope = scope
+        tab.choices().scope = scope
 
     # Settings of this session
 
     @property
     def strategy(self) -> str:
-        name: str = st.session_state.strategy
+        name = tab.choices().strategy
         return name if name in STRATEGIES else "balanced"
 
     def use(self, strategy: str) -> None:
-        if strategy != st.session_state.strategy:
-            st.session_state.strategy = strategy
+        if strategy != tab.choices().strategy:
+            tab.choices().strategy = strategy
             self._save(lambda saved: {"strategy": strategy})
 
     def changes(self, strategy: str) -> dict[str, Any]:
-        found: dict[str, Any] = st.session_state.changes.get(strategy, {})
-        return dict(found)
+        return dict(tab.choices().changes.get(strategy, {}))
 
     def settings(self, strategy: str) -> Settings:
         """The strategy's settings with this session's changes."""
@@ -357,10 +339,10 @@ class Session(Presence):
         differs = {name: value for name, value in settings.model_dump().items() if value != own[name]}
         if differs != self.changes(strategy):
             self._save(lambda saved: {"strategies": {**saved.strategies, strategy: differs}})
-        st.session_state.changes = {**st.session_state.changes, strategy: differs}
+        tab.choices().changes = {**tab.choices().changes, strategy: differs}
 
     def reset(self, strategy: str) -> None:
-        st.session_state.changes = _without(st.session_state.changes, strategy)
+        tab.choices().changes = _without(tab.choices().changes, strategy)
         self._save(lambda saved: {"strategies": _without(saved.strategies, strategy)})
 
     # Services and keys of this session
@@ -403,8 +385,7 @@ class Session(Presence):
     @property
     def choices(self) -> dict[str, Any]:
         """The fields of the configuration that this session changed."""
-        found: dict[str, Any] = st.session_state.choices
-        return dict(found)
+        return dict(tab.choices().choices)
 
     def choose(self, **values: Any) -> None:
         """From now on ask with these; only what differs from the program's is kept. Raises SettingsError."""
@@ -415,7 +396,7 @@ class Session(Presence):
             if allowed_choices.free(name, value, shared=shared)
         }
         allowed_choices.permitted(own, wanted, shared=shared)
-        st.session_state.choices = {name: value for name, value in wanted.items() if value != own.get(name)}
+        tab.choices().choices = {name: value for name, value in wanted.items() if value != own.get(name)}
         lasting = {
             name: value
             for name, value in values.items()
@@ -425,7 +406,7 @@ class Session(Presence):
 
     def unchoose(self) -> None:
         """Back to the program's configuration. Keys stay until they are forgotten."""
-        st.session_state.choices = {}
+        tab.choices().choices = {}
         self._save(lambda saved: {"providers": {}})
 
     # What stays for the next start
@@ -438,8 +419,7 @@ class Session(Presence):
     @property
     def saving_problem(self) -> str:
         """Why choices were not restored, or are not saved, in one sentence; empty where all is well."""
-        found: str = st.session_state.get("saving-problem", "")
-        return found
+        return tab.choices().saving_problem
 
     def keep_key(self, slot: str, typed: str) -> None:
         """Keep a key for the server that it would go to: for this session, and in the system's keyring where choices
@@ -467,29 +447,28 @@ class Session(Presence):
     def forget_choices(self) -> None:
         """Go back to what a first visitor finds: no choices, changed settings or keys. Raises StorageError."""
         saved, _ = saved_choices.read(self.own)
-        state = st.session_state
-        state["saving-problem"] = saved_choices.forget(self.own)
-        state.choices, state.changes, state.strategy = {}, {}, SavedChoices().strategy
-        state.own_keys = {}
-        state.pop("chose-web", None)
-        state.pop("stood-in", None)
+        own = tab.choices()
+        own.saving_problem = saved_choices.forget(self.own)
+        own.choices, own.changes, own.strategy = {}, {}, SavedChoices().strategy
+        own.chose_web, own.sample_for = False, ""
+        own.own_keys = {}
         for place in saved.keys:
             system_keyring.delete(*place)
 
     def _restore(self) -> None:
         """Begin with what was saved at an earlier start."""
-        state, own = st.session_state, self.own
+        state, own = tab.choices(), self.own
         saved_choices.at_start(own.storage.data, own)
-        saved, state["saving-problem"] = saved_choices.read(own)
+        saved, state.saving_problem = saved_choices.read(own)
         state.choices = {name: value for name, value in saved.providers.items() if value != own.get(name)}
         state.changes, state.strategy = dict(saved.strategies), saved.strategy
-        state["chose-web"] = "web" in saved.providers
+        state.chose_web = "web" in saved.providers
         keys.restore({place: key for place in saved.keys if (key := system_keyring.read(*place)) is not None})
 
     def _save(self, update: Callable[[SavedChoices], dict[str, Any]]) -> None:
         """Save what `update` makes of the saved choices, where they stay; what fails is kept to be shown."""
         if self.saves:
-            st.session_state["saving-problem"] = saved_choices.change(self.own, update)
+            tab.choices().saving_problem = saved_choices.change(self.own, update)
 
 
 def _without(changes: Mapping[str, dict[str, Any]], strategy: str) -> dict[str, dict[str, Any]]:

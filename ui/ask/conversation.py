@@ -14,7 +14,7 @@ from crag.messages.answers import origin_text, origin_word
 from crag.pipeline.libraries import close_interrupted_runs
 from crag.storage.runs import RunSummary
 from ui.access import workspaces
-from ui.app import limits
+from ui.app import limits, tab
 from ui.app.program import program
 from ui.app.session import REFUSALS, Session
 from ui.ask import followups, presentation, scope
@@ -121,7 +121,7 @@ def _history(session: Session) -> None:
     _whose(runs)
     more = "+" if len(runs) == _PAST else ""
     lead = h.p("small", id="past")[f"Past questions ({len(runs)}{more})"]
-    asked = [_asked(run, run.run_id == st.session_state.selected) for run in runs]
+    asked = [_asked(run, run.run_id == tab.runs().selected) for run in runs]
     draw(h.div("cx")[lead, h.ul("past", aria_labelledby="past")[asked]] if runs else None)
 
 

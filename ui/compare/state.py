@@ -11,7 +11,7 @@ import streamlit as st
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
-from ui.app import navigation
+from ui.app import navigation, tab
 from ui.app.session import Session
 from ui.components.tab_state import LibraryState, tab_state
 
@@ -77,7 +77,7 @@ def open_source(run: str, what: str) -> None:
 
 def close_source() -> None:
     _state().opened = None
-    st.session_state.pop("leaf", None)
+    tab.runs().leaf = None
 
 
 def prefill(traces: Sequence[Trace]) -> None:

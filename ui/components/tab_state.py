@@ -22,8 +22,13 @@ class LibraryState(ABC):
 
 def tab_state(kind: type[T]) -> T:
     """The tab's only object of this kind, made where there is none yet; what is changed in it is remembered."""
-    found: T = st.session_state.setdefault(f"{kind.__module__}.{kind.__name__}", kind())
+    found: T = st.session_state.setdefault(_key(kind), kind())
     return found
+
+
+def is_kept(kind: type) -> bool:
+    """Whether the tab has an object of this kind."""
+    return _key(kind) in st.session_state
 
 
 def forget_library() -> None:
@@ -31,3 +36,7 @@ def forget_library() -> None:
     for each in list(st.session_state.values()):
         if isinstance(each, LibraryState):
             each.forget()
+
+
+def _key(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__name__}"

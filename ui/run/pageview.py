@@ -15,6 +15,7 @@ from crag.core.types import Chunk, Citation, Document, Rect, ShortAnswer, WebPag
 from crag.ingest.reader import render_page
 from crag.storage.library import Library
 from crag.text.injection import detect_injection
+from ui.app import tab
 from ui.app.program import program
 from ui.app.session import Session
 from ui.components import html as h
@@ -121,7 +122,7 @@ def _document(session: Session, chunk: Chunk) -> Document | None:
 def _marked(trace: Trace, chunk: Chunk, citation: Citation | None) -> tuple[int, Sequence[Rect], Sequence[Rect]]:
     """The page that is turned to, what is marked on it, and what over that: the short answer."""
     rects = citation.rects if citation and citation.rects else chunk.rects()
-    leaf = st.session_state.get("leaf", min((rect.page for rect in rects), default=chunk.page))
+    leaf = tab.runs().leaf or min((rect.page for rect in rects), default=chunk.page)
     strong = [rect for short in _shorts(trace, citation) for rect in short.rects]
     return leaf, [rect for rect in rects if rect.page == leaf], strong
 
@@ -150,7 +151,7 @@ def _text(
     Of one that the library holds no more, deleted or replaced by what its web page says now, what the run kept of it;
     so of one of another store.
     """
-    shown = st.session_state.get("leaf", chunk.page) if document else chunk.page
+    shown = (tab.runs().leaf or chunk.page) if document else chunk.page
     pages = document.pages if document else 1
     here = session.library.documents.chunks(document.id, page=shown, lines=False) if document else [chunk]
     where = (citation or chunk).where if shown == chunk.page else here[0].where if here else ""
@@ -176,7 +177,7 @@ def _text(
 
 
 def _turn(leaf: int) -> None:
-    st.session_state.leaf = leaf
+    tab.runs().leaf = leaf
 
 
 def _web(trace: Trace, citation: Citation, page: WebPage) -> None:

@@ -13,7 +13,7 @@ from crag.core.fields import meta
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from ui.access import allowed_choices, oidc
-from ui.app import system_keyring
+from ui.app import system_keyring, tab
 from ui.app.program import overridden, program, providers
 from ui.app.session import Session
 from ui.components import forms, problems, words
@@ -62,7 +62,7 @@ def lasting(session: Session) -> None:
 
 
 def _forget(session: Session) -> None:
-    changed = list(st.session_state.changes)
+    changed = list(tab.choices().changes)
     try:
         session.forget_choices()
     except CragError as error:
