@@ -38,6 +38,8 @@ MOST_VALUES = 5
 """Values of one setting that are tried as levers."""
 MOST_LEVERS = 4
 """Levers whose harm is counted, those that mend most."""
+_FATES = 8
+"""Chunks of a place that are remembered of each question."""
 _CACHED = 256
 """Pages or documents whose chunks are remembered while a set is followed."""
 
@@ -251,11 +253,13 @@ def _followed(trace: Trace, row: ResultRow, question: Question, miss: Miss) -> F
     anchors: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
     for each in cited:
         anchors[each.source_id] |= {each.strip_id}
+    page = miss.wanted.page
+    fates = [fate for fate in miss.fates if page in (None, fate.chunk.page)][:_FATES]
     return Followed(
         question_id=row.question_id,
         question=question.question,
         run_id=row.run_id,
-        miss=replace(miss, fates=miss.fates[:1]),
+        miss=replace(miss, fates=tuple(fates)),
         lost=lost,
         supported=supported,
         said=said,

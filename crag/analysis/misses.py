@@ -17,7 +17,7 @@ from crag.core.filters.where import parse
 from crag.core.request import SearchQuery
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Action, Chunk, Citation, Document, Grade, Strip
+from crag.core.types import Action, Answer, Chunk, Citation, Document, Grade, Strip
 from crag.generation.arithmetic import looks_up
 from crag.retrieval.terms import question_terms
 from crag.storage.library import Library
@@ -41,6 +41,10 @@ retrieved": k chunks had a better rank. "replaced": a later retrieval took the p
 the action uses no documents. "below": its score was too low to be kept. "dropped": none of its strips was kept.
 "not cited": a strip was kept, and the answer cites it nowhere. "cited": the answer cites it. Of a sentence only the
 strips and citations count that share it.
+"""
+Preferred = Literal["", "looked up", "worked out", "words"]
+"""Why an answer cites a strip first: a table's row has the figure that is asked for, the result is worked out from it,
+or it has the words that answer. Empty where only its score is known.
 """
 _ORDER: tuple[Stage, ...] = (
     "excluded",
@@ -108,7 +112,7 @@ class Miss:
     `retrieved`: how many chunks the run retrieved; `upper`, `lower`, `floor` (of strips), `action`: what decided.
     `merged`: whether the best chunks of all its retrievals were used. `filter`: what left documents out. `change`: the
     smallest that is known to help, or may; None where there is none. `missing`: words of the question that none of the
-    chunks has. `instead`: what the answer cites first in place of what it does not cite, and the score of that strip.
+    chunks has. `instead`: what the answer cites first in place of what it does not cite, why, and that strip's score.
     """
 
     wanted: Wanted
@@ -125,6 +129,7 @@ class Miss:
     change: Change | None = None
     missing: tuple[str, ...] = ()
     instead: Citation | None = None
+    instead_for: Preferred = ""
     instead_score: float | None = None
 
 
@@ -172,6 +177,7 @@ def follow_chunks(
         change=_smallest_change(trace, settings, fates[0]) if fates else None,
         missing=tuple(_missing(trace.meant, chunks)),
         instead=instead,
+        instead_for=_preferred(trace.answer, instead) if trace.answer is not None and instead is not None else "",
         instead_score=scores.get(instead.strip_id) if instead is not None else None,
     )
 
@@ -321,6 +327,14 @@ def _stage(trace: Trace, settings: Settings, chunk: str, sentence: Sequence[str]
     return "dropped"
 
 
+def _preferred(answer: Answer, first: Citation) -> Preferred:
+    if answer.calculation is not None:
+        return "worked out"
+    if answer.short is None or answer.short.strip_id != first.strip_id:
+        return ""
+    return "looked up" if answer.short.row and answer.lookup == "found" else "words"
+
+
 def _is_excluded(library: Library, settings: Settings, document: str) -> bool:
     fields = library.documents.fields(document)
     if settings.where and not parse(settings.where).matches(fields):
@@ -351,12 +365,15 @@ def _smallest_change(trace: Trace, settings: Settings, fate: Fate) -> Change | N
             reaches = settings.lookup_reach > 0 and looks_up(trace.meant)
             return Change(settings={"k": rank}, certain=not reaches) if fits else None
         case "unused" | "below" | "dropped":
-            replay = Replay(trace)
-            for candidate in _candidates(settings, fate):
+            replay, own = Replay(trace), {strip.id for strip in fate.strips}
+            decided = trace.decision.score if trace.decision is not None else None
+            for candidate in _candidates(settings, fate, decided):
                 changed = {name: value for name, value in candidate.items() if value != getattr(settings, name)}
+                if not changed:
+                    continue
                 what = replay.under(settings.changed(**changed))
-                own = {strip.id for strip in fate.strips}
-                kept = any(each.kept and each.id in own for each in what.strips.get(fate.chunk.id, ()))
+                found = what.strips.get(fate.chunk.id, ())
+                kept = any(each.kept and (not own or each.id in own) for each in found)
                 uses = what.action is not None and what.action.value in settings.internal_on
                 if kept or (fate.stage == "unused" and uses):
                     return Change(settings=changed, certain=kept)
@@ -365,9 +382,12 @@ def _smallest_change(trace: Trace, settings: Settings, fate: Fate) -> Change | N
             return None
 
 
-def _candidates(settings: Settings, fate: Fate) -> Iterator[dict[str, Any]]:
-    """Changes that may keep the chunk, the smallest first."""
+def _candidates(settings: Settings, fate: Fate, decided: float | None) -> Iterator[dict[str, Any]]:
+    """Changes that may keep the chunk, the smallest first. `decided`: the score that the action was taken by."""
     score = fate.grade.score if fate.grade is not None else None
+    if fate.stage == "unused" and decided is not None and not settings.binary:
+        for best in (decided + settings.ambiguity_margin, decided):
+            yield {"lower": min(settings.lower, math.floor(best * 100) / 100)}
     scores = [strip.score for strip in fate.strips if strip.score is not None]
     opened: dict[str, Any] = {}
     if fate.stage in ("unused", "below") and score is not None:

@@ -2,52 +2,81 @@
 
 from __future__ import annotations
 
-from crag.analysis.misses import REACH, Fate, Miss, Ranks
+from collections.abc import Sequence
+
+from crag.analysis.misses import REACH, Fate, Miss, Preferred, Ranks
 from crag.core.fields import meta
 from crag.core.settings import Settings
+from crag.core.types import Strip
 from crag.text.formats import count, format_score, join_names
 
 _SHOWN = 8
 """Words that are named at most."""
 
 
+_PREFERRED: dict[Preferred, str] = {
+    "": "",
+    "looked up": ", a table's row with the figure that is asked for",
+    "worked out": ", from which the result is worked out",
+    "words": ", with the words that answer",
+}
+
+
 def miss_sentence(miss: Miss) -> str:
     """How far the text came, and why no further."""
     if not miss.fates:
         return _unread_sentence(miss)
-    fate = miss.fates[0]
-    what = target_text(miss)
+    what, found = target_text(miss), _retrieved_text(miss)
     match miss.stage:
         case "excluded":
             return f"{what} was not searched: {_filter_text(miss)} leaves its document out."
         case "not retrieved":
-            beaten = (fate.ranks.together or miss.retrieved + 1) > miss.retrieved
+            ranks = miss.fates[0].ranks
+            beaten = (ranks.together or miss.retrieved + 1) > miss.retrieved
             why = "" if beaten else ". The library has changed since, or a table with the figure took its place"
-            return f"{what} was not retrieved: {_ranks_text(fate.ranks)}, and the run retrieved {miss.retrieved}{why}."
+            return f"{what} was not retrieved: {_ranks_text(ranks)}, and the run retrieved {miss.retrieved}{why}."
         case "replaced":
             said = (
                 f"after a search with a rewritten query the best {miss.retrieved} chunks of both were used, without it"
                 if miss.merged
                 else "a later search with a rewritten query replaced that retrieval"
             )
-            return f"{_retrieved_text(what, fate)}, but {said}."
+            return f"{what} {found}, but {said}."
         case "unused":
-            graded = _retrieved_text(what, fate, miss.lower)
-            return f"{graded}. The action was {miss.action}, so no text of documents was used."
+            return f"{what} {found}. The action was {miss.action}, so no text of documents was used."
         case "below":
-            graded = _retrieved_text(what, fate, miss.upper)
-            return f"{graded}, below the upper threshold of {format_score(miss.upper)}."
+            return f"{what} {found}, below the upper threshold of {format_score(miss.upper)}."
         case "dropped":
-            graded = _retrieved_text(what, fate, miss.lower)
-            low = fate.grade is not None and fate.grade.score is not None and fate.grade.score < miss.lower
+            score = _best_score(miss)
+            low = score is not None and score < miss.lower
             below = f", below the lower threshold of {format_score(miss.lower)}" if low else ""
-            return f"{graded}{below}, but {_dropped_text(miss, fate)}."
+            return f"{what} {found}{below}, but {_dropped_text(miss)}."
         case "not cited":
-            kept = sum(strip.kept for strip in fate.strips)
-            strips = f"{count(kept, 'strip')} of it {'was' if kept == 1 else 'were'} kept{_best_text(fate)}"
-            return f"{_retrieved_text(what, fate)}, and {strips}. {_instead_text(miss)}"
+            kept = [strip for strip in _strips(miss) if strip.kept]
+            strips = f"{count(len(kept), 'strip')} of it {'was' if len(kept) == 1 else 'were'} kept{_best_text(kept)}"
+            return f"{what} {found}, and {strips}. {_instead_text(miss)}"
         case _:
-            return f"{_retrieved_text(what, fate)}, and the answer cites it."
+            return f"{what} {found}, and the answer cites it."
+
+
+def _own(miss: Miss) -> list[Fate]:
+    """What became of the chunks that are spoken of and were retrieved: of a page those of the page."""
+    first, page = miss.fates[0].chunk, miss.wanted.page
+    return [
+        fate
+        for fate in miss.fates
+        if fate.rank is not None
+        and (page is None or (fate.chunk.page, fate.chunk.document_id) == (page, first.document_id))
+    ]
+
+
+def _strips(miss: Miss) -> list[Strip]:
+    return [strip for fate in _own(miss) for strip in fate.strips]
+
+
+def _best_score(miss: Miss) -> float | None:
+    grades = (fate.grade for fate in _own(miss))
+    return max((grade.score for grade in grades if grade is not None and grade.score is not None), default=None)
 
 
 def target_text(miss: Miss) -> str:
@@ -85,11 +114,17 @@ def _filter_text(miss: Miss) -> str:
     return f"the filter “{miss.filter}”" if miss.filter else "the least document confidence"
 
 
-def _retrieved_text(what: str, fate: Fate, *limits: float) -> str:
-    """`limits`: thresholds on whose right side the score is to be shown."""
-    score = fate.grade.score if fate.grade is not None else None
-    scored = f" and scored {format_score(score, *limits)}" if score is not None else ""
-    return f"{what} was retrieved at rank {fate.rank}{scored}"
+def _retrieved_text(miss: Miss) -> str:
+    """At which rank and with which score it was retrieved; empty where it was not."""
+    own, score = _own(miss), _best_score(miss)
+    ranks = [fate.rank for fate in own if fate.rank is not None]
+    if not ranks:
+        return ""
+    scored = format_score(score, miss.lower, miss.upper) if score is not None else ""
+    if len(own) == 1:
+        return f"was retrieved at rank {ranks[0]}{scored and f' and scored {scored}'}"
+    best = scored and f", the best of which scored {scored}"
+    return f"was retrieved at rank {min(ranks)} with {count(len(own), 'chunk')}{best}"
 
 
 def _ranks_text(ranks: Ranks) -> str:
@@ -106,8 +141,8 @@ def _rank_text(rank: int | None) -> str:
     return f"{rank:,}" if rank is not None else f"beyond {REACH:,}"
 
 
-def _best_text(fate: Fate) -> str:
-    scores = [strip.score for strip in fate.strips if strip.kept and strip.score is not None]
+def _best_text(kept: Sequence[Strip]) -> str:
+    scores = [strip.score for strip in kept if strip.score is not None]
     return f", the best scored {format_score(max(scores))}" if scores else ""
 
 
@@ -117,21 +152,22 @@ def _instead_text(miss: Miss) -> str:
     place = miss.instead.place or (f"page {miss.instead.page}" if miss.instead.page else "")
     where = f"{miss.instead.source}{place and f', {place}'}"
     scored = f", scored {format_score(miss.instead_score)}" if miss.instead_score is not None else ""
-    return f"The answer cites another strip first: {where}{scored}."
+    return f"The answer cites another strip first: {where}{scored}{_PREFERRED[miss.instead_for]}."
 
 
-def _dropped_text(miss: Miss, fate: Fate) -> str:
-    scores = [strip.score for strip in fate.strips if strip.score is not None]
-    if not fate.strips:
+def _dropped_text(miss: Miss) -> str:
+    strips = _strips(miss)
+    scores = [strip.score for strip in strips if strip.score is not None]
+    if not strips:
         return "it was not cut into strips"
-    one = len(fate.strips) == 1
-    said = "its only strip was not kept" if one else f"none of its {len(fate.strips)} strips was kept"
+    one = len(strips) == 1
+    said = "its only strip was not kept" if one else f"none of its {len(strips)} strips was kept"
     if not scores:
         return f"{said}, and {'it' if one else 'none'} was {'not ' if one else ''}scored"
     best = f"{'it' if one else 'the best'} scored {format_score(max(scores), miss.floor)}"
     if max(scores) < miss.floor:
         return f"{said}; {best}, below the strip filter of {format_score(miss.floor)}"
-    refused = any(strip.selected is False for strip in fate.strips)
+    refused = any(strip.selected is False for strip in strips)
     return f"{said}; {best}, {'but the language model left it out' if refused else 'and others took the room'}"
 
 

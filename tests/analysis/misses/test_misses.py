@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from crag.analysis.misses import MOST_FATES, Miss, Wanted, explain_miss
+from crag.analysis.misses import MOST_FATES, Miss, Preferred, Wanted, explain_miss
 from crag.core.config import AppConfig
 from crag.core.errors import InputError, NotFoundError
 from crag.core.request import RunRequest
@@ -127,7 +128,8 @@ def test_an_action_without_documents_is_why_and_the_threshold_that_turns_it_is_f
     assert trace.action == "INCORRECT"
     miss = explain(engine, trace, HIRING)
     assert miss.stage == "unused" and "INCORRECT" in miss_sentence(miss)
-    assert miss.change is not None and miss.change.settings["lower"] <= 0.25
+    assert miss.change is not None and miss.change.settings == {"lower": 0.25} and not miss.change.certain
+    assert "only" not in change_sentence(miss) and "needs a new run" in change_sentence(miss)
     assert again(engine, trace, miss).action != "INCORRECT"
 
 
@@ -171,6 +173,36 @@ def test_another_sentence_of_a_cited_chunk_is_not_said_to_be_cited(engine: Engin
     other = explain(engine, trace, CLAIMS)
     assert other.stage == "not cited" and other.instead == trace.answer.citations[0]
     assert "The answer cites another strip first: report.pdf, page 1, scored" in miss_sentence(other)
+
+
+@pytest.mark.parametrize(
+    ("why", "said"), [("", "."), ("looked up", "figure that is asked for."), ("worked out", "out.")]
+)
+def test_why_another_strip_is_cited_first_is_said(engine: Engine, why: Preferred, said: str) -> None:
+    miss = explain(engine, ask(engine, strip_filter=0.0, strip_top_k=0, answer_sentences=1), CLAIMS)
+    assert miss.instead is not None
+    assert miss_sentence(replace(miss, instead_for=why)).endswith(said)
+
+
+def test_a_page_that_a_later_retrieval_left_out_says_which_chunks_were_used(engine: Engine) -> None:
+    miss = replace(explain(engine, ask(engine), HIRING), stage="replaced")
+    assert "replaced that retrieval" in miss_sentence(miss)
+    assert "best 4 chunks of both" in miss_sentence(replace(miss, merged=True))
+
+
+def test_several_chunks_are_spoken_of_together(engine: Engine) -> None:
+    id = add_document(engine, "two.pdf", ["Hiring took fifty days.", "Retirement claims took long."])
+    miss = explain(engine, ask(engine, strip_filter=0.0, strip_top_k=0, answer_sentences=1), name=id)
+    scores = [fate.grade.score for fate in miss.fates if fate.grade is not None and fate.grade.score is not None]
+    said = miss_sentence(miss)
+    assert len(scores) == 2 and f"with 2 chunks, the best of which scored {max(scores):.2f}" in said
+    assert f"at rank {min(fate.rank for fate in miss.fates if fate.rank)} " in said
+
+
+def test_a_score_near_its_threshold_is_shown_on_the_right_side_of_it(make: Callable[[Scored], Engine]) -> None:
+    engine = make(lambda text: 0.298 if "iring" in text else 0.9 if "laim" in text else 0.02)
+    miss = explain(engine, ask(engine, lower=0.3, upper=0.6, strip_filter=0.5), HIRING)
+    assert miss.stage == "dropped" and "0.298, below the lower threshold of 0.30" in miss_sentence(miss)
 
 
 def test_a_name_may_be_a_part_or_another_case_and_an_unknown_one_names_what_is_near(engine: Engine) -> None:
