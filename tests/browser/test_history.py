@@ -34,7 +34,7 @@ def shown(page, question, *others):
 
 
 def steps(page):
-    return page.evaluate("() => history.length")
+    return page.evaluate("() => history.length")  # of a tab of its own: a browser keeps fifty
 
 
 def move(page, by):
@@ -42,7 +42,7 @@ def move(page, by):
 
 
 def test_back_and_forward_show_one_question_or_the_start_page_as_each_was(open_page):
-    page = open_page()
+    page = open_page(own=True)
     began = steps(welcomed(page))
     answered(page, FIRST)
     assert steps(page) == began + 1
@@ -65,7 +65,7 @@ def test_back_and_forward_show_one_question_or_the_start_page_as_each_was(open_p
 
 
 def test_back_within_a_conversation_selects_its_turn_and_a_later_question_starts_without_it(open_page):
-    page = open_page()
+    page = open_page(own=True)
     began = steps(welcomed(page))
     answered(page, FIRST)
     answered(page, FOLLOWING)
@@ -79,7 +79,7 @@ def test_back_within_a_conversation_selects_its_turn_and_a_later_question_starts
 
 
 def test_a_page_opened_from_the_menu_is_one_step_and_ask_shows_its_run_again(open_page):
-    page = open_page()
+    page = open_page(own=True)
     welcomed(page)
     answered(page, FIRST)
     began = steps(page)
