@@ -22,6 +22,7 @@ from crag.core.types import (
     OutputMode,
     RetrievedChunk,
     SentenceCheck,
+    SetGrade,
     Step,
     Strip,
     Unread,
@@ -165,9 +166,11 @@ class ActionTaken(_TimedEvent):
     """The decision after one round's retrieval.
 
     `chunks` are the ids of the chunks that it is of and that are acted on, where those are not simply this round's.
+    `together` is the grade of all of them; None where nothing could tell, and in runs of earlier builds.
     """
 
     decision: Decision
+    together: SetGrade | None = None
     round: int = 0
     chunks: tuple[str, ...] = ()
     kind: Literal["action_taken"] = "action_taken"

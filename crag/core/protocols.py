@@ -15,10 +15,12 @@ from crag.core.types import (
     Chunk,
     Exchange,
     Grade,
+    GradedText,
     Passage,
     QuotedAnswer,
     Remark,
     RetrievedChunk,
+    SetGrade,
     SpanReading,
     Standalone,
     Strip,
@@ -95,6 +97,15 @@ class AnswerGrader(Protocol):
 
     def grade_answer(self, question: str, answer: QuotedAnswer) -> float | None:
         """The probability 0..1 that a quoted answer is right; None where that is not known. Never raises."""
+        ...
+
+
+@runtime_checkable
+class SetGrader(Protocol):
+    """Says how likely texts that were graded one by one answer together."""
+
+    def grade_set(self, question: str, texts: Sequence[GradedText]) -> SetGrade | None:
+        """The probability and what it rests on; None where that is not known, or there are no texts. Never raises."""
         ...
 
 

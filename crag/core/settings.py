@@ -53,7 +53,9 @@ class Settings(BaseModel):
     used beside the web. Corrective loops ignore it. Set to 0 to turn it off."""
     aggregation: Aggregation = setting(Aggregation.ANY, "Aggregation", group="action")
     """any: one CORRECT chunk is enough. worst: the worst chunk decides. mean: the average decides. joint: one grade
-    for all chunks together."""
+    for all chunks together. set: the best chunk decides together with what the chunks hold as a set: words and years
+    of the question that none of them has, and whether they agree. Only the local evaluator can; with others, set is
+    any."""
     keep: Literal["all", "relevant"] = setting("all", "Chunks kept", group="action")
     """All chunks, or only those that score at least the upper threshold."""
     forced: Literal["", "CORRECT", "AMBIGUOUS", "INCORRECT"] = setting("", "Forced action", group="action")

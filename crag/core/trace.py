@@ -23,6 +23,7 @@ from crag.core.types import (
     OutputMode,
     RetrievedChunk,
     SentenceCheck,
+    SetGrade,
     Step,
     Strip,
     Unread,
@@ -45,7 +46,8 @@ class StepRecord:
 class Round:
     """One retrieval from the library, its grades and its decision. Round 0 is the question itself.
 
-    `acted` are the ids of the chunks that its decision is of, where those are not simply its own.
+    `acted` are the ids of the chunks that its decision is of, where those are not simply its own. `together` is the
+    grade of all these chunks as a set; None where nothing could tell.
     """
 
     query: str
@@ -54,6 +56,7 @@ class Round:
     joint: Grade | None = None
     decision: Decision | None = None
     acted: tuple[str, ...] = ()
+    together: SetGrade | None = None
 
     @property
     def made(self) -> tuple[Grade, ...]:
@@ -181,7 +184,9 @@ class Trace:
                 grades = {**self.rounds[event.round].grades, event.grade.passage_id: event.grade}
                 return after._with_round(event.round, grades=grades)
             case ev.ActionTaken():
-                return after._with_round(event.round, decision=event.decision, acted=event.chunks)
+                return after._with_round(
+                    event.round, decision=event.decision, acted=event.chunks, together=event.together
+                )
             case ev.Rewritten():
                 rewrite = Rewrite(query=event.query, purpose=event.purpose, by=event.by)
                 return replace(after, rewrites=(*self.rewrites, rewrite))

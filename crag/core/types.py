@@ -65,6 +65,7 @@ class Aggregation(StrEnum):
     WORST = "worst"
     MEAN = "mean"
     JOINT = "joint"
+    SET = "set"
 
 
 OutputMode = Literal["answer", "evidence"]
@@ -142,11 +143,60 @@ class Grade:
         return self.score is None
 
 
+SET = "set"
+"""The `passage_id` of a grade of all retrieved texts together, made from their own grades (`SetGrade`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradedText:
+    """A text as it was graded, with its score 0..1. `keywords`: its BM25 score; None where no index searched it."""
+
+    text: str
+    score: float
+    keywords: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetReadings:
+    """What a set of retrieved texts says of a question.
+
+    `best` is the best text's score 0..1, `words` counts the words of its likeliest answer, and `closeness` is how alike
+    it and the question are, a cosine. `agreeing` counts the next best three texts whose likeliest answer is the same.
+    `covered` is the share of the question's words that stand in any text, 0..1, rare words counting most; `absent` are
+    the rarest of the others as they are written, `years` those of the question that stand in no text, of
+    `years_asked`. `keywords` is the best BM25 score.
+    """
+
+    best: float
+    agreeing: int
+    covered: float
+    absent: tuple[str, ...]
+    years: tuple[str, ...]
+    years_asked: int
+    keywords: float
+    closeness: float
+    words: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetGrade:
+    """How likely all retrieved texts together answer the question, 0..1, and what that rests on."""
+
+    score: float
+    readings: SetReadings
+    evaluator: str = ""
+
+    @property
+    def grade(self) -> Grade:
+        """The same as a grade that a decision can rest on."""
+        return Grade(passage_id=SET, score=self.score, evaluator=self.evaluator)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """The action for a whole retrieval and what it rests on.
 
-    `deciding_id` is the chunk whose score decided; None where no single chunk did (mean, joint, none graded).
+    `deciding_id` is the chunk whose score decided; None where no single chunk did (mean, joint, set, none graded).
     `score` is the value compared with the thresholds; None where nothing was graded.
     `unknown` counts failed grades. `instead_of`: what the scores say, where the action was forced. `doubt`: the
     margin within which the score lay below `lower`, where that made an INCORRECT AMBIGUOUS; else 0.

@@ -26,7 +26,7 @@ ANSWER_FEATURES = (
 ODDS = 6.0
 """Log-odds are clipped here."""
 
-_YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
+YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
 _POLAR = re.compile(r"\s*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b", re.IGNORECASE)
 _WORKED_OUT = re.compile(
     r"\b(?:ratios?|average|change|difference|growth|increase|decrease|percentage|margin|total|sum|compare|cagr|turnover"
@@ -44,6 +44,11 @@ class ReadText:
     reading: Reading
     odds: float
 
+    @property
+    def likeliest(self) -> str:
+        """The words that the model points at."""
+        return self.text[self.reading.start : self.reading.end]
+
 
 def answer_features(
     question: str, answer: QuotedAnswer, read: Sequence[ReadText], lexicon: Lexicon
@@ -51,12 +56,12 @@ def answer_features(
     """The numbers that `ANSWER_FEATURES` names. `read`: `answer.texts`, of which the first is the quoted one."""
     own, others = read[0], read[1:]
     said = answer.words or own.text[own.reading.start : own.reading.end]
-    sentence, years = own.text[answer.start : answer.end], set(_YEAR.findall(question))
+    sentence, years = own.text[answer.start : answer.end], set(YEAR.findall(question))
     return (
         _clip(own.reading.relevance, CLIP),
         _clip(own.odds, ODDS),
         _clip(max((each.odds for each in others), default=-ODDS) - own.odds, ODDS),
-        math.log1p(sum(_agrees(_bare(said), each) for each in others)),
+        math.log1p(sum(agrees(bare_words(said), bare_words(each.likeliest)) for each in others)),
         float(bool(answer.words)),
         _clip(_odds(answer.confidence), ODDS),
         math.log1p(len(said.split())),
@@ -77,14 +82,14 @@ def _odds(chance: float | None) -> float:
     return math.log(held / (1 - held))
 
 
-def _bare(text: str) -> str:
+def bare_words(text: str) -> str:
+    """The words of an answer as they are compared: in lower case, one blank between."""
     return _BARE.sub(" ", text).strip().casefold()
 
 
-def _agrees(bare: str, other: ReadText) -> bool:
-    """Whether the likeliest answer of another text is the same words, or holds them."""
-    theirs = _bare(other.text[other.reading.start : other.reading.end])
-    return bool(bare and theirs) and (f" {bare} " in f" {theirs} " or f" {theirs} " in f" {bare} ")
+def agrees(one: str, other: str) -> bool:
+    """Whether two answers in bare words are the same, or one holds the other."""
+    return bool(one and other) and (f" {one} " in f" {other} " or f" {other} " in f" {one} ")
 
 
 @dataclass(frozen=True, slots=True)

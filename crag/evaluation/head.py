@@ -44,9 +44,14 @@ _STOP = (STOP - {"one", "other", "more", "most"}) | frozenset(
 
 def stems(text: str) -> frozenset[str]:
     """The stems of a text's first 16,000 characters, without stop words."""
-    words = (match.group().lower() for match in _TOKEN.finditer(text[:MAX_CHARACTERS]))
-    bare = (word.removesuffix("'s").removesuffix("’s") for word in words)
-    return frozenset(stem(word) for word in bare if word not in _STOP)
+    return frozenset(words_by_stem(text))
+
+
+def words_by_stem(text: str) -> dict[str, str]:
+    """The same stems in order, each with a word of the text that has it, as it is written there."""
+    written = (match.group() for match in _TOKEN.finditer(text[:MAX_CHARACTERS]))
+    bare = ((word.lower().removesuffix("'s").removesuffix("’s"), word) for word in written)
+    return {stem(word): as_written for word, as_written in bare if word not in _STOP}
 
 
 class Lexicon:
@@ -56,9 +61,10 @@ class Lexicon:
         self._top = math.log(paragraphs + 1)
         self._rarity = {root: self._top - math.log(count + 1) for root, count in counts.items()}
 
-    def coverage(self, question: str, text: str) -> float:
-        """The share of the question's stems that the text has, by rarity: 0 for none, 1 for all (or no stem asked)."""
-        asked, found = {root: FLOOR + self.rarity(root) for root in stems(question)}, stems(text)
+    def coverage(self, question: str, *texts: str) -> float:
+        """The share of the question's stems that any text has, by rarity: 0 for none, 1 for all (or no stem asked)."""
+        found = frozenset[str]().union(*map(stems, texts))
+        asked = {root: FLOOR + self.rarity(root) for root in stems(question)}
         total = sum(asked.values())
         return sum(weight for root, weight in asked.items() if root in found) / total if total else 1.0
 

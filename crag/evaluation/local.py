@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crag.core.errors import CragError
-from crag.core.types import Grade, Passage, QuotedAnswer, SpanReading
+from crag.core.types import Grade, GradedText, Passage, QuotedAnswer, SetGrade, SetReadings, SpanReading
 from crag.evaluation.confidence import ReadText, answer_features, load_answer_layer
 from crag.evaluation.head import load_head, load_strip_head, probability
 from crag.evaluation.scoring import joint_grade
 from crag.evaluation.short import load_short
+from crag.evaluation.sufficiency import NEAREST, load_set_layer, read_set
 from crag.models.cross_encoder import FOLDER, MODEL_ID, CrossEncoder, Reading
 from crag.models.runtime import MAX_CHARACTERS
 from crag.text.sentences import sentences
@@ -106,6 +107,29 @@ class LocalEvaluator:
         if not texts or texts[0] is None or not any(map(str.isalnum, texts[0].text)):
             return None
         return answer_features(question, answer, [each for each in texts if each], lexicon)
+
+    def grade_set(self, question: str, texts: Sequence[GradedText]) -> SetGrade | None:
+        """How likely the texts together answer, 0..1; None of no texts, of texts that no index searched by words, or
+        where the model has no layer for it, or can't be used.
+        """
+        try:
+            layer = load_set_layer(self._folder)
+            readings = self.read_set(question, texts) if layer else None
+        except CragError:
+            return None
+        if layer is None or readings is None:
+            return None
+        return SetGrade(score=layer.score(readings), readings=readings, evaluator=self.id)
+
+    def read_set(self, question: str, texts: Sequence[GradedText]) -> SetReadings | None:
+        """What the layer for sets weighs; None where `grade_set` has no score. Raises ModelError."""
+        if all(each.keywords is None for each in texts):
+            return None
+        _, lexicon = load_head(self._folder)
+        best = sorted(texts, key=lambda each: -each.score)[:NEAREST]
+        read = [(each.text, self._remembered(question, each.text).reading) for each in best]
+        found = [(text, reading) for text, reading in read if reading]
+        return read_set(question, texts, found, lexicon) if found else None
 
     def _read(self, question: str, texts: Sequence[str]) -> list[_Read]:
         """Read the whole texts, and remember the readings."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import assert_never
 
-from crag.core.types import Action, Aggregation, Decision, Grade
+from crag.core.types import SET, Action, Aggregation, Decision, Grade, SetGrade
 
 
 def verdict(score: float, *, upper: float, lower: float) -> Action:
@@ -27,7 +27,7 @@ def bounds(scores: Sequence[float | None], aggregation: Aggregation) -> tuple[fl
     if not known:
         return -math.inf, math.inf if scores else -math.inf
     match aggregation:
-        case Aggregation.ANY:
+        case Aggregation.ANY | Aggregation.SET:
             return max(known), math.inf if unknown else max(known)
         case Aggregation.WORST:
             return -math.inf if unknown else min(known), min(known)
@@ -45,7 +45,7 @@ def aggregate_scores(scores: Sequence[float], aggregation: Aggregation) -> float
     if not scores:
         return None
     match aggregation:
-        case Aggregation.ANY:
+        case Aggregation.ANY | Aggregation.SET:
             return max(scores)
         case Aggregation.WORST:
             return min(scores)
@@ -57,11 +57,21 @@ def aggregate_scores(scores: Sequence[float], aggregation: Aggregation) -> float
             assert_never(aggregation)
 
 
+def set_grades(grades: Sequence[Grade], together: SetGrade | None, aggregation: Aggregation) -> Sequence[Grade]:
+    """The grades that `decide` looks at: of `set` the one of all texts, with the failed ones, which it does not know.
+
+    Where there is no grade of the set, the chunks' own decide as under `any`.
+    """
+    if aggregation is not Aggregation.SET or together is None:
+        return grades
+    return [together.grade, *(grade for grade in grades if grade.failed)]
+
+
 def decide(grades: Sequence[Grade], *, upper: float, lower: float, aggregation: Aggregation) -> Decision:
     """The action for one retrieval, and the grade that decided it.
 
     `any`: the best score decides. `worst`: the worst one does. `mean`: the average does. `joint`: `grades` is the
-    one grade over all chunks.
+    one grade over all chunks. `set`: `grades` are what `set_grades` gives.
 
     A failed grade is unknown. It never makes a retrieval CORRECT or INCORRECT: where the known scores alone
     would, but an unknown one could have led elsewhere, the action is AMBIGUOUS. No grades at all (nothing was
@@ -70,10 +80,11 @@ def decide(grades: Sequence[Grade], *, upper: float, lower: float, aggregation: 
     known = [grade for grade in grades if grade.score is not None]
     score = aggregate_scores([grade.score for grade in known if grade.score is not None], aggregation)
     least, most = bounds([grade.score for grade in grades], aggregation)
-    one = aggregation in (Aggregation.ANY, Aggregation.WORST)
+    one = aggregation in (Aggregation.ANY, Aggregation.WORST, Aggregation.SET)
+    deciding = next((grade.passage_id for grade in known if one and grade.score == score), None)
     return Decision(
         action=Action.CORRECT if least >= upper else Action.INCORRECT if most < lower else Action.AMBIGUOUS,
-        deciding_id=next((grade.passage_id for grade in known if one and grade.score == score), None),
+        deciding_id=deciding if deciding != SET else None,
         score=score,
         upper=upper,
         lower=lower,

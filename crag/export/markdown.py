@@ -19,7 +19,7 @@ from crag.messages.answers import (
     low_confidence_sentence,
     origin_text,
 )
-from crag.messages.wording import failure_sentence, outcome_sentence, scope_text, unnamed_sentence
+from crag.messages.wording import failure_sentence, outcome_sentence, scope_text, unnamed_sentence, weighed_sentence
 
 
 def handed_over(trace: Trace) -> list[tuple[Chunk | WebPage, str]]:
@@ -64,6 +64,8 @@ def turn(trace: Trace, label: str = "") -> str:
     blocks = [f"## {escape_markdown(trace.question)}", *_about(trace), *_answer(trace, label)]
     if outcome := outcome_sentence(trace):
         blocks.append(f"*{escape_markdown(outcome)}*")
+    if weighed := weighed_sentence(trace):
+        blocks.append(f"*{escape_markdown(weighed)}*")
     if trace.answer and trace.answer.citations:
         blocks.append("\n".join(_footnote(citation, label) for citation in trace.answer.citations))
     return "\n\n".join(blocks) + "\n"

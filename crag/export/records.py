@@ -35,6 +35,8 @@ from crag.core.types import (
     Reported,
     RetrievedChunk,
     SentenceCheck,
+    SetGrade,
+    SetReadings,
     ShortAnswer,
     Step,
     Strip,
@@ -52,6 +54,7 @@ from crag.messages.wording import (
     failure_sentence,
     instead_sentence,
     outcome_sentence,
+    set_sentence,
     unread_sentence,
 )
 from crag.text.injection import InjectionSpan
@@ -148,12 +151,26 @@ class RoundChunk(GradeRecord):
     similarity: float
 
 
+class SetRecord(Record):
+    """How likely the chunks together answer, and what that rests on."""
+
+    score: float
+    reason: str
+    readings: SetReadings
+    evaluator: str
+
+    @classmethod
+    def of(cls, together: SetGrade) -> SetRecord:
+        return cls(**_shared(together, cls), reason=set_sentence(together))
+
+
 class RoundRecord(Record):
     """One retrieval from the library, its grades and its decision."""
 
     query: str
     chunks: list[RoundChunk]
     joint: GradeRecord | None = Field(description="The one grade over all chunks together, where there is one.")
+    together: SetRecord | None = Field(description="The chunks' own grades and texts as one score, where it is known.")
     decision: Decision | None
     sentence: str = Field(description="The decision in words.")
 
@@ -166,6 +183,7 @@ class RoundRecord(Record):
                 for hit in made.chunks
             ],
             joint=GradeRecord(**describe_grade(made.joint)) if made.joint else None,
+            together=SetRecord.of(made.together) if made.together else None,
             decision=made.decision,
             sentence=decision_sentence(made.decision) if made.decision else "",
         )

@@ -21,10 +21,11 @@ from crag.core.types import (
     Grade,
     KeepReason,
     Remark,
+    SetGrade,
     Strip,
     Unread,
 )
-from crag.text.formats import count, format_score
+from crag.text.formats import count, format_score, join_names
 from crag.text.injection import InjectionKind, InjectionSpan
 from crag.text.words import count_words
 
@@ -53,6 +54,7 @@ _WHAT = {
     Aggregation.WORST: "the worst chunk scored",
     Aggregation.MEAN: "the chunks scored on average",
     Aggregation.JOINT: "all chunks together scored",
+    Aggregation.SET: "the chunks as a set scored",
 }
 
 _MOST_SCOPE = 3
@@ -194,10 +196,35 @@ def _reason(decision: Decision) -> str:
             where += f" but within the margin of doubt ({decision.doubt:.2f}), so your documents stay"
     else:
         where = f"between {decision.lower:.2f} and {decision.upper:.2f}"
-    reason = f"{_WHAT[decision.aggregation]} {score}, {where}"
+    alone = decision.aggregation is Aggregation.SET and decision.deciding_id is not None
+    reason = f"{_WHAT[Aggregation.ANY if alone else decision.aggregation]} {score}, {where}"
     if decision.unknown:
         reason += f"; {count(decision.unknown, 'grade')} failed and might have changed it"
     return reason + "."
+
+
+def set_sentence(together: SetGrade) -> str:
+    """What the score of the chunks as a set rests on."""
+    readings = together.readings
+    absent = [word for word in readings.absent if word not in readings.years]
+    said = [f"The best chunk scores {readings.best:.2f}."]
+    if readings.years:
+        said.append(f"No chunk has the year {join_names(readings.years, 'or')}.")
+    if absent:
+        said.append(f"No chunk has {join_names([f'“{word}”' for word in absent], 'or')}.")
+    elif not readings.years:
+        said.append("Every word of the question stands in a chunk.")
+    if readings.agreeing:
+        said.append(f"{count(readings.agreeing, 'other chunk')} with the same likely answer.")
+    return " ".join(said)
+
+
+def weighed_sentence(trace: Trace) -> str:
+    """The same of the score that decided a run; empty where another did."""
+    here = trace.round
+    if here is None or here.together is None or here.decision is None:
+        return ""
+    return set_sentence(here.together) if here.decision.aggregation is Aggregation.SET else ""
 
 
 def outcome_sentence(trace: Trace, *, named: bool = True) -> str:

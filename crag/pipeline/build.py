@@ -15,6 +15,7 @@ from crag.core.protocols import (
     RetrievalEvaluator,
     Retriever,
     Rewriter,
+    SetGrader,
     StripGrader,
     WebSearch,
 )
@@ -145,6 +146,7 @@ def build_pipeline(
         evaluator=evaluator,
         strip_evaluator=scorer if outside else None,
         strip_grader=CachedStripGrader(inner, grades) if isinstance(inner, StripGrader) else None,
+        set_grader=inner if isinstance(inner, SetGrader) and not outside else None,
         hold_grades=grades.hold,
         refiner=StripRefiner(),
         selector=LlmStripSelector(chat) if chat else None,

@@ -18,13 +18,25 @@ from crag.core.protocols import (
     RetrievalEvaluator,
     Retriever,
     Rewriter,
+    SetGrader,
     StripGrader,
     StripSelector,
     Verifier,
 )
 from crag.core.settings import Settings
 from crag.core.trace import Round
-from crag.core.types import Answer, Decision, Exchange, Grade, OutputMode, RetrievedChunk, Step, Strip, WebPage
+from crag.core.types import (
+    Answer,
+    Decision,
+    Exchange,
+    Grade,
+    OutputMode,
+    RetrievedChunk,
+    SetGrade,
+    Step,
+    Strip,
+    WebPage,
+)
 from crag.evaluation.scoring import InContext, OneByOne, StripScorer
 from crag.pipeline.guiding import Guide
 from crag.runtime.usage import UsageTracker
@@ -79,6 +91,7 @@ class RunContext:
 
     `strip_evaluator` scores strips and web pages: where a chunk's grade is a call that costs, it is a local one.
     `strip_grader` scores strips in place; where there is none, or that is not asked for, they are graded one by one.
+    `set_grader` grades chunks together, where it graded each of them; None: another evaluator does that.
     `hold_grades`: a block at whose end its new grades are stored, all at once. `guide` helps on where there is no
     answer. `wanted` says what the run ends with.
     """
@@ -95,6 +108,7 @@ class RunContext:
     emitter: EventEmitter = field(default_factory=EventEmitter)
     strip_evaluator: RetrievalEvaluator | None = None
     strip_grader: StripGrader | None = None
+    set_grader: SetGrader | None = None
     hold_grades: Callable[[], AbstractContextManager[None]] = nullcontext
     selector: StripSelector | None = None
     contextualizer: Contextualizer | None = None
@@ -147,6 +161,7 @@ class State(TypedDict, total=False):
     acted: tuple[RetrievedChunk, ...]
     grades: dict[str, Grade]
     joint: Grade | None
+    together: SetGrade | None
     decision: Decision | None
     strips: tuple[Strip, ...]
     web_query: str

@@ -5,7 +5,7 @@ Order of display is the order of arrival; order of record is the order of retrie
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from crag.core import events as ev
@@ -13,9 +13,23 @@ from crag.core.errors import ProviderError, ReplyError, StorageError
 from crag.core.policy import acted_on, chunks_acted_on, keeps_chunk, loops, refines
 from crag.core.settings import Settings
 from crag.core.trace import Round
-from crag.core.types import Action, Answer, Chunk, Decision, Grade, Origin, Passage, Standalone, Strip, WebPage
+from crag.core.types import (
+    Action,
+    Answer,
+    Chunk,
+    Decision,
+    Grade,
+    GradedText,
+    Origin,
+    Passage,
+    RetrievedChunk,
+    SetGrade,
+    Standalone,
+    Strip,
+    WebPage,
+)
 from crag.evaluation.refinement import RefinementParts, make_strip, score_strips
-from crag.evaluation.trigger import decide
+from crag.evaluation.trigger import decide, set_grades
 from crag.generation.arithmetic import looks_up, reach_cells
 from crag.generation.disagreements import with_disagreements
 from crag.generation.verification import faithfulness
@@ -96,18 +110,44 @@ def act(state: State, parts: RunContext) -> State:
     graded = {id: grade for each in reversed(rounds) for id, grade in each.grades.items()}
     joint = rounds[places[0][0] if places else -1].joint
     grades = [joint] if joint else [graded[found.chunk.id] for found in acted]
-    decision = decide(grades, upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation)
+    together = None if joint else _grade_set(state["question"], acted, graded, parts)
+    deciding = set_grades(grades, together, settings.aggregation)
+    decision = decide(deciding, upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation)
     if not loops(decision.action, round=state["round"], settings=settings):
         decision = acted_on(decision, settings)
-    following: State = {"rounds": rounds, "acted": acted, "grades": graded, "joint": joint}
+    following: State = {"rounds": rounds, "acted": acted, "grades": graded, "joint": joint, "together": together}
     return {**following, **_record_decision(decision, {**state, **following}, parts)}
 
 
 def _record_decision(decision: Decision, state: State, parts: RunContext) -> State:
     acted, own = ([found.chunk.id for found in each] for each in (state["acted"], state["retrieved"]))
     chunks = () if acted == own else tuple(acted)
-    parts.emit(ev.ActionTaken(decision=decision, round=state["round"], chunks=chunks, at=parts.now()))
+    together = state["together"]
+    parts.emit(
+        ev.ActionTaken(decision=decision, together=together, round=state["round"], chunks=chunks, at=parts.now())
+    )
     return {"decision": decision}
+
+
+def _grade_set(
+    question: str, acted: Sequence[RetrievedChunk], grades: Mapping[str, Grade], parts: RunContext
+) -> SetGrade | None:
+    """The grade of all chunks together, where one can be made of their own."""
+    if parts.set_grader is None:
+        return None
+    limit = parts.settings.grade_chars
+    scored = [(found, grades[found.chunk.id].score) for found in acted]
+    texts = [
+        GradedText(text=found.chunk.graded_text(limit), score=score, keywords=_keywords(found))
+        for found, score in scored
+        if score is not None
+    ]
+    return parts.set_grader.grade_set(question, texts)
+
+
+def _keywords(found: RetrievedChunk) -> float | None:
+    """The chunk's BM25 score: 0 where it has no word of the query, None where no index of ours found it."""
+    return None if found.dense is None and found.bm25 is None else found.bm25 or 0.0
 
 
 def rewrite_for_library(state: State, parts: RunContext) -> State:

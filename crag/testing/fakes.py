@@ -11,7 +11,19 @@ from dataclasses import dataclass, field, replace
 
 from crag.core.errors import ProviderError, ReplyError, WebSearchError
 from crag.core.protocols import Messages, Parsed
-from crag.core.types import Chunk, Grade, Passage, QuotedAnswer, RetrievedChunk, SpanReading, Unread, WebPage
+from crag.core.types import (
+    Chunk,
+    Grade,
+    GradedText,
+    Passage,
+    QuotedAnswer,
+    RetrievedChunk,
+    SetGrade,
+    SetReadings,
+    SpanReading,
+    Unread,
+    WebPage,
+)
 from crag.ingest.sections import write_table
 from crag.runtime.waiting import Clock
 
@@ -103,6 +115,34 @@ class ScriptedAnswerGrader:
     def grade_answer(self, question: str, answer: QuotedAnswer) -> float | None:
         self.graded.append(answer)
         return self.confidence
+
+
+@dataclass
+class ScriptedSetGrader:
+    """Scores texts together by a function of them; remembers the sets that it graded."""
+
+    score: Callable[[Sequence[GradedText]], float | None]
+    id: str = "scripted"
+    graded: list[tuple[GradedText, ...]] = field(default_factory=list)
+
+    def grade_set(self, question: str, texts: Sequence[GradedText]) -> SetGrade | None:
+        self.graded.append(tuple(texts))
+        score = self.score(texts) if texts else None
+        if score is None:
+            return None
+        best = max(texts, key=lambda each: each.score)
+        readings = SetReadings(
+            best=best.score,
+            agreeing=0,
+            covered=1.0,
+            absent=(),
+            years=(),
+            years_asked=0,
+            keywords=best.keywords or 0.0,
+            closeness=0.0,
+            words=1,
+        )
+        return SetGrade(score=score, readings=readings, evaluator=self.id)
 
 
 @dataclass(kw_only=True)

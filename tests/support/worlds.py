@@ -19,7 +19,7 @@ from crag.core.protocols import Messages
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
-from crag.core.types import Action, Aggregation, Chunk, Grade, Passage, RetrievedChunk, WebPage
+from crag.core.types import Action, Aggregation, Chunk, Grade, GradedText, Passage, RetrievedChunk, WebPage
 from crag.evaluation.selection import LlmStripSelector
 from crag.evaluation.strips import StripRefiner
 from crag.generation.extractive import ExtractiveGenerator
@@ -28,7 +28,7 @@ from crag.pipeline.context import EventEmitter, RunContext
 from crag.pipeline.fallback import FallbackRewriter, FallbackWeb
 from crag.pipeline.graph import run_graph
 from crag.runtime.usage import UsageTracker
-from crag.testing.fakes import FakeChat, FixedWeb, ScriptedEvaluator, chunk_of
+from crag.testing.fakes import FakeChat, FixedWeb, ScriptedEvaluator, ScriptedSetGrader, chunk_of
 
 QUESTION = "How long is the northern bridge over the wide river?"
 
@@ -44,6 +44,11 @@ def score(text: str) -> float | None:
     most = 4 if "dull" in text else 21
     failed = number % 9 == 0 or "mute" in text
     return None if failed else (number // 9 % 21) * (number // 1000 % most) // 20 / 20
+
+
+def as_set(texts: Sequence[GradedText]) -> float:
+    """The same of all texts together, in any order."""
+    return score("set " + "|".join(sorted(each.text for each in texts))) or 0.0
 
 
 def text_of(name: object, sentences: int) -> str:
@@ -141,6 +146,7 @@ class World:
             settings=settings,
             retriever=Shelf(self.seed, self.size, settings),
             evaluator=evaluator,
+            set_grader=ScriptedSetGrader(as_set) if self.seed % 3 != 1 else None,
             strip_evaluator=local if self.seed % 4 == 1 else None,
             refiner=StripRefiner(),
             rewriter=FallbackRewriter([Rewriting(self.seed)], emitter),
@@ -188,7 +194,7 @@ FIELDS: dict[str, Any] = {
     "upper": hundredth,
     "lower": hundredth,
     "ambiguity_margin": lambda draw: draw.choice([0.0, 0.05, 0.2]),
-    "aggregation": lambda draw: draw.choice([Aggregation.ANY, Aggregation.WORST, Aggregation.MEAN]),
+    "aggregation": lambda draw: draw.choice([Aggregation.ANY, Aggregation.WORST, Aggregation.MEAN, Aggregation.SET]),
     "keep": lambda draw: draw.choice(["all", "relevant"]),
     "forced": lambda draw: draw.choice(["", *Action]),
     "internal_on": some,

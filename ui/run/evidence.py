@@ -8,7 +8,7 @@ from typing import get_args
 
 from crag.core.makers import Maker, about, maker, name_in_sentence
 from crag.core.trace import Approval, Round, Search, Trace
-from crag.core.types import Grade, InjectionSpan, KeepReason, RetrievedChunk, Strip, WebPage
+from crag.core.types import Aggregation, Grade, InjectionSpan, KeepReason, RetrievedChunk, Strip, WebPage
 from crag.messages.answers import lacking_sentence
 from crag.messages.wording import (
     injection_reason,
@@ -16,6 +16,7 @@ from crag.messages.wording import (
     kept_reason,
     kept_word,
     searched_text,
+    set_sentence,
     unread_sentence,
     words_text,
 )
@@ -113,10 +114,14 @@ def _jointly(here: Round, trace: Trace) -> bool:
 
 
 def _together(here: Round, trace: Trace, view: View) -> Html:
-    """The one grade over all chunks, where they are graded so."""
-    if not _jointly(here, trace):
+    """The one grade over all chunks, where they are graded so, or where their own grades are weighed as a set."""
+    as_set = here.together if here.decision and here.decision.aggregation is Aggregation.SET else None
+    if as_set is not None:
+        score, why = _score(as_set.grade, view, waiting=False), h.p("small")[set_sentence(as_set)]
+    elif _jointly(here, trace):
+        score, why = _score(here.joint, view, waiting=not trace.finished), _facts(here.joint, (), view)
+    else:
         return Html()
-    score = _score(here.joint, view, waiting=not trace.finished)
     return h.div("joint")[
         h.div("row")[
             h.span,
@@ -125,7 +130,7 @@ def _together(here: Round, trace: Trace, view: View) -> Html:
             ],
             score,
         ],
-        h.div("why")[_facts(here.joint, (), view)],
+        h.div("why")[why],
     ]
 
 

@@ -11,7 +11,7 @@ from typing import Literal, TypeVar, cast
 
 from crag.core.settings import Settings
 from crag.core.trace import StepRecord, Trace
-from crag.core.types import Action, Grade, Strip
+from crag.core.types import Action, Grade, SetGrade, Strip
 from crag.evaluation.strip_dependencies import Need, needs
 from crag.text.words import count_words
 
@@ -25,7 +25,8 @@ rewrite for the web. search: the web search. pages: their refinement."""
 class Retrieval:
     """One round. `grades` go with `chunks`, in order of rank: None where there is none. `retried`: the live run wanted
     another retrieval after this one and had no new query for it. `reached`: a chunk from further down is among them,
-    for its table's figure (`Settings.lookup_reach`).
+    for its table's figure (`Settings.lookup_reach`). `together`: the grade of all chunks that were acted on after it.
+    `decided`: the run came so far that an action was taken.
     """
 
     query: str
@@ -34,6 +35,8 @@ class Retrieval:
     joint: Grade | None
     retried: bool
     reached: bool = False
+    together: SetGrade | None = None
+    decided: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +157,8 @@ def _retrieval(trace: Trace, number: int) -> Retrieval:
         joint=_bare(stored.joint),
         retried=_retried(trace, number),
         reached=any(found.rank > len(ids) for found in stored.chunks),
+        together=stored.together,
+        decided=stored.decision is not None,
     )
 
 
@@ -252,6 +257,8 @@ class Missing(Enum):
     NO_GRADES = auto()
     NO_JOINT = auto()
     OTHER_JOINT = auto()
+    NO_SET = auto()
+    OTHER_SET = auto()
     NO_LOOP = auto()
     OTHER_LOOP = auto()
     NO_CHUNKS = auto()

@@ -30,10 +30,10 @@ from crag.core.policy import (
     uses_documents,
 )
 from crag.core.settings import Settings
-from crag.core.types import Action, Decision, Grade
+from crag.core.types import Action, Aggregation, Decision, Grade
 from crag.evaluation.keeping import Facts, Rule, choose
 from crag.evaluation.strip_dependencies import Need
-from crag.evaluation.trigger import decide
+from crag.evaluation.trigger import decide, set_grades
 from crag.generation.arithmetic import looks_up
 
 
@@ -304,7 +304,8 @@ class Planner:
             return Unknown(Missing.NO_ROUND)
         if self._retrieves_otherwise(settings):
             return Unknown(Missing.OTHER_RETRIEVAL)
-        return self._grades(self.entry.rounds[0], settings)
+        grades = self._grades(self.entry.rounds[0], settings)
+        return grades if isinstance(grades, Unknown) else self._together(0, grades, settings)
 
     def decision(self, settings: Settings) -> tuple[Decision | None, int, Unknown | None]:
         """The decision that would be acted on, its round, and why there is none where it can't be known."""
@@ -320,6 +321,9 @@ class Planner:
                 return None, number, grades
             if number and settings.loop_merge != "last":
                 grades = [grade for _, grade in self._acted(number, settings, joint=True) if grade is not None]
+            grades = self._together(number, grades, settings)
+            if isinstance(grades, Unknown):
+                return None, number, grades
             decision = decide(grades, upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation)
             if not loops(decision.action, round=number, settings=settings):
                 return acted_on(decision, settings), number, None
@@ -344,6 +348,20 @@ class Planner:
             return [stored.joint] if settings.k >= count else Unknown(Missing.OTHER_JOINT, settings.k)
         grades = [grade for grade in stored.grades[: settings.k] if grade is not None]
         return grades if len(grades) == min(count, settings.k) else Unknown(Missing.NO_GRADES)
+
+    def _together(self, number: int, grades: Sequence[Grade], settings: Settings) -> Sequence[Grade] | Unknown:
+        """The grades that decide after round `number`: under `set` the stored one of the same chunks together."""
+        if settings.aggregation is not Aggregation.SET or not grades:
+            return grades
+        stored, acted = self.entry.rounds[number], self._acted(number, self.was)
+        together = stored.together
+        same = {id for id, _ in self._acted(number, settings)} == {id for id, _ in acted}
+        if together is None and not (stored.decided and self.was.aggregation is Aggregation.SET):
+            return Unknown(Missing.NO_SET)
+        graded = any(grade is not None and not grade.failed for _, grade in acted)
+        if same or (together is None and graded):  # graded, and no score: nothing could tell of any chunks
+            return set_grades(grades, together, settings.aggregation)
+        return Unknown(Missing.OTHER_SET)
 
     def _acted(self, number: int, settings: Settings, *, joint: bool = False) -> list[tuple[str, Grade | None]]:
         """The chunks acted on after round `number`, with their grades; `joint`: one grade over all, where it is so."""

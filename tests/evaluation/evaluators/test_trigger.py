@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag.core.types import Action, Aggregation, Grade
-from crag.evaluation.trigger import decide, verdict
+from crag.core.types import SET, Action, Aggregation, Grade, SetGrade, SetReadings
+from crag.evaluation.trigger import decide, set_grades, verdict
 
 C, A, I = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT  # noqa: E741
 ANY, WORST, MEAN, JOINT = Aggregation.ANY, Aggregation.WORST, Aggregation.MEAN, Aggregation.JOINT
@@ -55,6 +55,42 @@ def test_aggregations(
     decision = decide(grades(*scores), upper=0.7, lower=0.3, aggregation=aggregation)
     assert (decision.action, decision.deciding_id) == (action, deciding)
     assert decision.unknown == scores.count(None)
+
+
+def together(score: float) -> SetGrade:
+    readings = SetReadings(
+        best=0.9, agreeing=0, covered=1.0, absent=(), years=(), years_asked=0, keywords=1.0, closeness=0.0, words=1
+    )
+    return SetGrade(score=score, readings=readings, evaluator="local")
+
+
+@pytest.mark.parametrize(
+    ("scores", "as_set", "action", "deciding"),
+    [
+        ((0.9, 0.2), 0.2, I, None),
+        ((0.9, 0.2), 0.5, A, None),
+        ((0.1, 0.2), 0.8, C, None),
+        ((0.1, None), 0.2, A, None),  # a failed grade might have changed it
+        ((0.1, None), 0.8, C, None),
+        ((0.9, 0.2), None, C, "0"),  # without a grade of the set the best chunk decides
+        ((None,), None, A, None),
+        ((), None, I, None),
+    ],
+)
+def test_a_set_is_decided_by_the_grade_of_all_its_texts(
+    scores: tuple[float | None, ...], as_set: float | None, action: Action, deciding: str | None
+) -> None:
+    own = set_grades(grades(*scores), None if as_set is None else together(as_set), Aggregation.SET)
+    decision = decide(own, upper=0.7, lower=0.3, aggregation=Aggregation.SET)
+    assert (decision.action, decision.deciding_id) == (action, deciding)
+    assert decision.score == (as_set if as_set is not None else max((s for s in scores if s is not None), default=None))
+    assert decision.unknown == scores.count(None)
+
+
+@pytest.mark.parametrize("aggregation", [ANY, WORST, MEAN, JOINT])
+def test_other_rules_do_not_look_at_the_set(aggregation: Aggregation) -> None:
+    assert set_grades(grades(0.9, 0.2), together(0.1), aggregation) == grades(0.9, 0.2)
+    assert SET not in {grade.passage_id for grade in grades(0.9, 0.2)}
 
 
 scores_with_failures = st.lists(st.one_of(st.none(), st.floats(0, 1)), max_size=8)

@@ -1,0 +1,119 @@
+"""How likely all retrieved texts together answer: what is read of them, and the layer that weighs that."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from crag.core.errors import ModelError
+from crag.core.protocols import SetGrader
+from crag.core.types import GradedText, SetReadings
+from crag.evaluation.head import Lexicon
+from crag.evaluation.local import LocalEvaluator
+from crag.evaluation.sufficiency import SET_FEATURES, SetLayer, load_set_layer, read_set, set_features
+from crag.models.cross_encoder import FOLDER, Reading
+
+LEXICON = Lexicon(100, {"tower": 20, "built": 40, "paris": 1})
+TOWER = "The tower\nIt was built in 1889 in Paris."
+QUESTION = "When was the tower built?"
+
+
+def read(text: str, words: str) -> tuple[str, Reading]:
+    start = text.index(words)
+    return text, Reading(relevance=2.0, span=4.0, closeness=0.5, start=start, end=start + len(words), tokens=20)
+
+
+def readings(question: str = QUESTION, *others: tuple[str, str], keywords: float | None = 3.0) -> SetReadings:
+    best = [(TOWER, "1889"), *others]
+    texts = [GradedText(text=text, score=0.8 - place / 10, keywords=keywords) for place, (text, _) in enumerate(best)]
+    return read_set(question, texts, [read(*each) for each in best], LEXICON)
+
+
+def test_one_text_that_has_every_word() -> None:
+    found = readings()
+    assert (found.best, found.agreeing, found.covered, found.absent, found.years) == (0.8, 0, 1.0, (), ())
+    assert (found.years_asked, found.keywords, found.closeness, found.words) == (0, 3.0, 0.5, 1)
+
+
+def test_other_texts_agree_or_add_words() -> None:
+    same, other = ("The zorb opened in 1889.", "in 1889"), ("It opened in 1890.", "1890")
+    assert readings(QUESTION, same, other).agreeing == 1
+    zorb = "When was the tower with the zorb built?"
+    assert readings(zorb).absent == ("zorb",)
+    assert readings(zorb, same).absent == ()
+    assert readings(zorb).covered < readings(zorb, same).covered == 1.0
+
+
+def test_years_that_no_text_has_are_named_once() -> None:
+    found = readings("Was the tower built in 1889, in 1903 or in 1903?")
+    assert (found.years, found.years_asked) == (("1903",), 2)
+    assert set_features(found)[SET_FEATURES.index("years_unmet")] == 0.5
+    assert set_features(readings())[SET_FEATURES.index("years_unmet")] == 0.0
+
+
+@pytest.mark.parametrize("question", ["塔はいつ建てられましたか", "Когда была построена башня?", "؟ 🗼", "!?"])
+def test_questions_in_other_scripts_are_read(question: str) -> None:
+    found = readings(question)
+    assert 0.0 <= found.covered <= 1.0
+    assert all(word in question for word in found.absent)
+    assert len(set_features(found)) == len(SET_FEATURES)
+
+
+def test_a_very_long_question_names_few_words() -> None:
+    found = readings(" ".join(f"word{number} {1900 + number % 100}" for number in range(10_000)))
+    assert len(found.absent) == 5
+    assert found.covered < 0.1
+
+
+def test_scores_at_the_ends_can_be_weighed() -> None:
+    layer = SetLayer(tuple(float(name == "best") for name in SET_FEATURES), 0.0)
+    low, high = (layer.score(replace(readings(), best=score)) for score in (0.0, 1.0))
+    assert 0.0 < low < 0.01 < 0.99 < high < 1.0
+
+
+def with_layer(folder: Path, layer: object) -> Path:
+    """A copy of the model's folder with another layer for sets in head.json."""
+    copy = folder / "model"
+    shutil.copytree(FOLDER, copy)
+    head = {**json.loads((copy / "head.json").read_text()), "sets": layer}
+    data = json.dumps({name: value for name, value in head.items() if value is not None}).encode()
+    (copy / "head.json").write_bytes(data)
+    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest["sha256"]["head.json"] = hashlib.sha256(data).hexdigest()
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    return copy
+
+
+TEXTS = [GradedText(text=TOWER, score=0.8, keywords=5.0)]
+
+
+def test_without_a_layer_a_model_or_a_text_there_is_no_score(tmp_path: Path) -> None:
+    assert load_set_layer(with_layer(tmp_path, None)) is None
+    assert LocalEvaluator(folder=tmp_path / "model").grade_set(QUESTION, TEXTS) is None
+    assert LocalEvaluator(folder=tmp_path / "none").grade_set(QUESTION, TEXTS) is None
+    assert LocalEvaluator().grade_set(QUESTION, []) is None
+
+
+def test_what_no_index_of_ours_searched_has_no_score() -> None:
+    assert LocalEvaluator().grade_set(QUESTION, [GradedText(text=TOWER, score=0.8)]) is None
+
+
+@pytest.mark.parametrize("layer", [{}, 7, {"features": ["span"], "weights": [1.0], "bias": 0.0}])
+def test_a_layer_of_another_make_is_an_error(tmp_path: Path, layer: object) -> None:
+    with pytest.raises(ModelError):
+        load_set_layer(with_layer(tmp_path, layer))
+
+
+def test_the_local_evaluator_grades_sets() -> None:
+    evaluator = LocalEvaluator(threads=1)
+    assert isinstance(evaluator, SetGrader)
+    asked, later = (evaluator.grade_set(f"When was the tower built{end}?", TEXTS) for end in ("", " anew in 1931"))
+    assert asked is not None and later is not None
+    assert later.readings.years == ("1931",)
+    assert 0.0 <= later.score < asked.score <= 1.0
+    assert evaluator.grade_set(QUESTION, [GradedText(text="", score=0.0, keywords=0.0)]) is None

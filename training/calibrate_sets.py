@@ -1,0 +1,160 @@
+"""Fits the layer that says how likely all retrieved texts together answer, and adds it to head.json.
+
+    python -m training.calibrate_sets [--data FOLDER] [--cache FOLDER] [--keep FILE] [--out FOLDER]
+
+Run it last, after training.calibrate_short. training.set_questions has the questions, of documents that no weight was
+fitted on. Each is searched for as `balanced` does; the chunks with the text that answers are then taken out of what was
+found, and the next ones move up. Figures are cross-validated by document, beside the best chunk's score on the same
+rows. FinanceBench is reported and never fitted. --keep FILE holds what was read, so that fitting again takes seconds:
+delete it when the model or the search changes. --out FOLDER writes sets.md there. It needs no torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from benchmarks.answers import library_of
+from benchmarks.answers_sets import filing_questions
+from benchmarks.financebench import indexed
+from crag.analysis.questions.matching import content_stems, holds
+from crag.analysis.questions.sets import read_set as read_questions
+from crag.core.config import AppConfig, Keys
+from crag.core.request import SearchQuery
+from crag.core.strategies import strategy
+from crag.core.types import GradedText, Passage, RetrievedChunk, SetReadings
+from crag.engine import Engine
+from crag.evaluation.local import LocalEvaluator
+from crag.evaluation.sufficiency import SET_FEATURES, SetLayer, set_features
+from crag.generation.arithmetic import looks_up, reach_cells
+from training.calibrate_answers import FOLDS, cross_validated, fit
+from training.calibrate_short import write_layer
+from training.pairs import lines
+from training.set_figures import FitRow, page
+from training.set_questions import SetQuestion, libraries, overlaps
+
+ROOT = Path(__file__).resolve().parent.parent
+PENALTY = 3.0
+SPARE = 12
+"""Chunks that may move up where others are taken out."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
+    cache = Path(os.environ.get("CRAG_BENCH_CACHE", Path(tempfile.gettempdir()) / "crag-sets-cache"))
+    parser.add_argument("--data", type=Path, default=shared)
+    parser.add_argument("--cache", type=Path, default=cache, help="where the libraries are kept")
+    parser.add_argument("--keep", type=Path, help="keeps what was read; delete it when the model or the search changes")
+    parser.add_argument("--out", type=Path, help="where to write sets.md")
+    given = parser.parse_args()
+    rows = list(read(given.data, given.cache, given.keep))
+    fitted_on = [row for row in rows if row.kind != "filings"]
+    values = np.array([set_features(SetReadings(**row.readings)) for row in fitted_on])
+    right = np.array([float(row.sufficient) for row in fitted_on])
+    folds = np.array([zlib.crc32(row.group.encode()) // 6 % FOLDS for row in fitted_on])
+    chance = cross_validated(values, right, folds, PENALTY)
+    weights, bias = fit(values, right, PENALTY)
+    rounded = [round(float(weight), 6) for weight in weights]
+    layer = SetLayer(tuple(rounded), round(bias, 6))
+    dev = [row for row in rows if row.kind == "filings"]
+    scores = [*map(float, chance), *(layer.score(SetReadings(**row.readings)) for row in dev)]
+    said = page([*fitted_on, *dev], np.array(scores), dict(zip(SET_FEATURES, rounded, strict=True)), layer.bias)
+    print(said)
+    if given.out:
+        (given.out / "sets.md").write_text(said, encoding="utf-8")
+    write_layer("sets", {"features": list(SET_FEATURES), "weights": rounded, "bias": layer.bias})
+
+
+def read(data: Path, cache: Path, keep: Path | None) -> Iterator[FitRow]:
+    """The rows of all questions. What `keep` holds is not asked again."""
+    known: dict[str, list[FitRow]] = {}
+    if keep and keep.is_file():
+        for line in lines(keep):
+            known[line["id"]] = [FitRow(**row) for row in line["rows"]]
+    engine = Engine(AppConfig(), Keys())
+    asked = [
+        (library_of(engine, files, cache), question) for files, questions in libraries(data) for question in questions
+    ]
+    filings = indexed(engine, sorted((data / "financebench/pdfs").glob("*.pdf")), cache)
+    asked += [(filings, question) for question in filing_sets(engine, filings, data)]
+    random.Random(44).shuffle(asked)
+    evaluator = LocalEvaluator()
+    for place, (library, question) in enumerate(asked, start=1):
+        if question.id not in known:
+            known[question.id] = list(rows_of(engine, evaluator, library, question))
+            if keep:
+                with keep.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps({"id": question.id, "rows": list(map(asdict, known[question.id]))}) + "\n")
+        yield from known[question.id]
+        if place % 100 == 0:
+            print(f"  {place} of {len(asked)}", file=sys.stderr)
+    engine.close()
+
+
+def filing_sets(engine: Engine, library: Path, data: Path) -> Iterator[SetQuestion]:
+    """The questions of FinanceBench with the pages that answer, and near misses about its companies."""
+    path = data / "financebench/questions.jsonl"
+    known = {f"filings-{each.id}": each for each in read_questions(path.name, path.read_bytes()).questions}
+    for asked in filing_questions(engine, library, data):
+        own = SetQuestion(asked.id, "filings", asked.id, asked.question, asked.answers, miss=asked.miss)
+        yield own if asked.miss else replace(own, pages=asked.pages, source=known[asked.id].sources[0])
+
+
+def rows_of(engine: Engine, evaluator: LocalEvaluator, library: Path, asked: SetQuestion) -> Iterator[FitRow]:
+    """One retrieval as it is, and one without what answers; of a near miss the first alone."""
+    settings = strategy("balanced").settings
+    k, reach = settings.k, settings.lookup_reach if looks_up(asked.question) else 0
+    found = engine.library(library).find(SearchQuery(asked.question, max(k, reach) + SPARE, where=asked.where))
+
+    def near(of: Sequence[RetrievedChunk]) -> list[RetrievedChunk]:
+        return reach_cells(asked.question, of[: max(k, reach)], k) if reach else list(of[:k])
+
+    def row(how: Literal["with", "without", "miss"], chunks: Sequence[RetrievedChunk], sufficient: bool) -> FitRow:
+        passages = [Passage(id=each.chunk.id, text=each.chunk.graded_text()) for each in chunks]
+        grades = {grade.passage_id: grade.score or 0.0 for grade in evaluator.grade(asked.question, passages)}
+        texts = [
+            GradedText(text=passage.text, score=grades[passage.id], keywords=each.bm25 or 0.0)
+            for passage, each in zip(passages, chunks, strict=True)
+        ]
+        readings = evaluator.read_set(asked.question, texts)
+        assert readings is not None, asked.id
+        id = f"{asked.id}/{how}"
+        return FitRow(id, asked.kind, asked.group, how, asked.miss, sufficient, asdict(readings))
+
+    if not found:
+        return
+    own = near(found)
+    if asked.miss:
+        yield row("miss", own, sufficient=False)
+        return
+    evidence = {each.chunk.id: overlaps(each.chunk, asked) for each in found}
+    says = {each.chunk.id: holds(each.chunk.text, asked.answers) for each in found}
+    sufficient = asked.sufficient([(evidence[each.chunk.id], says[each.chunk.id]) for each in own])
+    if sufficient is not None:
+        yield row("with", own, sufficient)
+    left = [each for each in found if not asked.takes(evidence[each.chunk.id], says[each.chunk.id])]
+    if not left or len(left) == len(found):
+        return
+    rest, wanted = near(left), content_stems(asked.question)
+    elsewhere = asked.kind != "filings" and any(  # the same fact may stand in another chunk too
+        says[each.chunk.id] and 2 * len(wanted & content_stems(each.chunk.graded_text())) >= len(wanted)
+        for each in rest
+    )
+    if not elsewhere:
+        yield row("without", rest, sufficient=False)
+
+
+if __name__ == "__main__":
+    main()
