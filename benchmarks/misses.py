@@ -88,8 +88,11 @@ def main() -> int:
         )
         return 2
     named = [(folders[0], FILINGS), (folders[1], PAPERS)]
+    known = [each for folder, names in reversed(named) for each in questions_of(folder, names)]
+    questions = spread(known, options.limit)
+    wanted = {source.casefold() for each in questions for source in each.sources}
     files = [folder / "pdfs" / f"{name}.pdf" for folder, names in named for name in names]
-    questions = spread([each for folder, names in named for each in questions_of(folder, names)], options.limit)
+    files = [file for file in files if file.name.casefold() in wanted]
     engine = Engine(AppConfig(), Keys(), evaluator=LocalEvaluator())
     try:
         source = indexed(engine, files, options.cache)

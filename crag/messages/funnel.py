@@ -56,7 +56,8 @@ def funnel_sentence(funnel: Funnel) -> str:
         return f"{none} be followed from the library to the answer."
     asked = count(funnel.followed, "question")
     if not funnel.losses:
-        return f"None of {asked} is lost: the answer cites each expected place, or says what is accepted."
+        none = "The question is not lost" if funnel.followed == 1 else f"None of {asked} is lost"
+        return f"{none}: the answer cites the expected place, or says what is accepted."
     where = [f"{number:,} {lost_text(step, funnel)}" for step, number in funnel.lost.items()]
     first, _, rest = where[0].partition(" ")
     lost = join_names([f"{first} {'is' if first == '1' else 'are'} lost {rest}", *where[1:]])

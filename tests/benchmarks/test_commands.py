@@ -43,6 +43,7 @@ COMMANDS = {
     "limits": "--dry --runs 2 --repetitions 1",
     "lookups": "--filings 1 --each 4",
     "middleware": "--runs 30 --warm-up 1",
+    "misses": "--limit 1 --rows 4",
     "model_lookups": "--each 1 --minutes 1",
     "monitor": "--runs 60 --out out",
     "overhead": "--runs 30 --warm-up 1",

@@ -15,6 +15,9 @@ from ui.components import words
 from ui.components.safe_text import excerpt
 from ui.evaluate.measures import FILTERS, as_text, found
 
+_LOST = 240
+"""Pixels of the column of reasons, the longest of all texts."""
+
 
 def show(
     session: Session, evaluation: Evaluation, rows: Sequence[ResultRow], reasons: Mapping[str, str] | None = None
@@ -47,6 +50,7 @@ def show(
         lambda row, column: kept[row].run_id if kept[row].run_id in known else "",
         f"eval-rows-{evaluation.id}-{chosen}-{wanted}",
         "Rows of the evaluation",
+        {"Lost": st.column_config.TextColumn(width=_LOST)} if reasons else None,
     )
 
 
@@ -56,12 +60,12 @@ def _row(row: ResultRow, known: Container[str], reasons: Mapping[str, str] | Non
         "Question": row.question,
         "Answer": answer_text(row),
         "Action": action_text(row),
+        **({"Lost": reasons.get(row.question_id, "")} if reasons else {}),
         "Retrieved": sign(row.acted_holds),
         "In the evidence": sign(row.evidence_answer),
         "Answer right": sign(row.answer_holds),
         "Faithful": "–" if row.faithfulness is None else f"{row.faithfulness:.2f}",
         "Took": as_text("seconds", row.seconds),
-        **({"Lost": reasons.get(row.question_id, "")} if reasons else {}),
         "Note": note(row, known),
     }
 

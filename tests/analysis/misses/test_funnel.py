@@ -205,7 +205,7 @@ def test_no_lever_is_named_where_none_is_known_to_help(engine: Engine) -> None:
     found = funnel(engine, [expect(1, sources=("nowhere.pdf",))])
     assert found.losses and found.lever is None and "lever" not in funnel_sentence(found)
     perfect = funnel(engine, [expect(HIRING)])
-    assert perfect.lever is None and funnel_sentence(perfect).startswith("None of 1 question is lost")
+    assert perfect.lever is None and funnel_sentence(perfect).startswith("The question is not lost")
 
 
 def test_the_record_has_the_sentences_and_every_loss(engine: Engine) -> None:
