@@ -25,6 +25,7 @@ class Strategy:
 
 
 _BALANCED = Settings(
+    aggregation=Aggregation.SET,
     lookup_reach=40,
     ambiguity_margin=0.05,
     loop_merge="union",

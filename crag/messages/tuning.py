@@ -26,7 +26,7 @@ _UNKNOWN = {
     Missing.NO_GRADES: "The score of each chunk is unknown: this run did not grade them one by one.",
     Missing.NO_JOINT: "The score of all chunks together is unknown: this run graded them one by one.",
     Missing.OTHER_JOINT: "The score of the best {k} chunks together is unknown: this run graded all of them together.",
-    Missing.NO_SET: "The score of the chunks as a set is unknown: this run did not work it out.",
+    Missing.NO_SET: "The score of the chunks as a set is unknown: this run ended before it was worked out.",
     Missing.OTHER_SET: "The score of the chunks as a set is unknown: other chunks than in this run would be in it.",
     Missing.NO_LOOP: "The result of the corrective loop is unknown: this run did not search the library again.",
     Missing.OTHER_LOOP: (

@@ -84,7 +84,7 @@ def test_an_answer_for_people_says_action_file_and_page(library: Path, sample: S
     question = next(each.question for each in sample.questions if each.expected is Action.CORRECT)
     ran = process("ask", question, "--library", library)
     assert ran.code == 0
-    assert "CORRECT: the best chunk scored" in ran.out
+    assert "CORRECT: the chunks as a set scored" in ran.out
     assert f"[1] {sample.pdf.name}, page " in ran.out
     assert "retrieve" in ran.err
     assert "\x1b" not in ran.out + ran.err

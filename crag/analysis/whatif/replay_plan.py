@@ -356,7 +356,7 @@ class Planner:
         stored, acted = self.entry.rounds[number], self._acted(number, self.was)
         together = stored.together
         same = {id for id, _ in self._acted(number, settings)} == {id for id, _ in acted}
-        if together is None and not (stored.decided and self.was.aggregation is Aggregation.SET):
+        if together is None and not stored.decided:
             return Unknown(Missing.NO_SET)
         graded = any(grade is not None and not grade.failed for _, grade in acted)
         if same or (together is None and graded):  # graded, and no score: nothing could tell of any chunks

@@ -24,7 +24,6 @@ from tests.support.worlds import FIELDS, World, first_settings, other_settings, 
 
 NO_LOOP = Unknown(Missing.NO_LOOP)
 NO_ROUND = Unknown(Missing.NO_ROUND)
-NO_SET = Unknown(Missing.NO_SET)
 NOT_JUDGED = Unknown(Missing.NOT_JUDGED)
 NOT_SCORED = Unknown(Missing.NOT_SCORED)
 NOT_SEARCHED = Unknown(Missing.NOT_SEARCHED)
@@ -136,7 +135,7 @@ def test_what_if_knows_what_thresholds_aggregation_and_strip_filter_would_do() -
     assert sum(row.kept is not None for row in found) >= 0.5 * WORLDS
     assert sum(row.changes_action for row in found) >= 0.15 * WORLDS
     assert {reason for row in found for reason in row.open} <= {NOT_SEARCHED, NOT_SCORED, PAGES_NOT_SCORED}
-    assert {row.reason for row in found} <= {None, NO_LOOP, NO_SET}
+    assert {row.reason for row in found} <= {None, NO_LOOP}
 
 
 class Ran(Case):
