@@ -54,7 +54,7 @@ def test_a_question_ends_in_a_cited_answer_with_its_evidence(with_sample, app):
     assert trace.answer and trace.answer.citations
     assert f'class="word">{trace.action}' in page and 'data-pick="cite:1"' in page
     assert page.count('class="rank num"') >= len(trace.round.chunks)
-    assert f"All {len(trace.round.chunks)} chunks together" in page and "The best chunk scores 0." in page
+    assert "As a set" in page and "The best chunk scores 0." in page
     assert app.query_params["run"] == trace.run_id, "a reload finds the run again"
 
 

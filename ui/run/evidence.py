@@ -117,17 +117,16 @@ def _together(here: Round, trace: Trace, view: View) -> Html:
     """The one grade over all chunks, where they are graded so, or where their own grades are weighed as a set."""
     as_set = here.together if here.decision and here.decision.aggregation is Aggregation.SET else None
     if as_set is not None:
-        score, why = _score(as_set.grade, view, waiting=False), h.p("small")[set_sentence(as_set)]
+        name, score, why = "As a set", _score(as_set.grade, view, waiting=False), h.p("small")[set_sentence(as_set)]
     elif _jointly(here, trace):
+        name = f"All {words.count(len(here.chunks), 'chunk')} together"
         score, why = _score(here.joint, view, waiting=not trace.finished), _facts(here.joint, (), view)
     else:
         return Html()
     return h.div("joint")[
         h.div("row")[
             h.span,
-            h.span("where")[
-                h.span("page")[f"All {words.count(len(here.chunks), 'chunk')} together"], _local(here.joint)
-            ],
+            h.span("where")[h.span("page")[name], _local(here.joint)],
             score,
         ],
         h.div("why")[why],
