@@ -43,6 +43,8 @@ LOOKED_UP = 0.9
 """How likely a cell that was looked up is the right one: benchmarks.lookups measures that."""
 WORKED_OUT = 0.9
 """How likely a result that was worked out from cells is the right one: benchmarks.arithmetic measures that."""
+OF_THE_YEAR = 0.5
+"""A text of the year asked for takes the place of one of another year that scores at most twice as much."""
 BESIDE_BEST = 0.7
 """Further sentences must score at least this share of the best one."""
 
@@ -344,12 +346,18 @@ def _is_statement(text: str) -> bool:
 
 
 def _of_the_year(question: str, units: list[_Unit]) -> list[_Unit]:
-    """Without those that speak of other years than the question's, where another speaks of the question's."""
+    """Without those that speak of other years than the question's, where one about as good speaks of the question's.
+
+    A fiscal year is often named by another number, and a sentence may name only the year that it compares with.
+    """
     asked = years_of(question)
-    label_stems = [years_of(unit.text) for unit in units]
-    if not any(asked & years for years in label_stems):
+    years = [years_of(unit.text) for unit in units]
+    best = max((unit.rank for unit, own in zip(units, years, strict=True) if asked & own), default=None)
+    if best is None:
         return units
-    return [unit for unit, years in zip(units, label_stems, strict=True) if not years or asked & years]
+    return [
+        unit for unit, own in zip(units, years, strict=True) if not own or asked & own or best < OF_THE_YEAR * unit.rank
+    ]
 
 
 def _choose_units(units: list[_Unit], limit: int, first: _Unit | None = None) -> list[_Unit]:

@@ -171,3 +171,11 @@ def test_a_sentence_of_another_year_is_left_out_where_one_is_of_the_right_year()
     assert isinstance(answer, Answer) and isinstance(other, Answer)
     assert answer.text == "In 2017 it was 40 percent [1]."
     assert len(other.citations) == 2
+
+
+def test_the_year_does_not_put_a_poor_text_in_the_place_of_a_good_one() -> None:
+    texts = {"It fell to 40 percent, from 45 in 2016, for less was spent.": 0.6, "Interest: 2017 0.0%.": 0.1}
+    chunk = chunk_of(" ".join(texts))
+    strips = [strip_of(chunk, text, score) for text, score in texts.items()]
+    *_, answer = ExtractiveGenerator().answer("What drove the fall in 2017?", strips, {chunk.id: chunk}, Settings())
+    assert isinstance(answer, Answer) and answer.text.startswith("It fell to 40 percent")
