@@ -54,6 +54,7 @@ OWN_TAB = {
     "ui/documents/table.py: lambda: _take(ids)",
     "ui/documents/bulk_actions.py: _ask",
     "ui/documents/bulk_actions.py: table.pick",
+    "ui/evaluate/funnel.py: _follow",
     "ui/evaluate/results.py: navigation.go",
     "ui/evaluate/sets.py: _later",
     "ui/evaluate/start.py: _ask_to_drop",

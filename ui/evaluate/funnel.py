@@ -23,6 +23,7 @@ from ui.app.session import Session
 from ui.components import charts, problems, words
 from ui.components.safe_text import escaped, markdown
 from ui.evaluate import evaluation_job, numbers
+from ui.evaluate.state import state
 from ui.evaluate.table import MARKS
 
 if TYPE_CHECKING:
@@ -52,13 +53,13 @@ def followed(session: Session, evaluation: Evaluation) -> Funnel | None:
     job = evaluation_job.current(session)
     if job is not None and job.running and not evaluation.finished_at:
         return None
-    if evaluation.done > AT_ONCE and not st.session_state.get(_asked_key(evaluation)):
+    if evaluation.done > AT_ONCE and evaluation.id not in state().followed:
         return None
     return numbers.funnel(session, evaluation)
 
 
-def _asked_key(evaluation: Evaluation) -> str:
-    return f"eval-follow-{evaluation.id}"
+def _follow(ids: Sequence[str]) -> None:
+    state().followed.update(ids)
 
 
 def _offer(session: Session, waiting: Sequence[Evaluation]) -> None:
@@ -70,7 +71,8 @@ def _offer(session: Session, waiting: Sequence[Evaluation]) -> None:
         st.button(
             f"Follow {words.count(number, 'question')}",
             key="eval-follow",
-            on_click=lambda: st.session_state.update({_asked_key(each): True for each in large}),
+            on_click=_follow,
+            args=([each.id for each in large],),
             help="Reads every run, which takes about a second for 100 questions.",
         )
 

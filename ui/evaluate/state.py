@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ui.components.tab_state import tab_state
@@ -22,7 +22,8 @@ class EvaluateState:
     """`job`: the id of the evaluation that is shown. `deleting`: that of the one whose deletion is to be confirmed.
 
     `wanted`: the file to be read in this run of the page, None for the sample; empty where there is none. `refused`:
-    whether the last file was. `turn`: how often a file was dropped.
+    whether the last file was. `turn`: how often a file was dropped. `followed`: ids of large evaluations whose
+    losses were asked for.
     """
 
     job: str = ""
@@ -31,6 +32,7 @@ class EvaluateState:
     refused: bool = False
     taken: Taken | None = None
     turn: int = 0
+    followed: set[str] = field(default_factory=set)
 
 
 def state() -> EvaluateState:
