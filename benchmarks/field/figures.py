@@ -55,7 +55,7 @@ def summarize(rows: Sequence[Row]) -> dict[str, Any]:
 
 def compare(rows: Sequence[Row], reference: Sequence[Row]) -> dict[str, Any]:
     """The mean difference to the reference on the same questions, with a bootstrap interval over them."""
-    names = ("hit@5", "hit_in_budget", "ndcg@10")
+    names = ("hit@5", "hit@10", "hit_in_budget", "ndcg@10")
     table = np.array([[row[name] - other[name] for name in names] for row, other in zip(rows, reference, strict=True)])
     return {
         name: {"value": float(table[:, column].mean()), "low": low, "high": high}
