@@ -24,7 +24,7 @@ Key = TypeVar("Key", bound=Hashable)
 HANDED = "evidence handed over"
 """How a run ended that another program answers."""
 _HALF = 0.5
-_MARKS_HERE = re.compile(r"(?:\s*+\[\d{1,3}\])++")
+_MARKS_HERE = re.compile(r"(?>(?:\s*+\[\d{1,3}\])+)")
 _MARKS = re.compile(rf"(?<!\s){_MARKS_HERE.pattern}")
 """Anywhere: from the first blank of a run on, so that a long run is looked at once."""
 

@@ -20,7 +20,7 @@ _COMPUTE: Mapping[str, Callable[[float, float], float]] = {
     "^": lambda base, power: base**power if base > 0 else float("nan"),
 }
 _RANKS = {"+": 0, "−": 0, "×": 1, "÷": 1, "^": 2}
-_FIGURE = re.compile(r"(?:\d++[.,]?+)++|\.\d++")
+_FIGURE = re.compile(r"(?>(?:\d++[.,]?+)+)|\.\d++")
 _NEGATIVE = re.compile(r"[\s$€£¥]*[(−–-]")
 _OUT = re.compile(
     r"\b(?:loss|losses|expenses?|costs?|used|disposals?|purchases?|payments?|paid|dividends?|repurchases?|buybacks?|capex"

@@ -50,7 +50,7 @@ BESIDE_BEST = 0.7
 
 _CELLS = re.compile(r"\||; |\t")
 _PAGE_NUMBER = re.compile(
-    r"\W*+(?:(?:page|p\.)\s*+)?(?:\d{1,4}|[ivxl]{1,7})(?:\s*+(?:of|/)\s*+\d{1,4})?+\W*+", re.IGNORECASE
+    r"\W*+(?:(?:page|p\.)\s*+)?(?:\d{1,4}|[ivxl]{1,7})(?>(?:\s*+(?:of|/)\s*+\d{1,4})?)\W*+", re.IGNORECASE
 )
 
 

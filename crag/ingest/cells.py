@@ -10,7 +10,7 @@ from crag.ingest.objects import Box, around
 
 _VALUE = re.compile(
     r"^[(\[<>≤≥~+±−–—-]*+\s*+(?:US|C|A|HK)?[$€£¥]?\s*+[(+−–-]?\s*+[$€£¥]?\s*+\d[\d,.\s]*+"
-    r"(?:[)\]%x×*†‡]|pts?|bps?|\([a-z0-9]\)|\s)*+$"
+    r"(?>(?:[)\]%x×*†‡]|pts?|bps?|\([a-z0-9]\)|\s)*)$"
     r"|^[$€£¥]?\s*[-–—−]+\s*%?$|^\d+\.\d+ years?$|^(?:n/?[am]|nm|nil|\*+|✓|[xX])\)?$",
     re.IGNORECASE,
 )

@@ -30,7 +30,9 @@ _REPEATS = 3
 _TOP = 0.3  # of a page's height, in which a header stands
 _DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
 _BULLET = re.compile(r"^(?:[•‣◦▪●○·*–—-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])(?:\s|$)")
-_NUMBERED = re.compile(r"^(?:(?:item|part|note|section|chapter|article|appendix)\s+\w+|\d++\.(?:\d++\.?+)*+)\s", re.I)
+_NUMBERED = re.compile(
+    r"^(?:(?:item|part|note|section|chapter|article|appendix)\s+\w+|\d++\.(?>(?:\d++\.?+)*))\s", re.IGNORECASE
+)
 _KEEP_HYPHEN = re.compile(r"(?:^|\W)(?:non|self|long|short|well|co|pre|post|mid|high|low|multi|cross|third|full|half)$")
 _EDGE_BIN = 6.0  # points; headers and footers within this stand in the same place
 _EDGE_CHARS = 120

@@ -13,7 +13,7 @@ _BREAK = re.compile(r"\n[ \t]*\n")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]++(.+)")
 _UNDERLINE = re.compile(r" {0,3}(?:={3,}|-{3,})[ \t]*")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_RULE = re.compile(r"[ \t]*+\|?+[ \t]*+:?-++:?+[ \t]*+(?:\|[ \t]*+:?-++:?+[ \t]*+)*+\|?[ \t]*+")
+_RULE = re.compile(r"[ \t]*+\|?+[ \t]*+:?-++:?+[ \t]*+(?>(?:\|[ \t]*+:?-++:?+[ \t]*+)*)\|?[ \t]*+")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 

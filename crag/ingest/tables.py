@@ -18,7 +18,7 @@ from crag.ingest.layout import Row, Segment
 
 _GOES_ON = re.compile(r"(?:,|\b(?:of|and|or|the|at|in|for|to|by|from|on|with|a|an|net|other))$", re.I)
 _HEADS = re.compile(r":(?:\s*\((?:[a-z]|\d{1,2})\))?$")  # the end of a line that heads the rows below it
-_DOTS = re.compile(r"(?<![\s.])(?:\s*+\.){3,}+\s*+$")
+_DOTS = re.compile(r"(?<![\s.])(?>(?:\s*+\.){3,})\s*+$")
 _PERIOD = re.compile(
     r"\b(?:(?:19|20)\d\d|years?|months?|weeks?|quarters?|fiscal|(?:january|march|june|september|december)\s+\d+)\b",
     re.I,

@@ -12,7 +12,7 @@ _FOREIGN = re.compile(r"[^\x00-\x7f]+")
 _ODD_WORD = re.compile(r"(?<![\w@$!|])(?:[a-z]++(?:\d|[@$!|](?=\w))|\d++[a-z])\w*(?:[@$!|]+\w+)*")
 _ALPHABETS = re.compile("[\u0370-\u052f]")
 _LATIN = re.compile("[a-z]")
-_WORD = re.compile(r"(?:[^\W\d_]|[\u0370-\u052f])++")
+_WORD = re.compile(r"(?>(?:[^\W\d_]|[\u0370-\u052f])+)")
 _SPELLED = re.compile(r"(?<!\w)\w(?:(?:[ ][ ]?|[.\-_*|·+]|[ ][.\-_*|·][ ])\w(?!\w)){4,}(?:[.*|·](?=\s\w))?")
 _TAGS = range(0xE0020, 0xE007F)
 """Invisible copies of ASCII's signs, at this distance from them."""

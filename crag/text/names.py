@@ -25,7 +25,7 @@ GENERIC = frozenset(
 _SAME = {"us": "unitedstates", "usa": "unitedstates", "america": "unitedstates", "american": "unitedstates"}
 _SAME |= {"uk": "unitedkingdom", "britain": "unitedkingdom", "british": "unitedkingdom"}
 _TOKEN = re.compile(r"[^\W_]+")
-_WORD = re.compile(r"(?:[^\W\d_]\.){2,}|[^\W_](?:[\w&]|['’.-](?=\w))*+")
+_WORD = re.compile(r"(?:[^\W\d_]\.){2,}|[^\W_](?>(?:[\w&]|['’.-](?=\w))*)")
 _JOINING = frozenset({"de", "la", "le", "du", "des", "van", "von", "der", "da", "di", "al"})
 _OPENS = re.compile(r"[.!?:;•\"“‘(\[]\s*[\"“‘(]?\s*$|^\W*$")
 _POSSESSIVE = re.compile(r"['’](?:s|S)?$")

@@ -22,7 +22,7 @@ _IN_SCALE = re.compile(
 LONGEST = 24
 """A number of more digits is a code: it is compared letter by letter."""
 
-_DIGITS = r"\d++(?:[.,'’\u00a0\u2009\u202f]\d++)*+"
+_DIGITS = r"\d++(?>(?:[.,'’\u00a0\u2009\u202f]\d++)*)"
 _NUMBER = re.compile(
     rf"""(?:(?P<currency>[$€£¥]|\b(?:USD|EUR|GBP|JPY)(?=[\s\u00a0]?[-−.\d]))[\s\u00a0]?[-−+(]?)?
     (?P<digits>{_DIGITS}|(?<![\w.])\.\d++)

@@ -34,13 +34,13 @@ _PIECE = re.compile(
     r"""
     <!--(?:-?>|.*?(?:--!?>|\Z))                                 # a comment
     | <(?P<end>/?)(?P<name>[a-z][^\s/>]*+)                      # a tag
-      (?P<attributes>(?:[\s/]++|[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>"'][^\s>]*+))?+)*+)(?:>|\Z)
+      (?P<attributes>(?>(?:[\s/]++|[^\s/>][^\s/>=]*+(?>(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>"'][^\s>]*+))?))*))(?:>|\Z)
     | <[!?/][^>]*+(?:>|\Z)                                      # what browsers take for a comment
     """,
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 _ATTRIBUTE = re.compile(
-    r"""([^\s/>][^\s/>=]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"'][^\s>]*+)))?+""", re.IGNORECASE
+    r"""([^\s/>][^\s/>=]*+)(?>(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"'][^\s>]*+)))?)""", re.IGNORECASE
 )
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}", re.IGNORECASE)
 _KEPT = frozenset(

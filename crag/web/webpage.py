@@ -87,7 +87,7 @@ def _from_markdown(source: str) -> SavedPage:
 
 # Up to the next mark and no further: each character is looked at once.
 _STRONG = [
-    re.compile(rf"{mark}{mark}(?=\S)((?:[^{mark}\n]|{mark}(?!{mark})){{1,500}}+)(?<=\S){mark}{mark}")
+    re.compile(rf"{mark}{mark}(?=\S)((?>(?:[^{mark}\n]|{mark}(?!{mark})){{1,500}}))(?<=\S){mark}{mark}")
     for mark in (r"\*", "_")
 ]
 

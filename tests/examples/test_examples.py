@@ -69,7 +69,7 @@ def test_any_store_is_corrected(run: Run) -> None:
 
 def test_an_mcp_client_adds_asks_and_reads(data: Path) -> None:
     shown_text = process([sys.executable, "-m", "examples.mcp_client"], data)
-    assert "Tools: search ask grade documents add_document\n" in shown_text
+    assert "Tools: search ask grade documents explain add_document\n" in shown_text
     assert "ntsb-chi08ca047.html: added, " in shown_text
     assert "Decides." in shown_text, "the steps are shown as they happen"
     assert "CORRECT: After landing on runway 04" in shown_text

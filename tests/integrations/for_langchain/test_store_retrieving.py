@@ -14,7 +14,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from crag.core.config import AppConfig
 from crag.core.errors import EmptyLibraryError, RetrieverError, SettingsError
 from crag.core.request import RunRequest
-from crag.core.strategies import STRATEGIES
+from crag.core.strategies import STRATEGIES, strategy
 from crag.core.types import Action
 from crag.engine import Engine
 from crag.integrations.langchain.stores import CragEmbeddings, retriever_of
@@ -146,9 +146,10 @@ def test_the_library_and_a_store_of_the_same_texts_lead_to_the_same_action(tmp_p
     store = InMemoryVectorStore(CragEmbeddings(engine))
     store.add_texts(TEXTS)
     actions = set()
+    by_best = strategy("balanced").settings.changed(aggregation="any")  # no score of the set without an index of ours
     for question in (QUESTION, "Who painted the ceiling?", "What did the survey of employees find?"):
-        own = engine.trace(RunRequest(question, wanted="evidence"))
-        theirs = engine.trace(RunRequest(question, wanted="evidence", retriever=retriever_of(store)))
+        own = engine.trace(RunRequest(question, wanted="evidence", settings=by_best))
+        theirs = engine.trace(RunRequest(question, wanted="evidence", settings=by_best, retriever=retriever_of(store)))
         assert theirs.action is own.action is not None
         graded = [
             {found.chunk.text: each.round.grades[found.chunk.id].score for found in each.round.chunks}
