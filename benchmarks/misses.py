@@ -111,7 +111,7 @@ def main() -> int:
 
 def arguments() -> argparse.Namespace:
     parser = parser_of(__doc__, "crag-misses-cache")
-    parser.add_argument("--limit", type=int, default=0, help="so many questions; 0: all")
+    parser.add_argument("--limit", type=int, default=0, help="the most questions; 0: all")
     parser.add_argument("--rows", type=int, default=1_000, help="synthetic rows")
     parser.add_argument("--out", type=Path, help="where to write misses.md")
     return parser.parse_args()
@@ -265,7 +265,7 @@ def growth(rows: int) -> Iterator[str]:
 
 
 def synthetic(number: int) -> float:
-    """Seconds for the funnel of so many stored runs, a third of which lost their page."""
+    """Seconds for the funnel of that number of stored runs, a third of which lost their page."""
     dice = random.Random(0)
     traces = [stored_run(place) for place in range(number)]
     questions = [expected_of(trace, f"q{place}", dice) for place, trace in enumerate(traces)]

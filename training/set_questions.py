@@ -40,7 +40,7 @@ STORIES, PAIRS, NATURAL, TIMES, HOPS = 150, 130, 180, 150, 160
 FILLING = 500
 """Other passages of the library that all open questions are asked of."""
 RUN, PART = 6, 3
-"""Words in a row that count as the same text, and so many such runs make a chunk a part of it."""
+"""Words in a row that count as the same text, and how many such runs make a chunk a part of it."""
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 Texts = dict[str, dict[str, None]]
 

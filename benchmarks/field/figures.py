@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.field.questions import Asked
+from benchmarks.retrieval import Question
 from crag.analysis.intervals import intervals, share
 
 Row = dict[str, float]
@@ -21,7 +21,7 @@ BUDGET = 4_000
 """Characters: what five passages of most sides have together. A longer first passage counts all the same."""
 
 
-def judge(question: Asked, passages: Sequence[Sequence[Any]]) -> Row:
+def judge(question: Question, passages: Sequence[Sequence[Any]]) -> Row:
     """Passages are (file, pages, text), best first. A gold page gains once, at the first passage that reaches it."""
     pending, gain, first, characters, early = set(question.pages), 0.0, 0, 0, False
     for rank, (source, pages, text) in enumerate(passages[:10], start=1):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pypdfium2
 
-from benchmarks.retrieval import financebench
+from benchmarks.retrieval import Question, financebench
 
 SQUAD_QUESTIONS, SQUAD_ARTICLES = 300, 16
 """The articles are the first by name, of 32."""
@@ -19,24 +19,15 @@ TIMED, TIMED_PAGES = "JOHNSON_JOHNSON_2022Q4_EARNINGS.pdf", 24
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A question, the file that answers it, and the pages from 1 that do."""
-
-    text: str
-    source: str
-    pages: frozenset[int]
-
-
-@dataclass(frozen=True, slots=True)
 class Set:
     title: str
     folder: Path
     files: tuple[str, ...]
-    questions: tuple[Asked, ...]
+    questions: tuple[Question, ...]
 
 
 def sets_of(data: Path, work: Path, filings: int) -> dict[str, Set]:
-    """Both sets, by name; of FinanceBench so many filings, those with the fewest pages a question.
+    """Both sets, by name; of FinanceBench the `filings` filings with the fewest pages a question.
 
     SQuAD's paragraphs are written below `work`, under names that say nothing of them.
     """
@@ -49,7 +40,7 @@ def sets_of(data: Path, work: Path, filings: int) -> dict[str, Set]:
             "FinanceBench",
             pdfs,
             tuple(chosen),
-            tuple(Asked(each.text, each.source, each.pages) for each in financebench(data) if each.source in chosen),
+            tuple(each for each in financebench(data) if each.source in chosen),
         )
     }
     folder = work / "squad"
@@ -62,7 +53,7 @@ def sets_of(data: Path, work: Path, filings: int) -> dict[str, Set]:
     for number, paragraph in enumerate(paragraphs, start=1):
         name = f"text-{number:04}.txt"
         (folder / name).write_text(paragraph["context"], encoding="utf-8")
-        asked += [(each["id"], Asked(each["question"].strip(), name, frozenset({1}))) for each in paragraph["qas"]]
+        asked += [(each["id"], Question(each["question"].strip(), name, frozenset({1}))) for each in paragraph["qas"]]
     asked.sort(key=lambda pair: hashlib.sha256(pair[0].encode()).digest())
     found["squad"] = Set(
         "SQuAD",

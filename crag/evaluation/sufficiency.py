@@ -22,7 +22,7 @@ from crag.models.runtime import MAX_CHARACTERS
 SET_FEATURES = ("best", "agreeing", "covered", "years_unmet", "keywords", "closeness", "words")
 """One name a number that the layer weighs, in order."""
 NEAREST = 4
-"""The best texts: so many have their likeliest answers compared."""
+"""How many of the best texts have their likeliest answers compared."""
 ABSENT = 5
 """Words of the question that are named, of those that no text has."""
 

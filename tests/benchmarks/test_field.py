@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.field.figures import code_lines, compare, judge, summarize
-from benchmarks.field.questions import Asked
 from benchmarks.field.retrieval import SIDES, Measured, Side, SideError, run
+from benchmarks.retrieval import Question
 
-QUESTION = Asked("How high was the revenue?", "a.pdf", frozenset({3, 7}))
+QUESTION = Question("How high was the revenue?", "a.pdf", frozenset({3, 7}))
 
 
 def test_a_gold_page_gains_once_at_the_first_passage_that_reaches_it() -> None:

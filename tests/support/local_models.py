@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import shutil
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from crag.core.config import AppConfig
 from crag.core.protocols import Embedder
 from crag.engine import Engine
+from crag.models.cross_encoder import FOLDER
 from crag.models.embedders import EMBEDDERS
 from crag.testing.fakes import FakeClock
 from tests.support.remembering import RememberingE5, RememberingEvaluator
@@ -30,3 +35,16 @@ def engine(config: AppConfig, **given: Any) -> Engine:
     """An engine under `config` with the shared models, where no others are given, and no pauses between attempts."""
     shared = {**parts(), "embedder": embedder(config.models.embedding)}
     return Engine(config, **{**shared, "clock": FakeClock(), **given})
+
+
+def with_layer(folder: Path, part: str, layer: object) -> Path:
+    """A copy of the evaluator's folder with another layer for `part` in head.json; None: with none."""
+    copy = folder / "model"
+    shutil.copytree(FOLDER, copy)
+    head = {**json.loads((copy / "head.json").read_text()), part: layer}
+    data = json.dumps({name: value for name, value in head.items() if value is not None}).encode()
+    (copy / "head.json").write_bytes(data)
+    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest["sha256"]["head.json"] = hashlib.sha256(data).hexdigest()
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    return copy

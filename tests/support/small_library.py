@@ -20,6 +20,8 @@ TEXTS = [
     "The inspector general examined twelve programs. Three of them were told to keep better records of spending.",
     "Employees answered a survey about their work. Two of three said that they would recommend the agency.",
 ]
+HIRING, CLAIMS, PROGRAMS, SURVEY = 1, 2, 3, 4
+"""The pages of these texts."""
 
 
 class WordEmbedder:

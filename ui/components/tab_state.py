@@ -22,7 +22,9 @@ class LibraryState(ABC):
 
 def tab_state(kind: type[T]) -> T:
     """The tab's only object of this kind, made where there is none yet; what is changed in it is remembered."""
-    found: T = st.session_state.setdefault(_key(kind), kind())
+    if not is_kept(kind):
+        st.session_state[_key(kind)] = kind()
+    found: T = st.session_state[_key(kind)]
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from crag.analysis.evaluate import Evaluation
+from crag.analysis.funnel import Funnel
 from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Result, flat
@@ -69,7 +70,7 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
             st.table(confusion(column, first=first), border="horizontal", hide_index=True)
         found = funnel.show(session, chosen, called)
     funnel.losses(session, found)
-    _rows(session, chosen, called)
+    _rows(session, chosen, called, found)
 
 
 def _measures(columns: Sequence[Column], *, rest: bool = False) -> None:
@@ -122,8 +123,10 @@ def _column(session: Session, evaluation: Evaluation, called: str) -> Column:
     )
 
 
-def _rows(session: Session, chosen: Sequence[Evaluation], called: Mapping[str, str]) -> None:
-    """The rows of one of them, with its files."""
+def _rows(
+    session: Session, chosen: Sequence[Evaluation], called: Mapping[str, str], funnels: Mapping[str, Funnel]
+) -> None:
+    """The rows of one of them, with its files; `funnels` by name."""
     st.subheader("Rows", anchor=False)
     by_id = {each.id: each for each in chosen}
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -138,9 +141,7 @@ def _rows(session: Session, chosen: Sequence[Evaluation], called: Mapping[str, s
         st.button("Tune on these runs", key="eval-tune", type="tertiary", on_click=navigation.go, args=("tune",))
     started = f"{words.moment(evaluation.started_at)}. {parts_sentence(evaluation)}"
     st.caption(markdown(started))
-    with problems.reported():
-        reasons = funnel.reasons(funnel.followed(session, evaluation))
-    evaluate_rows.show(session, evaluation, rows, reasons)
+    evaluate_rows.show(session, evaluation, rows, funnel.reasons(funnels.get(called[picked])))
 
 
 def _files(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ import pytest
 from crag.analysis.evaluate import add_set, evaluate, evaluations
 from crag.analysis.funnel import STEPS, Funnel, trace_funnel
 from crag.analysis.questions.sets import Question, QuestionSet
-from crag.core.config import AppConfig
 from crag.core.request import RunRequest
 from crag.core.strategies import strategy
 from crag.engine import Engine
@@ -25,36 +23,9 @@ from crag.messages.funnel import (
     loss_sentence,
     shown_steps,
 )
-from crag.testing.fakes import ScriptedEvaluator
-from tests.support.small_library import TEXTS, WordEmbedder, add_document, fill
+from tests.support.small_library import CLAIMS, HIRING, SURVEY, TEXTS, add_document, fill
 
 ASKED = "How many days did hiring take in 2019?"
-HIRING, CLAIMS, PROGRAMS, SURVEY = 1, 2, 3, 4
-"""The pages of the texts."""
-
-
-def score(text: str) -> float:
-    return 0.9 if "iring" in text else 0.3 if "laim" in text or "average" in text else 0.02
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Iterator[Callable[..., Engine]]:
-    engines: list[Engine] = []
-
-    def made(scored: Callable[[str], float | None] = score) -> Engine:
-        config = AppConfig.of(data=tmp_path / f"data-{len(engines)}")
-        engines.append(Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=scored)))
-        fill(engines[-1])
-        return engines[-1]
-
-    yield made
-    for engine in engines:
-        engine.close()
-
-
-@pytest.fixture
-def engine(make: Callable[..., Engine]) -> Engine:
-    return make()
 
 
 def expect(page: int | None = None, question: str = ASKED, **known: Any) -> Question:

@@ -2,55 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from crag.analysis.misses import MOST_FATES, Miss, Preferred, Wanted, explain_miss
-from crag.core.config import AppConfig
 from crag.core.errors import InputError, NotFoundError
 from crag.core.request import RunRequest
 from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.messages.misses import change_sentence, miss_sentence, missing_sentence
-from crag.testing.fakes import ScriptedEvaluator
-from tests.support.small_library import TEXTS, WordEmbedder, add_document, fill
+from tests.support.small_library import CLAIMS, HIRING, PROGRAMS, SURVEY, TEXTS, add_document
 
 QUESTION = "How many days did hiring take in 2019?"
-HIRING, CLAIMS, PROGRAMS, SURVEY = 1, 2, 3, 4
-"""The pages of the texts."""
-
-
-def score(text: str) -> float:
-    """What speaks of hiring answers, what speaks of claims half."""
-    return 0.9 if "iring" in text else 0.3 if "laim" in text or "average" in text else 0.02
-
-
-Scored = Callable[[str], float | None]
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Iterator[Callable[[Scored], Engine]]:
-    """An engine over four pages, whose evaluator scores so."""
-    engines: list[Engine] = []
-
-    def made(scored: Scored) -> Engine:
-        config = AppConfig.of(data=tmp_path / f"data-{len(engines)}")
-        engines.append(Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=scored)))
-        fill(engines[-1])
-        return engines[-1]
-
-    yield made
-    for engine in engines:
-        engine.close()
-
-
-@pytest.fixture
-def engine(make: Callable[[Scored], Engine]) -> Engine:
-    return make(score)
 
 
 def ask(engine: Engine, question: str = QUESTION, name: str = "paper", **changes: object) -> Trace:
@@ -121,7 +87,7 @@ def test_a_document_of_too_little_confidence_is_excluded(engine: Engine) -> None
 
 
 def test_an_action_without_documents_is_why_and_the_threshold_that_turns_it_is_found(
-    make: Callable[[Scored], Engine],
+    make: Callable[..., Engine],
 ) -> None:
     engine = make(lambda text: 0.25 if "iring" in text else 0.02)
     trace = ask(engine, lower=0.4, upper=0.6)
@@ -199,7 +165,7 @@ def test_several_chunks_are_spoken_of_together(engine: Engine) -> None:
     assert f"at rank {min(fate.rank for fate in miss.fates if fate.rank)} " in said
 
 
-def test_a_score_near_its_threshold_is_shown_on_the_right_side_of_it(make: Callable[[Scored], Engine]) -> None:
+def test_a_score_near_its_threshold_is_shown_on_the_right_side_of_it(make: Callable[..., Engine]) -> None:
     engine = make(lambda text: 0.298 if "iring" in text else 0.9 if "laim" in text else 0.02)
     miss = explain(engine, ask(engine, lower=0.3, upper=0.6, strip_filter=0.5), HIRING)
     assert miss.stage == "dropped" and "0.298, below the lower threshold of 0.30" in miss_sentence(miss)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +14,8 @@ from crag.core.types import QuotedAnswer
 from crag.evaluation.confidence import ANSWER_FEATURES, AnswerLayer, ReadText, answer_features, load_answer_layer
 from crag.evaluation.head import Lexicon
 from crag.evaluation.local import LocalEvaluator
-from crag.models.cross_encoder import FOLDER, Reading
-from tests.support.local_models import parts
+from crag.models.cross_encoder import Reading
+from tests.support.local_models import parts, with_layer
 
 LEXICON = Lexicon(100, {"tower": 20, "built": 40, "paris": 1})
 TEXT = "The tower\nIt was built in 1889 in Paris. Many people see it every day."
@@ -72,24 +69,11 @@ def test_a_layer_weighs_what_is_read() -> None:
     assert layer.confidence(tuple(low.values())) < 0.5 < layer.confidence(tuple(high.values())) < 1.0
 
 
-def with_layer(folder: Path, layer: object) -> Path:
-    """A copy of the model's folder with another layer for answers in head.json."""
-    copy = folder / "model"
-    shutil.copytree(FOLDER, copy)
-    head = {**json.loads((copy / "head.json").read_text()), "answers": layer}
-    data = json.dumps({name: value for name, value in head.items() if value is not None}).encode()
-    (copy / "head.json").write_bytes(data)
-    manifest = json.loads((copy / "manifest.json").read_text())
-    manifest["sha256"]["head.json"] = hashlib.sha256(data).hexdigest()
-    (copy / "manifest.json").write_text(json.dumps(manifest))
-    return copy
-
-
 QUOTED = QuotedAnswer(texts=(TEXT,), start=TEXT.index("It was"), end=TEXT.index(" Many"), words="1889", confidence=0.8)
 
 
 def test_without_a_layer_or_a_model_there_is_no_confidence(tmp_path: Path) -> None:
-    assert load_answer_layer(with_layer(tmp_path, None)) is None
+    assert load_answer_layer(with_layer(tmp_path, "answers", None)) is None
     assert LocalEvaluator(folder=tmp_path / "model").grade_answer(QUESTION, QUOTED) is None
     assert LocalEvaluator(folder=tmp_path / "none").grade_answer(QUESTION, QUOTED) is None
 
@@ -97,12 +81,12 @@ def test_without_a_layer_or_a_model_there_is_no_confidence(tmp_path: Path) -> No
 @pytest.mark.parametrize("layer", [{}, 7, {"features": ["span"], "weights": [1.0], "bias": 0.0}])
 def test_a_layer_of_another_make_is_an_error(tmp_path: Path, layer: object) -> None:
     with pytest.raises(ModelError):
-        load_answer_layer(with_layer(tmp_path, layer))
+        load_answer_layer(with_layer(tmp_path, "answers", layer))
 
 
 def test_the_local_evaluator_grades_answers(tmp_path: Path) -> None:
     weights = [float(name == "score") for name in ANSWER_FEATURES]
-    folder = with_layer(tmp_path, {"features": list(ANSWER_FEATURES), "weights": weights, "bias": 0.0})
+    folder = with_layer(tmp_path, "answers", {"features": list(ANSWER_FEATURES), "weights": weights, "bias": 0.0})
     evaluator = LocalEvaluator(threads=1, folder=folder)
     right, wrong = (evaluator.grade_answer(each, QUOTED) for each in (QUESTION, "Who sings the song of the whale?"))
     assert right is not None and wrong is not None and 0.0 <= wrong < right <= 1.0

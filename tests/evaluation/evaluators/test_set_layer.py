@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +13,8 @@ from crag.core.types import GradedText, SetReadings
 from crag.evaluation.head import Lexicon
 from crag.evaluation.local import LocalEvaluator
 from crag.evaluation.sufficiency import SET_FEATURES, SetLayer, load_set_layer, read_set, set_features
-from crag.models.cross_encoder import FOLDER, Reading
+from crag.models.cross_encoder import Reading
+from tests.support.local_models import with_layer
 
 LEXICON = Lexicon(100, {"tower": 20, "built": 40, "paris": 1})
 TOWER = "The tower\nIt was built in 1889 in Paris."
@@ -76,24 +74,11 @@ def test_scores_at_the_ends_can_be_weighed() -> None:
     assert 0.0 < low < 0.01 < 0.99 < high < 1.0
 
 
-def with_layer(folder: Path, layer: object) -> Path:
-    """A copy of the model's folder with another layer for sets in head.json."""
-    copy = folder / "model"
-    shutil.copytree(FOLDER, copy)
-    head = {**json.loads((copy / "head.json").read_text()), "sets": layer}
-    data = json.dumps({name: value for name, value in head.items() if value is not None}).encode()
-    (copy / "head.json").write_bytes(data)
-    manifest = json.loads((copy / "manifest.json").read_text())
-    manifest["sha256"]["head.json"] = hashlib.sha256(data).hexdigest()
-    (copy / "manifest.json").write_text(json.dumps(manifest))
-    return copy
-
-
 TEXTS = [GradedText(text=TOWER, score=0.8, keywords=5.0)]
 
 
 def test_without_a_layer_a_model_or_a_text_there_is_no_score(tmp_path: Path) -> None:
-    assert load_set_layer(with_layer(tmp_path, None)) is None
+    assert load_set_layer(with_layer(tmp_path, "sets", None)) is None
     assert LocalEvaluator(folder=tmp_path / "model").grade_set(QUESTION, TEXTS) is None
     assert LocalEvaluator(folder=tmp_path / "none").grade_set(QUESTION, TEXTS) is None
     assert LocalEvaluator().grade_set(QUESTION, []) is None
@@ -106,13 +91,13 @@ def test_what_no_index_of_ours_searched_has_no_score() -> None:
 @pytest.mark.parametrize("layer", [{}, 7, {"features": ["span"], "weights": [1.0], "bias": 0.0}])
 def test_a_layer_of_another_make_is_an_error(tmp_path: Path, layer: object) -> None:
     with pytest.raises(ModelError):
-        load_set_layer(with_layer(tmp_path, layer))
+        load_set_layer(with_layer(tmp_path, "sets", layer))
 
 
 def test_the_local_evaluator_grades_sets() -> None:
     evaluator = LocalEvaluator(threads=1)
     assert isinstance(evaluator, SetGrader)
-    asked, later = (evaluator.grade_set(f"When was the tower built{end}?", TEXTS) for end in ("", " anew in 1931"))
+    asked, later = (evaluator.grade_set(f"When was the tower built{end}?", TEXTS) for end in ("", " again in 1931"))
     assert asked is not None and later is not None
     assert later.readings.years == ("1931",)
     assert 0.0 <= later.score < asked.score <= 1.0
