@@ -24,6 +24,11 @@ def serious(page) -> list[str]:
     ]
 
 
+STILL = """() => new Promise(tell => requestAnimationFrame(() => requestAnimationFrame(() =>
+    tell(!document.getAnimations().some(each => each instanceof CSSTransition)))))"""
+"""Whether no colour is changing any more: colours change by a transition, which takes its time on a busy machine."""
+
+
 def everywhere(page) -> list[str]:
     """The same in both themes at both widths."""
     found = []
@@ -32,7 +37,7 @@ def everywhere(page) -> list[str]:
             page.set_viewport_size({"width": width, "height": 900})
             page.emulate_media(color_scheme=theme)
             until(page, "theme => getComputedStyle(document.querySelector('.stApp')).colorScheme === theme", theme)
-            page.wait_for_timeout(400)  # colours change by a transition
+            until(page, STILL)
             found += [f"{theme} {width}: {each}" for each in serious(page)]
     return found
 
