@@ -14,17 +14,18 @@ import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from crag.models.embedders import E5
 from crag.models.pairing import MAX_PAIR, WordReader
 from crag.models.runtime import verified_files
 from training.minilm_graph import FourBits
-from training.samples import Reader
+from training.samples import MODELS, Reader
 from training.shipped_weights import read_encoder_weights, shipped_weights
 
+E5 = "multilingual-e5-small"
 LIFTED = "\u2581"
 """What a piece begins with that begins a word."""
 RARE = 40_000
 """Pieces from this number on, and words of more than two pieces, are rare."""
+LAYER = "encoder.layer."
 WORDS, SCALES, POSITIONS = "words", "words.scale", "positions"
 
 
@@ -48,7 +49,7 @@ def _says(piece: str) -> bool:
 class E5Reader(Reader):
     """Pairs to samples with the multilingual embedder's tokenizer."""
 
-    folder = E5.folder
+    folder = MODELS / E5
     special = "<s>", "</s>", "<mask>"
     last_special = 3
 
@@ -68,18 +69,28 @@ class Body:
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """What it begins with, under published names: the evaluator or the embedder that ships."""
-        return read_e5_weights(self.kept) if self.shared else shipped_weights()
+        return self.keep_layers(read_e5_weights()) if self.shared else shipped_weights()
+
+    def keep_layers(self, weights: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
+        """Weights of all layers of an encoder; those that are `kept` become the first ones."""
+        found = {name: value for name, value in weights.items() if not name.startswith(LAYER)}
+        for new, old in enumerate(self.kept):
+            part = f"{LAYER}{old}."
+            found |= {
+                f"{LAYER}{new}.{name.removeprefix(part)}": value
+                for name, value in weights.items()
+                if name.startswith(part)
+            }
+        return found
 
 
-def read_e5_weights(kept: Sequence[int]) -> dict[str, NDArray[np.float32]]:
-    """The shipped embedder's weights, of its int8 graph; its layers `kept` become the first ones.
+def read_e5_weights() -> dict[str, NDArray[np.float32]]:
+    """The shipped embedder's weights, of its int8 graph.
 
     Its table of positions ends at 256, where the embedder stops to read: those after it begin as the ones 64 before.
     """
     given = _constants()
-    found = {
-        name: value for name, value in read_encoder_weights(given).items() if not name.startswith("encoder.layer.")
-    } | _renumbered(read_encoder_weights(given), kept)
+    found = read_encoder_weights(given)
     positions = given[POSITIONS]
     more = MAX_PAIR - len(positions)
     found["embeddings.position_embeddings.weight"] = np.concatenate([positions, positions[len(positions) - more :]])
@@ -88,18 +99,6 @@ def read_e5_weights(kept: Sequence[int]) -> dict[str, NDArray[np.float32]]:
     table = read_word_table()
     scales = np.repeat(table.scales, table.block, axis=1)
     found["embeddings.word_embeddings.weight"] = table.integers.astype(np.float32) * scales
-    return found
-
-
-def _renumbered(weights: Mapping[str, NDArray[np.float32]], kept: Sequence[int]) -> dict[str, NDArray[np.float32]]:
-    found = {}
-    for new, old in enumerate(kept):
-        part = f"encoder.layer.{old}."
-        found |= {
-            f"encoder.layer.{new}.{name.removeprefix(part)}": value
-            for name, value in weights.items()
-            if name.startswith(part)
-        }
     return found
 
 
@@ -113,7 +112,7 @@ def read_word_table() -> FourBits:
 
 
 def _constants(*, words: bool = False) -> dict[str, NDArray[np.generic]]:
-    graph = onnx.load_model_from_string(verified_files(E5.folder, E5.id)["model.onnx"]).graph
+    graph = onnx.load_model_from_string(verified_files(MODELS / E5, f"{E5}-int8-1")["model.onnx"]).graph
     wanted = {WORDS, SCALES}
     return {each.name: numpy_helper.to_array(each) for each in graph.initializer if (each.name in wanted) == words}
 

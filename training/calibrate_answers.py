@@ -49,8 +49,8 @@ from crag.engine import Engine
 from crag.evaluation.confidence import ANSWER_FEATURES
 from training.calibrate_short import fitted, write_layer
 from training.pairs import Corpus, held_out, lines
-from training.samples import remembered
 from training.sources.stored import Row
+from training.vectors import remembered
 
 ROOT = Path(__file__).resolve().parent.parent
 EACH = 40

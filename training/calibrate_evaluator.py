@@ -29,8 +29,8 @@ from training.export_evaluator import head_file, write
 from training.measures import auc, calibration_error
 from training.pair import Pair
 from training.pairs import Corpus, held_out
-from training.samples import remembered
 from training.strip_layer import logistic, strip_layer
+from training.vectors import remembered
 
 ROOT = Path(__file__).resolve().parent.parent
 QUESTIONS, BY_SENTENCE = 700, 250

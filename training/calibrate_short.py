@@ -30,7 +30,7 @@ from crag.evaluation.short import LONGEST, SHORT_FEATURES, features, trim_answer
 from crag.models.cross_encoder import FOLDER, CrossEncoder
 from crag.models.embedders import MiniLM
 from training.pairs import Corpus, held_out, lines
-from training.samples import remembered
+from training.vectors import remembered
 
 ROOT = Path(__file__).resolve().parent.parent
 NEAREST = 4

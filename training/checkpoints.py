@@ -67,12 +67,10 @@ class Carried(NamedTuple):
     about: dict[str, Any]
 
 
-def carry(weights: Mapping[str, NDArray[np.float32]], about: Mapping[str, Any], path: Path | None = None) -> int:
-    """Write the carried checkpoint; returns its size in bytes. Raises ValueError where it is too large for git."""
-    stored: dict[str, NDArray[Any]] = {_ABOUT: np.frombuffer(json.dumps(dict(about)).encode(), np.uint8)}
+def quantize(weights: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[Any]]:
+    """Large matrices as 8-bit integers with a scale for each BLOCK of a row; all others as they are."""
+    stored: dict[str, NDArray[Any]] = {}
     for name, value in sorted(weights.items()):
-        if name.split(".")[0] == FROZEN:
-            continue
         if value.ndim == 2 and value.size > 100_000:
             blocks = value.reshape(len(value), -1, BLOCK if value.shape[1] % BLOCK == 0 else value.shape[1])
             scale = (np.abs(blocks).max(axis=2, keepdims=True) / 127).clip(1e-7).astype(np.float16)
@@ -81,6 +79,26 @@ def carry(weights: Mapping[str, NDArray[np.float32]], about: Mapping[str, Any], 
             stored[f"{name}:scale"] = scale[:, :, 0]
         else:
             stored[name] = value.astype(np.float32)
+    return stored
+
+
+def restore(stored: Mapping[str, NDArray[Any]]) -> Arrays:
+    """The weights of which `quantize` made what is stored; matrices kept in half precision too."""
+    weights: Arrays = {}
+    for name, value in stored.items():
+        if not name.endswith(":scale"):
+            scale = stored.get(f"{name}:scale")
+            weights[name] = value.astype(np.float32)
+            if scale is not None:
+                weights[name] *= np.repeat(scale.astype(np.float32), value.shape[1] // scale.shape[1], axis=1)
+    return weights
+
+
+def carry(weights: Mapping[str, NDArray[np.float32]], about: Mapping[str, Any], path: Path | None = None) -> int:
+    """Write the carried checkpoint; returns its size in bytes. Raises ValueError where it is too large for git."""
+    trained = {name: value for name, value in weights.items() if name.split(".")[0] != FROZEN}
+    stored: dict[str, NDArray[Any]] = {_ABOUT: np.frombuffer(json.dumps(dict(about)).encode(), np.uint8)}
+    stored |= quantize(trained)
     path = path or CARRIED
     path.parent.mkdir(parents=True, exist_ok=True)
 
@@ -112,14 +130,7 @@ def read_carried(path: Path | None = None) -> Carried | None:
         raise ValueError(
             f"{path} is cut off or damaged: take it from git again (git checkout -- {path.name})."
         ) from error
-    weights: Arrays = {}
-    for name, value in stored.items():
-        if not name.endswith(":scale"):
-            scale = stored.get(f"{name}:scale")
-            weights[name] = value.astype(np.float32)
-            if scale is not None:
-                weights[name] *= np.repeat(scale.astype(np.float32), value.shape[1] // scale.shape[1], axis=1)
-    return Carried(weights, about)
+    return Carried(restore(stored), about)
 
 
 class Watch:

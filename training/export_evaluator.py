@@ -29,8 +29,9 @@ from training.measures import auc
 from training.minilm_graph import build_evaluator
 from training.pair import Pair
 from training.pairs import Corpus, held_out
-from training.samples import Reader, Sample, remembered
+from training.samples import Reader, Sample
 from training.torch_model import published_names
+from training.vectors import remembered
 from training.word_counts import lexicon_file
 
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else it reports its use to its maker

@@ -17,10 +17,11 @@ from typing import Any, Generic, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from training.pair import Pair, held_out
 from training.samples import Batch, Reader, batched, dealt
-from training.sources.checks import checks
 
 AHEAD = 2
 """Epochs that are drawn at the same time, and pools that each worker has waiting."""
+LARGEST_POOL = 4096
+"""Pairs; a worker prepares them in a few seconds."""
 P, R = ParamSpec("P"), TypeVar("R")
 
 
@@ -81,7 +82,9 @@ class Feed:
         number, pool, skipped = at
         while True:
             while len(epochs) < (AHEAD if self.workers else 1):
-                epochs.append(self._drawing.submit(_drawn, self.seed, number + len(epochs), self.tokens // 2))
+                epochs.append(
+                    self._drawing.submit(_drawn, self.seed, number + len(epochs), min(self.tokens // 2, LARGEST_POOL))
+                )
             yield from self._epoch(number, epochs.popleft().result(), pool, skipped)
             number, pool, skipped = number + 1, 0, 0
 
@@ -111,6 +114,8 @@ def _begin(epochs: Epochs) -> None:
 
 
 def _checks() -> dict[str, list[Pair]]:
+    from training.sources.checks import checks  # its tables need the product's readers, which a lent machine lacks
+
     return checks(_held["epochs"])
 
 

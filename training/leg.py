@@ -38,10 +38,11 @@ from training.filings import filing_pairs
 from training.mined import Mined, Mixed
 from training.pair import Pair
 from training.pairs import Corpus
-from training.samples import remembered
+from training.run import WEIGHTS, Run, digest, load_state
 from training.sources.checks import checks
 from training.torch_model import CrossEncoder, published_names
-from training.train_evaluator import ROOT, WEIGHTS, Run, digest, load_state
+from training.train_evaluator import ROOT
+from training.vectors import remembered
 from training.weak_points import WeakPoints
 
 FOLDER, PACK = ROOT / "runs" / "leg", ROOT / "runs" / "mined.zip"
@@ -78,6 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given.tokens, given.rate, workers = ON[given.device]
     given.device, given.out = torch.device(given.device), given.folder
     given.seed, given.only, given.plain, given.begin, given.stop, given.check = SEED, [], False, "", 0, given.steps
+    given.timed = False
     given.out.mkdir(parents=True, exist_ok=True)
     epochs, data = choose_data(given)
     feed = Feed(epochs, given.seed, given.tokens, workers, BODIES[given.body].reader)

@@ -32,12 +32,12 @@ from training.altering import around, found
 from training.candidates import Asked, Gold, Pack, Text, compute_digest, cut_pieces, may_answer, normalize_words, save
 from training.pair import Spot, held_out
 from training.pairs import Corpus, lines, untitled
-from training.samples import remembered
 from training.sources.documents import plain, words
 from training.sources.mix import MIX
 from training.sources.stored import Passage, Row, heading
 from training.sources.tabular import RULED as TABLES
 from training.sources.tabular import is_table
+from training.vectors import remembered
 
 ROOT = Path(__file__).resolve().parent.parent
 PACK = ROOT / "runs" / "mined.zip"

@@ -25,7 +25,8 @@ from training import leg
 from training.bodies import BODIES
 from training.feed import Feed
 from training.figures import scored
-from training.train_evaluator import ROOT, Run, load_state
+from training.run import Run, load_state
+from training.train_evaluator import ROOT
 
 FOLDER = ROOT / "runs" / "pilot"
 COLUMNS = ("mean", "same document", "same document first", "title lift", "retrieval")
@@ -48,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # The rate falls over ten million steps, so that it hardly falls.
     given.device, given.steps, given.seed = torch.device(given.device), 10_000_000, leg.SEED
     given.only, given.plain, given.begin, given.stop, given.check, given.minutes = [], False, "", 0, 10**9, 0.0
-    given.every = 300.0
+    given.every, given.timed = 300.0, False
     epochs, data = leg.choose_data(given)
     lines = {}
     for body in given.bodies:

@@ -1,13 +1,11 @@
-"""Pairs as the numbers that the cross-encoder is trained on, and the vectors that choose its negatives.
+"""Pairs as the numbers that the cross-encoder is trained on.
 
 Without torch, so that processes which only prepare steps are small.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from crag.models.embedders import MiniLM
 from crag.models.pairing import WordReader, Words, cut_question, paired, title_end
 from training.pair import Pair
 
+MODELS = Path(__file__).resolve().parent.parent / "crag" / "models"
 STEP_TOKENS = 3072
 UNKNOWN = -1
 
@@ -65,7 +63,7 @@ class Batch:
 class Reader:
     """Pairs to samples with the shipped tokenizer."""
 
-    folder = MiniLM.folder
+    folder = MODELS / "all-minilm-l6-v2"
     special = "[CLS]", "[SEP]", "[MASK]"
     last_special = 999
     """Ids up to this one are no pieces of words."""
@@ -153,16 +151,3 @@ def batched(samples: Sequence[Sample]) -> Batch:
         closeness=np.array([sample.closeness for sample in samples], np.float32),
         keep=keep,
     )
-
-
-def remembered(texts: Sequence[str]) -> NDArray[np.float32]:
-    """Vectors by the shipped embedding model; those of the same texts come from a file the next time."""
-    key = hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[:24]
-    path = Path(tempfile.gettempdir()) / "crag-training-vectors" / f"{key}.npy"
-    if not path.exists():
-        path.parent.mkdir(exist_ok=True)
-        part = path.with_suffix(".part.npy")
-        np.save(part, MiniLM().embed(texts))
-        part.replace(path)
-    vectors: NDArray[np.float32] = np.load(path)
-    return vectors

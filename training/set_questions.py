@@ -31,7 +31,7 @@ from crag.core.documents import Chunk
 from training.altering import renamed
 from training.calibrate_answers import SECTIONS, apart, document, volume
 from training.pairs import Corpus, held_out, lines, untitled
-from training.samples import remembered
+from training.vectors import remembered
 
 ARTICLE, ABSENT = 26, 26
 """Questions of an article: with an answer, and without one."""

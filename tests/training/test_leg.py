@@ -22,8 +22,8 @@ from training import leg  # noqa: E402
 from training.bodies import BODIES, Body  # noqa: E402
 from training.feed import Feed  # noqa: E402
 from training.figures import scored  # noqa: E402
+from training.run import Run, load_state  # noqa: E402
 from training.samples import Reader  # noqa: E402
-from training.train_evaluator import Run, load_state  # noqa: E402
 
 CPU = torch.device("cpu")
 PAIRS = [
@@ -56,7 +56,8 @@ def carried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def settings(out: Path, **changed: Any) -> argparse.Namespace:
     out.mkdir(exist_ok=True)
     given = {"steps": 60, "tokens": 256, "rate": 1e-4, "seed": 5, "plain": False, "only": [], "begin": "", "note": ""}
-    given |= {"stop": 0, "minutes": 0.0, "every": 600.0, "check": 60, "body": "minilm", "pack": out / "none.zip"}
+    given |= {"stop": 0, "minutes": 0.0, "every": 600.0, "check": 60, "body": "minilm", "timed": False}
+    given |= {"pack": out / "none.zip"}
     return argparse.Namespace(**{**given, "device": CPU, "out": out, "data": out, **changed})
 
 

@@ -20,10 +20,10 @@ from crag.models.cross_encoder import CrossEncoder as Shipped  # noqa: E402
 from training.feed import Feed  # noqa: E402
 from training.figures import scored  # noqa: E402
 from training.minilm_graph import build_evaluator  # noqa: E402
+from training.run import Run  # noqa: E402
 from training.samples import Reader, batched  # noqa: E402
 from training.shipped_weights import shipped_weights  # noqa: E402
 from training.torch_model import CrossEncoder, published_names  # noqa: E402
-from training.train_evaluator import Run  # noqa: E402
 
 CPU = torch.device("cpu")
 SUBJECTS = ("bridge", "theatre", "museum", "harbour", "library", "station", "castle", "market")
@@ -51,7 +51,7 @@ def settings(out: Path, **changed: Any) -> argparse.Namespace:
     out.mkdir(exist_ok=True)
     planned = {"steps": 12, "tokens": 256, "rate": 1e-4, "seed": 5, "plain": False, "only": [], "begin": "shipped"}
     planned |= {"body": "minilm"}
-    leg = {"note": "", "stop": 0, "minutes": 0.0, "every": 600.0, "check": 1000}
+    leg = {"note": "", "stop": 0, "minutes": 0.0, "every": 600.0, "check": 1000, "timed": False}
     return argparse.Namespace(**{**planned, **leg, "device": CPU, "out": out, "data": out, **changed})
 
 

@@ -1,0 +1,76 @@
+"""What travels to a machine that is lent, and what comes back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from training.pair import Pair, held_out
+
+torch = pytest.importorskip("torch", reason="training's own requirements are not installed")
+pytest.importorskip("onnx", reason="training's own requirements are not installed")
+
+from training import lent  # noqa: E402
+from training.bodies import BODIES  # noqa: E402
+from training.packed import pack_pairs  # noqa: E402
+from training.shipped_weights import shipped_weights  # noqa: E402
+
+PAIRS = [
+    Pair(f"Who designed bridge {number}?", f"Marta Keller designed bridge {number % 7}.", float(number < 7), "a", "one")
+    for number in range(40)
+]
+
+
+def test_weights_to_begin_with_keep_the_words_that_are_used(tmp_path: Path) -> None:
+    body, weights = BODIES["minilm"], shipped_weights()
+    used = lent.list_used(body, {"a bridge", "Who?"})
+    lent.save_start(weights, tmp_path / "start.npz", used, {"step": 7})
+    read, about = lent.read_start(tmp_path / "start.npz", body)
+    assert about == {"step": 7} and set(read) == set(weights)
+    for name, value in weights.items():
+        rows = used if name == lent.WORDS else slice(None)
+        assert np.abs(read[name][rows] - value[rows]).max() <= 0.01 * np.abs(value).max(), name
+    assert not read[lent.WORDS][5000:5010].any()
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_what_comes_back_is_cut_into_small_files(tmp_path: Path, half: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lent, "LARGEST", 500_000)
+    dice = np.random.default_rng(1)
+    state = {f"layers.{n}.up.weight": dice.normal(size=(384, 384)).astype(np.float32) for n in range(5)}
+    lent.save_parts({**state, "words.weight": np.ones((9, 9), np.float32)}, tmp_path, "minilm", half=half)
+    files = sorted(tmp_path.iterdir())
+    assert len(files) > 1 and max(file.stat().st_size for file in files) < 510_000
+    back = lent.read_parts(tmp_path, "minilm")
+    assert set(back) == set(state)
+    assert all(np.abs(back[name] - value).max() < 0.03 for name, value in state.items())
+
+
+def test_an_epoch_has_all_mined_pairs_and_as_many_others_as_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Numbers:
+        def __init__(self, count: int) -> None:
+            self.count, self.asked = count, list[int]()
+
+        def epoch(self, seed: int) -> list[Pair]:
+            self.asked.append(seed)
+            return [Pair("?", f"{seed} {n}", 0.0, f"{n}", "one") for n in range(self.count)]
+
+    monkeypatch.setattr(lent, "FIRST", 10)
+    first, mined = Numbers(30), Numbers(5)
+    epochs = list(lent.draw_epochs(first, mined, 5))
+    assert [len(each) for each in epochs] == [15] * 5
+    assert len({pair.text for each in epochs for pair in each[5:]}) == 50
+    assert len(first.asked) == 2 and not any(held_out(pair.group) for each in epochs for pair in each[5:])
+
+
+def test_training_there_writes_weights_that_differ_from_those_it_began_with(tmp_path: Path) -> None:
+    pack_pairs([PAIRS], tmp_path / lent.PAIRS)
+    lent.save_start(shipped_weights(), tmp_path / "minilm.npz", None, {"step": 3})
+    options = ["--minutes", "2", "--steps", "3", "--tokens", "128", "--device", "cpu", "--workers", "0"]
+    lent.main(["--folder", str(tmp_path), "train", "minilm", "--out", str(tmp_path / "out"), *options])
+    back = lent.read_parts(tmp_path / "out", "minilm")
+    assert "words.weight" not in back
+    assert (tmp_path / "out" / "minilm.json").exists()
+    assert np.isfinite(back["layers.0.up.weight"]).all()

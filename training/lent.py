@@ -1,0 +1,263 @@
+"""Training on a machine with a GPU that is lent for minutes: pack here, train there, bring back and evaluate here.
+
+    python -m training.lent pack                               # here: runs/lent, as small as it can be
+    python -m training.lent train BODY --minutes M --out OUT   # there: with torch, numpy and tokenizers alone
+    python -m training.lent fetch BODY OUT                     # here: runs/lent/BODY/model.pt and a line in runs.jsonl
+
+`train` begins at the carried checkpoint of the long run (`minilm`) or at the embedder (`e5-12`, `e5-6`), and the rate
+falls to zero with the time. What it writes to OUT is cut into files of at most 15 MB. `fetch minilm --carry` makes it
+the long run's checkpoint.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from training import checkpoints
+from training.bodies import BODIES, Body
+from training.checkpoints import quantize, restore
+from training.feed import Feed
+from training.packed import Packed, pack_pairs
+from training.pair import Pair, held_out
+from training.run import Run
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "runs" / "lent"
+PAIRS = "pairs.zip"
+SEED, EPOCHS, FIRST = 52, 7, 87_000
+"""FIRST: pairs of the first sources in each epoch, beside all mined ones."""
+TOKENS = 32_768
+RATES = {"minilm": 3e-4, "e5-12": 2e-4, "e5-6": 3e-4}
+STEPS = 19_000
+"""More than there is time for."""
+LARGEST = 15_000_000
+"""Bytes of one file that is brought back."""
+WORDS = "embeddings.word_embeddings.weight"
+ABOUT = "about.json"
+
+
+class Drawn(Protocol):
+    def epoch(self, seed: int, /) -> Sequence[Pair]: ...
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    began = time.monotonic()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
+    parser.add_argument("--folder", type=Path, default=FOLDER)
+    does = parser.add_subparsers(dest="does", required=True)
+    packing = does.add_parser("pack")
+    packing.add_argument("--data", type=Path, default=shared)
+    packing.add_argument("--epochs", type=int, default=EPOCHS)
+    training = does.add_parser("train")
+    training.add_argument("body", choices=tuple(BODIES))
+    training.add_argument("--minutes", type=float, required=True, help="of training, loading included")
+    training.add_argument("--out", type=Path, required=True)
+    training.add_argument("--device", choices=("cpu", "cuda"), default="cuda")
+    training.add_argument("--workers", type=int, default=5)
+    training.add_argument("--tokens", type=int, default=TOKENS)
+    training.add_argument("--steps", type=int, default=STEPS)
+    training.add_argument("--compile", action="store_true", help="layers by torch.compile")
+    training.add_argument("--half", action="store_true", help="brings weights back in 16 bits, not 8")
+    fetching = does.add_parser("fetch")
+    fetching.add_argument("body", choices=tuple(BODIES))
+    fetching.add_argument("out", type=Path)
+    fetching.add_argument("--data", type=Path, default=shared)
+    fetching.add_argument("--note", default="")
+    fetching.add_argument("--carry", action="store_true")
+    given = parser.parse_args(arguments)
+    if given.does == "pack":
+        pack(given)
+    elif given.does == "train":
+        train(given, began)
+    else:
+        fetch(given)
+
+
+def pack(given: argparse.Namespace) -> None:
+    """Write what travels: pairs, and the weights that each body begins with."""
+    from training import leg
+    from training.mined import Mined
+    from training.pairs import Corpus
+    from training.vectors import remembered
+
+    epochs = draw_epochs(Corpus(given.data, remembered), Mined(leg.PACK), given.epochs)
+    print(json.dumps(pack_pairs(epochs, given.folder / PAIRS)), flush=True)
+    packed = Packed(given.folder / PAIRS)
+    carried = checkpoints.read_carried()
+    if carried is None or carried.about["body"] != "minilm":
+        raise SystemExit("There is no carried checkpoint to go on from: `python -m training.leg --carry` writes it.")
+    weights = leg.add_frozen(carried.weights, BODIES["minilm"])
+    save_start(weights, given.folder / "minilm.npz", None, carried.about)
+    texts = list_texts(packed, given.epochs)
+    save_start(BODIES["e5-12"].weights(), given.folder / "e5.npz", list_used(BODIES["e5-12"], texts), {})
+
+
+def draw_epochs(first: Drawn, mined: Drawn, count: int) -> Iterator[list[Pair]]:
+    """All mined pairs of an epoch, with FIRST others: an epoch of those lasts for several of the mined ones."""
+    left: list[Pair] = []
+    drawn = SEED
+    for number in range(count):
+        if len(left) < FIRST:
+            left += [pair for pair in first.epoch(drawn) if not held_out(pair.group)]
+            drawn += 1
+        yield [*mined.epoch(SEED + number), *left[:FIRST]]
+        left = left[FIRST:]
+
+
+def list_texts(packed: Packed, epochs: int) -> set[str]:
+    """All that a reader meets."""
+    pairs = [pair for number in range(epochs) for pair in packed.epoch(number)]
+    return {pair.question for pair in pairs} | {pair.read for pair in pairs}
+
+
+def list_used(body: Body, texts: set[str]) -> NDArray[np.int64]:
+    """The numbers of the words that the texts have, the special ones among them."""
+    tokenizer = body.reader().tokenizer
+    used = set(range(body.reader.last_special + 2)) | {body.reader().mask}
+    ordered = sorted(texts)
+    for at in range(0, len(ordered), 10_000):
+        for encoding in tokenizer.encode_batch(ordered[at : at + 10_000], add_special_tokens=False):
+            used.update(encoding.ids)
+    return np.array(sorted(used), np.int64)
+
+
+def save_start(
+    weights: Mapping[str, NDArray[np.float32]], path: Path, used: NDArray[np.int64] | None, about: Mapping[str, Any]
+) -> None:
+    """Weights to begin with, the table of words cut to those that are used."""
+    table = weights[WORDS]
+    used = np.arange(len(table)) if used is None else used
+    stored = quantize({**{name: value for name, value in weights.items() if name != WORDS}, WORDS: table[used]})
+    known = np.frombuffer(json.dumps(dict(about)).encode(), np.uint8)
+    np.savez_compressed(path, used=used, rows=np.array(len(table)), about=known, **stored)  # type: ignore[arg-type]
+    print(f"{path.name}: {path.stat().st_size / 1e6:.1f} MB, {len(used)} of {len(table)} words", flush=True)
+
+
+def read_start(path: Path, body: Body) -> tuple[dict[str, NDArray[np.float32]], dict[str, Any]]:
+    """What `save_start` wrote, under published names; of a body that keeps fewer layers, those alone."""
+    with np.load(path, allow_pickle=False) as file:
+        stored = {name: file[name] for name in file.files}
+    used, rows = stored.pop("used"), int(stored.pop("rows"))
+    about: dict[str, Any] = json.loads(stored.pop("about").tobytes())
+    weights = restore(stored)
+    table = np.zeros((rows, weights[WORDS].shape[1]), np.float32)
+    table[used] = weights[WORDS]
+    weights[WORDS] = table
+    return (body.keep_layers(weights) if body.shared else weights), about
+
+
+def train(given: argparse.Namespace, began: float) -> None:
+    """On the lent machine: train until the time is up, then write the average of the weights."""
+    body, out = BODIES[given.body], given.out
+    out.mkdir(parents=True, exist_ok=True)
+    given.out, given.device = given.folder / given.body, torch.device(given.device)
+    given.out.mkdir(exist_ok=True)
+    given.seed, given.only, given.plain, given.begin, given.stop, given.check = SEED, [], False, "lent", 0, given.steps
+    given.timed, given.every, given.note, given.rate = True, float("inf"), "", RATES[given.body]
+    given.data = given.folder / "none"
+    weights, about = read_start(given.folder / ("e5.npz" if body.shared else "minilm.npz"), body)
+    # Epochs are counted from the seed: the first one packed is the first one trained.
+    feed = Feed(_From(given.folder / PAIRS, given.seed), given.seed, given.tokens, given.workers, body.reader)
+    try:
+        torch.manual_seed(given.seed)
+        run = Run(feed, given, began)
+        run.begin(weights)
+        if given.compile:
+            for layer in run.model.layers:
+                layer.compile(dynamic=True)
+        print(f"{given.body}: begins after {time.monotonic() - began:.0f} s", flush=True)
+        for _ in run.steps():
+            pass
+    finally:
+        feed.close()
+    known = {"step": run.step, "pairs": run.seen, "seconds": round(run.watch.seconds), "device": given.device.type}
+    known |= {"loss": [round(float(loss), 4) for loss in run.losses], "rate": given.rate, "tokens": given.tokens}
+    state = {name: value.float().cpu().numpy() for name, value in run.average.state_dict().items()}
+    save_parts(state, out, given.body, half=given.half)
+    (out / f"{given.body}.json").write_text(json.dumps({**known, "begin": about}), "utf-8")
+    print(json.dumps(known), flush=True)
+
+
+class _From(Packed):
+    """Epochs counted from a seed."""
+
+    def __init__(self, path: Path, seed: int) -> None:
+        super().__init__(path)
+        self.seed = seed
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"path": self.path, "seed": self.seed}
+
+    def epoch(self, seed: int) -> list[Pair]:
+        return super().epoch(seed - self.seed)
+
+
+def save_parts(state: Mapping[str, NDArray[np.float32]], out: Path, name: str, *, half: bool) -> None:
+    """The weights that were trained, in files of at most LARGEST bytes."""
+    trained = {each: value for each, value in state.items() if each.split(".")[0] != checkpoints.FROZEN}
+    stored = {each: value.astype(np.float16) for each, value in trained.items()} if half else quantize(trained)
+    parts: list[dict[str, NDArray[Any]]] = [{}]
+    for each, value in stored.items():
+        if sum(other.nbytes for other in parts[-1].values()) + value.nbytes > LARGEST:
+            parts.append({})
+        parts[-1][each] = value
+    for number, part in enumerate(parts):
+        np.savez(out / f"{name}.{number}.npz", **part)  # type: ignore[arg-type]
+
+
+def read_parts(out: Path, name: str) -> dict[str, NDArray[np.float32]]:
+    stored: dict[str, NDArray[Any]] = {}
+    for path in sorted(out.glob(f"{name}.*.npz")):
+        with np.load(path, allow_pickle=False) as file:
+            stored |= {each: file[each] for each in file.files}
+    return restore(stored)
+
+
+def fetch(given: argparse.Namespace) -> None:
+    """Make a checkpoint of what came back, evaluate it and log it."""
+    from training import leg
+
+    body = BODIES[given.body]
+    state = read_parts(given.out, given.body)
+    known = json.loads((given.out / f"{given.body}.json").read_text("utf-8"))
+    target = given.folder / given.body
+    target.mkdir(parents=True, exist_ok=True)
+    given.out, given.device, given.minutes, given.timed = target, torch.device("cpu"), 0.0, False
+    given.seed, given.only, given.plain, given.begin, given.stop, given.check = SEED, [], False, "lent", 0, 1
+    given.tokens, given.steps, given.rate, given.every = known["tokens"], known["step"], known["rate"], 1e9
+    given.pack = leg.PACK
+    epochs, data = leg.choose_data(given)
+    run = Run(Feed(epochs, SEED, given.tokens, 0, body.reader), given, time.monotonic())
+    run.begin(leg.add_frozen(state, body))
+    before = known["begin"]
+    counted = {name: before.get(name, 0) for name in ("step", "pairs", "seconds")}
+    run.step, run.seen = known["step"] + counted["step"], known["pairs"] + counted["pairs"]
+    run.watch.seconds = known["seconds"] + counted["seconds"]
+    run.kept = {"begin": "shipped" if before else given.body, "logged": counted, "data": data}
+    run.data = data
+    run.losses = torch.tensor(known["loss"])
+    half = {name: value.half() for name, value in run.average.state_dict().items()}
+    torch.save({n: v for n, v in half.items() if not (body.shared and n == "words.weight")}, target / "model.pt")
+    line = {**leg.evaluate(run, epochs, given), "run": "lent", "body": given.body, "device": known["device"]}
+    with leg.RUNS.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+    print(json.dumps(line, indent=1))
+    if given.carry:
+        about = {"step": run.step, "pairs": run.seen, "seconds": run.watch.seconds, "place": [0, 0, 0]}
+        about |= {"kept": {**run.kept, "logged": {**leg._count(run)}}, "body": given.body}
+        print(checkpoints.carry(state, about))
+
+
+if __name__ == "__main__":
+    main()
