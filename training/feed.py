@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from training.pair import Pair, held_out
 from training.samples import Batch, Reader, batched, dealt
@@ -58,16 +58,29 @@ class _Here:
 
 
 class Feed:
-    """Batches of about `tokens` tokens. With `workers` 0 everything is done here, in turn."""
+    """Batches of about `tokens` tokens. With `workers` 0 everything is done here, in turn.
 
-    def __init__(self, epochs: Epochs, seed: int, tokens: int, workers: int = 0, reader: type[Reader] = Reader) -> None:
+    `start`: how the workers start. "fork" spares each of them the import of torch, and is safe before a GPU is used.
+    """
+
+    def __init__(
+        self,
+        epochs: Epochs,
+        seed: int,
+        tokens: int,
+        workers: int = 0,
+        reader: type[Reader] = Reader,
+        start: Literal["spawn", "fork"] = "spawn",
+    ) -> None:
         self.seed, self.tokens, self.workers, self.reader = seed, tokens, workers, reader
         self._drawing: Executor | _Here = _Here()
         self._dealing: Executor | _Here = _Here()
         if workers:
-            fresh = multiprocessing.get_context("spawn")
-            self._drawing = ProcessPoolExecutor(AHEAD, fresh, initializer=_begin, initargs=(epochs,))
-            self._dealing = ProcessPoolExecutor(workers, fresh)
+            context = multiprocessing.get_context(start)
+            self._drawing = ProcessPoolExecutor(AHEAD, context, initializer=_begin, initargs=(epochs,))
+            self._dealing = ProcessPoolExecutor(workers, context)
+            for executor in (self._drawing, self._dealing):
+                executor.submit(int)  # they start now
         else:
             _begin(epochs)
 

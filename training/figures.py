@@ -13,7 +13,7 @@ from crag.models.pairing import PASSAGE
 from training.measures import auc
 from training.pair import Pair
 from training.samples import Batch, Reader, Sample, batched, dealt
-from training.torch_model import CrossEncoder, Read
+from training.torch_model import CrossEncoder, Read, shorten
 
 OF_EACH = 300
 """Pairs of one set that are read at a check, at most."""
@@ -65,7 +65,7 @@ def scored(
     keeps = [np.zeros(0)] * len(samples)
     model.eval()
     at = 0
-    with torch.no_grad(), torch.autocast(device.type, torch.bfloat16):
+    with torch.no_grad(), shorten(device):
         for dealt_samples in dealt([samples[number] for number in order], 8192):
             batch = batched(dealt_samples)
             given = on_device(batch, device)

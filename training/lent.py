@@ -67,7 +67,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     training.add_argument("--workers", type=int, default=5)
     training.add_argument("--tokens", type=int, default=TOKENS)
     training.add_argument("--steps", type=int, default=STEPS)
-    training.add_argument("--compile", action="store_true", help="layers by torch.compile")
     training.add_argument("--half", action="store_true", help="brings weights back in 16 bits, not 8")
     fetching = does.add_parser("fetch")
     fetching.add_argument("body", choices=tuple(BODIES))
@@ -166,19 +165,19 @@ def train(given: argparse.Namespace, began: float) -> None:
     given.seed, given.only, given.plain, given.begin, given.stop, given.check = SEED, [], False, "lent", 0, given.steps
     given.timed, given.every, given.note, given.rate = True, float("inf"), "", RATES[given.body]
     given.data = given.folder / "none"
-    weights, about = read_start(given.folder / ("e5.npz" if body.shared else "minilm.npz"), body)
     # Epochs are counted from the seed: the first one packed is the first one trained.
-    feed = Feed(_From(given.folder / PAIRS, given.seed), given.seed, given.tokens, given.workers, body.reader)
+    epochs = _From(given.folder / PAIRS, given.seed)
+    feed = Feed(epochs, given.seed, given.tokens, given.workers, body.reader, "fork")
+    torch.backends.cuda.enable_cudnn_sdp(False)  # it makes a plan for each new shape, and nearly every batch is one
     try:
+        weights, about = read_start(given.folder / ("e5.npz" if body.shared else "minilm.npz"), body)
         torch.manual_seed(given.seed)
         run = Run(feed, given, began)
         run.begin(weights)
-        if given.compile:
-            for layer in run.model.layers:
-                layer.compile(dynamic=True)
         print(f"{given.body}: begins after {time.monotonic() - began:.0f} s", flush=True)
-        for _ in run.steps():
-            pass
+        for step in run.steps():
+            if step in (1, 20):
+                print(f"{given.body}: step {step} after {time.monotonic() - began:.1f} s", flush=True)
     finally:
         feed.close()
     known = {"step": run.step, "pairs": run.seen, "seconds": round(run.watch.seconds), "device": given.device.type}

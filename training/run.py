@@ -22,7 +22,7 @@ from training.checkpoints import Watch, read_newest, renew
 from training.feed import Feed, Place
 from training.figures import Checks, on_device, read_batch
 from training.samples import Batch
-from training.torch_model import CrossEncoder
+from training.torch_model import CrossEncoder, shorten
 
 WEIGHTS = {"relevance": 1.0, "span": 0.4, "closeness": 4.0, "keep": 0.4}
 """What each head's loss counts."""
@@ -172,7 +172,7 @@ class Run:
         hidden = (torch.rand(ids.shape, device=self.device) < 0.03) & (ids > self.reader.last_special)
         given["ids"] = torch.where(hidden, self.reader.mask, ids)
         self.model.train()
-        with torch.autocast(self.device.type, torch.bfloat16):
+        with shorten(self.device):
             read = read_batch(self.model, given, int(batch.asked.max()))
         relevance = functional.binary_cross_entropy_with_logits(read.relevance.float(), label, weight=weight)
         placed = (given["start"] >= 0).float()

@@ -18,6 +18,12 @@ HIDDEN, HEADS = 384, 12
 DROPOUT = 0.1
 
 
+def shorten(device: torch.device) -> torch.autocast:
+    """Products in bfloat16 where that is fast: without AVX-512 a processor takes eighty times as long as in 32 bits."""
+    fast = device.type != "cpu" or torch.backends.cpu.get_cpu_capability() not in {"DEFAULT", "AVX2"}
+    return torch.autocast(device.type, torch.bfloat16, enabled=fast)
+
+
 class Layer(nn.Module):
     """One BERT layer; query, key and value in one product."""
 
