@@ -30,6 +30,7 @@ from training.feed import Feed
 from training.packed import Packed, pack_pairs
 from training.pair import Pair, held_out
 from training.run import Run
+from training.torch_model import CrossEncoder
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "runs" / "lent"
@@ -74,6 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     fetching.add_argument("--data", type=Path, default=shared)
     fetching.add_argument("--note", default="")
     fetching.add_argument("--carry", action="store_true")
+    fetching.add_argument("--share", type=float, default=1.0, help="of what came back; the rest is what ships")
     given = parser.parse_args(arguments)
     if given.does == "pack":
         pack(given)
@@ -223,12 +225,32 @@ def read_parts(out: Path, name: str) -> dict[str, NDArray[np.float32]]:
     return restore(stored)
 
 
+def begun(body: Body) -> CrossEncoder:
+    """The model that ships."""
+    model = CrossEncoder(body.layers, body.words)
+    model.begin(body.weights())
+    return model
+
+
+def average_with(
+    model: CrossEncoder, state: Mapping[str, NDArray[np.float32]], share: float
+) -> dict[str, NDArray[np.float32]]:
+    """Weights between a model's and those that were trained on from it: they keep what either knows better.
+
+    As Wortsman et al. 2022 (arXiv 2109.01903) do it with models that were fine-tuned.
+    """
+    before = model.state_dict()
+    return {name: share * value + (1 - share) * before[name].numpy() for name, value in state.items()}
+
+
 def fetch(given: argparse.Namespace) -> None:
     """Make a checkpoint of what came back, evaluate it and log it."""
     from training import leg
 
     body = BODIES[given.body]
     state = read_parts(given.out, given.body)
+    if given.share < 1:
+        state = average_with(begun(body), state, given.share)
     known = json.loads((given.out / f"{given.body}.json").read_text("utf-8"))
     target = given.folder / given.body
     target.mkdir(parents=True, exist_ok=True)
@@ -248,7 +270,8 @@ def fetch(given: argparse.Namespace) -> None:
     run.losses = torch.tensor(known["loss"])
     half = {name: value.half() for name, value in run.average.state_dict().items()}
     torch.save({n: v for n, v in half.items() if not (body.shared and n == "words.weight")}, target / "model.pt")
-    line = {**leg.evaluate(run, epochs, given), "run": "lent", "body": given.body, "device": known["device"]}
+    line = {**leg.evaluate(run, epochs, given), "run": "lent", "body": given.body, "share": given.share}
+    line["device"] = known["device"]
     with leg.RUNS.open("a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")
     print(json.dumps(line, indent=1))
