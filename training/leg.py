@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         run = Run(feed, given, began)
         if given.anchor:
             run.begin(run.body.weights())
-            run.kept = {"begin": "shipped", "logged": _count(run)}
+            run.kept = {"begin": "shipped", "logged": count(run)}
         else:
             take_up(run, data)
         if not (given.evaluate or given.anchor):
@@ -105,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         file.write(json.dumps(line) + "\n")
     print(json.dumps(line, indent=1))
     if not given.anchor:
-        run.kept = {**run.kept, "logged": _count(run)}
+        run.kept = {**run.kept, "logged": count(run)}
         run.save()
 
 
@@ -153,7 +153,7 @@ def take_up(run: Run, data: str) -> None:
         run.kept = about["kept"]
     else:
         run.begin(run.body.weights())
-        run.kept = {"begin": "shipped", "logged": _count(run)}
+        run.kept = {"begin": "shipped", "logged": count(run)}
     before = run.kept.get("data")
     if before and before != data:
         print(f"The data has changed from {before} to {data}: a new epoch begins.")
@@ -172,7 +172,7 @@ def add_frozen(weights: dict[str, NDArray[np.float32]], body: Body) -> dict[str,
     return published_names(state)
 
 
-def _count(run: Run) -> dict[str, float]:
+def count(run: Run) -> dict[str, float]:
     return {"step": run.step, "pairs": run.seen, "seconds": round(run.watch.seconds)}
 
 
@@ -189,14 +189,14 @@ def evaluate(run: Run, epochs: Epochs, given: argparse.Namespace) -> dict[str, A
             return scored(run.average, run.reader.read(pairs), run.device)[0]
 
         figures |= WeakPoints(Mined(given.pack).pack).figures(score)
-    count, before = _count(run), run.kept["logged"]
+    counted, before = count(run), run.kept["logged"]
     known = {"run": "leg", "begin": run.kept.get("begin", ""), "note": given.note, "device": run.device.type}
     known |= {"tokens": given.tokens, "rate": given.rate, "planned": given.steps, "seed": given.seed}
     known |= {"data": run.data, "changed": run.kept.get("changed", [])}
     losses = {name: round(float(loss), 4) for name, loss in zip(WEIGHTS, run.losses, strict=True)}
     run.kept["changed"] = []
-    stretch = {f"{name} since": round(count[name] - before[name]) for name in count}
-    return {**known, "from": before["step"], **count, **stretch, "loss": losses, **figures}
+    stretch = {f"{name} since": round(counted[name] - before[name]) for name in counted}
+    return {**known, "from": before["step"], **counted, **stretch, "loss": losses, **figures}
 
 
 def list_checks(figures: dict[str, Any]) -> list[str]:

@@ -277,7 +277,7 @@ def fetch(given: argparse.Namespace) -> None:
     print(json.dumps(line, indent=1))
     if given.carry:
         about = {"step": run.step, "pairs": run.seen, "seconds": run.watch.seconds, "place": [0, 0, 0]}
-        about |= {"kept": {**run.kept, "logged": {**leg._count(run)}}, "body": given.body}
+        about |= {"kept": {**run.kept, "logged": leg.count(run)}, "body": given.body}
         print(checkpoints.carry(state, about))
 
 

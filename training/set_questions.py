@@ -67,7 +67,7 @@ class SetQuestion:
 
     def sufficient(self, chunks: Sequence[tuple[Sequence[bool], bool]]) -> bool | None:
         """Whether retrieved chunks answer, each as `overlaps` and whether it holds an answer; None: who can tell?"""
-        if self.every:
+        if self.every and self.gold:
             return all(any(own[number] for own, _ in chunks) for number in range(len(self.gold)))
         if self.pages:
             return any(any(own) for own, _ in chunks)
@@ -79,7 +79,7 @@ class SetQuestion:
 
     def takes(self, own: Sequence[bool], says: bool) -> bool:
         """Whether a chunk goes where what answers is taken out: of several texts the one with the answer, or last."""
-        if self.every:
+        if self.every and self.gold:
             last = next((n for n, text in enumerate(self.gold) if holds(text, self.answers)), len(self.gold) - 1)
             return own[last]
         return any(own) if self.gold or self.pages else says

@@ -18,7 +18,7 @@ from crag.generation.lookup import FoundCell, Lookup, look_up
 from crag.generation.short import READ, Found, find_words, part_of, short_answer, titled_text
 from crag.generation.subjects import Subjects, subjects_of, years_of
 from crag.text.sentences import ends_as_sentence, sentences
-from crag.text.words import FUNCTION_WORDS, stem, words
+from crag.text.words import words
 
 LONG_STRIP = 400
 """A strip of more characters is quoted by its best sentence, not whole."""
@@ -35,8 +35,6 @@ HEADING = 0.7
 HEADING_WORDS = 5
 TIE = 0.1
 """The most that words shared with the question add to a score."""
-LABEL = 0.1
-"""What each word adds to the score of a table's row whose label the question says whole; at most for four words."""
 MOST_VALUES = 3
 """Rows with different values that are an answer; more of them say that the question is too open."""
 LOOKED_UP = 0.9
@@ -135,9 +133,7 @@ class ExtractiveGenerator:
         *,
         low: bool,
     ) -> Answer:
-        units = [
-            replace(unit, rank=unit.rank + _label_bonus(question, unit.text)) for unit in _of_the_year(question, units)
-        ]
+        units = _of_the_year(question, units)
         if subjects.unnamed:  # whatever it is about, it is one subject
             best = min(units, key=_best_first)
             units = [unit for unit in units if unit.strip.source_id == best.strip.source_id]
@@ -308,16 +304,6 @@ def _worked_answer(
 
 def _found_cell(number: int, strip: Strip, cell: FoundCell) -> Found:
     return Found(number, strip, cell.start, cell.end, LOOKED_UP, cell.row, cell.column, cell.scale)
-
-
-def _label_bonus(question: str, text: str) -> float:
-    """What it is worth that a text is the row which the question asks for: "total current assets" before "assets"."""
-    label, parted, values = text.partition(": ")
-    if not parted or not _CELLS.search(values) or "\n" in label:
-        return 0.0
-    asked = {stem(word) for word in words(question)}
-    label_stems = {stem(word) for word in words(label) if word not in FUNCTION_WORDS}
-    return LABEL * min(len(label_stems), 4) if label_stems <= asked else 0.0
 
 
 def _quotable_spans(text: str) -> list[tuple[int, int]]:

@@ -32,7 +32,7 @@ def test_a_graph_of_one_s_own_quotes_or_hands_over(run: Run) -> None:
     shown_text = run("own_graph")
     correct, ambiguous, incorrect = shown_text.strip().split("\n\n")
     assert "CORRECT: opm-annual-performance-report-2019.pdf, page 4: " in correct
-    assert "AMBIGUOUS: a colleague is asked" in ambiguous
+    assert "INCORRECT: a colleague is asked" in ambiguous
     assert "INCORRECT: a colleague is asked" in incorrect
 
 
@@ -72,7 +72,7 @@ def test_an_mcp_client_adds_asks_and_reads(data: Path) -> None:
     assert "Tools: search ask grade documents explain add_document\n" in shown_text
     assert "ntsb-chi08ca047.html: added, " in shown_text
     assert "Decides." in shown_text, "the steps are shown as they happen"
-    assert "AMBIGUOUS: After landing on runway 04" in shown_text
+    assert "INCORRECT: After landing on runway 04" in shown_text
     assert re.search(r"^\[1\] ntsb-chi08ca047\.html, \d{4} characters$", shown_text, flags=re.MULTILINE)
 
 

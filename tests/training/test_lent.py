@@ -74,3 +74,11 @@ def test_training_there_writes_weights_that_differ_from_those_it_began_with(tmp_
     assert "words.weight" not in back
     assert (tmp_path / "out" / "minilm.json").exists()
     assert np.isfinite(back["layers.0.up.weight"]).all()
+
+
+def test_half_of_what_came_back_and_half_of_what_ships_lie_between_them() -> None:
+    ships = lent.begun(BODIES["minilm"])
+    name = "layers.0.up.weight"
+    before = ships.state_dict()[name].numpy()
+    found = lent.average_with(ships, {name: before + 2}, 0.25)
+    assert np.allclose(found[name], before + 0.5)

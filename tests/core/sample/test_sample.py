@@ -58,7 +58,7 @@ def test_every_page_of_the_web_is_read() -> None:
 
 @pytest.mark.parametrize(
     ("action", "name"),
-    [(Action.AMBIGUOUS, "opm-2017-retirement-case-processing"), (Action.INCORRECT, "ntsb-chi08ca047")],
+    [(Action.AMBIGUOUS, "opm-2017-overview"), (Action.INCORRECT, "ntsb-chi08ca047")],
 )
 def test_the_rewritten_question_finds_the_page_that_answers_it(action: Action, name: str) -> None:
     sample = load_sample()

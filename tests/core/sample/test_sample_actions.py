@@ -17,7 +17,7 @@ from tests.support import local_models
 
 ANSWERS = {
     Action.CORRECT: ("internal", "4.0 percent"),
-    Action.AMBIGUOUS: ("external", "57.3 percent"),
+    Action.AMBIGUOUS: ("external", "5,539"),
     Action.INCORRECT: ("external", "snow"),
 }
 

@@ -206,16 +206,6 @@ def test_a_failed_score_stands_behind_a_scored_strip() -> None:
     assert [citation.strip_id for citation in answered(strips, answer_sentences=1).citations] == ["b"]
 
 
-def test_the_row_that_the_question_names_stands_before_one_that_it_names_in_part() -> None:
-    strips = [
-        plain_strip("TOTAL ASSETS: 2019 $23,717; 2018 $22,536", 0.8, "all"),
-        plain_strip("Total current assets: 2019 $16,525; 2018 $15,134", 0.7, "current"),
-        plain_strip("Total current liabilities: 2019 $7,866; 2018 $6,040", 0.75, "owed"),
-    ]
-    answer = answered(strips, "How much total current assets did it have in 2019?", answer_sentences=1)
-    assert [citation.strip_id for citation in answer.citations] == ["current"]
-
-
 def test_strips_without_words_are_no_knowledge() -> None:
     assert answered([plain_strip("— * —", 0.9)]).abstained
 
