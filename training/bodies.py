@@ -20,7 +20,6 @@ from training.minilm_graph import FourBits
 from training.samples import MODELS, Reader
 from training.shipped_weights import read_encoder_weights, shipped_weights
 
-E5 = "multilingual-e5-small"
 LIFTED = "\u2581"
 """What a piece begins with that begins a word."""
 RARE = 40_000
@@ -49,7 +48,7 @@ def _says(piece: str) -> bool:
 class E5Reader(Reader):
     """Pairs to samples with the multilingual embedder's tokenizer."""
 
-    folder = MODELS / E5
+    folder = MODELS / "multilingual-e5-small"
     special = "<s>", "</s>", "<mask>"
     last_special = 3
 
@@ -112,7 +111,9 @@ def read_word_table() -> FourBits:
 
 
 def _constants(*, words: bool = False) -> dict[str, NDArray[np.generic]]:
-    graph = onnx.load_model_from_string(verified_files(MODELS / E5, f"{E5}-int8-1")["model.onnx"]).graph
+    from crag.models.embedders import E5  # its configuration needs what a lent machine is without
+
+    graph = onnx.load_model_from_string(verified_files(E5.folder, E5.id)["model.onnx"]).graph
     wanted = {WORDS, SCALES}
     return {each.name: numpy_helper.to_array(each) for each in graph.initializer if (each.name in wanted) == words}
 

@@ -127,7 +127,7 @@ def _begin(epochs: Epochs) -> None:
 
 
 def _checks() -> dict[str, list[Pair]]:
-    from training.sources.checks import checks  # its tables need the product's readers, which a lent machine lacks
+    from training.sources.checks import checks  # its tables need the product's readers, which a lent machine is without
 
     return checks(_held["epochs"])
 

@@ -38,7 +38,7 @@ from training.filings import filing_pairs
 from training.mined import Mined, Mixed
 from training.pair import Pair
 from training.pairs import Corpus
-from training.run import WEIGHTS, Run, digest, load_state
+from training.run import WEIGHTS, Run, complete, digest, load_shipped, load_state
 from training.sources.checks import checks
 from training.torch_model import CrossEncoder, published_names
 from training.train_evaluator import ROOT
@@ -78,8 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return carry(given.folder)
     given.tokens, given.rate, workers = ON[given.device]
     given.device, given.out = torch.device(given.device), given.folder
-    given.seed, given.only, given.plain, given.begin, given.stop, given.check = SEED, [], False, "", 0, given.steps
-    given.timed = False
+    complete(given, seed=SEED)
     given.out.mkdir(parents=True, exist_ok=True)
     epochs, data = choose_data(given)
     feed = Feed(epochs, given.seed, given.tokens, workers, BODIES[given.body].reader)
@@ -164,9 +163,7 @@ def take_up(run: Run, data: str) -> None:
 
 def add_frozen(weights: dict[str, NDArray[np.float32]], body: Body) -> dict[str, NDArray[np.float32]]:
     """Carried weights under their published names, with the shipped table of words."""
-    model = CrossEncoder(body.layers, body.words)
-    model.begin(body.weights())
-    state = model.state_dict()
+    state = load_shipped(body).state_dict()
     for name, value in weights.items():
         state[name].copy_(torch.from_numpy(value))
     return published_names(state)
@@ -216,8 +213,7 @@ def carry(folder: Path) -> None:
     size = checkpoints.carry(weights, about)
     carried = checkpoints.read_carried()
     assert carried is not None
-    full, small = (CrossEncoder(body.layers, body.words).eval() for _ in range(2))
-    full.begin(body.weights())
+    full, small = load_shipped(body).eval(), CrossEncoder(body.layers, body.words).eval()
     full.load_state_dict(state["average"], strict=not body.shared)
     small.begin(add_frozen(carried.weights, body))
     samples = body.reader().read(make_compared_pairs())

@@ -17,7 +17,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from training import checkpoints
 from training.bodies import BODIES, Body
 from training.checkpoints import quantize, restore
-from training.feed import Feed
+from training.feed import Epochs, Feed
 from training.packed import Packed, pack_pairs
 from training.pair import Pair, held_out
-from training.run import Run
+from training.run import Run, complete, load_shipped
 from training.torch_model import CrossEncoder
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -44,11 +44,6 @@ STEPS = 19_000
 LARGEST = 15_000_000
 """Bytes of one file that is brought back."""
 WORDS = "embeddings.word_embeddings.weight"
-ABOUT = "about.json"
-
-
-class Drawn(Protocol):
-    def epoch(self, seed: int, /) -> Sequence[Pair]: ...
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -104,7 +99,7 @@ def pack(given: argparse.Namespace) -> None:
     save_start(BODIES["e5-12"].weights(), given.folder / "e5.npz", list_used(BODIES["e5-12"], texts), {})
 
 
-def draw_epochs(first: Drawn, mined: Drawn, count: int) -> Iterator[list[Pair]]:
+def draw_epochs(first: Epochs, mined: Epochs, count: int) -> Iterator[list[Pair]]:
     """All mined pairs of an epoch, with FIRST others: an epoch of those lasts for several of the mined ones."""
     left: list[Pair] = []
     drawn = SEED
@@ -164,12 +159,9 @@ def train(given: argparse.Namespace, began: float) -> None:
     out.mkdir(parents=True, exist_ok=True)
     given.out, given.device = given.folder / given.body, torch.device(given.device)
     given.out.mkdir(exist_ok=True)
-    given.seed, given.only, given.plain, given.begin, given.stop, given.check = SEED, [], False, "lent", 0, given.steps
-    given.timed, given.every, given.note, given.rate = True, float("inf"), "", RATES[given.body]
+    complete(given, seed=SEED, begin="lent", timed=True, every=float("inf"), rate=RATES[given.body])
     given.data = given.folder / "none"
-    # Epochs are counted from the seed: the first one packed is the first one trained.
-    epochs = _From(given.folder / PAIRS, given.seed)
-    feed = Feed(epochs, given.seed, given.tokens, given.workers, body.reader, "fork")
+    feed = Feed(Packed(given.folder / PAIRS, given.seed), given.seed, given.tokens, given.workers, body.reader, "fork")
     torch.backends.cuda.enable_cudnn_sdp(False)  # it makes a plan for each new shape, and nearly every batch is one
     try:
         weights, about = read_start(given.folder / ("e5.npz" if body.shared else "minilm.npz"), body)
@@ -188,20 +180,6 @@ def train(given: argparse.Namespace, began: float) -> None:
     save_parts(state, out, given.body, half=given.half)
     (out / f"{given.body}.json").write_text(json.dumps({**known, "begin": about}), "utf-8")
     print(json.dumps(known), flush=True)
-
-
-class _From(Packed):
-    """Epochs counted from a seed."""
-
-    def __init__(self, path: Path, seed: int) -> None:
-        super().__init__(path)
-        self.seed = seed
-
-    def __getstate__(self) -> dict[str, object]:
-        return {"path": self.path, "seed": self.seed}
-
-    def epoch(self, seed: int) -> list[Pair]:
-        return super().epoch(seed - self.seed)
 
 
 def save_parts(state: Mapping[str, NDArray[np.float32]], out: Path, name: str, *, half: bool) -> None:
@@ -225,13 +203,6 @@ def read_parts(out: Path, name: str) -> dict[str, NDArray[np.float32]]:
     return restore(stored)
 
 
-def begun(body: Body) -> CrossEncoder:
-    """The model that ships."""
-    model = CrossEncoder(body.layers, body.words)
-    model.begin(body.weights())
-    return model
-
-
 def average_with(
     model: CrossEncoder, state: Mapping[str, NDArray[np.float32]], share: float
 ) -> dict[str, NDArray[np.float32]]:
@@ -250,14 +221,12 @@ def fetch(given: argparse.Namespace) -> None:
     body = BODIES[given.body]
     state = read_parts(given.out, given.body)
     if given.share < 1:
-        state = average_with(begun(body), state, given.share)
+        state = average_with(load_shipped(body), state, given.share)
     known = json.loads((given.out / f"{given.body}.json").read_text("utf-8"))
     target = given.folder / given.body
     target.mkdir(parents=True, exist_ok=True)
-    given.out, given.device, given.minutes, given.timed = target, torch.device("cpu"), 0.0, False
-    given.seed, given.only, given.plain, given.begin, given.stop, given.check = SEED, [], False, "lent", 0, 1
-    given.tokens, given.steps, given.rate, given.every = known["tokens"], known["step"], known["rate"], 1e9
-    given.pack = leg.PACK
+    given.out, given.device, given.pack = target, torch.device("cpu"), leg.PACK
+    complete(given, seed=SEED, begin="lent", tokens=known["tokens"], steps=known["step"], rate=known["rate"])
     epochs, data = leg.choose_data(given)
     run = Run(Feed(epochs, SEED, given.tokens, 0, body.reader), given, time.monotonic())
     run.begin(leg.add_frozen(state, body))

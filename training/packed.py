@@ -67,18 +67,20 @@ def pack_pairs(epochs: Iterable[Sequence[Pair]], path: Path) -> dict[str, int]:
 
 
 class Packed:
-    """A file of pairs as epochs; it is read when it is first used. After its last epoch comes the first again."""
+    """A file of pairs as epochs; it is read when it is first used. After its last epoch comes the first again.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    `first`: the seed of the first epoch.
+    """
+
+    def __init__(self, path: Path, first: int = 0) -> None:
+        self.path, self.first = path, first
 
     def __getstate__(self) -> dict[str, object]:
-        return {"path": self.path}
+        return {"path": self.path, "first": self.first}
 
     def epoch(self, seed: int) -> list[Pair]:
-        """The epoch of that number, counted from 0 and over again."""
         ends = self._columns["ends"].tolist()
-        first, last = list(pairwise([0, *ends]))[seed % len(ends)]
+        first, last = list(pairwise([0, *ends]))[(seed - self.first) % len(ends)]
         return list(self._pairs(first, last))
 
     def _pairs(self, first: int, last: int) -> Iterator[Pair]:

@@ -25,7 +25,7 @@ from training import leg
 from training.bodies import BODIES
 from training.feed import Feed
 from training.figures import scored
-from training.run import Run, load_state
+from training.run import Run, complete, load_state
 from training.train_evaluator import ROOT
 
 FOLDER = ROOT / "runs" / "pilot"
@@ -48,8 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given.tokens, given.rate, _ = leg.ON[given.device]
     # The rate falls over ten million steps, so that it hardly falls.
     given.device, given.steps, given.seed = torch.device(given.device), 10_000_000, leg.SEED
-    given.only, given.plain, given.begin, given.stop, given.check, given.minutes = [], False, "", 0, 10**9, 0.0
-    given.every, given.timed = 300.0, False
+    complete(given, every=300.0)
     epochs, data = leg.choose_data(given)
     lines = {}
     for body in given.bodies:

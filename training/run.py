@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from training.bodies import BODIES
+from training.bodies import BODIES, Body
 from training.checkpoints import Watch, read_newest, renew
 from training.feed import Feed, Place
 from training.figures import Checks, on_device, read_batch
@@ -53,6 +53,25 @@ def load_state(folder: Path) -> dict[str, Any] | None:
     return read_newest(folder / STATE, read)
 
 
+UNSET = {
+    **{"only": (), "plain": False, "begin": "", "note": "", "stop": 0, "minutes": 0.0, "timed": False},
+    **{"every": 600.0, "check": 10**9},
+}
+"""What a run does that a command says nothing of."""
+
+
+def complete(given: argparse.Namespace, **known: Any) -> None:
+    """Add what a `Run` needs to know and the command does not say; `known` replaces what it says."""
+    vars(given).update({**UNSET, **vars(given), **known})
+
+
+def load_shipped(body: Body) -> CrossEncoder:
+    """The model that a body begins with."""
+    model = CrossEncoder(body.layers, body.words)
+    model.begin(body.weights())
+    return model
+
+
 class Run:
     """One training run, new (`begin`) or gone on with (`take_up`)."""
 
@@ -74,9 +93,8 @@ class Run:
 
     def take_up(self, state: dict[str, Any]) -> None:
         """From the very step at which a state was saved."""
-        model = CrossEncoder(self.body.layers, self.body.words)
-        if self.body.shared:
-            model.begin(self.body.weights())
+        shared = self.body.shared
+        model = load_shipped(self.body) if shared else CrossEncoder(self.body.layers, self.body.words)
         model.load_state_dict(state["model"], strict=not self.body.shared)
         self._prepared(model, set(state["fresh"]))
         self.average.load_state_dict(state["average"], strict=not self.body.shared)
@@ -116,8 +134,8 @@ class Run:
                 latest = self._checked(checks)
         latest = self._checked(checks)
         ended = {"from": first, "step": self.step, "pairs": self.seen, "seconds": round(self.watch.seconds)}
-        told = {name: getattr(given, name) for name in PLANNED}
-        return {**told, "device": self.device.type, "data": self.data, **ended, **latest}
+        planned = {name: getattr(given, name) for name in PLANNED}
+        return {**planned, "device": self.device.type, "data": self.data, **ended, **latest}
 
     def steps(self) -> Iterator[int]:
         """Train until the last step, until the time is up or until `halted`; saved now and then, and at the end."""
@@ -185,12 +203,12 @@ class Run:
         known = (~given["closeness"].isnan()).float()
         closeness = _mean((read.closeness.float() - given["closeness"].nan_to_num()) ** 2, known)
         # Each text counts the same, however long; so do its tokens.
-        told = (given["keep"] >= 0).float()
+        judged = (given["keep"] >= 0).float()
         losses = functional.binary_cross_entropy_with_logits(
             read.keep.float(), given["keep"].clamp(min=0).float(), reduction="none"
         )
-        by_text = (losses * told).sum(dim=1) / told.sum(dim=1).clamp(min=1)
-        keep = _mean(by_text * weight, told.amax(dim=1))
+        by_text = (losses * judged).sum(dim=1) / judged.sum(dim=1).clamp(min=1)
+        keep = _mean(by_text * weight, judged.amax(dim=1))
         return relevance, span, closeness, keep
 
     def _checked(self, checks: Checks) -> dict[str, float]:

@@ -2,6 +2,12 @@
 
 import pytest
 
+from crag.analysis.evaluate import add_set, evaluate
+from crag.analysis.questions.sets import Question, QuestionSet
+from crag.core.config import AppConfig
+from crag.core.request import RunRequest
+from tests.support import local_models
+from tests.support.app_server import over_the_sample
 from tests.support.browsing import settled, until
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs the axe-playwright-python package")
@@ -48,6 +54,19 @@ def test_no_page_has_a_serious_finding(open_page, answered, path):
     page = open_page(path)
     page.locator("h1, h2, h3, [data-testid=stMetric], .cx").first.wait_for()
     assert not everywhere(settled(page))
+
+
+@pytest.mark.slow
+def test_neither_has_an_evaluation(open_page, sample_data, tmp_path):
+    with over_the_sample(tmp_path, sample_data) as app:
+        engine = local_models.engine(AppConfig.of(data=app.data))
+        questions = QuestionSet("two.csv", (Question("a", QUESTION), Question("b", "Who won the cup?")), kind="CSV")
+        id = add_set(engine.library(), questions)
+        list(evaluate(engine, id, RunRequest("", "plain-rag")))
+        engine.close()
+        page = open_page("/evaluate", base=app.url)
+        page.get_by_role("group", name="Selected values").wait_for()
+        assert not everywhere(settled(page))
 
 
 @pytest.mark.slow

@@ -23,11 +23,11 @@ def kept(pairs: list[Pair]) -> list[Pair]:
 
 
 def test_epochs_come_back_as_they_were_without_what_is_held_out(tmp_path: Path) -> None:
-    told = pack_pairs([FIRST, SECOND], tmp_path / "pairs.zip")
+    counts = pack_pairs([FIRST, SECOND], tmp_path / "pairs.zip")
     packed = Packed(tmp_path / "pairs.zip")
     assert packed.epoch(0) == kept(FIRST) and packed.epoch(1) == kept(SECOND)
     assert 0 < len(kept(SECOND)) < len(SECOND)
-    assert told["pairs"] == len(kept(FIRST)) + len(kept(SECOND)) and told["epochs"] == 2
+    assert counts["pairs"] == len(kept(FIRST)) + len(kept(SECOND)) and counts["epochs"] == 2
 
 
 def test_after_the_last_epoch_comes_the_first_again(tmp_path: Path) -> None:
