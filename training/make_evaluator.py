@@ -48,6 +48,7 @@ def main() -> None:
     run("export_evaluator", str(given.work / "model.pt"), *data)
     run("calibrate_evaluator", *data)
     run("calibrate_short", *data)
+    run("calibrate_sets", *data)
     run("calibrate_answers", *data)
 
 
