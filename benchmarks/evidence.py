@@ -29,7 +29,7 @@ from benchmarks.evidence_questions import EACH, company_names, made_questions, p
 from benchmarks.evidence_report import AskedQuestion, report, summarise
 from benchmarks.financebench import indexed, parser_of
 from benchmarks.popqa import variant
-from crag.analysis.questions.expected import name_of
+from crag.analysis.metrics.metrics import name_of
 from crag.analysis.questions.sets import Question
 from crag.core.config import AppConfig, Keys
 from crag.core.request import RunRequest

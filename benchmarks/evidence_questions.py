@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.answers_sets import PICTURES, Part, half
-from crag.analysis.questions.expected import name_of
+from crag.analysis.metrics.metrics import name_of
 from crag.analysis.questions.sets import Question, read_set
 from crag.core.types import Chunk
 from crag.text.sentences import sentences

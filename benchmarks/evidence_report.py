@@ -10,7 +10,7 @@ from statistics import mean
 from typing import Any, Literal
 
 from benchmarks.answers_sets import Part
-from crag.analysis.questions.expected import chunk_place, pages_of
+from crag.analysis.metrics.metrics import chunk_place, pages_of
 from crag.analysis.questions.matching import asked_scale, checkable, holds
 from crag.analysis.questions.sets import Question
 from crag.analysis.whatif.entries import Entry

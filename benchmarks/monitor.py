@@ -34,7 +34,7 @@ from crag.core.trace import Round, StepRecord, Trace
 from crag.core.types import Grade, RetrievedChunk
 from crag.evaluation.trigger import decide
 from crag.providers.prices import PRICES
-from crag.storage import facts as stored_facts
+from crag.storage import runs as stored_runs
 from crag.storage.library import Library
 from crag.storage.tables import runs
 from crag.testing.fakes import chunk_of
@@ -117,7 +117,7 @@ def fill(library: Library, count: int, now: datetime, random: np.random.Generato
         with library._database.write() as connection:
             numbers = connection.scalars(insert(runs).returning(runs.c.number, sort_by_parameter_order=True), rows)
             for number, trace in zip(numbers.all(), traces, strict=True):
-                stored_facts.note(connection, number, trace)
+                stored_runs.note_facts(connection, number, trace)
 
 
 def timed(work: Callable[[], Any]) -> float:
@@ -129,13 +129,13 @@ def timed(work: Callable[[], Any]) -> float:
 def saved(library: Library, first: int, now: datetime, random: np.random.Generator) -> tuple[list[float], list[float]]:
     """Seconds of each saving, with figures and without, in turns."""
     whole, bare = [], []
-    note: Callable[..., None] = stored_facts.note
+    note: Callable[..., None] = stored_runs.note_facts
     for number in range(TAKEN):
         for at, found in ((0, whole), (1, bare)):
             run = made(first + 2 * number + at, now, random)
-            stored_facts.note = note if at == 0 else lambda *_: None
+            stored_runs.note_facts = note if at == 0 else lambda *_: None
             found.append(timed(lambda: library.runs.save(run, [])))  # noqa: B023
-    stored_facts.note = note
+    stored_runs.note_facts = note
     return whole, bare
 
 

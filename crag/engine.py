@@ -36,8 +36,8 @@ from crag.pipeline.resolve import ProviderPlan, resolve_providers
 from crag.pipeline.staleness import Stale, find_stale
 from crag.providers.registry import given_keys
 from crag.retrieval.rewriting import KeywordRewriter
-from crag.runtime.circuit import Circuits
 from crag.runtime.fair_queue import FairQueue
+from crag.runtime.usage import Circuits
 from crag.runtime.waiting import CLOCK, Clock
 from crag.storage.data_dir import DataDirLock
 from crag.storage.library import Library

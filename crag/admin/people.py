@@ -16,8 +16,7 @@ from sqlalchemy import Connection, Row, delete, insert, or_, select, update
 from crag.admin.audit import AuditLog
 from crag.admin.roles import ROLES, Role, higher, join_lines
 from crag.admin.store import open_store, people, sign_ins
-from crag.core.config import AppConfig
-from crag.core.config_groups import PeopleSettings
+from crag.core.config import AppConfig, PeopleSettings
 from crag.core.errors import AccessError, InputError, NotFoundError, StorageError
 from crag.storage.records import CHOSEN, IN_USE, KeyValueStore, Records, server_at
 

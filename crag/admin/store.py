@@ -24,8 +24,8 @@ from sqlalchemy import (
 )
 
 from crag.storage.database import Database
-from crag.storage.layout import Layout
 from crag.storage.records import Records
+from crag.storage.sqlite import Layout
 
 if TYPE_CHECKING:
     from crag.storage.postgres import Server

@@ -11,9 +11,8 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from crag.analysis.evaluate import question_set, rows
-from crag.analysis.metrics.metrics import ResultRow
+from crag.analysis.metrics.metrics import ResultRow, files_of, label_of, name_of, pages_of
 from crag.analysis.misses import MIN_WORDS, Miss, Wanted, find_sentence, follow_chunks, has_sentence
-from crag.analysis.questions.expected import files_of, label_of, name_of, pages_of
 from crag.analysis.questions.sets import Question
 from crag.analysis.whatif.whatif import Replay, WhatIf
 from crag.core.settings import Settings

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
-from crag.admin.backup.archive import Archive
-from crag.admin.backup.create import Created, create_backup
-from crag.admin.backup.restore import audit_refusals, restore_backup, undo_restore
+from crag.admin.archive import Archive
+from crag.admin.backups import Created, audit_refusals, create_backup, restore_backup, undo_restore
 from crag.cli.options import DEFAULT_WORKSPACE, interruptible
 from crag.cli.output import Options, Output, plain
 from crag.core.config import AppConfig

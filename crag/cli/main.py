@@ -38,15 +38,13 @@ _MODULES = {
         "purge": "Take out documents that are old, little trusted, unverified or unused; --undo brings them back.",
         "reindex": "Compute every vector of a library again, after the embedding model or what it reads has changed.",
         "verify": "Read a whole library, and compare its parts and its index; with --repair the index is rebuilt.",
+        "gaps": "List the questions that the documents did not answer, and the web pages to keep for them.",
+        "keep": "Keep web pages that the answer of a run used as documents of the library.",
     },
     "ask": {
         "search": "Find the chunks nearest to a question; nothing is graded.",
         "ask": "Answer a question from a library, with every step shown and every citation by file and page.",
-    },
-    "explain": {"explain": "Say why a page or sentence is not in the answer of a run, and what would have kept it."},
-    "gaps": {
-        "gaps": "List the questions that the documents did not answer, and the web pages to keep for them.",
-        "keep": "Keep web pages that the answer of a run used as documents of the library.",
+        "explain": "Say why a page or sentence is not in the answer of a run, and what would have kept it.",
     },
     "grade": {"grade": 'Score texts for questions: lines of {"question", "text"} from standard input, in order.'},
     "evaluate": {"evaluate": "Ask a set of questions under one or more strategies, and compare what comes of it."},

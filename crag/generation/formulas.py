@@ -13,7 +13,7 @@ from functools import reduce
 from typing import Literal
 
 from crag.core.types import CalculationKind
-from crag.generation.period_groups import PERIOD, group_periods, move_years, when
+from crag.generation.periods import PERIOD, group_periods, move_years, when
 
 MOST_CHARACTERS = 2_000
 MOST_LEAVES = 8

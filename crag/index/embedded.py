@@ -15,13 +15,11 @@ from filelock import BaseFileLock, FileLock, Timeout
 
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import IndexUnavailableError
-from crag.index import folder, ivf, manifest
+from crag.index import folder, manifest, vectors
 from crag.index.chunk_index import Batch, Candidates, ChunkIndex, Contents, Numbers, Vectors
-from crag.index.dense import EXACT
 from crag.index.folder import LOCK, MAKING, MANIFEST, IndexState
-from crag.index.ivf import IvfSegment
 from crag.index.manifest import IndexCorruptError, translate_corruption
-from crag.index.rows import FlatSegment
+from crag.index.vectors import EXACT, FlatSegment, IvfSegment
 from crag.index.view import View
 
 _log = logging.getLogger(__name__)
@@ -257,7 +255,7 @@ class EmbeddedIndex:
                 _log.warning("the chunk index's main file could not be made: %s", error)
             finally:
                 self._making = False
-                ivf.give_back_memory()
+                vectors.give_back_memory()
 
     def _claim_rebuild(self) -> bool:
         with self._lock:
@@ -297,7 +295,7 @@ class EmbeddedIndex:
             return None
         faiss.omp_set_num_threads(1)  # Of this thread alone: searches need the other cores.
         name = folder.fresh_name()
-        sums = ivf.make(self._place, name, main, tail, self._check_stop)
+        sums = vectors.make(self._place, name, main, tail, self._check_stop)
         return IvfSegment.open(self._place, name, sums, self._contents.dimension)
 
     def _check_stop(self) -> None:

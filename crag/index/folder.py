@@ -14,11 +14,10 @@ import tantivy
 
 from crag.index import journal, lexical, manifest
 from crag.index.chunk_index import Batch, Contents, Numbers
-from crag.index.dense import Dense
-from crag.index.ivf import IvfSegment
 from crag.index.journal import Record
 from crag.index.lexical import Lexical
 from crag.index.manifest import IndexCorruptError, Manifest, Mark, translate_corruption
+from crag.index.vectors import Dense, IvfSegment
 from crag.index.view import View
 
 MANIFEST, LOCK, MAKING = "manifest.json", "lock", "making"

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from crag.index import lexical
 from crag.index.chunk_index import Candidates, Numbers, Scores, Vectors
-from crag.index.ivf import IvfSegment
 from crag.index.lexical import Searcher
 from crag.index.manifest import translate_corruption
-from crag.index.rows import FlatSegment, Mask
+from crag.index.vectors import FlatSegment, IvfSegment, Mask
 
 _FEW = 4096
 

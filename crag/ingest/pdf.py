@@ -27,9 +27,8 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
     """Its pages with their words, tables and places. Raises FileError."""
     import pypdfium2.raw as pdfium
 
-    from crag.ingest.compose import compose_pages
-    from crag.ingest.render_check import Proof
-    from crag.ingest.units import Carried
+    from crag.ingest.compose import Carried, compose_pages
+    from crag.ingest.visibility import Proof
 
     document = opened(data)
     pages = pdfium.FPDF_GetPageCount(document)

@@ -22,9 +22,8 @@ from crag.providers.gguf import SLOTS
 from crag.providers.gguf_server import ANYWHERE, LocalClient, server_of
 from crag.providers.replies import Speech, ThoughtOnlyError, extract_message, read, strict, text_of
 from crag.providers.translation import retry_after, translate_error
-from crag.runtime.circuit import Service
 from crag.runtime.connection import BoundedClient
-from crag.runtime.usage import PendingCall, UsageTracker
+from crag.runtime.usage import PendingCall, Service, UsageTracker
 from crag.text.repeats import loop_in
 
 log = logging.getLogger(__name__)

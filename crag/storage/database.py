@@ -16,10 +16,10 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from crag.core.errors import IndexUnavailableError, StorageError
-from crag.storage.layout import Layout
 from crag.storage.records import Records
 from crag.storage.sqlite import (
     Idle,
+    Layout,
     connect,
     connect_read_only,
     damaged_error,

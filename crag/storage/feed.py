@@ -17,9 +17,8 @@ from crag.core.types import Document
 from crag.index.chunk_index import Batch, Candidates, Contents, Numbers, Scores, Vectors
 from crag.retrieval.ranking import Rows
 from crag.storage import store
-from crag.storage.catalog import Catalog
+from crag.storage.catalog import Catalog, TitleIndex, rarity
 from crag.storage.tables import changes, chunks, vectors
-from crag.storage.title_index import TitleIndex, rarity
 
 _WORDS = 16
 """Words that the records are searched for at most."""

@@ -1,19 +1,23 @@
-"""The library of one workspace: opening, searching and closing it, and the way to all that it holds."""
+"""The library of one workspace: opening, searching and closing it, and the way to all that it holds.
+
+Vectors that are made for a whole library, kept in a temporary file until all of them are there.
+"""
 
 from __future__ import annotations
 
+import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crag.core.errors import CancelledError, EmptyLibraryError, InputError, QuestionError
+from crag.core.errors import CancelledError, EmptyLibraryError, InputError, QuestionError, StorageError
 from crag.core.guidance import About
 from crag.core.protocols import Embedder, QuestionEmbedder
 from crag.core.request import SearchQuery
@@ -23,20 +27,69 @@ from crag.storage import store
 from crag.storage.database import Database
 from crag.storage.documents import Documents
 from crag.storage.evaluations import Evaluations
-from crag.storage.facts import Facts
-from crag.storage.in_flight import InFlightJobs
 from crag.storage.index_sync import Differences, IndexSync, OpenIndex
 from crag.storage.labels import Labels
-from crag.storage.newvectors import NewVectors
 from crag.storage.purges import Purges
 from crag.storage.records import Records
-from crag.storage.runs import Runs
+from crag.storage.runs import Facts, InFlightJobs, Runs
 from crag.storage.search import Search
 from crag.storage.store import Cache
 from crag.storage.tables import chunks, documents
 
 if TYPE_CHECKING:
     from crag.storage.postgres import Server
+
+_AT_ONCE = 4_000
+
+
+class NewVectors:
+    """One vector a chunk number; a context manager. Of the vectors only a batch is ever in memory."""
+
+    def __init__(self, dimension: int) -> None:
+        self._dimension = dimension
+        self._places: dict[int, int] = {}
+
+    def __enter__(self) -> Self:
+        try:
+            self._file = tempfile.TemporaryFile(prefix="crag-vectors-")
+        except OSError as error:
+            raise _no_room(error) from error
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._file.close()
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._places
+
+    def add(self, numbers: Sequence[int], vectors: NDArray[np.float32]) -> None:
+        """Keep a vector for each number. Raises StorageError where the disk is full."""
+        rows = np.ascontiguousarray(vectors, dtype="<f4").reshape(len(numbers), self._dimension)
+        try:
+            self._file.seek(4 * self._dimension * len(self._places))
+            self._file.write(rows.tobytes())
+            self._file.flush()
+        except OSError as error:
+            raise _no_room(error) from error
+        self._places.update(zip(numbers, range(len(self._places), len(self._places) + len(numbers)), strict=True))
+
+    def batches(self, numbers: Sequence[int]) -> Iterator[tuple[Sequence[int], NDArray[np.float32]]]:
+        """The vectors of these numbers, each of which is there, some thousands at a time."""
+        for at in range(0, len(numbers), _AT_ONCE):
+            some = numbers[at : at + _AT_ONCE]
+            held = np.memmap(self._file, "<f4", "r", shape=(len(self._places), self._dimension))
+            yield some, held[[self._places[number] for number in some]]
+
+
+def _no_room(error: OSError) -> StorageError:
+    return StorageError(
+        f"The new vectors can't be kept until all are there: {error.strerror or error}.",
+        "Free disk space for temporary files, or set TMPDIR to a folder with more, and re-index again.",
+    )
+
 
 _EMBED_BATCH = 64
 

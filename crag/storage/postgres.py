@@ -30,10 +30,9 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from crag.core.errors import InputError, StorageError
-from crag.storage.layout import Layout
 from crag.storage.places import WORKSPACE, Place, Stored, holds_nothing
 from crag.storage.records import KeyValueStore, Records
-from crag.storage.sqlite import foreign_database_error
+from crag.storage.sqlite import Layout, foreign_database_error
 from crag.storage.store import put
 from crag.storage.tables import LIBRARY, revision
 

@@ -16,8 +16,7 @@ from sqlalchemy import Connection
 
 from crag.core.errors import StorageError
 from crag.index.manifest import sync
-from crag.storage.layout import Layout
-from crag.storage.sqlite import own_folder, translate_errors
+from crag.storage.sqlite import Layout, own_folder, translate_errors
 
 if TYPE_CHECKING:
     from crag.storage.postgres import Server

@@ -34,7 +34,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-from crag.storage.layout import Layout
+from crag.storage.sqlite import Layout
 
 ASKED = {
     "sqlite": f"id NOT GLOB '{'[0-9a-f]' * 16}-[0-9]*'",
@@ -118,7 +118,7 @@ def _key_value_table(name: str, *columns: Column[Any]) -> Table:
 
 
 # What the library itself is: `library`, its own id; `generation`, which counts changes of documents and vectors;
-# `model` and `dimension` of the vectors. `in flight …`: unfinished work, see `crag.storage.in_flight`.
+# `model` and `dimension` of the vectors. `in flight …`: unfinished work, see `crag.storage.runs`.
 meta = _key_value_table("meta", *_texts("value"))
 
 documents = Table(

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from crag.cli.table import MAIN
+from crag.cli.evaluate import MAIN
 from crag.core.sample import Sample
 from crag.messages.evaluations import TITLES
 from crag.storage.library import Library

@@ -8,8 +8,7 @@ import pytest
 
 from crag.core.errors import BudgetError, BusyError, CancelledError
 from crag.core.types import Call
-from crag.runtime.circuit import Service
-from crag.runtime.usage import Budget, PendingCall, UsageTracker
+from crag.runtime.usage import Budget, PendingCall, Service, UsageTracker
 from crag.testing.fakes import FakeClock
 
 

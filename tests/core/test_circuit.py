@@ -16,8 +16,7 @@ from crag.core.errors import (
     UnreachableError,
 )
 from crag.core.types import Call
-from crag.runtime.circuit import LONGEST_REST, REST, RUNS, Circuits, Service
-from crag.runtime.usage import UNLIMITED, Budget, UsageTracker
+from crag.runtime.usage import LONGEST_REST, REST, RUNS, UNLIMITED, Budget, Circuits, Service, UsageTracker
 from crag.testing.fakes import FakeClock
 
 MODEL, OTHER_KEY = Service("qwen", ("http://one", 1)), Service("qwen", ("http://one", 2))

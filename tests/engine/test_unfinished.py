@@ -12,7 +12,7 @@ from crag.core.request import RunRequest
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.pipeline.libraries import close_interrupted_runs
-from crag.storage import in_flight
+from crag.storage import runs
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.small_library import WordEmbedder, fill
 
@@ -33,7 +33,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 def killed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the process that began all this were gone, and this were another."""
-    monkeypatch.setattr(in_flight, "_here", set())
+    monkeypatch.setattr(runs, "_here", set())
 
 
 def test_a_run_that_was_cut_off_is_in_the_history_with_its_question_and_settings(

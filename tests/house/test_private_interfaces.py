@@ -50,9 +50,9 @@ def test_each_such_package_is_required_up_to_a_version(package: str) -> None:
 def test_httpx_connects_through_the_pool_that_is_put_in_its_transport() -> None:
     import httpcore
 
-    from crag.web.addresses import AddressError, guarded_transport
+    from crag.web.fetching import AddressError, guarded_transport
 
-    where = "crag/web/addresses.py"
+    where = "crag/web/fetching.py"
     pool = getattr(httpx.AsyncHTTPTransport(), "_pool", None)
     relied_on(isinstance(pool, httpcore.AsyncConnectionPool), "httpx", "a transport holds its pool as `_pool`", where)
 

@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crag.index import ivf
-from crag.index.ivf import IvfSegment
+from crag.index import vectors
 from crag.index.manifest import IndexCorruptError
-from crag.index.rows import FlatSegment, Rows
+from crag.index.vectors import FlatSegment, IvfSegment, Rows
 from crag.testing.index_contract import DIMENSION, unit
 
 ALL = unit(4000, seed=3)
@@ -24,7 +23,7 @@ def rows(start: int, stop: int) -> FlatSegment:
 
 
 def made(folder: Path, name: str, main: IvfSegment | None, tail: FlatSegment) -> IvfSegment:
-    return IvfSegment.open(folder, name, ivf.make(folder, name, main, tail, lambda: None), DIMENSION)
+    return IvfSegment.open(folder, name, vectors.make(folder, name, main, tail, lambda: None), DIMENSION)
 
 
 def recall(main: IvfSegment, vectors: np.ndarray) -> float:
@@ -73,11 +72,11 @@ def test_it_is_ended_where_it_is_asked_to(tmp_path: Path) -> None:
         raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        ivf.make(tmp_path, "never", None, rows(0, 100), stop)
+        vectors.make(tmp_path, "never", None, rows(0, 100), stop)
 
 
 def test_another_dimension_is_not_read(tmp_path: Path) -> None:
-    sums = ivf.make(tmp_path, "main", None, rows(0, 100), lambda: None)
+    sums = vectors.make(tmp_path, "main", None, rows(0, 100), lambda: None)
     with pytest.raises(IndexCorruptError):
         IvfSegment.open(tmp_path, "main", sums, DIMENSION + 1)
 

@@ -16,8 +16,8 @@ import pytest
 
 from crag.core.errors import IndexUnavailableError
 from crag.index.chunk_index import Batch, ChunkIndex, Contents
-from crag.index.dense import EXACT
 from crag.index.embedded import EmbeddedIndex
+from crag.index.vectors import EXACT
 from crag.testing.index_contract import DIMENSION, ChunkIndexContract, batch, lexical, unit
 from tests.support.sizes import sized
 

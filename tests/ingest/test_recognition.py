@@ -23,9 +23,8 @@ from crag.core.types import LineBox, Rect
 from crag.ingest import scans
 from crag.ingest.child import page_message
 from crag.ingest.chunking import chunk_document
-from crag.ingest.lines import Found, Line, words_of
 from crag.ingest.reader import read_document
-from crag.ingest.recognition import recognise
+from crag.ingest.recognition import Found, Line, recognise, words_of
 from tests.support.scanned_page import drawn, line_of, needs_recognition, skewed
 from tests.support.tiny_pdf import line, pdf, scanned
 
@@ -232,7 +231,7 @@ def refuse(event, arguments):
         raise AssertionError(event)
 sys.addaudithook(refuse)
 from PIL import Image
-from crag.ingest.lines import recogniser
+from crag.ingest.recognition import recogniser
 assert "onnxruntime" not in sys.modules
 find = recogniser()
 assert os.environ["ORT_DISABLE_TELEMETRY"] == "1"

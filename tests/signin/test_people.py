@@ -11,7 +11,7 @@ import pytest
 from crag.admin.audit import AuditLog
 from crag.admin.people import Identity, People
 from crag.admin.store import open_store
-from crag.core.config_groups import PeopleSettings
+from crag.core.config import PeopleSettings
 from crag.core.errors import AccessError, InputError, NotFoundError
 
 ISSUER = "http://provider.example"

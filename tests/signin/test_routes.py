@@ -20,7 +20,7 @@ from websockets.typing import Origin, Subprotocol
 from crag.admin.audit import AuditLog, Entry
 from crag.admin.people import Identity, People
 from crag.admin.store import open_store
-from crag.core.config_groups import PeopleSettings
+from crag.core.config import PeopleSettings
 from tests.support.app_server import serving
 from tests.support.signing_in import (
     SECRET,

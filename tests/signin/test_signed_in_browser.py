@@ -14,7 +14,7 @@ import pytest
 from crag.admin.audit import AuditLog
 from crag.admin.people import People
 from crag.admin.store import open_store
-from crag.core.config_groups import PeopleSettings
+from crag.core.config import PeopleSettings
 from tests.support.app_server import serving
 from tests.support.browsing import OFF_SCREEN, settled, until
 from tests.support.signing_in import claims_of, cookie, openid_provider, secrets_file

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from crag.storage import in_flight
-from crag.storage.in_flight import InFlightJob
+from crag.storage import runs
 from crag.storage.library import Library
 from crag.storage.postgres import Server
+from crag.storage.runs import InFlightJob
 from tests.support.library_makers import HashEmbedder
 
 CHILD = """
 import sys
 from pathlib import Path
-from crag.storage import in_flight
-from crag.storage.in_flight import InFlightJob
+from crag.storage import runs
+from crag.storage.runs import InFlightJob
 from crag.storage.library import Library
 from crag.storage.records import server_at
 from tests.support.library_makers import HashEmbedder
@@ -75,12 +75,12 @@ def test_the_end_of_work_that_nobody_noted_makes_no_library(library: Library) ->
 
 
 def test_what_ends_while_it_is_looked_at_was_not_cut_off(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    look = in_flight._goes_on
+    look = runs._goes_on
 
     def ends_just_now(*note: object) -> bool:
         library.in_flight.finish("up")
         return look(*note)
 
     library.in_flight.start(InFlightJob(id="up", kind="upload", label="2 files"))
-    monkeypatch.setattr(in_flight, "_goes_on", ends_just_now)
+    monkeypatch.setattr(runs, "_goes_on", ends_just_now)
     assert library.in_flight.cut_off() == []

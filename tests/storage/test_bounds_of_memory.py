@@ -6,7 +6,7 @@ import tracemalloc
 
 import numpy as np
 
-from crag.storage.newvectors import NewVectors
+from crag.storage.library import NewVectors
 
 
 def test_new_vectors_are_read_back_by_number_in_batches() -> None:

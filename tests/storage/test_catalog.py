@@ -11,9 +11,8 @@ import pytest
 from crag.core.errors import FilterError
 from crag.core.types import Document
 from crag.storage import feed
-from crag.storage.catalog import Catalog
+from crag.storage.catalog import Catalog, TitleIndex
 from crag.storage.library import Library
-from crag.storage.title_index import TitleIndex
 from tests.support.library_makers import make_document
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert, select
 
+from crag.admin.moving import TABLES, Copy, copy_library, fill_index, kept_copied
 from crag.core.errors import CancelledError, NotFoundError, StorageError
 from crag.core.types import Document
 from crag.index.chunk_index import Contents
 from crag.index.embedded import EmbeddedIndex
 from crag.index.milvus import MilvusIndex
 from crag.storage import feed, store
-from crag.storage.copying import TABLES, Copy, copy_library, fill_index, kept_copied
 from crag.storage.library import Library
 from crag.storage.places import DataFolder, Place
 from crag.storage.postgres import Server

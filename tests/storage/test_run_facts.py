@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from crag.admin.moving import copy_library
 from crag.analysis.monitoring.facts import facts_of
 from crag.core.events import Failed
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Rewrite, Search, Trace
 from crag.core.types import Answer, Call
 from crag.providers.prices import PRICES
-from crag.storage.copying import copy_library
 from crag.storage.library import Library
 from crag.storage.places import Place
 from tests.support.library_makers import HashEmbedder

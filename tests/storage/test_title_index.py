@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, create_engine, delete, insert
 
 from crag.retrieval.terms import card_words, forms
-from crag.storage import title_index
+from crag.storage import catalog
+from crag.storage.catalog import Postings, TitleIndex
 from crag.storage.tables import documents
-from crag.storage.title_index import Postings, TitleIndex
 
 WORDS = st.lists(st.sampled_from(["foot", "Locker", "2022", "8K", "FY19", "2023Q2", "GeneralMills", "a", "é", "µm"]))
 TEXTS = st.lists(st.lists(WORDS.map(" ".join), max_size=3), max_size=5)
@@ -70,7 +70,7 @@ def stored(connection: Connection, names: list[str]) -> None:
 
 @pytest.mark.parametrize("full", [2, 1000])
 def test_documents_come_and_go_and_no_card_is_read_twice(full: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(title_index, "FULL", full)
+    monkeypatch.setattr(catalog, "FULL", full)
     engine = create_engine("sqlite://")
     names = ["alder", "birch", "cedar", "dogwood", "elm", "fir", "gorse", "hazel"]
     with engine.begin() as connection:

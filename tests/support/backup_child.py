@@ -8,9 +8,8 @@ import itertools
 import sys
 from pathlib import Path
 
-from crag.admin.backup.archive import Archive
-from crag.admin.backup.create import create_backup
-from crag.admin.backup.restore import restore_backup
+from crag.admin.archive import Archive
+from crag.admin.backups import create_backup, restore_backup
 
 
 def say(word: str) -> None:

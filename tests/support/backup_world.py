@@ -5,10 +5,9 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+from crag.admin.archive import Archive
 from crag.admin.audit import AuditLog, Entry
-from crag.admin.backup.archive import Archive
-from crag.admin.backup.create import Created, create_backup
-from crag.admin.backup.restore import Restored, restore_backup
+from crag.admin.backups import Created, Restored, create_backup, restore_backup
 from crag.admin.store import open_store
 from crag.core.config import AppConfig
 from crag.storage.places import DataFolder

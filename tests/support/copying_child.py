@@ -6,7 +6,7 @@ Arguments: the folder and the database of the source, those of the target (no da
 import sys
 from pathlib import Path
 
-from crag.storage.copying import copy_library
+from crag.admin.moving import copy_library
 from crag.storage.places import Place
 from crag.storage.records import server_at
 

@@ -14,7 +14,7 @@ from crag.core.request import RunRequest
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.engine import Engine
-from crag.integrations.langchain.stores import retriever_of
+from crag.integrations.langchain.runs import retriever_of
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.small_library import TEXTS, WordEmbedder
 

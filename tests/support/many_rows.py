@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from sqlalchemy import delete, insert, select
 
+from crag.admin.moving import TABLES
 from crag.core.types import Document
 from crag.storage import store
-from crag.storage.copying import TABLES
 from crag.storage.library import Library
 from crag.storage.places import Place
 from crag.storage.tables import (

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from crag.ingest.lines import Line
+from crag.ingest.recognition import Line
 
 DPI = 150
 needs_recognition = pytest.mark.skipif(

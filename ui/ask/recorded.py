@@ -8,11 +8,10 @@ from collections.abc import Sequence
 import streamlit as st
 from pydantic import ValidationError
 
-from crag.analysis.slides import Kind, build_slides
 from crag.core.events import Event, StepFinished, events_from_jsonl
 from crag.core.sample import RECORDING
 from crag.core.trace import Trace
-from crag.messages.slides import describe_slide
+from crag.messages.slides import Kind, build_slides, describe_slide
 from ui.components import html as h
 from ui.components.drawing import apply_more, draw
 from ui.components.html import Html

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import streamlit as st
 
-from crag.storage.in_flight import InFlightJob
+from crag.storage.runs import InFlightJob
 from ui.app.clicks import requires
 from ui.app.session import Session
 from ui.components import problems, words

@@ -13,7 +13,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from crag.ingest.files import safe_name
 from crag.runtime.jobs import Job, JobFunction
-from crag.storage.in_flight import InFlightJob
+from crag.storage.runs import InFlightJob
 from ui.app import clicks, held_uploads
 from ui.app.program import program
 from ui.app.session import Session

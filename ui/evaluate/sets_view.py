@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from crag.analysis.metrics.metrics import files_of, name_of, on_web, pages_of
 from crag.analysis.questions.adapters import UNANSWERABLE, csv_export
-from crag.analysis.questions.expected import files_of, name_of, on_web, pages_of
 from crag.analysis.questions.sets import FIELDS, Question, QuestionSet
 from ui.components import html as h
 from ui.components import words

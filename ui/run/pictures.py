@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from PIL import Image
 
-from crag.analysis.slides import shown_sources
 from crag.core.errors import CragError
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Rect
+from crag.messages.slides import shown_sources
 from crag.storage.library import Library
 from ui.run import pageview, textview
 

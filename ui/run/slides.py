@@ -6,13 +6,22 @@ import base64
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
-from crag.analysis.slides import Kind, Slide, build_slides, shown_sources, sift_strips, thresholds, used_pages
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Chunk, Citation, RetrievedChunk, Strip, WebPage
 from crag.export.markdown import handed_over
 from crag.generation.citations import MARK, with_found
 from crag.messages.answers import calculation_text, check_sentence, conflict_sentences
-from crag.messages.slides import describe_slide, outcomes
+from crag.messages.slides import (
+    Kind,
+    Slide,
+    build_slides,
+    describe_slide,
+    outcomes,
+    shown_sources,
+    sift_strips,
+    thresholds,
+    used_pages,
+)
 from crag.text.formats import format_score
 from ui.components import html as h
 from ui.components import words

@@ -14,7 +14,7 @@ from crag.analysis.monitoring.scraping import Scrape, Scraping
 from crag.core.errors import CragError
 from crag.core.trace import Trace
 from crag.providers.prices import Price, usable
-from crag.runtime.circuit import OpenCircuit
+from crag.runtime.usage import OpenCircuit
 from ui.app.program import program
 from ui.server.body_limits import Uploads
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from crag.analysis.evaluate import question_set
-from crag.analysis.questions.expected import label_of
+from crag.analysis.metrics.metrics import label_of
 from crag.analysis.questions.sets import Question
 from crag.analysis.thresholds.recommend import Case, ChunkScore, chunk_scores, same_question, score_cases, with_thumbs
 from crag.analysis.thresholds.sweep import Scored

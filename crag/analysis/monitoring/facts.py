@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from crag.core.runfacts import RunFacts, figures_of
 from crag.core.trace import Trace
 from crag.providers.prices import Price, of_day, sum_spent
-from crag.storage.facts import Facts
+from crag.storage.runs import Facts
 
 
 def facts_of(trace: Trace, prices: Mapping[str, Price]) -> RunFacts:

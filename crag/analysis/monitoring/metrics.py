@@ -21,8 +21,8 @@ from crag.core.errors import CragError
 from crag.core.runfacts import RunFacts
 from crag.core.trace import Trace
 from crag.providers.prices import Price
-from crag.runtime.circuit import OpenCircuit
 from crag.runtime.fair_queue import FairQueue
+from crag.runtime.usage import OpenCircuit
 from crag.storage.places import StorageUse
 
 _log = logging.getLogger(__name__)

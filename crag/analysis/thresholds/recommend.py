@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from crag.analysis.questions.expected import judge, label_of
+from crag.analysis.metrics.metrics import judge, label_of
 from crag.analysis.questions.sets import Question
 from crag.analysis.thresholds.sweep import (
     Effort,

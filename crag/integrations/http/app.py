@@ -23,9 +23,8 @@ from crag.analysis.monitoring.scraping import Scrape
 from crag.core.errors import CragError
 from crag.engine import Engine
 from crag.integrations.http import ask, chat, documents, models
-from crag.integrations.http.guard import Guard
 from crag.integrations.http.problems import ProblemReply, problem_response
-from crag.integrations.http.serving import Limits, ServerState
+from crag.integrations.http.serving import Guard, Limits, ServerState
 from crag.integrations.process import Server
 
 _log = logging.getLogger(__name__)

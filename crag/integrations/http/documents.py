@@ -16,9 +16,8 @@ from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound
 from crag.core.request import SearchQuery
 from crag.export.records import HitRecord
 from crag.integrations.calls import Call, in_turn
-from crag.integrations.http.guard import FORM, JSON, GuardedRoute, UploadRoute
 from crag.integrations.http.problems import Problem
-from crag.integrations.http.serving import CurrentCall, Id, RequestModel
+from crag.integrations.http.serving import FORM, JSON, CurrentCall, GuardedRoute, Id, RequestModel, UploadRoute
 from crag.pipeline.admission import QUESTION_CHARS
 
 PAGE, MOST_A_PAGE, MOST_FILES = 100, 1_000, 100

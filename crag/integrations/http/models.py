@@ -18,9 +18,8 @@ from crag.core.protocols import QuestionEmbedder
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Grade
 from crag.integrations.calls import Call, in_turn
-from crag.integrations.http.guard import JSON, GuardedRoute
 from crag.integrations.http.problems import Problem
-from crag.integrations.http.serving import CurrentCall, RequestModel
+from crag.integrations.http.serving import JSON, CurrentCall, GuardedRoute, RequestModel
 from crag.pipeline.admission import QUESTION_CHARS
 
 CHAT, RERANK, EMBED = "crag", "crag-rerank", "crag-embed"

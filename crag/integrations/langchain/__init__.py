@@ -6,25 +6,25 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from crag.integrations.langchain.compressor import CragCompressor as CragCompressor
     from crag.integrations.langchain.middleware import CragMiddleware as CragMiddleware
+    from crag.integrations.langchain.retriever import CragCompressor as CragCompressor
     from crag.integrations.langchain.retriever import CragRetriever as CragRetriever
+    from crag.integrations.langchain.runs import CragEmbeddings as CragEmbeddings
+    from crag.integrations.langchain.runs import retriever_of as retriever_of
     from crag.integrations.langchain.state import Correction as Correction
     from crag.integrations.langchain.state import CragState as CragState
     from crag.integrations.langchain.state import Problem as Problem
     from crag.integrations.langchain.state import Score as Score
     from crag.integrations.langchain.state import Source as Source
-    from crag.integrations.langchain.stores import CragEmbeddings as CragEmbeddings
-    from crag.integrations.langchain.stores import retriever_of as retriever_of
     from crag.integrations.langchain.tool import crag_tool as crag_tool
 
 _MODULES = {
-    "CragCompressor": "compressor",
-    "CragEmbeddings": "stores",
+    "CragCompressor": "retriever",
+    "CragEmbeddings": "runs",
     "CragMiddleware": "middleware",
     "CragRetriever": "retriever",
     "crag_tool": "tool",
-    "retriever_of": "stores",
+    "retriever_of": "runs",
     **dict.fromkeys(("Correction", "CragState", "Problem", "Score", "Source"), "state"),
 }
 

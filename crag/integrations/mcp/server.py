@@ -27,8 +27,7 @@ from crag.admin.access import Arrivals
 from crag.core.errors import CragError, InputError, NotFoundError
 from crag.integrations.mcp import resources
 from crag.integrations.mcp.add import add_document, add_file
-from crag.integrations.mcp.ask import ask
-from crag.integrations.mcp.explain import explain
+from crag.integrations.mcp.ask import ask, explain
 from crag.integrations.mcp.request import ServerConfig, ServerState, line
 from crag.integrations.mcp.resources import Call
 from crag.integrations.mcp.search import documents, grade, search

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from crag.admin.backup import create
-from crag.admin.backup.archive import Archive
+from crag.admin import backups
+from crag.admin.archive import Archive
 from crag.core.errors import CancelledError, InputError, NotFoundError, StorageError
 from crag.storage.library import Library
 from crag.storage.private import PrivateLibraries
@@ -134,7 +134,7 @@ def test_nothing_is_written_where_there_is_nothing_no_room_or_a_file_already(
     with pytest.raises(CancelledError):
         world.backup(cancel=stop)
     space = namedtuple("space", "total used free")
-    monkeypatch.setattr(create.shutil, "disk_usage", lambda path: space(10**9, 10**9 - 10**6, 10**6))
+    monkeypatch.setattr(backups.shutil, "disk_usage", lambda path: space(10**9, 10**9 - 10**6, 10**6))
     with pytest.raises(StorageError, match="1 MB are free"):
         world.backup(to="full")
     assert not (world.folder / "full").exists() and (world.folder / "there.zip").read_bytes() == b"mine"
@@ -157,6 +157,6 @@ def test_what_a_killed_backup_has_left_goes_with_the_next_one_and_another_s_work
     for name in (".crag-backup-00000000", ".crag-backup-11111111"):
         (folder / name).mkdir(parents=True)
         (folder / name / "backup.zip").write_bytes(b"half")
-    with create._lock(folder / ".crag-backup-11111111"):
+    with backups._lock(folder / ".crag-backup-11111111"):
         file = world.backup().file
         assert {path.name for path in folder.iterdir()} == {file.name, ".crag-backup-11111111"}

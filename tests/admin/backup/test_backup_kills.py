@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from crag.admin.backup.archive import Archive
-from crag.admin.backup.restore import undo_restore
+from crag.admin.archive import Archive
+from crag.admin.backups import undo_restore
 from crag.core.config import AppConfig
 from crag.storage import data_dir
 from crag.storage.data_dir import DataDirLock

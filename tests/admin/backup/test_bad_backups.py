@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from crag.admin.backup.archive import Archive
-from crag.admin.backup.restore import audit_refusals, undo_restore
+from crag.admin.archive import Archive
+from crag.admin.backups import audit_refusals, undo_restore
 from crag.core.config import AppConfig
 from crag.core.errors import CragError, InputError, NotFoundError, StorageError
 from crag.engine import Engine

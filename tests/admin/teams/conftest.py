@@ -13,7 +13,7 @@ from crag.admin.people import Identity, People, Person
 from crag.admin.roles import Actor, Role
 from crag.admin.store import open_store
 from crag.admin.workspaces import Workspaces
-from crag.core.config_groups import PeopleSettings
+from crag.core.config import PeopleSettings
 from crag.storage.records import Records, server_at
 
 

@@ -12,13 +12,14 @@ from crag.analysis.metrics.metrics import (
     ResultRow,
     action_right,
     evidence_holds,
+    label_of,
     measure_run,
+    name_of,
     rank_expected,
     round_holds,
 )
 from crag.analysis.metrics.results import flat
 from crag.analysis.questions.adapters import UNANSWERABLE
-from crag.analysis.questions.expected import label_of, name_of
 from crag.analysis.questions.sets import Question
 from crag.core import events as ev
 from crag.core.strategies import STRATEGIES

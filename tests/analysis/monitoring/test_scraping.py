@@ -21,7 +21,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import StorageError
 from crag.core.runfacts import DaySpending, RunFacts
 from crag.engine import Engine
-from crag.runtime.circuit import OpenCircuit
+from crag.runtime.usage import OpenCircuit
 from crag.storage.places import StorageUse
 from crag.storage.postgres import Server
 from crag.testing.fakes import ScriptedEvaluator

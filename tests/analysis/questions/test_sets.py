@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crag.analysis.metrics.metrics import on_web
 from crag.analysis.questions.adapters import UNANSWERABLE
-from crag.analysis.questions.expected import on_web
 from crag.analysis.questions.sets import MOST_QUESTIONS, Question, QuestionSet, read_set
 from crag.core.errors import InputError
 from crag.core.sample import FOLDER

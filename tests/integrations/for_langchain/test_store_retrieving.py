@@ -17,7 +17,7 @@ from crag.core.request import RunRequest
 from crag.core.strategies import STRATEGIES, strategy
 from crag.core.types import Action
 from crag.engine import Engine
-from crag.integrations.langchain.stores import CragEmbeddings, retriever_of
+from crag.integrations.langchain.runs import CragEmbeddings, retriever_of
 from tests.support.foreign_stores import QUESTION, documents, holds_of_a_run, small_engine
 from tests.support.local_models import engine as engine_with_models
 from tests.support.small_library import TEXTS, fill

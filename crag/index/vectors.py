@@ -1,8 +1,4 @@
-"""The main file of an index: most of its vectors in 8 bits a number, in cells of neighbours, read from the disk.
-
-What it finds is near the truth, not the truth: the ranking computes the cosines of what was found. It is never
-changed, but made again with what has come and gone since. Why so, and all figures: docs/decisions/index.md.
-"""
+"""All vectors of an index: segments that are searched exactly or by cells, the main file, and what came after it."""
 
 from __future__ import annotations
 
@@ -10,8 +6,9 @@ import ctypes
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +17,109 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crag.index.chunk_index import Numbers, Scores, Vectors
+from crag.index.journal import Record
 from crag.index.manifest import IndexCorruptError
-from crag.index.rows import FlatSegment, Mask, Rows
+
+Mask = NDArray[np.bool_]
+_faiss_of_rows: Any = faiss  # Its type stubs know nothing of plain functions.
+
+_FEW = 0.25
+"""Up to this share of the rows it is faster to pick them out than to multiply all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """`numbers`, `documents` and `alive`, each of shape (n,). Of one number, only the last row may be alive.
+
+    Never changed: what was handed to a search stays as it was.
+    """
+
+    numbers: Numbers
+    documents: Numbers
+    alive: Mask
+
+    @classmethod
+    def none(cls) -> Rows:
+        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.bool_))
+
+    @cached_property
+    def size(self) -> int:
+        """How many are alive."""
+        return int(np.count_nonzero(self.alive))
+
+    @cached_property
+    def _sorted(self) -> tuple[NDArray[np.int64] | None, Numbers]:
+        """The order that sorts the numbers, None where they are sorted, and the sorted numbers."""
+        if not len(self.numbers) or (self.numbers[1:] > self.numbers[:-1]).all():
+            return None, self.numbers
+        order = np.argsort(self.numbers, kind="stable")
+        return order, self.numbers[order]
+
+    def at(self, numbers: Numbers) -> NDArray[np.int64]:
+        """The living row of each of the `numbers`; -1 where there is none."""
+        if not len(self.numbers) or not len(numbers):
+            return np.full(len(numbers), -1, np.int64)
+        order, known = self._sorted
+        place = np.searchsorted(known, numbers, side="right") - 1
+        rows = place if order is None else order[place]
+        found: NDArray[np.int64] = np.where((place >= 0) & (self.numbers[rows] == numbers) & self.alive[rows], rows, -1)
+        return found
+
+    def of(self, documents: Numbers) -> Mask:
+        """The living rows that belong to one of these documents."""
+        found: Mask = np.isin(self.documents, documents) & self.alive
+        return found
+
+    def without(self, numbers: Numbers) -> Rows:
+        """The same with the rows of these numbers dead; unknown numbers are passed over."""
+        rows = self.at(numbers)
+        if not (rows >= 0).any():
+            return self
+        alive = self.alive.copy()
+        alive[rows[rows >= 0]] = False
+        again = replace(self, alive=alive)
+        again.__dict__["_sorted"] = self._sorted  # The numbers are the same: a million need not be sorted again.
+        return again
+
+    def joined(self, later: Rows) -> Rows:
+        """These rows, then later ones."""
+        names = ("numbers", "documents", "alive")
+        return Rows(*(np.concatenate([getattr(self, name), getattr(later, name)]) for name in names))
+
+
+@dataclass(frozen=True, eq=False)
+class FlatSegment:
+    """`vectors` (n, dimension) and what their rows are. Never changed."""
+
+    rows: Rows
+    vectors: Vectors
+
+    def best(self, vector: Vectors, k: int, mask: Mask) -> tuple[NDArray[np.int64], Scores]:
+        """At most `k` rows within the mask nearest to `vector`, in no order, and their cosines."""
+        rows = np.flatnonzero(mask)
+        scores = self.cosines(vector, rows) if len(rows) <= _FEW * len(mask) else _products(vector, self.vectors)[rows]
+        if len(rows) > k:
+            kept = np.argpartition(scores, len(rows) - k)[len(rows) - k :]
+            rows, scores = rows[kept], scores[kept]
+        return rows, scores
+
+    def cosines(self, vector: Vectors, rows: NDArray[np.int64]) -> Scores:
+        """The cosine of `vector` with each of these rows."""
+        return _products(vector, self.vectors[rows])
+
+
+def _products(vector: Vectors, vectors: Vectors) -> Scores:
+    """The product of `vector` with each row, in this thread.
+
+    NumPy's would share so little work among all cores, and wait for each: on a busy machine 60 times as long.
+    """
+    one, many = np.ascontiguousarray(vector, np.float32), np.ascontiguousarray(vectors, np.float32)
+    if one.shape != many.shape[1:]:
+        raise ValueError(f"a vector of {one.shape} among {many.shape}")
+    found: Scores = np.empty(len(many), np.float32)
+    _faiss_of_rows.fvec_inner_products_ny(*map(_faiss_of_rows.swig_ptr, (found, one, many)), many.shape[1], len(many))
+    return found
+
 
 _faiss: Any = faiss  # For what its type stubs do not know: they tell of C++ alone.
 
@@ -230,3 +328,80 @@ def _sum(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise IndexCorruptError("the main file can't be read") from error
+
+
+EXACT = 20_000
+"""Up to so many vectors are searched exactly; from there on cells are faster."""
+_TAIL_SHARE = 0.03
+"""The share of the main file's rows that may come after it before it is made again."""
+_DEAD_SHARE = 0.1
+
+
+class Dense:
+    """The main file, if there is one, and the exact rows after it. One thread at a time may change it."""
+
+    def __init__(self, main: IvfSegment | None, dimension: int) -> None:
+        self.main = main
+        self._room = np.empty((1024, dimension), np.float32)
+        """The vectors of the tail, with room for more."""
+        self.tail = FlatSegment(Rows.none(), self._room[:0])
+
+    @property
+    def parts(self) -> list[Rows]:
+        """The rows of both."""
+        return [self.main.rows, self.tail.rows] if self.main else [self.tail.rows]
+
+    @property
+    def size(self) -> int:
+        return sum(rows.size for rows in self.parts)
+
+    def apply(self, records: Iterable[Record]) -> None:
+        """Do what the journal says. A chunk that is added again replaces what was there."""
+        done = [each for each in records if each]
+        if not done:
+            return
+        last: dict[int, int] = {}
+        """The row that each chunk was added as last, of all that are added here."""
+        count = 0
+        for each in done:
+            for number in each.dropped.tolist():
+                last.pop(number, None)
+            last.update(zip(each.numbers.tolist(), range(count, count + len(each.numbers)), strict=True))
+            count += len(each.numbers)
+        rows = np.sort(np.fromiter(last.values(), np.int64, len(last)))
+        changed = np.concatenate([part for each in done for part in (each.dropped, each.numbers)])
+        names = ("numbers", "documents", "vectors")
+        numbers, documents, vectors = (np.concatenate([getattr(each, name) for each in done])[rows] for name in names)
+        added = Rows(numbers, documents, np.ones(len(rows), np.bool_))
+        self.tail = FlatSegment(self.tail.rows.without(changed).joined(added), self._append(vectors))
+        if self.main:
+            self.main = self.main.without(changed)
+
+    def _append(self, vectors: Vectors) -> Vectors:
+        """The vectors of the tail and these. Views of earlier tails stay as they are."""
+        start, stop = len(self.tail.vectors), len(self.tail.vectors) + len(vectors)
+        if stop > len(self._room):
+            self._room = np.empty((stop + stop // 2, vectors.shape[1]), np.float32)
+            self._room[:start] = self.tail.vectors
+        self._room[start:stop] = vectors
+        return self._room[:stop]
+
+    def numbers(self, documents: Numbers) -> Numbers:
+        """The chunks of these documents."""
+        return np.concatenate([rows.numbers[rows.of(documents)] for rows in self.parts])
+
+    def holds(self, numbers: Numbers) -> Numbers:
+        """Those of the numbers that are in it."""
+        return numbers[np.logical_or.reduce([rows.at(numbers) >= 0 for rows in self.parts])]
+
+    @property
+    def limit(self) -> int:
+        """How many exact rows are fine."""
+        return max(EXACT, int(_TAIL_SHARE * len(self.main.rows.numbers))) if self.main else EXACT
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it would gain by being rebuilt: too many rows after the main file, or too many dead."""
+        rows = self.main.rows if self.main else None
+        dead = len(rows.numbers) - rows.size if rows else 0
+        return len(self.tail.rows.numbers) > self.limit or dead > _DEAD_SHARE * max(self.size, EXACT)
