@@ -29,7 +29,7 @@ from crag.analysis.evaluate import add_set
 from crag.analysis.questions.sets import Question, QuestionSet
 from crag.core.config import AppConfig
 from crag.core.request import RunRequest
-from crag.storage.private import name_of
+from crag.storage.places import name_of
 from crag.storage.runs import InFlightJob
 
 GOAL = "0 leaks across 200 workspaces, 50 of them active, checked by planted words"

@@ -24,10 +24,9 @@ from crag.evaluation.local import LocalEvaluator
 from crag.generation.extractive import ExtractiveGenerator
 from crag.index.embedded import opened
 from crag.models.embedders import embedder_of
-from crag.pipeline.admission import QUESTION_CHARS as QUESTION_CHARS
-from crag.pipeline.admission import refuse_filter, storable
 from crag.pipeline.build import Local, grader
-from crag.pipeline.executor import Events, RunExecutor
+from crag.pipeline.executor import QUESTION_CHARS as QUESTION_CHARS
+from crag.pipeline.executor import Events, RunExecutor, refuse_filter, storable
 from crag.pipeline.guarded import guard_evaluator
 from crag.pipeline.indexing import Indexer
 from crag.pipeline.libraries import OpenLibraries
@@ -41,8 +40,7 @@ from crag.runtime.usage import Circuits
 from crag.runtime.waiting import CLOCK, Clock
 from crag.storage.data_dir import DataDirLock
 from crag.storage.library import Library
-from crag.storage.places import check_workspace_name
-from crag.storage.private import PrivateLibraries
+from crag.storage.places import PrivateLibraries, check_workspace_name
 from crag.storage.records import server_at
 from crag.web.folder import FOLDER, FolderWeb
 

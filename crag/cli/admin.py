@@ -1,23 +1,275 @@
-"""The commands for who runs the app: limits, people and the audit log."""
+"""The commands of who runs the program: limits, people, audit, copy, backup, restore."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Literal, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from typer import Argument, Context, Option
 
 from crag.admin import quantities
+from crag.admin.archive import Archive
 from crag.admin.audit import AuditedAct
+from crag.admin.backups import Created, audit_refusals, create_backup, restore_backup, undo_restore
 from crag.admin.people import Person, people_of
 from crag.admin.quotas import Standing
 from crag.admin.roles import ROLES, Role
-from crag.cli.options import opened
-from crag.cli.output import Output, plain
+from crag.cli.options import DEFAULT_WORKSPACE, interruptible, opened
+from crag.cli.output import Options, Output, plain
 from crag.core.config import AppConfig
-from crag.core.errors import SettingsError
+from crag.core.errors import InputError, NotFoundError, SettingsError
 from crag.core.fields import days_of
+
+if TYPE_CHECKING:
+    from crag.admin.moving import Moved
+
+_PLACE = "a library's folder, a data folder, `database` (of CRAG_DATABASE_URL), env:NAME (of another variable) or a URL"
+_KEPT = {"copied": "copied", "there": "there already", "other": "there is another, which was left as it is"}
+
+
+def copy(
+    source: Annotated[str, Option("--from", metavar="PLACE", help=f"{_PLACE}; it is only read")],
+    target: Annotated[
+        str,
+        Option(
+            "--to",
+            metavar="PLACE",
+            help="the same; a folder that is not there yet is made, a data folder with --all, else a library's own",
+        ),
+    ],
+    output: Output,
+    workspace: Annotated[
+        str | None,
+        Option(
+            metavar="NAME",
+            help=f"which library, in a data folder or database (default: {DEFAULT_WORKSPACE}, or the folder's name)",
+        ),
+    ] = None,
+    every: Annotated[
+        bool,
+        Option(
+            "--all",
+            help="all of them, private ones too, with what their addresses are signed with and the choices of Settings",
+        ),
+    ] = False,
+    index: Annotated[
+        Literal["embedded", "milvus"] | None,
+        Option(
+            help="the chunk index of the copy; milvus: at CRAG_MILVUS_URI, with CRAG_MILVUS_TOKEN "
+            "(default: that of CRAG_INDEX, or embedded)"
+        ),
+    ] = None,
+) -> int:
+    """0 where every copy and its index are whole; 1 where one differs or failed, or a library was left out."""
+    _check_choice(workspace, every)
+    config = AppConfig.from_environment(index=index)
+    from crag.admin.moving import Move  # only now: it loads SQLAlchemy and the index
+
+    with interruptible() as cancel, Move(source, target, config, workspace=workspace, every=every) as move:
+        if every:
+            kept = move.kept()
+            output.show({"kept": kept}, "\n".join(f"{name}: {_KEPT[what]}" for name, what in kept.items()))
+        whole = True
+        moves = move.libraries(watch=lambda name, table, *n: output.counted(f"{name}, {table}", *n), cancel=cancel)
+        for moved in moves:
+            _show_moved(moved, output)
+            whole &= moved.whole
+        if count := move.left_out():
+            output.message(f"{count} libraries were left out, which lie under no workspace's name")
+    return int(not whole or count > 0)
+
+
+def _check_choice(workspace: str | None, every: bool) -> None:
+    if workspace is not None and every:
+        raise SettingsError("Both --workspace and --all are given.", "Give one of them.")
+
+
+def _show_moved(moved: Moved, output: Output) -> None:
+    if output.json:
+        output.record(_record_moved(moved))
+        return
+    name, index = plain(moved.workspace), moved.index
+    if moved.copy is not None:
+        output.line(f"{name}: {_describe_status(moved)}")
+        output.line(f"  {'table':<14}{'source':>12}{'target':>12}")
+        for each in moved.copy.tables:
+            output.line(f"  {each.table:<14}{each.source:>12,}{each.target:>12,}{'' if each.same else '  differs'}")
+    if moved.error is not None:
+        output.message(f"{name}: error: {moved.error}")
+    elif index is None:
+        output.line(f"  index: {'made by each app server when it is first asked' if moved.whole else 'not made'}")
+    else:
+        differs = f"{len(index.missing):,} chunks are missing in it, {len(index.foreign):,} are in it alone"
+        output.line(f"  index: {differs if index else 'fits the records'}")
+
+
+def _describe_status(moved: Moved) -> str:
+    copy = moved.copy
+    if moved.error is not None or copy is None:
+        return "failed"
+    if copy.found:
+        return "compared" if moved.whole else "differs"
+    return "copied" if moved.whole else "differs: not stored; give the command again"
+
+
+def _record_moved(moved: Moved) -> dict[str, Any]:
+    error, copy, index = moved.error, moved.copy, moved.index
+    return {
+        "workspace": moved.workspace,
+        "status": _describe_status(moved).partition(":")[0],
+        **({"error": error.message, "remedy": error.remedy} if error else {}),
+        **({"tables": [asdict(each) for each in copy.tables]} if copy else {}),
+        **({"index": {"missing": len(index.missing), "foreign": len(index.foreign)}} if index is not None else {}),
+    }
+
+
+def backup(
+    output: Output,
+    target: Annotated[
+        Path | None, Argument(metavar="TARGET", help="a new file that ends in .zip, or a folder for it")
+    ] = None,
+    source: Annotated[str, Option("--from", metavar="PLACE", help="a data folder (default: the app's own)")] = "",
+    workspace: Annotated[
+        str | None, Option(metavar="NAME", help="this library alone, without people and settings")
+    ] = None,
+    every: Annotated[bool, Option("--all", help="everything (default)")] = False,
+    keep: Annotated[
+        int, Option(metavar="N", min=0, help="in a folder: remove the oldest, so that N stay; 0: all stay")
+    ] = 0,
+    verify: Annotated[
+        Path | None, Option(metavar="FILE", help="make none: read this one, and compare its hashes")
+    ] = None,
+) -> int:
+    """It holds every library, people, workspaces, links, limits and the audit log, the choices of Settings, and what
+    private addresses are signed with: keep it as secret as the data. Not in it: indexes, which are made again, model
+    files, which are named, and keys of services, which are stored nowhere.
+    """
+    _check_choice(workspace, every)
+    if target is None and verify is not None:
+        return _verify(verify, output)
+    if target is None or verify is not None:
+        raise SettingsError("Say where the backup goes, or which one to --verify.", "Name a file or a folder.")
+    data = _data_folder(source)
+    if not (data / "workspaces").is_dir():
+        raise NotFoundError(f"There is no data folder {data}, with a folder workspaces.", "Name another by --from.")
+    with interruptible() as cancel:
+        made = create_backup(data, target, workspace=workspace, keep=keep, watch=output.counted, cancel=cancel)
+    _show_backup(made, output)
+    return 1 if made.contents.left_out else 0
+
+
+def _data_folder(said: str) -> Path:
+    """The data folder that is meant; by default the app's own. Raises InputError where the app uses a database."""
+    config = AppConfig.from_environment()
+    if not said and config.storage.database_url:
+        raise InputError(
+            "The libraries are in a PostgreSQL database.",
+            "Use pg_dump and pg_restore, or copy the libraries to a folder: crag copy --all.",
+        )
+    return Path(said) if said else config.storage.data
+
+
+def _verify(file: Path, output: Output) -> int:
+    with interruptible() as cancel, Archive(file) as archive:
+        count, size = archive.verify(output.counted, cancel)
+    line = f"{plain(file.name)} is whole: {count} files, {size:,} bytes unpacked"
+    output.show({"status": "whole", "files": count, "bytes": size}, line)
+    return 0
+
+
+def _show_backup(made: Created, output: Output) -> None:
+    contents, file = made.contents, str(made.file)
+    if output.json:
+        held = contents.model_dump(include={"libraries", "left_out", "models"})
+        output.record({"file": file, "bytes": made.size, **held, "removed": made.removed})
+        return
+    documents = sum(each.documents for each in contents.libraries)
+    output.line(f"{plain(file)}: {len(contents.libraries)} libraries, {documents:,} documents, {made.size:,} bytes")
+    for name in made.removed:
+        output.line(f"removed: {name}")
+    for each in contents.left_out:
+        output.message(f"left out: {plain(each.workspace)}: {each.why}")
+    if contents.models:
+        output.note(f"not in it, keep them apart: {', '.join(map(plain, contents.models))}")
+    if contents.kept:
+        output.note("it holds what private addresses are signed with: keep it as secret as the data")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Chosen(Options):
+    """What of a backup is restored, under which name, and whether in the place of what is there."""
+
+    workspace: Annotated[str | None, Option(metavar="NAME", help="this library alone")] = None
+    called: Annotated[str | None, Option("--as", metavar="NAME", help="with --workspace: under this name")] = None
+    replace: Annotated[bool, Option("--replace", help="put aside what is there")] = False
+
+
+def restore(
+    chosen: _Chosen,
+    output: Output,
+    backup: Annotated[Path | None, Argument(metavar="BACKUP", help="the file that crag backup has made")] = None,
+    target: Annotated[str, Option("--to", metavar="PLACE", help="a data folder (default: the app's own)")] = "",
+    contents: Annotated[bool, Option("--list", help="restore nothing: say what is in the backup")] = False,
+    undo: Annotated[bool, Option("--undo", help="bring back what the latest restore has put aside")] = False,
+) -> int:
+    """The file is verified first, and until all of it is unpacked and checked, nothing is touched. Where that fails,
+    all is as it was. Stop the app before; a single library that is not there yet may be added while it runs.
+    """
+    if (backup is None) != undo or (undo and (contents or chosen.workspace)):
+        raise SettingsError("Say which backup is restored, or --undo.", "Name the file that crag backup has made.")
+    if chosen.called and not chosen.workspace:
+        raise SettingsError("--as gives one library a name.", "Name the one in the backup by --workspace.")
+    if backup is not None and contents:
+        return _list_contents(backup, output)
+    data = _data_folder(target)
+    with audit_refusals(data, "undone" if backup is None else backup.name):
+        if backup is not None:
+            return _restore(backup, chosen, data, output)
+        aside = undo_restore(data)
+    lies = f"; what was there lies in {aside.name}" if aside else ""
+    output.show({"status": "undone", "aside": aside.name if aside else ""}, f"The latest restore was undone{lies}")
+    return 0
+
+
+def _restore(backup: Path, chosen: _Chosen, data: Path, output: Output) -> int:
+    with interruptible() as cancel, Archive(backup) as archive:
+        restored = restore_backup(archive, data, **asdict(chosen), watch=output.counted, cancel=cancel)
+    aside = restored.aside.name if restored.aside else ""
+    for name, stored in restored.libraries.items():
+        said = f"{stored.documents:,} documents, {stored.chunks:,} chunks, {stored.runs:,} runs"
+        line = f"{plain(name)}: {said}; the index is made when it is first asked"
+        output.show({**stored.model_dump(), "workspace": name}, line)
+    line = "All of it is in its place" + (f"; what was there before lies in {aside}" if aside else "")
+    output.show({"status": "restored", "aside": aside, "models": restored.models}, line)
+    if aside and not output.json:
+        output.note("restore --undo brings that back; delete it when the new state is right")
+    if restored.models and not output.json:
+        output.note(f"not in the backup: {', '.join(map(plain, restored.models))}")
+    return 0
+
+
+def _list_contents(file: Path, output: Output) -> int:
+    with Archive(file) as archive:
+        contents = archive.contents
+    if output.json:
+        output.record(contents.model_dump())
+        return 0
+    whole = "all that was stored" if contents.whole else "one library"
+    output.line(f"{whole}, made at {plain(contents.made_at)} by version {plain(contents.program)}")
+    output.line(f"{'library':<44}{'documents':>12}{'chunks':>12}{'runs':>10}{'bytes':>16}")
+    for each in contents.libraries:
+        counts = f"{each.documents:>12,}{each.chunks:>12,}{each.runs:>10,}{each.size:>16,}"
+        output.line(f"{plain(each.workspace):<44}{counts}")
+    beside = [*contents.kept, *(["people and workspaces"] if contents.teams else [])]
+    output.line(f"beside them: {', '.join(beside) or 'nothing'}")
+    for left in contents.left_out:
+        output.line(f"left out: {plain(left.workspace)}: {plain(left.why)}")
+    if contents.models:
+        output.line(f"not in it: {', '.join(map(plain, contents.models))}")
+    return 0
+
 
 _WHO = "command line"
 _MOST = 1_000_000

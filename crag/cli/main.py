@@ -46,14 +46,14 @@ _MODULES = {
         "ask": "Answer a question from a library, with every step shown and every citation by file and page.",
         "explain": "Say why a page or sentence is not in the answer of a run, and what would have kept it.",
     },
-    "grade": {"grade": 'Score texts for questions: lines of {"question", "text"} from standard input, in order.'},
-    "evaluate": {"evaluate": "Ask a set of questions under one or more strategies, and compare what comes of it."},
-    "backup": {
+    "evaluate": {
+        "grade": 'Score texts for questions: lines of {"question", "text"} from standard input, in order.',
+        "evaluate": "Ask a set of questions under one or more strategies, and compare what comes of it.",
+    },
+    "admin": {
         "copy": "Copy libraries between folders and databases, compare every row, and fill the index of the copy.",
         "backup": "Write all that is stored into one file, while the app runs; and check whether such a file is whole.",
         "restore": "Put back what a backup holds, all or one library, also in the place of what is there.",
-    },
-    "admin": {
         "limits": "Show how much a workspace and the whole server may take and what is used of it, and change it.",
         "people": "List who signed in to the app, invite somebody, change a role, remove somebody.",
         "audit": "Print the audit log: who signed in, deleted, shared or changed what, and what was refused.",

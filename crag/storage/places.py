@@ -1,9 +1,19 @@
-"""Where libraries are stored (folders, or the schemas of a database), and how much they hold."""
+"""Where libraries are stored (folders, or the schemas of a database), and how much they hold.
+
+Private libraries: keys that this program alone gives out, and libraries that are named by a hash of them.
+
+Anyone who has the key has the library, so the key is written nowhere: not in a name, a record, an export or a log.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
+import logging
 import os
 import re
+import secrets
 import shutil
 import sqlite3
 import threading
@@ -11,17 +21,21 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sqlalchemy import Connection, exists, func, or_, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from crag.core.errors import InputError, StorageError
 from crag.storage.database import Database
-from crag.storage.records import KeyValueStore, Records
+from crag.storage.records import SIGNED_WITH, KeyValueStore, Records
 from crag.storage.sqlite import connect, connect_read_only, driver, translate_errors
 from crag.storage.tables import documents, labels, purged, question_sets, runs
+
+if TYPE_CHECKING:
+    from crag.storage.postgres import Server
 
 WORKSPACE = re.compile(r"[a-z0-9-]{1,64}")
 _CONTENT = documents, purged, runs, question_sets, labels
@@ -255,3 +269,109 @@ class StorageUse:
         done = time.monotonic()
         self._counted = dict.fromkeys(self._each, done)
         self._next = done + max(_INTERVAL, _SHARE * (done - start))
+
+
+_log = logging.getLogger(__name__)
+
+_EMPTY = "empty.json"
+"""The empty private libraries, each with the time since when it is known to be empty."""
+_SECRET = 32
+"""Bytes of what keys are signed with."""
+_RANDOM, _SIGN = 32, 16
+"""Hexadecimal digits of a key: what is random, and the sign that this program puts behind it."""
+_KEY = re.compile(rf"[0-9a-f]{{{_RANDOM + _SIGN}}}")
+_NAME = re.compile(r"p-[0-9a-f]{40}")
+_DAY = 24 * 3600.0
+
+
+def name_of(key: str) -> str:
+    """The name of a key's library: it tells nothing of the key."""
+    return "p-" + hashlib.sha256(f"crag library {key}".encode()).hexdigest()[:40]
+
+
+class PrivateLibraries:
+    """The private libraries of one data folder or database. Thread-safe; several processes may serve the same one."""
+
+    def __init__(self, data: Path, server: Server | None = None) -> None:
+        """With a `server` they are there, and so is what their keys are signed with."""
+        self._data = data
+        self.libraries: LibraryRoot = server or DataFolder(data)
+        """All libraries, named ones too."""
+        self.root = data / "workspaces"
+        """Holds a folder for each library: its index at least."""
+
+    def issue(self) -> str:
+        """A new key. Nothing is stored for it. Raises StorageError where the data folder can't be used."""
+        random = secrets.token_hex(_RANDOM // 2)
+        return random + self._sign(random)
+
+    def known(self, key: str) -> bool:
+        """Whether this program gave the key out."""
+        return bool(_KEY.fullmatch(key)) and hmac.compare_digest(self._sign(key[:_RANDOM]), key[_RANDOM:])
+
+    def holds(self, name: str) -> bool:
+        """Whether there is a library of this name, empty or not. Raises StorageError."""
+        with closing(self.libraries.place(name).records()) as records:
+            return records.exists
+
+    def remove(self, name: str, *, if_unused: bool = False) -> bool:
+        """Remove a library, which must be closed here, with all that it holds. Raises as `LibraryRoot.remove` does."""
+        gone = self.libraries.remove(name, if_unused=if_unused)
+        if gone:
+            shutil.rmtree(self.root / name, ignore_errors=True)  # the index of a library in a database
+        return gone
+
+    def settle(self, days: int = 1) -> None:
+        """Once at the start, make everything readable by its owner alone and remove libraries empty for `days`.
+
+        What fails is logged and left as it is: one broken library must not keep the program from starting.
+        """
+        for place in (self._data, self.root, *self.root.glob("*"), *self.root.glob("*/*")):
+            try:
+                if not any(each.is_symlink() for each in (place, place.parent)) and place.stat().st_mode & 0o077:
+                    place.chmod(0o700 if place.is_dir() else 0o600)
+            except OSError as error:
+                _log.warning("the rights to %s were left as they are: %s", place.name, error.strerror)
+        for name in self.forgotten(days):
+            self.drop_empty(name)
+
+    def forgotten(self, days: int = 1) -> list[str]:
+        """The private libraries that were found empty more than `days` ago and are still. Failures are logged."""
+        now, values = time.time(), self.libraries.values
+        try:
+            before: dict[str, float] = json.loads(values.read(_EMPTY) or b"{}")
+            empty = {
+                name: before.get(name, now)
+                for name in filter(_NAME.fullmatch, self.libraries.names())
+                if self._is_empty(name)
+            }
+            if empty != before:
+                values.put(_EMPTY, json.dumps(empty).encode())
+        except (StorageError, ValueError) as error:
+            _log.warning("empty libraries were left as they are: %s", error)
+            return []
+        return [name for name, since in empty.items() if now - since > days * _DAY]
+
+    def drop_empty(self, name: str) -> None:
+        """Remove a library that `forgotten` named and that is closed here, unless somebody uses it after all."""
+        try:
+            if self.remove(name, if_unused=True):
+                _log.info("an empty library was removed: %s", name)
+        except StorageError as error:
+            _log.warning("an empty library was left as it is: %s", error.message)
+
+    def _is_empty(self, name: str) -> bool:
+        try:
+            with closing(self.libraries.place(name).records()) as records, records.read() as connection:
+                return holds_nothing(connection)
+        except StorageError as error:
+            _log.warning("a library was left as it is: %s", error.message)
+            return False
+
+    def _sign(self, random: str) -> str:
+        return hmac.new(self._secret, random.encode(), hashlib.sha256).hexdigest()[:_SIGN]
+
+    @cached_property
+    def _secret(self) -> bytes:
+        """What keys are signed with: made once, and kept beside the libraries."""
+        return self.libraries.values.first(SIGNED_WITH, secrets.token_bytes(_SECRET))

@@ -3,7 +3,7 @@
 A contract suite is what every implementation of a protocol must do. Inherit it in a test class of your own and give
 what its docstring asks for; it needs pytest, the fakes need nothing.
 
-    from crag.testing.websearch_contract import WebSearchContract
+    from crag.testing.contracts import WebSearchContract
 
     class TestMySearch(WebSearchContract):
         @pytest.fixture

@@ -10,8 +10,8 @@ from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk
 from crag.generation.extractive import ExtractiveGenerator
+from crag.testing.contracts import strip_of
 from crag.testing.fakes import table_chunk_of
-from crag.testing.generator_contract import strip_of
 from tests.support.inspector import Inspector
 from tests.support.whole_run import events
 from ui.run import answer

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 import pytest
 
 from crag.admin.idle import Idle
-from crag.storage.private import name_of
+from crag.storage.places import name_of
 from tests.support.app_text import said
 from ui.app.program import program
 

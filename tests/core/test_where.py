@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag.core.errors import FilterError
-from crag.core.filters.clauses import Condition
+from crag.core.filters.syntax import Condition
 from crag.core.filters.where import Filter, check, parse
 from crag.core.metadata import days_in, known_fields
 

@@ -11,7 +11,7 @@ import pytest
 
 from crag.core.errors import ModelError
 from crag.models.embedders import E5
-from crag.testing.embedder_contract import EmbedderContract
+from crag.testing.contracts import EmbedderContract
 
 MODEL = E5(threads=2)
 pytestmark = pytest.mark.skipif(

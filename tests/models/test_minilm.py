@@ -14,7 +14,7 @@ import pytest
 
 from crag.core.errors import ModelError
 from crag.models.embedders import MiniLM
-from crag.testing.embedder_contract import EmbedderContract
+from crag.testing.contracts import EmbedderContract
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = MiniLM(threads=2)

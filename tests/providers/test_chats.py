@@ -11,7 +11,7 @@ from crag.core.protocols import Chat
 from crag.providers.chat import ChatModel
 from crag.providers.endpoint import Endpoint
 from crag.runtime.usage import UsageTracker
-from crag.testing.chat_contract import GRADE, ChatContract
+from crag.testing.contracts import GRADE, ChatContract
 from crag.testing.fakes import FakeChat
 from tests.support.model_server import serving
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crag.storage.accounts import line_items
+from crag.storage.search import line_items
 
 
 @pytest.mark.parametrize(

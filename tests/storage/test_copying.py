@@ -21,9 +21,8 @@ from crag.index.embedded import EmbeddedIndex
 from crag.index.milvus import MilvusIndex
 from crag.storage import feed, store
 from crag.storage.library import Library
-from crag.storage.places import DataFolder, Place
+from crag.storage.places import DataFolder, Place, PrivateLibraries, name_of
 from crag.storage.postgres import Server
-from crag.storage.private import PrivateLibraries, name_of
 from crag.storage.records import CHOSEN, SIGNED_WITH, KeyValueStore
 from crag.storage.tables import (
     chunks,

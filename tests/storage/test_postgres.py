@@ -21,9 +21,8 @@ from crag.core.errors import CragError, InputError, NotFoundError, RoomError, Se
 from crag.core.types import Document
 from crag.engine import Engine
 from crag.storage.library import Library
-from crag.storage.places import StorageUse
+from crag.storage.places import PrivateLibraries, StorageUse, name_of
 from crag.storage.postgres import Server, schema_of
-from crag.storage.private import PrivateLibraries, name_of
 from crag.storage.records import KeyValueStore
 from crag.storage.tables import VERSION, chunks
 from tests.support.library_makers import HashEmbedder, make_document, on_disk

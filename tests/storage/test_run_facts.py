@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from crag.admin.moving import copy_library
-from crag.analysis.monitoring.facts import facts_of
+from crag.analysis.monitoring.figures import facts_of
 from crag.core.events import Failed
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Rewrite, Search, Trace

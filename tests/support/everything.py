@@ -12,9 +12,8 @@ from crag.admin.audit import AuditLog
 from crag.admin.store import audit, limits, links, members, metadata, open_store, people, usage, workspaces
 from crag.core.config import AppConfig
 from crag.storage.library import Library
-from crag.storage.places import DataFolder
+from crag.storage.places import DataFolder, PrivateLibraries, name_of
 from crag.storage.postgres import Server
-from crag.storage.private import PrivateLibraries, name_of
 from crag.storage.records import CHOSEN, SIGNED_WITH, Records
 from tests.support.library_makers import HashEmbedder
 from tests.support.many_rows import fill, many, rows_of

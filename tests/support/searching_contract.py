@@ -16,8 +16,8 @@ from crag.core.protocols import PageReader, WebSearch
 from crag.core.types import Call, Unread
 from crag.runtime.provider import WebParts, WebProvider
 from crag.runtime.usage import Budget, UsageTracker
+from crag.testing.contracts import WebSearchContract
 from crag.testing.fakes import FakeClock
-from crag.testing.websearch_contract import WebSearchContract
 from crag.web.fetching import PageFetcher
 from crag.web.searching import MAX_QUERY
 from tests.support.search_replies import COMETS, query_of

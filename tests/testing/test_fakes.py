@@ -6,9 +6,8 @@ import sys
 import pytest
 
 from crag.core.protocols import AnswerReader, Chat
-from crag.testing.chat_contract import GRADE, ChatContract
+from crag.testing.contracts import GRADE, AnswerReaderContract, ChatContract
 from crag.testing.fakes import FakeChat, ScriptedReader
-from crag.testing.reader_contract import AnswerReaderContract
 
 
 class TestFakeChat(ChatContract):

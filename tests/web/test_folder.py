@@ -11,7 +11,7 @@ import pytest
 
 from crag.core.errors import WebSearchError
 from crag.core.protocols import WebSearch
-from crag.testing.websearch_contract import WebSearchContract
+from crag.testing.contracts import WebSearchContract
 from crag.web import folder as folder_module
 from crag.web.folder import FolderWeb
 

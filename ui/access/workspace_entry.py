@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from crag.admin.links import Link
 from crag.admin.roles import Actor, Principal, Role
+from crag.admin.sharing import Link
 from crag.admin.workspaces import Shared, Workspace, own_name
 from crag.core.errors import AccessError
 from crag.engine import Engine

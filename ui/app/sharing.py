@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
-from crag.admin.links import LONGEST, Link
 from crag.admin.roles import Role
+from crag.admin.sharing import LONGEST, Link
 from crag.admin.workspaces import Kind, Member
 from crag.core.errors import AccessError
 from crag.engine import Engine

@@ -9,7 +9,7 @@ import streamlit as st
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Action
-from crag.pipeline.admission import check_question
+from crag.pipeline.executor import check_question
 from ui.app import clicks
 from ui.app.session import REFUSALS, Session
 from ui.compare import state

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from crag.core.fields import meta
 from crag.core.settings import Settings
 from crag.core.types import Action, Aggregation
-from crag.pipeline.admission import QUESTION_CHARS
+from crag.pipeline.executor import QUESTION_CHARS
 from ui.components import html as h
 from ui.components.drawing import draw
 from ui.components.safe_text import markdown

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from crag.analysis.monitoring.facts import RunFactsCache
+from crag.analysis.monitoring.figures import RunFactsCache
 from crag.core.errors import CragError
 from crag.core.runfacts import RunFacts
 from crag.storage.library import Library

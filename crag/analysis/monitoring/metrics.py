@@ -15,7 +15,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
 
 import crag
-from crag.analysis.monitoring.facts import facts_of
+from crag.analysis.monitoring.figures import facts_of
 from crag.analysis.monitoring.health import Health
 from crag.core.errors import CragError
 from crag.core.runfacts import RunFacts

@@ -8,8 +8,7 @@ from difflib import get_close_matches
 from functools import cached_property
 
 from crag.core.errors import FilterError, InputError
-from crag.core.filters.clauses import Clause, Condition, Either, Every, Not, Operand, Relation
-from crag.core.filters.syntax import clause_of
+from crag.core.filters.syntax import Clause, Condition, Either, Every, Not, Operand, Relation, clause_of
 from crag.core.metadata import Fields, Kind, days_in
 
 _MOST_CHARACTERS, _MOST_NAMED, _MOST_SHOWN = 2_000, 12, 60

@@ -28,7 +28,7 @@ from crag.integrations.calls import Call, in_turn
 from crag.integrations.http.models import DEFAULT_STRATEGY
 from crag.integrations.http.problems import Problem, problem_of
 from crag.integrations.http.serving import CurrentCall, GuardedRoute, Id, RequestModel
-from crag.pipeline.admission import check_question
+from crag.pipeline.executor import check_question
 
 T = TypeVar("T")
 

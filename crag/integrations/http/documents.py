@@ -18,7 +18,7 @@ from crag.export.records import HitRecord
 from crag.integrations.calls import Call, in_turn
 from crag.integrations.http.problems import Problem
 from crag.integrations.http.serving import FORM, JSON, CurrentCall, GuardedRoute, Id, RequestModel, UploadRoute
-from crag.pipeline.admission import QUESTION_CHARS
+from crag.pipeline.executor import QUESTION_CHARS
 
 PAGE, MOST_A_PAGE, MOST_FILES = 100, 1_000, 100
 Outcome = Literal["added", "duplicate", "failed"]

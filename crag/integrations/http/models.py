@@ -20,7 +20,7 @@ from crag.core.types import Grade
 from crag.integrations.calls import Call, in_turn
 from crag.integrations.http.problems import Problem
 from crag.integrations.http.serving import JSON, CurrentCall, GuardedRoute, RequestModel
-from crag.pipeline.admission import QUESTION_CHARS
+from crag.pipeline.executor import QUESTION_CHARS
 
 CHAT, RERANK, EMBED = "crag", "crag-rerank", "crag-embed"
 DEFAULT_STRATEGY = "balanced"

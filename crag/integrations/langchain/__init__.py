@@ -6,7 +6,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from crag.integrations.langchain.middleware import CragMiddleware as CragMiddleware
+    from crag.integrations.langchain.agents import CragMiddleware as CragMiddleware
+    from crag.integrations.langchain.agents import crag_tool as crag_tool
     from crag.integrations.langchain.retriever import CragCompressor as CragCompressor
     from crag.integrations.langchain.retriever import CragRetriever as CragRetriever
     from crag.integrations.langchain.runs import CragEmbeddings as CragEmbeddings
@@ -16,14 +17,13 @@ if TYPE_CHECKING:
     from crag.integrations.langchain.state import Problem as Problem
     from crag.integrations.langchain.state import Score as Score
     from crag.integrations.langchain.state import Source as Source
-    from crag.integrations.langchain.tool import crag_tool as crag_tool
 
 _MODULES = {
     "CragCompressor": "retriever",
     "CragEmbeddings": "runs",
-    "CragMiddleware": "middleware",
+    "CragMiddleware": "agents",
     "CragRetriever": "retriever",
-    "crag_tool": "tool",
+    "crag_tool": "agents",
     "retriever_of": "runs",
     **dict.fromkeys(("Correction", "CragState", "Problem", "Score", "Source"), "state"),
 }

@@ -18,7 +18,7 @@ from langchain_core.documents import Document
 from crag.core.metadata import days_in
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Grade, Strip, WebPage
-from crag.pipeline.admission import storable
+from crag.pipeline.executor import storable
 from crag.text.injection import detect_injection, mask_injection
 
 TEXT_CHARS = 16_000

@@ -25,7 +25,7 @@ from crag.core.trace import Trace
 from crag.core.types import Chunk, OutputMode, RetrievedChunk
 from crag.engine import Engine
 from crag.integrations.langchain.documents import as_chunks, confidence_of, documents_of
-from crag.pipeline.admission import storable
+from crag.pipeline.executor import storable
 from crag.runtime.jobs import follow_run
 
 

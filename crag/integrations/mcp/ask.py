@@ -27,7 +27,7 @@ from crag.integrations.mcp.search import Names, Tags, Where
 from crag.messages.answers import brief_text, conflict_sentences
 from crag.messages.misses import missing_sentence
 from crag.messages.wording import decision_sentence, failure_sentence, instead_sentence, outcome_sentence
-from crag.pipeline.admission import QUESTION_CHARS
+from crag.pipeline.executor import QUESTION_CHARS
 from crag.text.formats import format_score
 from crag.text.injection import fence, fence_text, quote_for_model
 

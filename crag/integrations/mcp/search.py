@@ -20,7 +20,7 @@ from crag.integrations.calls import in_turn
 from crag.integrations.mcp.request import DATA, CurrentCall, describe_document, document_uri, line, reply
 from crag.integrations.mcp.results import DocumentList, GradeResult, Listed, Passage, Score, SearchResult
 from crag.messages.wording import recognised_text, web_origin
-from crag.pipeline.admission import QUESTION_CHARS, check_question
+from crag.pipeline.executor import QUESTION_CHARS, check_question
 from crag.text.formats import count
 from crag.text.injection import detect_injection, fence, fence_text, mask_injection, quote_for_model
 

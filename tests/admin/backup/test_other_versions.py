@@ -14,7 +14,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import CragError, StorageError
 from crag.engine import Engine
 from crag.storage.library import Library
-from crag.storage.private import PrivateLibraries, name_of
+from crag.storage.places import PrivateLibraries, name_of
 from crag.storage.records import CHOSEN
 from tests.support import local_models
 from tests.support.library_makers import HashEmbedder

@@ -13,7 +13,7 @@ from crag.admin.idle import Idle, Life, judge_idle
 from crag.core.errors import StorageError
 from crag.core.request import RunRequest
 from crag.engine import Engine
-from crag.storage.private import name_of
+from crag.storage.places import name_of
 from tests.admin.limits.conftest import StillClock
 from tests.support.small_library import fill
 

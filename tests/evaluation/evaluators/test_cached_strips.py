@@ -9,8 +9,8 @@ import pytest
 from crag.core.errors import StorageError
 from crag.core.types import Grade, Passage
 from crag.evaluation.grading import CachedStripGrader, GradeBatch
+from crag.testing.contracts import StripGraderContract
 from crag.testing.fakes import ScriptedStripGrader
-from crag.testing.strips_contract import StripGraderContract
 
 TEXT = "The tower was completed in 1889. It stands in Paris."
 SPANS = [(0, 32), (33, len(TEXT))]

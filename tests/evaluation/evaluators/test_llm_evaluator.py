@@ -13,7 +13,7 @@ from crag.evaluation.local import LocalEvaluator
 from crag.providers.chat import ChatModel
 from crag.providers.endpoint import Endpoint
 from crag.runtime.usage import UsageTracker
-from crag.testing.evaluator_contract import QUESTION, TEXTS, EvaluatorContract
+from crag.testing.contracts import QUESTION, TEXTS, EvaluatorContract
 from crag.testing.fakes import FakeChat, FakeClock
 from tests.support.model_server import Server, serving
 

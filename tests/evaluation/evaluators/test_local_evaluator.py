@@ -15,7 +15,7 @@ from crag.core.types import Passage
 from crag.evaluation.head import FEATURES, Head, Lexicon, load_head, stems
 from crag.evaluation.local import LocalEvaluator
 from crag.models.cross_encoder import FOLDER, Reading
-from crag.testing.evaluator_contract import QUESTION, TEXTS, EvaluatorContract
+from crag.testing.contracts import QUESTION, TEXTS, EvaluatorContract
 from crag.text.sentences import sentences
 from crag.text.words import stem
 

@@ -18,7 +18,7 @@ from crag.evaluation.reranker import RerankEvaluator
 from crag.providers.endpoint import Endpoint
 from crag.providers.rerank import Reranker
 from crag.runtime.usage import Budget, UsageTracker
-from crag.testing.evaluator_contract import EvaluatorContract
+from crag.testing.contracts import EvaluatorContract
 
 QUESTION = "When was the Forth Bridge opened?"
 KEY = "rerank-secret-5Hs8"

@@ -17,7 +17,7 @@ from crag.core.protocols import AnswerReader
 from crag.evaluation.local import LocalEvaluator
 from crag.evaluation.short import LONGEST, SHORT_FEATURES, ShortLayer, features, load_short, trim_answer
 from crag.models.cross_encoder import FOLDER, Reading
-from crag.testing.reader_contract import AnswerReaderContract
+from crag.testing.contracts import AnswerReaderContract
 from tests.support.local_models import parts
 
 READING = Reading(relevance=2.0, span=4.0, closeness=0.5, start=0, end=1, tokens=20)

@@ -15,8 +15,7 @@ from crag.evaluation.head import STRIP_FEATURES, StripHead, load_strip_head, str
 from crag.evaluation.local import REMEMBERED, LocalEvaluator
 from crag.models.cross_encoder import FOLDER, Reading
 from crag.models.runtime import MAX_CHARACTERS
-from crag.testing.evaluator_contract import QUESTION, TEXTS
-from crag.testing.strips_contract import StripGraderContract
+from crag.testing.contracts import QUESTION, TEXTS, StripGraderContract
 from crag.text.sentences import sentences
 
 SHIPPED = LocalEvaluator()

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from crag.core.protocols import Rewriter
 from crag.retrieval.rewriting import KeywordRewriter
+from crag.testing.contracts import RewriterContract
 from crag.testing.fakes import chunk_of
-from crag.testing.rewriter_contract import RewriterContract
 from crag.text.keywords import keywords, variants
 
 

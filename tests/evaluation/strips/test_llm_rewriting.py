@@ -10,8 +10,8 @@ import pytest
 from crag.core.errors import ProviderError, UnreachableError
 from crag.core.protocols import Rewriter
 from crag.retrieval.rewriting import LlmRewriter
+from crag.testing.contracts import RewriterContract
 from crag.testing.fakes import FakeChat, chunk_of
-from crag.testing.rewriter_contract import RewriterContract
 
 
 def rewritten(reply: str, limit: int = 3, question: str = "Who owns the mine?", **more: Any) -> str:

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from crag.core.types import Chunk, Grade, Passage, WebPage
 from crag.evaluation.scoring import PAGE_STRIPS, READ_CHARS, InContext, OneByOne, StripScorer, likeliest
+from crag.testing.contracts import StripGraderContract
 from crag.testing.fakes import FixedWeb, ScriptedEvaluator, ScriptedStripGrader, chunk_of
-from crag.testing.strips_contract import StripGraderContract
 
 QUESTION = "How long is the northern bridge?"
 SENTENCES = ["The bridge opened early.", "It is 467 m long.", "Ferries stopped."]

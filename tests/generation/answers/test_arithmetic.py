@@ -13,8 +13,8 @@ from crag.generation.arithmetic import looks_up, reach_cells, work_out
 from crag.generation.extractive import ExtractiveGenerator
 from crag.generation.formulas import formula_of, leaves_of
 from crag.generation.verification import CitationVerifier
+from crag.testing.contracts import strip_of
 from crag.testing.fakes import ScriptedEvaluator, ScriptedReader
-from crag.testing.generator_contract import strip_of
 from tests.generation.answers.test_lookup import chunk_of_rows
 
 INCOME = chunk_of_rows(

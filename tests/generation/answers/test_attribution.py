@@ -10,8 +10,8 @@ from crag.core.settings import Settings
 from crag.core.types import Answer, Grade, Strip, Verification
 from crag.generation.citations import fit_strips
 from crag.generation.verification import CitationVerifier, faithfulness
+from crag.testing.contracts import BRIDGE, KNOWLEDGE, SOURCES
 from crag.testing.fakes import ScriptedEvaluator
-from crag.testing.generator_contract import BRIDGE, KNOWLEDGE, SOURCES
 from tests.generation.answers.test_verification import citation
 
 OPENED, LENGTH, MEN = KNOWLEDGE

@@ -9,8 +9,8 @@ import pytest
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, QuotedAnswer, Strip, WebPage
 from crag.generation.extractive import ExtractiveGenerator
+from crag.testing.contracts import BRIDGE, KNOWLEDGE, PAGE, strip_of, whole
 from crag.testing.fakes import ScriptedAnswerGrader, ScriptedReader
-from crag.testing.generator_contract import BRIDGE, KNOWLEDGE, PAGE, strip_of, whole
 
 QUESTION = "When was the bridge opened?"
 

@@ -14,8 +14,8 @@ from crag.core.types import Answer, LineBox, Rect, Strip
 from crag.generation.citations import split_cited_sentences
 from crag.generation.extractive import MAX_QUOTE, ExtractiveGenerator
 from crag.generation.verification import CitationVerifier
+from crag.testing.contracts import BRIDGE, KNOWLEDGE, PAGE, SOURCES, GeneratorContract, strip_of, whole
 from crag.testing.fakes import ScriptedEvaluator, chunk_of
-from crag.testing.generator_contract import BRIDGE, KNOWLEDGE, PAGE, SOURCES, GeneratorContract, strip_of, whole
 
 QUESTION = "When was the bridge opened?"
 

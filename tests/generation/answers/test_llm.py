@@ -13,8 +13,8 @@ from crag.core.types import Answer, Strip
 from crag.generation.llm import LlmGenerator
 from crag.generation.verification import CitationVerifier
 from crag.messages.wording import remark_sentence
+from crag.testing.contracts import BRIDGE, KNOWLEDGE, SOURCES, GeneratorContract, strip_of, whole
 from crag.testing.fakes import FakeChat, ScriptedEvaluator
-from crag.testing.generator_contract import BRIDGE, KNOWLEDGE, SOURCES, GeneratorContract, strip_of, whole
 
 QUESTION = "When was the bridge opened?"
 

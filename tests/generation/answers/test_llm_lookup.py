@@ -18,8 +18,8 @@ from crag.generation.llm import LlmGenerator
 from crag.generation.lookup import contradicts_cell, look_up
 from crag.generation.verification import CitationVerifier
 from crag.messages.answers import conflict_sentences
+from crag.testing.contracts import strip_of
 from crag.testing.fakes import FakeChat, FixedRetriever, ScriptedEvaluator, table_chunk_of
-from crag.testing.generator_contract import strip_of
 
 ASKED = "What were Acme's net sales in fiscal 2020?"
 RIGHT = "Net sales were $163,220 million [1]."

@@ -13,8 +13,8 @@ from crag.generation.extractive import ExtractiveGenerator
 from crag.generation.lookup import Lookup, look_up, reach_figure
 from crag.generation.periods import Period, fiscal_offset, is_same_period, periods_in
 from crag.generation.wanted import wanted_of
+from crag.testing.contracts import strip_of
 from crag.testing.fakes import ScriptedReader, table_chunk_of
-from crag.testing.generator_contract import strip_of
 
 TITLE = "Acme Corporation, Form 10-K, fiscal year ended August 29, 2021"
 

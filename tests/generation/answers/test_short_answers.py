@@ -10,8 +10,8 @@ from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, LineBox, Rect, ShortAnswer, Strip, WebPage
 from crag.generation.extractive import ExtractiveGenerator
 from crag.generation.short import cell_of
+from crag.testing.contracts import BRIDGE, KNOWLEDGE, PAGE, strip_of, whole
 from crag.testing.fakes import ScriptedReader, chunk_of, table_chunk_of
-from crag.testing.generator_contract import BRIDGE, KNOWLEDGE, PAGE, strip_of, whole
 
 QUESTION = "When was the bridge opened?"
 

@@ -11,8 +11,8 @@ from crag.core.types import Answer, Citation, SentenceCheck, Strip
 from crag.generation.citations import literal, quotable, split_cited_sentences, with_mark
 from crag.generation.extractive import ExtractiveGenerator
 from crag.generation.verification import CitationVerifier, faithfulness
+from crag.testing.contracts import BRIDGE, KNOWLEDGE, SOURCES, strip_of
 from crag.testing.fakes import ScriptedEvaluator
-from crag.testing.generator_contract import BRIDGE, KNOWLEDGE, SOURCES, strip_of
 
 
 def citation(number: int, strip: Strip) -> Citation:

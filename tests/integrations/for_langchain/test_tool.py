@@ -83,7 +83,7 @@ def test_in_an_agent_it_is_of_the_agent_s_tenant_and_bounded(engine: Engine) -> 
 def test_without_the_extra_it_is_said_in_a_line_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     import crag.integrations.langchain
 
-    monkeypatch.delitem(sys.modules, "crag.integrations.langchain.tool")
+    monkeypatch.delitem(sys.modules, "crag.integrations.langchain.agents")
     monkeypatch.setitem(sys.modules, "langchain.tools", None)
     with pytest.raises(ImportError, match=r"needs LangChain: pip install '\.\[langchain\]'$"):
         _ = crag.integrations.langchain.crag_tool
