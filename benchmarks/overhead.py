@@ -37,7 +37,6 @@ from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, Citation, Document, LineBox, Rect, Strip, WebPage
 from crag.engine import Engine
-from crag.evaluation.strips import StripRefiner
 from crag.generation.verification import CitationVerifier
 from crag.pipeline.context import EventEmitter, RunContext
 from crag.pipeline.fallback import FallbackWeb
@@ -167,7 +166,6 @@ def parts_of(course: Course) -> RunContext:
         settings=SETTINGS,
         retriever=FixedRetriever(chunks=_chunks()),
         evaluator=evaluator,
-        refiner=StripRefiner(),
         rewriter=AddedWord(),
         web=FallbackWeb([FixedWeb(texts=PAGES)], emitter, meter),
         generator=FirstStrip(),

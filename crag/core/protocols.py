@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
@@ -25,7 +25,6 @@ from crag.core.types import (
     Standalone,
     Strip,
     Unread,
-    Verification,
     WebPage,
 )
 
@@ -115,14 +114,6 @@ class GradeCache(Protocol):
     def load_grades(self, keys: Sequence[str]) -> dict[str, Grade]: ...
 
     def save_grades(self, grades: dict[str, Grade]) -> None: ...
-
-
-class Refiner(Protocol):
-    """Decompose then filter: texts to strips (paper §4.4). Recomposition is reading order, see Trace.knowledge."""
-
-    def decompose(self, text: str, settings: Settings) -> list[tuple[int, int]]:
-        """The strips of a text as [start, end) offsets, in reading order, covering every sentence."""
-        ...
 
 
 class Rewriter(Protocol):
@@ -217,26 +208,6 @@ class StripGrader(Protocol):
         ...
 
 
-class StripSelector(Protocol):
-    """Chooses strips by reading them. `by` names who chose."""
-
-    by: str
-
-    def select(self, question: str, sources: Sequence[Sequence[str]]) -> Iterator[tuple[int, set[int] | ProviderError]]:
-        """For every source, given as its strips, its place and the places of the strips to keep, as each is ready."""
-        ...
-
-
-class SearchCache(Protocol):
-    """Web results by an opaque key, with the time they were found (ISO 8601, UTC)."""
-
-    def load_search(self, key: str, *, hours: float) -> tuple[str, tuple[WebPage, ...]] | None:
-        """When it was found and what, if that is not longer ago than so many hours."""
-        ...
-
-    def save_search(self, key: str, pages: Sequence[WebPage]) -> None: ...
-
-
 class PageReader(Protocol):
     """Reads the pages behind web results."""
 
@@ -275,18 +246,4 @@ class Generator(Protocol):
 
         `knowledge` is in reading order; `sources` maps a strip's `source_id` to its chunk or page.
         """
-        ...
-
-
-class Verifier(Protocol):
-    """Checks an answer's sentences against the strips they cite, and finds citations for those that have none."""
-
-    def verify(
-        self,
-        answer: Answer,
-        knowledge: Sequence[Strip],
-        sources: Mapping[str, Chunk | WebPage],
-        settings: Settings,
-    ) -> Verification:
-        """One check a sentence. `knowledge` and `sources` as the generator had them, under the same settings."""
         ...

@@ -6,25 +6,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from crag.core.errors import ProviderError
-from crag.core.protocols import Refiner, StripSelector
 from crag.core.settings import Settings
 from crag.core.types import Chunk, Origin, Strip, WebPage
 from crag.evaluation.keeping import Rule
 from crag.evaluation.scoring import StripScorer, likeliest
-from crag.evaluation.strips import filter_strips
+from crag.evaluation.selection import LlmStripSelector
+from crag.evaluation.strips import StripRefiner, filter_strips
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefinementParts:
-    """What cuts texts into strips, scores them, and chooses among them.
+    """What scores strips, and chooses among them.
 
     `check` is called between sources and raises to stop. `report` gets the first reason why `selector` failed.
     """
 
-    refiner: Refiner
     scorer: StripScorer
     check: Callable[[], None] = lambda: None
-    selector: StripSelector | None = None
+    selector: LlmStripSelector | None = None
     report: Callable[[ProviderError], None] = lambda error: None
 
 
@@ -41,7 +40,8 @@ def score_strips(
     too, it decides.
     """
     strips: list[Strip] = []
-    decomposed = [(source, parts.refiner.decompose(source.text, settings)) for source in sources]
+    cut = StripRefiner()
+    decomposed = [(source, cut.decompose(source.text, settings)) for source in sources]
     for (source, spans), scores in zip(decomposed, parts.scorer.scores(question, decomposed), strict=True):
         parts.check()
         strips += [
@@ -67,7 +67,7 @@ def _readable(strips: Sequence[Strip], question: str) -> list[Strip]:
 def apply_selection(
     strips: Sequence[Strip],
     question: str,
-    selector: StripSelector,
+    selector: LlmStripSelector,
     check: Callable[[], None],
     failed: Callable[[ProviderError], None],
 ) -> list[Strip]:

@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import Field
 
-from crag.analysis.funnel import Followed, Funnel, LeftOut, Step
+from crag.analysis.funnel import Followed, Funnel, LeftOut, Lever, Step
 from crag.analysis.misses import Fate, Miss, Stage
-from crag.export.records import Record
+from crag.export.records import Record, shared_fields
 from crag.messages.funnel import beside_sentence, funnel_sentence, left_out_sentence, loss_sentence
 from crag.messages.misses import change_sentence, miss_sentence
 
@@ -99,16 +99,6 @@ class LossRecord(Record):
         )
 
 
-class LeverRecord(Record):
-    """One setting moved to one value, and what is known of it without a new run."""
-
-    setting: str
-    value: Any
-    mended: int = Field(description="Losses that are certain to pass the step at which they were lost.")
-    broken: int = Field(description="Questions that passed and are certain to be lost.")
-    unknown: int = Field(description="Questions that passed of which only a new run can tell.")
-
-
 class FunnelRecord(Record):
     """How many questions of an evaluation pass each step from the library to the answer."""
 
@@ -123,24 +113,15 @@ class FunnelRecord(Record):
     checked: int = Field(description="Questions whose citing sentences were checked.")
     elsewhere: int = Field(description="Right answers that cite another place than the expected one.")
     wrong: int = Field(description="Answers that cite the expected place and say nothing that is accepted.")
-    lever: LeverRecord | None
+    lever: Lever | None
     losses: tuple[LossRecord, ...]
 
     @classmethod
     def of(cls, funnel: Funnel) -> FunnelRecord:
-        lever = funnel.lever
+        losses = tuple(map(LossRecord.of, funnel.losses))
         return cls(
+            **shared_fields(funnel, cls) | {"losses": losses},
             said=funnel_sentence(funnel),
             beside=beside_sentence(funnel),
             left_out_said=left_out_sentence(funnel),
-            followed=funnel.followed,
-            passed=dict(funnel.passed),
-            lost=funnel.lost,
-            left_out=dict(funnel.left_out),
-            graded=funnel.graded,
-            checked=funnel.checked,
-            elsewhere=funnel.elsewhere,
-            wrong=funnel.wrong,
-            lever=LeverRecord(**{name: getattr(lever, name) for name in LeverRecord.model_fields}) if lever else None,
-            losses=tuple(map(LossRecord.of, funnel.losses)),
         )

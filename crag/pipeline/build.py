@@ -24,7 +24,6 @@ from crag.core.types import Grade, RetrievedChunk, Step
 from crag.evaluation.grading import CachedStripGrader, GradeBatch, GradingService
 from crag.evaluation.llm import LLM
 from crag.evaluation.selection import LlmStripSelector
-from crag.evaluation.strips import StripRefiner
 from crag.generation.conversation.model import LlmContextualizer
 from crag.generation.conversation.rules import RuleContextualizer
 from crag.generation.extractive import ExtractiveGenerator
@@ -148,7 +147,6 @@ def build_pipeline(
         strip_grader=CachedStripGrader(inner, grades) if isinstance(inner, StripGrader) else None,
         set_grader=inner if isinstance(inner, SetGrader) and not outside else None,
         hold_grades=grades.hold,
-        refiner=StripRefiner(),
         selector=LlmStripSelector(chat) if chat else None,
         rewriter=FallbackRewriter(rewriters, emitter),
         web=FallbackWeb(webs, emitter, meter, memory=library.cache, hours=hours, allowed=allowed) if webs else None,

@@ -14,14 +14,11 @@ from crag.core.errors import CragError
 from crag.core.protocols import (
     Contextualizer,
     Generator,
-    Refiner,
     RetrievalEvaluator,
     Retriever,
     Rewriter,
     SetGrader,
     StripGrader,
-    StripSelector,
-    Verifier,
 )
 from crag.core.settings import Settings
 from crag.core.trace import Round
@@ -38,6 +35,8 @@ from crag.core.types import (
     WebPage,
 )
 from crag.evaluation.scoring import InContext, OneByOne, StripScorer
+from crag.evaluation.selection import LlmStripSelector
+from crag.generation.verification import CitationVerifier
 from crag.pipeline.guiding import Guide
 from crag.runtime.usage import UsageTracker
 
@@ -99,18 +98,17 @@ class RunContext:
     settings: Settings
     retriever: Retriever
     evaluator: RetrievalEvaluator
-    refiner: Refiner
     rewriter: Rewriter
     web: Searches | None
     generator: Generator
-    verifier: Verifier
+    verifier: CitationVerifier
     meter: UsageTracker = field(default_factory=UsageTracker)
     emitter: EventEmitter = field(default_factory=EventEmitter)
     strip_evaluator: RetrievalEvaluator | None = None
     strip_grader: StripGrader | None = None
     set_grader: SetGrader | None = None
     hold_grades: Callable[[], AbstractContextManager[None]] = nullcontext
-    selector: StripSelector | None = None
+    selector: LlmStripSelector | None = None
     contextualizer: Contextualizer | None = None
     guide: Guide | None = None
     wanted: OutputMode = "answer"

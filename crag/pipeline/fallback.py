@@ -8,13 +8,14 @@ from dataclasses import replace
 
 from crag.core import events as ev
 from crag.core.errors import IndexUnavailableError, LibraryError, NotApprovedError, ProviderError, ReplyError
-from crag.core.protocols import Contextualizer, Generator, Rewriter, SearchCache, WebSearch
+from crag.core.protocols import Contextualizer, Generator, Rewriter, WebSearch
 from crag.core.request import SearchQuery
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Exchange, RetrievedChunk, Standalone, Strip, WebPage
 from crag.pipeline.context import EventEmitter
 from crag.runtime.usage import UsageTracker
 from crag.storage.library import Library
+from crag.storage.store import Cache
 
 
 class LibraryRetriever:
@@ -120,7 +121,7 @@ class FallbackWeb:
         emitter: EventEmitter,
         meter: UsageTracker,
         *,
-        memory: SearchCache | None = None,
+        memory: Cache | None = None,
         hours: float = 0.0,
         allowed: Callable[[str], bool] | None = None,
     ) -> None:
@@ -156,7 +157,7 @@ class FallbackWeb:
                 self._emitter.worked_around("search", error, "not remembered")
         return ev.Searched(query=query, provider=web.name, pages=pages, problems=problems, at=self._emitter.now())
 
-    def _remembered(self, memory: SearchCache, key: str) -> tuple[str, tuple[WebPage, ...]] | None:
+    def _remembered(self, memory: Cache, key: str) -> tuple[str, tuple[WebPage, ...]] | None:
         """What was found before; None where it can't be read, because a cache never ends a run."""
         try:
             return memory.load_search(key, hours=self._hours)

@@ -298,7 +298,6 @@ def _refine(sources: Sequence[Chunk | WebPage], origin: Origin, question: str, p
         missing = ProviderError("Strips are to be chosen by a language model, and none is set.", "Set one in Settings.")
         parts.emitter.worked_around("refine", missing, "scores alone")
     refinement = RefinementParts(
-        refiner=parts.refiner,
         scorer=parts.strip_scorer,
         check=parts.check,
         selector=parts.selector if asks else None,

@@ -253,7 +253,7 @@ _PAGES: TypeAdapter[tuple[WebPage, ...]] = TypeAdapter(tuple[WebPage, ...])
 
 
 class Cache:
-    """The grades and web results of one library: a GradeCache and a SearchCache. Thread-safe, across processes too."""
+    """The grades and web results of one library: a `GradeCache`. Thread-safe, across processes too."""
 
     def __init__(self, database: Records) -> None:
         self._database = database

@@ -150,22 +150,18 @@ def translate_error(error: Exception) -> CragError:
 
 
 class DuckDuckGoSearch(Searching):
-    """Its client is imported where it is used: it is as much as a browser's, for which no other run should pay."""
+    """Without a key."""
 
     name, title = "duckduckgo", "DuckDuckGo"
 
     def _found(self, query: str, max_results: int, seconds: float) -> tuple[list[Row], list[Unread]]:
-        from crag.web import duckduckgo
-
-        address = self._address or duckduckgo.ADDRESS
-        reply = self._meter.wait_for(lambda: duckduckgo.reply(query, address=address, seconds=seconds), seconds)
+        address = self._address or ADDRESS
+        found = self._meter.wait_for(lambda: reply(query, address=address, seconds=seconds), seconds)
         unsure = Unread(why="DuckDuckGo gave no results: there are none, or it refused the search.")
-        return list(reply.rows), [unsure] if not reply.rows and not reply.sure else []
+        return list(found.rows), [unsure] if not found.rows and not found.sure else []
 
     def _translated(self, error: Exception) -> Exception:
-        from crag.web import duckduckgo
-
-        return duckduckgo.translate_error(error)
+        return translate_error(error)
 
 
 DUCKDUCKGO = WebProvider(

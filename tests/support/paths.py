@@ -8,7 +8,6 @@ from crag.core import events as ev
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
-from crag.evaluation.strips import StripRefiner
 from crag.generation.extractive import ExtractiveGenerator
 from crag.generation.verification import CitationVerifier
 from crag.pipeline.context import EventEmitter, RunContext
@@ -60,7 +59,6 @@ class Case:
             settings=self.settings,
             retriever=self.retriever,
             evaluator=self.evaluator,
-            refiner=StripRefiner(),
             rewriter=KeywordRewriter(),
             web=FallbackWeb([web], emitter, meter) if web else None,
             generator=ExtractiveGenerator(self.evaluator, grader=ScriptedAnswerGrader(confidence)),

@@ -21,7 +21,6 @@ from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation, Chunk, Grade, GradedText, Passage, RetrievedChunk, WebPage
 from crag.evaluation.selection import LlmStripSelector
-from crag.evaluation.strips import StripRefiner
 from crag.generation.extractive import ExtractiveGenerator
 from crag.generation.verification import CitationVerifier
 from crag.pipeline.context import EventEmitter, RunContext
@@ -148,7 +147,6 @@ class World:
             evaluator=evaluator,
             set_grader=ScriptedSetGrader(as_set) if self.seed % 3 != 1 else None,
             strip_evaluator=local if self.seed % 4 == 1 else None,
-            refiner=StripRefiner(),
             rewriter=FallbackRewriter([Rewriting(self.seed)], emitter),
             selector=LlmStripSelector(FakeChat(chosen)) if self.seed % 3 else None,
             web=FallbackWeb([web], emitter, meter) if web else None,

@@ -8,7 +8,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.core import GaugeMetricFamily
@@ -21,9 +21,10 @@ from crag.core.errors import CragError
 from crag.core.runfacts import RunFacts
 from crag.core.trace import Trace
 from crag.providers.prices import Price
-from crag.runtime.fair_queue import FairQueue
 from crag.runtime.usage import OpenCircuit
-from crag.storage.places import StorageUse
+
+if TYPE_CHECKING:
+    from crag.engine import Engine
 
 _log = logging.getLogger(__name__)
 
@@ -42,35 +43,10 @@ Sources = Mapping[str, tuple[str, Callable[[], float | None]]]
 """Gauges by name, without "crag_": what each says, and where its value comes from; None: there is none just now."""
 
 
-class Counted(Protocol):
-    """Quotas, with what libraries hold."""
-
-    @property
-    def stored(self) -> StorageUse: ...
-
-
-class Shared(Protocol):
-    """What all workspaces of an engine share."""
-
-    @property
-    def quotas(self) -> Counted: ...
-
-
-class Watched(Protocol):
-    """What of an engine is looked at between its runs."""
-
-    @property
-    def runs(self) -> FairQueue: ...
-    @property
-    def readers(self) -> FairQueue: ...
-    @property
-    def teams(self) -> Shared: ...
-
-
-def standing(engine: Callable[[], Watched | None], health: Health, warm: Callable[[], bool]) -> Sources:
+def standing(engine: Callable[[], Engine | None], health: Health, warm: Callable[[], bool]) -> Sources:
     """The gauges of an engine, once there is one. `warm`: whether the models are loaded."""
 
-    def of(read: Callable[[Watched], float]) -> Callable[[], float | None]:
+    def of(read: Callable[[Engine], float]) -> Callable[[], float | None]:
         def value() -> float | None:
             there = engine()
             return None if there is None else read(there)

@@ -36,7 +36,6 @@ from crag.core.types import (
     Strip,
     WebPage,
 )
-from crag.evaluation.strips import StripRefiner
 from crag.generation.extractive import ExtractiveGenerator
 from crag.generation.verification import CitationVerifier
 from crag.pipeline.context import EventEmitter, RunContext
@@ -434,7 +433,6 @@ def real_run(strategy: str) -> Trace:
         settings=settings,
         retriever=FixedRetriever(chunks=[chunk_of("The recipe calls for three eggs.", name="bridges.pdf", page=1)]),
         evaluator=evaluator,
-        refiner=StripRefiner(),
         rewriter=KeywordRewriter(),
         web=FallbackWeb([web], emitter, meter),
         generator=ExtractiveGenerator(evaluator),

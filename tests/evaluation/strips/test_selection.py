@@ -13,7 +13,6 @@ from crag.core.types import Chunk, Strip
 from crag.evaluation.refinement import RefinementParts, score_strips
 from crag.evaluation.scoring import OneByOne
 from crag.evaluation.selection import LlmStripSelector
-from crag.evaluation.strips import StripRefiner
 from crag.testing.fakes import FakeChat, ScriptedEvaluator, chunk_of
 
 OPENED = "The bridge was opened to trains in 1890."
@@ -40,7 +39,6 @@ def strips(chat: FakeChat | None, failures: list[ProviderError] | None = None) -
         "When was the bridge opened?",
         JUDGED,
         RefinementParts(
-            refiner=StripRefiner(),
             scorer=OneByOne(ScriptedEvaluator(score=lambda text: 0.9 if "red" in text else 0.1)),
             selector=LlmStripSelector(chat) if chat else None,
             report=heard.append,
@@ -71,7 +69,6 @@ def test_at_most_top_k_of_the_named_are_kept_the_best_first() -> None:
         "?",
         settings,
         RefinementParts(
-            refiner=StripRefiner(),
             scorer=OneByOne(ScriptedEvaluator(score=lambda text: 0.9 if "red" in text else 0.1)),
             selector=LlmStripSelector(keeping(1, 2, 3)),
         ),
