@@ -13,7 +13,7 @@ from streamlit.runtime.secrets import Secrets
 
 from crag.core.config import AppConfig
 from crag.core.errors import StorageError
-from crag.runtime.transfer import RefusedError
+from crag.runtime.limits import RefusedError
 from tests.support.signing_in import SECRET
 from ui.access.oidc import SignIn
 from ui.server import start

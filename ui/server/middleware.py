@@ -11,8 +11,8 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from crag.analysis.monitoring.health import Health
+from crag.runtime.limits import RefusedError, bound_body
 from crag.runtime.origins import Origins
-from crag.runtime.transfer import RefusedError, bound_body
 from ui.app import open_tabs
 from ui.app.held_uploads import HeldUploads
 from ui.app.open_tabs import OpenTabs

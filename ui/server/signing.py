@@ -15,8 +15,7 @@ from starlette.types import Message, Scope, Send
 from crag.admin.people import Person
 from crag.admin.roles import may
 from crag.core.errors import AccessError, CragError, StorageError
-from crag.runtime.limits import Buckets
-from crag.runtime.transfer import RefusedError
+from crag.runtime.limits import Buckets, RefusedError
 from ui.access import oidc
 from ui.access.oidc import Signed, SignIn
 from ui.access.verified import COOKIE, sign_ins

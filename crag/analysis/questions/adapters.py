@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from crag.analysis.questions.values import MOST_ROWS, MOST_VALUES, VALUE_CHARS, texts_in, too_many_rows
+from crag.analysis.questions.matching import MOST_ROWS, MOST_VALUES, VALUE_CHARS, texts_in, too_many_rows
 from crag.core.errors import InputError
 
 DELIMITERS = ",;\t"

@@ -21,11 +21,13 @@ from crag.analysis.questions.adapters import (
     text_of,
     unguard_formula,
 )
-from crag.analysis.questions.matching import LONG_SHARE, MOST_WORDS, comparison
-from crag.analysis.questions.values import (
+from crag.analysis.questions.matching import (
     DOCUMENT_BYTES,
+    LONG_SHARE,
+    MOST_WORDS,
     VALUE_CHARS,
     OverfullError,
+    comparison,
     json_in,
     json_lines,
     pages_in,

@@ -27,7 +27,7 @@ from crag.core.errors import (
     QuotaError,
     RoomError,
 )
-from crag.runtime.transfer import RefusedError
+from crag.runtime.limits import RefusedError
 
 _log = logging.getLogger(__name__)
 

@@ -33,8 +33,7 @@ from crag.integrations.calls import Call
 from crag.integrations.http.problems import Problem, problem_response
 from crag.providers.prices import usable
 from crag.runtime.jobs import WorkQueue
-from crag.runtime.limits import Buckets, Shares
-from crag.runtime.transfer import Pace, RefusedError, bound_body, drop_when_unread
+from crag.runtime.limits import Buckets, Pace, RefusedError, Shares, bound_body, drop_when_unread
 from crag.storage.records import server_at
 
 _MB = 2**20

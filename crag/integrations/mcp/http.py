@@ -18,8 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from crag.admin.access import Access, Arrivals, Door
 from crag.integrations.mcp.server import LibraryServer
 from crag.integrations.process import Server
-from crag.runtime.limits import Shares
-from crag.runtime.transfer import Pace, RefusedError, bound_body, drop_when_unread
+from crag.runtime.limits import Pace, RefusedError, Shares, bound_body, drop_when_unread
 
 PATH = "/mcp"
 BODY = 24 * 2**20

@@ -18,7 +18,7 @@ from crag.admin.access import Access
 from crag.engine import Engine
 from crag.integrations.http.app import app
 from crag.integrations.http.serving import Limits
-from crag.runtime.transfer import Pace
+from crag.runtime.limits import Pace
 from tests.support.http_server import OTHER, TOKEN, HttpServer, http_server
 
 DRIPS = 12

@@ -21,7 +21,7 @@ from crag.integrations.mcp import http
 from crag.integrations.mcp.http import BODY, Gate, app
 from crag.integrations.mcp.request import ServerConfig
 from crag.integrations.mcp.server import LibraryServer
-from crag.runtime.transfer import Pace
+from crag.runtime.limits import Pace
 
 ALICE, BOB = "a-token-of-alice-0001", "a-token-of-bob-00002"
 ACCESS = Access([(ALICE, "default"), (BOB, "other")])
