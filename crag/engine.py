@@ -24,10 +24,9 @@ from crag.evaluation.local import LocalEvaluator
 from crag.generation.extractive import ExtractiveGenerator
 from crag.index.embedded import opened
 from crag.models.embedders import embedder_of
-from crag.pipeline.build import Local, grader
+from crag.pipeline.build import Local, grader, guard_evaluator
 from crag.pipeline.executor import QUESTION_CHARS as QUESTION_CHARS
 from crag.pipeline.executor import Events, RunExecutor, refuse_filter, storable
-from crag.pipeline.guarded import guard_evaluator
 from crag.pipeline.indexing import Indexer
 from crag.pipeline.libraries import OpenLibraries
 from crag.pipeline.pages import Pages

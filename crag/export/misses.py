@@ -8,7 +8,7 @@ from pydantic import Field
 
 from crag.analysis.funnel import Followed, Funnel, LeftOut, Lever, Step
 from crag.analysis.misses import Fate, Miss, Stage
-from crag.export.records import Record, shared_fields
+from crag.export.records import Record, shared
 from crag.messages.funnel import beside_sentence, funnel_sentence, left_out_sentence, loss_sentence
 from crag.messages.misses import change_sentence, miss_sentence
 
@@ -120,7 +120,7 @@ class FunnelRecord(Record):
     def of(cls, funnel: Funnel) -> FunnelRecord:
         losses = tuple(map(LossRecord.of, funnel.losses))
         return cls(
-            **shared_fields(funnel, cls) | {"losses": losses},
+            **shared(funnel, cls) | {"losses": losses},
             said=funnel_sentence(funnel),
             beside=beside_sentence(funnel),
             left_out_said=left_out_sentence(funnel),

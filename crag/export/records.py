@@ -70,7 +70,7 @@ class Record(BaseModel):
         return self.model_dump(mode="json")
 
 
-def shared_fields(value: object, record: type[Record]) -> dict[str, Any]:
+def shared(value: object, record: type[Record]) -> dict[str, Any]:
     """The values of those fields of a record that `value` has by the same names."""
     return {name: getattr(value, name) for name in record.model_fields if hasattr(value, name)}
 
@@ -120,7 +120,7 @@ class Hit(Record):
 def describe_hit(hit: RetrievedChunk) -> dict[str, Any]:
     """The fields of `Hit`."""
     chunk = hit.chunk
-    own = shared_fields(hit, Hit) | shared_fields(chunk, Hit)
+    own = shared(hit, Hit) | shared(chunk, Hit)
     return {**own, "url": chunk.url or None, "from_web": chunk.from_web or None}
 
 
@@ -161,7 +161,7 @@ class SetRecord(Record):
 
     @classmethod
     def of(cls, together: SetGrade) -> SetRecord:
-        return cls(**shared_fields(together, cls), reason=set_sentence(together))
+        return cls(**shared(together, cls), reason=set_sentence(together))
 
 
 class RoundRecord(Record):
@@ -214,7 +214,7 @@ class StripRecord(Record):
             where = {"source": found.title or found.url, "url": found.url}
         elif found is not None:
             where = {"source": found.source, "page": found.page, "place": found.place}
-        return cls(**shared_fields(strip, cls), **where)
+        return cls(**shared(strip, cls), **where)
 
 
 class WebPageRecord(GradeRecord):
@@ -270,7 +270,7 @@ class ShortAnswerRecord(Record):
 
     @classmethod
     def of(cls, short: ShortAnswer) -> ShortAnswerRecord:
-        return cls(**shared_fields(short, cls), sentence=short.labelled)
+        return cls(**shared(short, cls), sentence=short.labelled)
 
 
 class CalculationRecord(Record):
@@ -287,7 +287,7 @@ class CalculationRecord(Record):
     @classmethod
     def of(cls, worked: Calculation) -> CalculationRecord:
         cells = [ShortAnswerRecord.of(each) for each in worked.cells]
-        return cls(**shared_fields(worked, cls) | {"cells": cells}, sentence=calculation_text(worked))
+        return cls(**shared(worked, cls) | {"cells": cells}, sentence=calculation_text(worked))
 
 
 class DisagreementRecord(Record):
@@ -299,7 +299,7 @@ class DisagreementRecord(Record):
 
     @classmethod
     def of(cls, disagreement: Disagreement) -> DisagreementRecord:
-        return cls(**shared_fields(disagreement, cls), sentence=disagreement_sentence(disagreement))
+        return cls(**shared(disagreement, cls), sentence=disagreement_sentence(disagreement))
 
 
 class CheckRecord(Record):
@@ -321,7 +321,7 @@ class CheckRecord(Record):
 
     @classmethod
     def of(cls, check: SentenceCheck) -> CheckRecord:
-        return cls(**shared_fields(check, cls) | {"note": check_sentence(check)}, objection=objection_sentence(check))
+        return cls(**shared(check, cls) | {"note": check_sentence(check)}, objection=objection_sentence(check))
 
 
 class FailureRecord(Record):
@@ -341,9 +341,7 @@ class FailureRecord(Record):
 
     @classmethod
     def of(cls, failure: Failed) -> FailureRecord:
-        return cls(
-            **shared_fields(failure, cls) | {"instead": instead_sentence(failure)}, message=failure_sentence(failure)
-        )
+        return cls(**shared(failure, cls) | {"instead": instead_sentence(failure)}, message=failure_sentence(failure))
 
 
 class Outcome(Record):
@@ -373,11 +371,11 @@ def describe_outcome(trace: Trace) -> dict[str, Any]:
     answer = trace.answer
     no_answer = {"abstained": None, "low_confidence": None, "confidence": None, "unnamed": ()}
     return {
-        **shared_fields(trace, Outcome),
+        **shared(trace, Outcome),
         "asked_as": trace.standalone or None,
         "sentence": outcome_sentence(trace),
         "answered_by": answer.by if answer else None,
-        **(shared_fields(answer, Outcome) if answer else no_answer),
+        **(shared(answer, Outcome) if answer else no_answer),
         "figure_remarks": figures_sentences(trace.checks),
     }
 
@@ -455,10 +453,10 @@ class RunRecord(AnswerRecord, Outcome):
     @classmethod
     def of(cls, trace: Trace) -> RunRecord:
         last, scope, failure, sources = trace.round, trace.scope, trace.failure, trace.sources
-        values = shared_fields(trace, cls) | describe_outcome(trace) | _answer(trace.answer)
+        values = shared(trace, cls) | describe_outcome(trace) | _answer(trace.answer)
         values |= dict(
             after=(trace.context.after or None) if trace.context else None,
-            asked_of=ScopeRecord(**shared_fields(scope, ScopeRecord)) if scope else None,
+            asked_of=ScopeRecord(**shared(scope, ScopeRecord)) if scope else None,
             chunks=[ChunkRecord(**_hit(hit), **describe_grade(last.grades.get(hit.chunk.id))) for hit in last.chunks]
             if last
             else [],
@@ -470,7 +468,7 @@ class RunRecord(AnswerRecord, Outcome):
                 StripRecord.of(each, sources.get(each.source_id)) for strips in trace.strips.values() for each in strips
             ],
             web_sources=[
-                WebPageRecord(**shared_fields(page, WebPageRecord), **describe_grade(trace.web_grades.get(page.id)))
+                WebPageRecord(**shared(page, WebPageRecord), **describe_grade(trace.web_grades.get(page.id)))
                 for page in trace.pages
             ],
             checks=[CheckRecord.of(each) for each in trace.checks],

@@ -93,7 +93,7 @@ def test_the_requirements_are_what_the_product_imports() -> None:
 
 
 def test_the_engine_the_app_and_the_contract_suites_each_require_what_they_import() -> None:
-    contracts = [path for path in modules() if path.name.endswith("_contract.py")]
+    contracts = [path for path in modules() if path.name.endswith(("_contract.py", "contracts.py"))]
     extras = {
         name: [path for path in modules() if path.is_relative_to(ROOT / "crag" / "integrations" / place)]
         for name, place in EXTRAS.items()

@@ -9,7 +9,7 @@ import streamlit as st
 
 from crag.analysis.questions.adapters import guard_formula
 from crag.core.purging import Due, conditions_of
-from crag.storage.purges import UNDO_HOURS
+from crag.storage.library import UNDO_HOURS
 from ui.app.session import Session
 from ui.components import html as h
 from ui.components import problems, words

@@ -9,7 +9,7 @@ from crag.core.strategies import strategy
 from crag.core.types import Chunk
 from crag.engine import Engine
 from crag.generation.citations import CHARS_A_TOKEN
-from crag.integrations.langchain.context import RULES, context, evidence, sources_of
+from crag.integrations.langchain.agents import RULES, context, evidence, sources_of
 from crag.testing.fakes import FixedRetriever, chunk_of
 
 QUESTION = "How long did hiring take in 2019?"
