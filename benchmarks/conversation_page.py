@@ -78,7 +78,7 @@ def measure(ids: list[str], turns: int, reruns: int) -> dict[str, float]:
         state_in(app, RunsState).selected, app.query_params["run"] = run, run
         others.append(timed(app))
     state_in(app, RunsState).selected, app.query_params["run"] = ids[-1], ids[-1]
-    app.session_state["turns-shown"] = turns
+    state_in(app, RunsState).more = turns
     timed(app)
     shown = [timed(app) for _ in range(reruns)]
     return {

@@ -24,8 +24,10 @@ from crag.engine import Engine
 from crag.providers.registry import key_variables
 from tests.support import local_models
 from tests.support.model_server import Server, serving
+from tests.support.tab_states import state_in
 from ui.app import gc_scheduler
 from ui.app.program import program
+from ui.components.tab_state import ShownLibrary
 
 ROOT = Path(__file__).resolve().parents[2]
 HANGS = 240.0
@@ -57,7 +59,7 @@ def followed(app: AppTest, *args: Any, **given: Any) -> AppTest:
     """Runs the script, and again when what it follows is over, as a browser does, which looks every quarter second."""
     _run_once(app, *args, **given)
     while _STOPS & {button.key for button in app.button}:
-        here, jobs = app.session_state["workspace"], program().jobs
+        here, jobs = state_in(app, ShownLibrary).workspace, program().jobs
         for job in (*jobs.running("run", workspace=here), *jobs.running("upload", workspace=here)):
             for _ in job.follow():
                 pass

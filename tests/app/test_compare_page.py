@@ -16,7 +16,7 @@ from tests.support import local_models
 from tests.support.app_text import said
 from tests.support.tab_states import state_in
 from ui.app.program import program
-from ui.app.tab import ChoicesState
+from ui.app.tab import ChoicesState, PageState
 from ui.compare.state import CompareState
 
 QUESTION = load_sample().questions[0].question
@@ -41,7 +41,7 @@ def compare(page, question=QUESTION, **chosen):
 
 def led_to(app):
     """The Compare page that a click led to: AppTest stays where it was and must be told to go there."""
-    assert app.session_state["entry-wanted"] == "compare"
+    assert state_in(app, PageState).wanted == "compare"
     return app.switch_page("pages/compare.py").run()
 
 
@@ -55,7 +55,7 @@ def test_an_empty_library_says_what_to_do(app):
     app.switch_page("pages/compare.py").run()
     assert not app.exception and "No documents yet" in str(app.subheader[0].value)
     app.button(key="compare-to-documents").click().run()
-    assert app.session_state["entry-wanted"] == "documents"
+    assert state_in(app, PageState).wanted == "documents"
 
 
 def test_before_the_first_comparison_the_sample_s_questions_are_a_click_away(page):

@@ -14,7 +14,7 @@ from tests.support.library_makers import make_document
 from tests.support.small_pdf import small_pdf
 from tests.support.tab_states import state_in
 from ui.app.program import program
-from ui.app.tab import ChoicesState
+from ui.app.tab import ChoicesState, PageState
 from ui.documents.bulk_actions import Edit
 from ui.documents.filters import ORDERS
 from ui.documents.progress import FilesChosen, Progress, files, heading
@@ -155,7 +155,7 @@ def test_ask_only_these_leads_to_ask_with_the_scope_set(page, ids):
     select(page, ids[2], ids[7])
     page.button(key="documents-ask").click().run()
     assert not page.exception and state_in(page, ChoicesState).scope == Scope((ids[7], ids[2]))
-    assert page.session_state["entry-wanted"] == "ask"
+    assert state_in(page, PageState).wanted == "ask"
 
 
 def test_one_selected_document_is_opened_with_its_pages_chunks_and_tables(page, ids):

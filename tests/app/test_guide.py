@@ -13,7 +13,9 @@ from crag.admin.roles import Actor
 from crag.admin.workspaces import own_name
 from crag.core.errors import AccessError
 from tests.support.app_text import said
+from tests.support.tab_states import state_in
 from ui.app.program import program
+from ui.components.tab_state import ShownLibrary
 
 PAGES = ("ask", "documents", "tune", "compare", "evaluate", "monitor")
 
@@ -70,7 +72,7 @@ def test_what_is_shared_has_a_button_that_opens_it(app, people) -> None:
     program().engine.teams.spaces.share(space, "person", people["ben"].id, "viewer", by)
     tab = visit(app, "ben")
     tab.button(key=f"guide-{space}").click().run()
-    assert not tab.exception and tab.session_state["workspace"] == space
+    assert not tab.exception and state_in(tab, ShownLibrary).workspace == space
 
 
 def test_admins_are_named_only_where_the_deployment_allows_it(app, people, monkeypatch) -> None:

@@ -24,6 +24,7 @@ from ui.access import allowed_choices
 from ui.app.program import program
 from ui.app.tab import ChoicesState
 from ui.components import forms
+from ui.components.tab_state import ShownLibrary
 
 KEY = "sk-session-7f3aQzLm2c"
 OWNER_KEY = "sk-owner-9dKw4TbXe1"
@@ -465,7 +466,7 @@ def test_strangers_pick_from_the_servers_that_are_allowed(shared, app, model_ser
 @pytest.mark.slow
 def test_a_choice_smuggled_past_the_widgets_is_dropped(shared, app, other_server, tmp_path):
     models = opened(app)
-    library = program().engine.library(models.session_state["workspace"])
+    library = program().engine.library(state_in(models, ShownLibrary).workspace)
     list(program().engine.add("light.pdf", small_pdf("The lighthouse guided ships."), library.folder.name))
     state_in(models, ChoicesState).choices = {
         **{"llm": "openai-compatible", "llm_base_url": other_server.address, "llm_model": "ok"},

@@ -8,8 +8,8 @@ from tests.support.app_text import said, select
 from tests.support.tab_states import state_in
 from tests.support.tune_runs import run
 from ui.access.visitor import Visitor
-from ui.app import navigation
 from ui.app.program import program
+from ui.app.tab import PageState
 from ui.monitor import stored
 from ui.monitor.state import MonitorState
 
@@ -54,7 +54,7 @@ def test_without_runs_it_says_what_to_do(tab):
     app = tab()
     assert "No runs yet." in said(app) and not app.get("plotly_chart")
     app.button(key="mon-to-ask").click().run()
-    assert not app.exception and app.session_state[navigation._WANTED] == "ask"
+    assert not app.exception and state_in(app, PageState).wanted == "ask"
 
 
 def test_few_runs_are_drawn_and_said_to_be_too_few_for_drift(tab):

@@ -4,7 +4,8 @@ import pytest
 from streamlit.runtime.scriptrunner import StopException
 from streamlit.testing.v1 import AppTest
 
-from ui.components.click_bridge import _Clicks
+from tests.support.tab_states import state_in
+from ui.components.click_bridge import Clicks
 
 
 def page():
@@ -31,7 +32,7 @@ def shown():
 
 
 def clicks(app):
-    return app.session_state["picked-clicks"]
+    return state_in(app, Clicks)
 
 
 def test_clicks_are_done_in_order_and_those_told_again_once(shown):
@@ -62,9 +63,9 @@ def test_a_click_that_fails_is_done_with_and_the_next_goes_on(shown):
     "told", [None, "run:x", {"a": 1}, [["1", "a"]], [[1]], [[1, 2]], [None], [[2, "x" * 300]], [[0, "a"]], [[-1, "a"]]]
 )
 def test_what_is_no_click_is_not_taken_in(told):
-    heard = _Clicks()
+    heard = Clicks()
     heard.take(told)
-    assert heard == _Clicks()
+    assert heard == Clicks()
 
 
 def test_the_browser_is_told_up_to_where_it_was_heard_anew_in_every_run(shown):

@@ -16,10 +16,12 @@ from crag.core.errors import AccessError
 from crag.runtime.jobs import Jobs
 from tests.support import local_models
 from tests.support.signing_in import SECRET, claims_of
+from tests.support.tab_states import state_in
 from ui.access import oidc, revocation
 from ui.access.oidc import Provider, SignIn
 from ui.app import gc_scheduler, unsent_input
 from ui.app.program import program
+from ui.components.tab_state import ShownLibrary
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = "http://localhost:8501"
@@ -196,7 +198,7 @@ def test_each_has_a_workspace_of_their_own_without_a_key_in_the_address(opened) 
     places = set()
     for subject in ("olga", "ingo", "vera", "olga"):
         app = opened(claims_of(subject))
-        places.add(app.session_state["workspace"])
+        places.add(state_in(app, ShownLibrary).workspace)
         assert KEY not in app.query_params
     assert len(places) == 3 and not any(each in place for place in places for each in ("olga", "ingo", "vera"))
 

@@ -4,6 +4,9 @@ import json
 
 from streamlit.testing.v1 import AppTest
 
+from tests.support.tab_states import state_in
+from ui.components.click_bridge import Clicks
+
 
 def said(app: AppTest) -> str:
     """Everything the page says, tags and all."""
@@ -26,5 +29,6 @@ def select(app: AppTest, key: str, row: int, column: str) -> AppTest:
 
 def pick(app: AppTest, what: str) -> AppTest:
     """A click on what is drawn with this data-pick, as the browser tells of it; the page was shown before."""
-    app.session_state["picked-clicks"].take([[app.session_state["picked-clicks"].heard + 1, what]])
+    clicks = state_in(app, Clicks)
+    clicks.take([[clicks.heard + 1, what]])
     return app.run()

@@ -8,10 +8,11 @@ import secrets
 import streamlit as st
 from starlette.requests import cookie_parser
 
+from ui.access.visitor import state
+
 COOKIE = "crag_browser"
 _YEAR = 365 * 86_400
 _VALUE = re.compile(r"[A-Za-z0-9_-]{32}")
-_BROWSER = "browser"
 
 
 def cookie(sent: str, *, path: str, framed: bool) -> str:
@@ -32,5 +33,5 @@ def of_tab() -> str:
     """The browser of the tab whose script runs; "" for one that keeps no cookies."""
     # The tab may have lost its connection for a moment, and with it what its browser said.
     if (said := st.context.cookies.get(COOKIE)) is not None:
-        st.session_state[_BROWSER] = said
-    return str(st.session_state.get(_BROWSER, ""))
+        state().browser = said
+    return state().browser

@@ -6,15 +6,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import streamlit as st
-
 from crag.admin.audit import AuditedAct
 from crag.admin.people import Person
 from crag.admin.roles import Permission
 from crag.core.errors import AccessError, CragError
 from crag.runtime.jobs import Job
 from ui.access import browser, signed_in, workspace_entry
-from ui.access.visitor import Visitor
+from ui.access.visitor import Visitor, state
 from ui.access.workspace_entry import Entered
 from ui.app.program import program
 
@@ -31,19 +29,15 @@ REFUSALS: dict[Permission, str] = {
 _REMEDY = "Nothing was changed. Ask an admin, or the owner of this workspace, for a role with this permission."
 
 
-_ARRIVED = "presence-arrived"
-"""In the session, from what is on every page to the page itself: what was asked in this run of the script, and when."""
-
-
 def arrive() -> Entered | CragError:
     """Which workspace this tab shows, and to whom, or why none; the page of this run need not ask that again."""
-    st.session_state.pop(_ARRIVED, None)
+    state().arrived = None
     browser.of_tab()
     try:
         entered = workspace_entry.enter(program().engine, signed_in.person)
     except CragError as error:
         return error
-    st.session_state[_ARRIVED] = entered, time.monotonic()
+    state().arrived = entered, time.monotonic()
     return entered
 
 
@@ -52,7 +46,8 @@ class Presence:
 
     def __init__(self) -> None:
         """Raises CragError where nobody may be here."""
-        entered, asked = st.session_state.pop(_ARRIVED, (None, 0.0))
+        entered, asked = state().arrived or (None, 0.0)
+        state().arrived = None
         if entered is None or time.monotonic() - asked >= _BELIEVED:
             entered, asked = workspace_entry.enter(program().engine, signed_in.person), time.monotonic()
         self._entered: Entered = entered

@@ -12,16 +12,18 @@ from crag.core.errors import AccessError, CragError
 from ui.access import oidc
 from ui.access.oidc import SignIn
 from ui.access.verified import COOKIE, sign_ins
+from ui.access.visitor import state
 from ui.app import unsent_input
 from ui.app.program import program
 
 _KEPT = 2.0
 """Seconds that an answer is kept: after which a person who was removed can do nothing more."""
-_HERE, _SAID = "gate-here", "gate-refused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
+class Seen:
+    """Who signed in, by what their provider said, and when that was asked."""
+
     person: Person
     signed: oidc.Signed
     at: float
@@ -40,28 +42,29 @@ def person() -> Person | None:
 
 def person_now() -> Person | None:
     """As `person`, and asked at this moment: for who is about to change something. Raises as `person`."""
-    st.session_state.pop(_HERE, None)
+    state().seen = None
     return person()
 
 
 def unverified() -> str:
     """The e-mail of who is here that gives them nothing, because their provider does not confirm it; "" for none."""
-    seen: _Seen | None = st.session_state.get(_HERE)
+    seen = state().seen
     return seen.signed.identity.unverified if seen is not None else ""
 
 
-def _seen() -> _Seen | None:
+def _seen() -> Seen | None:
     sign_in = oidc.configured()
     if sign_in is None:
         return None
     if sign_in.problem:
         raise AccessError("Sign-in is not set up correctly, so nobody is let in.", "Ask your administrator.")
-    seen: _Seen | None = st.session_state.get(_HERE)
+    own = state()
+    seen = own.seen
     if seen is not None and time.monotonic() - seen.at < _KEPT and time.time() < seen.signed.ends and arrived():
         return seen
-    st.session_state.pop(_HERE, None)
+    own.seen = None
     if not arrived():
-        if COOKIE in st.context.cookies and not st.session_state.get("gate-left"):
+        if COOKIE in st.context.cookies and not own.left:
             _refuse("visitor", "a cookie that is forged, too old, or of another address")
         raise AccessError("Nobody has signed in.", "Sign in.")
     engine = program().engine
@@ -87,9 +90,8 @@ def _seen() -> _Seen | None:
     if over is None:
         engine.teams.people.note_sign_in(signed.hash, signed.forgotten_at, by=found.called)
     sign_ins.note(st.context.cookies, st.user.to_dict())
-    st.session_state[_HERE] = seen = _Seen(person=found, signed=signed, at=time.monotonic())
-    st.session_state.pop(_SAID, None)
-    return seen
+    own.seen, own.refusal = Seen(person=found, signed=signed, at=time.monotonic()), ""
+    return own.seen
 
 
 def arrived() -> bool:
@@ -121,16 +123,16 @@ def _aged(sign_in: SignIn) -> tuple[str, str] | None:
 
 def leave() -> None:
     """Sign out: here, in other tabs, and wherever the cookie was copied to; then at the provider, if it can."""
-    seen: _Seen | None = st.session_state.get(_HERE)
+    seen = state().seen
     if seen is not None:
         program().engine.teams.people.sign_out(seen.signed.hash, seen.signed.forgotten_at, by=seen.person.called)
     st.session_state.clear()
-    st.session_state["gate-left"] = True
+    state().left = True
     st.logout()
 
 
 def _refuse(who: str, why: str) -> None:
     """Notes it, once for each session and reason."""
-    if st.session_state.get(_SAID) != why:
-        st.session_state[_SAID] = why
+    if state().refusal != why:
+        state().refusal = why
         program().engine.teams.audit.note("refused", who, what="sign-in", detail=why, refused=True)

@@ -14,12 +14,10 @@ from crag.admin.workspaces import Shared, Workspace, own_name
 from crag.core.errors import AccessError
 from crag.engine import Engine
 from ui.access import workspaces
-from ui.access.visitor import Visitor
+from ui.access.visitor import Visitor, state
 
 WORKSPACE, LINK = "ws", "link"
 """What the address says: the workspace that is shown, and the link by which somebody reads."""
-_HELD, _LINK, _KNOWN, _ANNOUNCED = "ws-held", "link-held", "ws-person", "ws-announced"
-"""In the session: the workspace and the link that it is in, whose it is, and the links that were noted as opened."""
 _NAME = re.compile(r"[a-z0-9-]{1,64}")
 _REFUSED = "You have no access to the workspace in this address. This is your own workspace."
 _SHUT = "You no longer have access to that workspace. This is your own workspace."
@@ -70,28 +68,28 @@ def enter(engine: Engine, who: Callable[[], Principal | None]) -> Entered:
 
 def by_link() -> bool:
     """Whether the tab came by a link, whatever that is worth."""
-    return LINK in st.query_params or bool(st.session_state.get(_LINK))
+    return LINK in st.query_params or bool(state().link)
 
 
 def here() -> dict[str, str]:
     """What an address must say beside its page to lead to the workspace that this tab shows."""
-    state = st.session_state
-    if state.get(_LINK):
-        return {LINK: state[_LINK]}
-    if state.get(_KNOWN) and state.get(_HELD):
-        return {WORKSPACE: state[_HELD]}
+    own = state()
+    if own.link:
+        return {LINK: own.link}
+    if own.person and own.space:
+        return {WORKSPACE: own.space}
     return {workspaces.KEY: workspaces.key()} if workspaces.key() else {}
 
 
 def as_whom() -> tuple[str, str]:
     """The id of the person whose tab this is, or else the link by which it reads; each empty where there is none."""
-    link = str(st.session_state.get(_LINK, ""))
-    return ("" if link else str(st.session_state.get(_KNOWN, ""))), link
+    own = state()
+    return "" if own.link else own.person, own.link
 
 
 def go(workspace: str) -> None:
     """Show another workspace from now on, or one's own for none; the address says nothing of the one before."""
-    st.session_state[_HELD] = workspace
+    state().space = workspace
     st.query_params.clear()
     if workspace:
         st.query_params[WORKSPACE] = workspace
@@ -99,30 +97,29 @@ def go(workspace: str) -> None:
 
 def leave_link() -> None:
     """Read by the link no more."""
-    st.session_state.pop(_LINK, None)
+    state().link = ""
     st.query_params.clear()
 
 
 def _by_link(engine: Engine) -> Entered | None:
     """What a link lets read; None where the tab has none."""
-    wanted = st.query_params.get_all(LINK)
-    token: str = wanted[0] if len(wanted) == 1 else st.session_state.get(_LINK, "")
+    own, wanted = state(), st.query_params.get_all(LINK)
+    token = wanted[0] if len(wanted) == 1 else own.link
     if not wanted and not token:
         return None
     try:
         link = engine.teams.links.opened(token)
     except AccessError:
-        st.session_state.pop(_LINK, None)
+        own.link = ""
         st.query_params[LINK] = token  # so that it says why, and not asked to sign in, until another page is opened
         workspaces.switch_to("")
         raise
     if st.query_params.get(LINK) != token:
         st.query_params[LINK] = token
-    st.session_state[_LINK] = token
+    own.link = token
     name = f"link {link.id}"
-    announced: set[str] = st.session_state.setdefault(_ANNOUNCED, set())
-    if link.id not in announced:
-        announced.add(link.id)
+    if link.id not in own.opened:
+        own.opened.add(link.id)
         engine.teams.audit.note("link", name, workspace=link.workspace, what="opened")
     for other in (WORKSPACE, workspaces.KEY):
         st.query_params.pop(other, None)
@@ -131,12 +128,13 @@ def _by_link(engine: Engine) -> Entered | None:
 
 
 def _of_person(engine: Engine, person: Principal) -> Entered:
-    if st.session_state.get(_KNOWN) != person.id:
-        if st.session_state.get(_KNOWN):  # somebody else's session before, in the same tab
-            st.session_state.pop(_HELD, None)
+    here = state()
+    if here.person != person.id:
+        if here.person:  # somebody else's session before, in the same tab
+            here.space = ""
             workspaces.switch_to("")
         engine.teams.spaces.own(person)
-        st.session_state[_KNOWN] = person.id
+        here.person = person.id
     choices = tuple(engine.teams.spaces.of(person))
     own = own_name(person.id)
     if not any(each.workspace.name == own for each in choices):  # removed meanwhile, as an idle one may be
@@ -144,7 +142,7 @@ def _of_person(engine: Engine, person: Principal) -> Entered:
         choices = tuple(engine.teams.spaces.of(person))
     administers = person.role == "admin"
     called = person.email or person.name or person.id
-    wanted, held = st.query_params.get_all(WORKSPACE), st.session_state.get(_HELD, "")
+    wanted, held = st.query_params.get_all(WORKSPACE), here.space
     name = wanted[0] if len(wanted) == 1 else held or own
     found, refused = _chosen(engine, name, choices, administers), ""
     if found is None:
@@ -157,7 +155,7 @@ def _of_person(engine: Engine, person: Principal) -> Entered:
     if st.query_params.get(WORKSPACE) != space.name:
         st.query_params[WORKSPACE] = space.name
     st.query_params.pop(workspaces.KEY, None)
-    st.session_state[_HELD] = space.name
+    here.space = space.name
     engine.teams.spaces.used(space.name)
     return Entered(
         workspace=workspaces.switch_to(space.name),

@@ -8,19 +8,15 @@ from crag.core.config import AppConfig
 from crag.engine import Engine
 from crag.storage.places import name_of
 from ui.access import oidc
-from ui.components.tab_state import forget_library
+from ui.access.visitor import state
+from ui.components.tab_state import show_library
 
 ONE = "default"
 KEY = "w"
 """The query parameter that holds the key."""
 
-_HELD, _SENT, _REFUSED = "workspace-key", "workspace-sent", "workspace-refused"
-"""In the session: its key, whether an address brought it, and whether the one that was opened was refused."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_OF_A_WORKSPACE = (
-    "document",
-    "compare-question",
-)
+_OF_A_WORKSPACE = "document", "compare-question"
 
 
 def reachable() -> bool:
@@ -55,53 +51,47 @@ def open_workspace(engine: Engine) -> str:
     """
     if not private(engine.config):
         st.query_params.pop(KEY, None)
-        st.session_state[_HELD] = ""
+        state().key = ""
         return switch_to(ONE)
-    held: str = st.session_state.get(_HELD, "")
-    wanted = st.query_params.get_all(KEY)
+    own, wanted = state(), st.query_params.get_all(KEY)
     if len(wanted) == 1 and engine.private_libraries.known(wanted[0]):
-        st.session_state.setdefault(_SENT, True)
-        key = wanted[0]
+        own.sent = own.sent is not False
+        own.key = wanted[0]
     else:
-        st.session_state[_REFUSED] = bool(wanted)
-        st.session_state[_SENT] = False
-        key = held or engine.private_libraries.issue()
-        st.query_params[KEY] = key
-    st.session_state[_HELD] = key
-    return switch_to(name_of(key))
+        own.refused, own.sent = bool(wanted), False
+        own.key = own.key or engine.private_libraries.issue()
+        st.query_params[KEY] = own.key
+    return switch_to(name_of(own.key))
 
 
 def key() -> str:
     """What opens this session's library from its address; empty where there is one library for all."""
-    held: str = st.session_state.get(_HELD, "")
-    return held
+    return state().key
 
 
 def switch_to(workspace: str) -> str:
     """Nothing that was remembered of another library is taken along."""
-    if st.session_state.get("workspace", workspace) != workspace:
+    if show_library(workspace):
         for name in _OF_A_WORKSPACE:
             st.session_state.pop(name, None)
-        forget_library()
-    st.session_state.workspace = workspace
     return workspace
 
 
 def _leave() -> None:
     """A library of one's own, in place of the one that an address led to."""
     st.query_params.pop(KEY, None)
-    for name in (_HELD, _SENT, _REFUSED):
-        st.session_state.pop(name, None)
+    own = state()
+    own.key, own.sent, own.refused = "", None, False
 
 
 def show_key_notice(config: AppConfig) -> None:
     """Says what the address is worth, where it is worth something, and whose library this may be."""
     if not private(config):
         return
-    if st.session_state.get(_REFUSED):
+    if state().refused:
         st.warning("No library has this address. This is a new library with its own address.")
     st.caption("This address is the key to your library: keep it, and share it only with people you trust.")
-    if st.session_state.get(_SENT):
+    if state().sent:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.caption("If somebody sent you here, they see what you add and ask.", width="content")
             st.button("Start my own library", key="own-library", type="tertiary", on_click=_leave)

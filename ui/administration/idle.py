@@ -8,7 +8,6 @@ from datetime import date
 import streamlit as st
 
 from crag.admin.idle import Ending
-from crag.core.errors import CragError
 from ui.app.program import program
 from ui.app.session import Session
 from ui.components import problems, words
@@ -16,13 +15,10 @@ from ui.components.safe_text import markdown
 
 _SHOWN = 50
 """So many are listed; when some of these are kept or gone, others follow."""
-_PROBLEM = "admin-idle-problem"
 
 
 def show(session: Session, titles: Mapping[str, str]) -> None:
     """Those that have a warning, by their titles; nothing where none has. Raises CragError."""
-    if (problem := st.session_state.pop(_PROBLEM, None)) is not None:
-        problems.show(problem)
     found = program().engine.teams.idle.endings()
     if not found:
         return
@@ -48,14 +44,12 @@ def _line(session: Session, each: Ending, title: str) -> None:
 def _keep(session: Session, workspace: str) -> None:
     """A callback: before the page is drawn, so that the line is gone from it."""
     engine = program().engine
-    try:
+    with problems.reported(by=problems.announce):
         session.require("administer", "keep an idle workspace")
         engine.teams.idle.keep(workspace)
         engine.teams.audit.note(
             "workspace", session.visitor.name, workspace=workspace, what="kept", detail="it was idle"
         )
-    except CragError as error:
-        st.session_state[_PROBLEM] = error
 
 
 def _day(day: date) -> str:

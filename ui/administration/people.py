@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import streamlit as st
 
 from crag.admin.people import GIVEN_ROLES, Person
 from crag.admin.roles import Role
 from crag.analysis.questions.adapters import guard_formula
-from crag.core.errors import CragError
 from ui.app.program import program
 from ui.app.session import Session
 from ui.components import html as h
 from ui.components import problems, words
 from ui.components.drawing import draw
 from ui.components.safe_text import visible
+from ui.components.tab_state import tab_state
 
-_TURN, _PROBLEM = "admin-people-turn", "admin-people-problem"
 _STANDINGS = {"here": "", "invited": "invited", "removed": "removed"}
 _COLUMNS = {
     "Name": st.column_config.TextColumn(width=180, pinned=True),
     "E-mail": st.column_config.TextColumn(width=240),
     "Groups": st.column_config.TextColumn(width=200),
 }
+
+
+@dataclass(slots=True)
+class AdministrationState:
+    """How often something was done with people and with workspaces: their tables and forms begin again then."""
+
+    people: int = 0
+    spaces: int = 0
+
+
+def state() -> AdministrationState:
+    """The tab's."""
+    return tab_state(AdministrationState)
 
 
 def show(session: Session) -> None:
@@ -32,9 +46,7 @@ def show(session: Session) -> None:
             "Nobody has signed in yet. Set up sign-in in the section [auth] of Streamlit's secrets; "
             "docs/sign-in.md explains how."
         )
-    if (problem := st.session_state.pop(_PROBLEM, None)) is not None:
-        problems.show(problem)
-    turn = st.session_state.setdefault(_TURN, 0)
+    turn = state().people
     if found:
         rows = st.dataframe(
             [_row(each) for each in found],
@@ -96,17 +108,15 @@ def _change(session: Session, person: Person) -> None:
 
 def _give(session: Session, id: str, was: Role, role: Role) -> None:
     """As it was drawn when it was clicked: the page that is drawn next shows what another admin did meanwhile."""
-    try:
+    with problems.reported(by=problems.announce):
         session.require("administer")
         program().engine.teams.people.change_role(id, role, by=session.visitor.name, was=was)
-    except CragError as error:
-        st.session_state[_PROBLEM] = error
-    st.session_state[_TURN] += 1
+    state().people += 1
 
 
 def _invite(session: Session) -> None:
     st.subheader("Invite", anchor=False)
-    turn = st.session_state[_TURN]
+    turn = state().people
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         email = st.text_input("E-mail", key=f"admin-invite-{turn}", placeholder="name@example.org")
         role: Role = st.selectbox("Role", GIVEN_ROLES, key=f"admin-invite-role-{turn}", width=160)
@@ -119,5 +129,5 @@ def _invite(session: Session) -> None:
 
 
 def _refresh() -> None:
-    st.session_state[_TURN] += 1
+    state().people += 1
     st.rerun()

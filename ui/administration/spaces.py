@@ -12,6 +12,7 @@ from crag.analysis.questions.adapters import guard_formula
 from crag.core.errors import CragError
 from ui.access import workspace_entry
 from ui.administration import idle
+from ui.administration.people import state
 from ui.app import delete_workspace
 from ui.app.program import program
 from ui.app.session import Session
@@ -21,7 +22,6 @@ from ui.components.drawing import draw
 from ui.components.safe_text import visible
 from ui.settings import limits
 
-_TURN = "admin-spaces-turn"
 _COUNTED = 300
 """Documents are counted in so many libraries at most: each is opened for it."""
 _COLUMNS = {
@@ -58,7 +58,6 @@ def show(session: Session) -> None:
         st.caption("There are no workspaces yet: one is created when something is added to it.")
         return
     idle.show(session, {each.name: each.title if each.space else f"{each.title} ({each.name[:10]}…)" for each in found})
-    turn = st.session_state.setdefault(_TURN, 0)
     st.caption(f"{words.count(len(found), 'workspace')}, {words.format_size(sum(each.size for each in found))} in all.")
     rows = st.dataframe(
         [_drawn(each, counted=number < _COUNTED) for number, each in enumerate(found)],
@@ -66,7 +65,7 @@ def show(session: Session) -> None:
         column_config=_COLUMNS,
         on_select="rerun",
         selection_mode="single-row",
-        key=f"admin-spaces-{turn}-{len(found)}",
+        key=f"admin-spaces-{state().spaces}-{len(found)}",
         alt="All workspaces",
     ).selection.rows
     if rows and rows[0] < len(found):
@@ -157,5 +156,5 @@ def _open(name: str) -> None:
 
 
 def _refresh() -> None:
-    st.session_state[_TURN] += 1
+    state().spaces += 1
     st.rerun()

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import streamlit as st
 
-_WANTED = "entry-wanted"
+from ui.app import tab
 
 
 def wanted() -> str:
     """The page that a click led to, once; "" for none."""
-    page: str = st.session_state.pop(_WANTED, "")
-    return page
+    found, tab.page().wanted = tab.page().wanted, ""
+    return found
 
 
 def go(page: str) -> None:
     """Lead to another page with the next run of the script: what was a click on a button here opens it."""
-    st.session_state[_WANTED] = page
+    tab.page().wanted = page
 
 
 def name_run(run: str | None) -> None:

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import streamlit as st
 
-_RETURNED, _ANNOUNCED = "returned", "returned-announced"
+from ui.app import tab
+
 _PROTOCOLS = "Sec-Websocket-Protocol"
 """Here a page that was open names the session that it had: "streamlit, …, the session"."""
 
 
 def note() -> None:
     """Called in every run of the script, first of all: only in the first one of a session does it look."""
-    if _RETURNED not in st.session_state:
+    if tab.page().returned is None:
         named = [each.strip() for each in (st.context.headers.get(_PROTOCOLS) or "").split(",")]
-        st.session_state[_RETURNED] = len(named) > 2 and bool(named[2])
+        tab.page().returned = len(named) > 2 and bool(named[2])
 
 
 def returned() -> bool:
     """Whether this tab was open before its session: the server was restarted, or the tab was away for long."""
-    return bool(st.session_state.get(_RETURNED))
+    return bool(tab.page().returned)
 
 
 def show() -> None:
     """Says it, until a person has read it."""
-    if not returned() or st.session_state.get(_ANNOUNCED):
+    if not returned() or tab.page().read:
         return
     with st.container(key="returned"):
         st.info(
@@ -35,4 +36,4 @@ def show() -> None:
 
 
 def _close() -> None:
-    st.session_state[_ANNOUNCED] = True
+    tab.page().read = True

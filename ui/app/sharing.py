@@ -14,7 +14,7 @@ from crag.core.errors import AccessError
 from crag.engine import Engine
 from ui.access import signed_in, workspace_entry
 from ui.access.workspace_entry import Entered
-from ui.app import delete_workspace
+from ui.app import delete_workspace, tab
 from ui.app.program import program
 from ui.components import html as h
 from ui.components import problems
@@ -29,8 +29,6 @@ MAY: dict[Role, str] = {
 """What each role may do in a workspace, after "you"."""
 _SHORT: dict[Role, str] = {"reader": "Reads", "viewer": "Asks", "editor": "Changes"}
 _KINDS: dict[Kind, str] = {"person": "Person", "group": "Group"}
-_TURN, _MADE = "share-turn", "share-made"
-"""In the session: counts what was added, so that its form is empty then; and the link made last, to be copied."""
 
 
 @st.dialog("Share", width="medium")
@@ -88,7 +86,6 @@ def _members(engine: Engine, entered: Entered) -> None:
         st.caption("Nobody yet: it is private to its owner.")
     for member in members:
         _member(engine, entered, member)
-    turn = st.session_state.setdefault(_TURN, 0)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         kind = st.segmented_control(
             "Share with",
@@ -98,13 +95,12 @@ def _members(engine: Engine, entered: Entered) -> None:
             format_func=_KINDS.__getitem__,
             key="share-kind",
         )
-        who = st.text_input(
-            "E-mail" if kind == "person" else "Name of the group, as the sign-in has it", key=f"share-who-{turn}"
-        )
+        label = "E-mail" if kind == "person" else "Name of the group, as the sign-in has it"
+        who = st.text_input(label, key=f"share-who-{tab.page().shares}")
         role: Role = st.selectbox("Role", list(_SHORT), index=1, format_func=_SHORT.__getitem__, key="share-role")
         if st.button("Add", key="share-add", type="primary") and kind is not None:
             engine.teams.spaces.share(entered.workspace, kind, who, role, entered.actor, was=None)
-            st.session_state[_TURN] = turn + 1
+            tab.page().shares += 1
             st.rerun(scope="fragment")
     st.caption("A role in a workspace can't exceed the person's role in the app.")
 
@@ -139,7 +135,7 @@ def _links(engine: Engine, entered: Entered) -> None:
     st.caption(
         "Anyone with such a link can see the documents, runs and exports here, but can't ask or change anything."
     )
-    made: tuple[str, str] | None = st.session_state.get(_MADE)
+    made = tab.page().link
     for link in engine.teams.links.of(entered.workspace):
         _link(engine, entered, link)
         if made is not None and made[0] == link.id:
@@ -149,7 +145,7 @@ def _links(engine: Engine, entered: Entered) -> None:
         days = st.number_input("Days until it ends", 1, LONGEST, 7, key="share-days", width=160)
         if st.button("Create a link", key="share-link"):
             link, token = engine.teams.links.issue(entered.workspace, int(days), entered.actor)
-            st.session_state[_MADE] = link.id, token
+            tab.page().link = link.id, token
             st.rerun(scope="fragment")
 
 

@@ -1,15 +1,26 @@
-"""What a browser tab remembers of its runs, and how its next question is asked."""
+"""What a browser tab remembers: its runs, how its next question is asked, and what stands round its pages."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import SecretStr
 
+from crag.analysis.misses import Miss
 from crag.core.filters.where import Scope
 from crag.core.trace import Trace
+from crag.core.types import Action
 from ui.components.tab_state import LibraryState, tab_state
+
+
+@dataclass(frozen=True, slots=True)
+class TurnLine:
+    """What is said of a turn."""
+
+    question: str
+    action: Action | None
+    said: str
 
 
 @dataclass(slots=True)
@@ -19,7 +30,10 @@ class RunsState(LibraryState):
     `turns`: the runs of this conversation, oldest first; `conversations`: those of the others. `selected`: the run that
     is shown; `opened`: what stands beside it, "cite:2" or "chunk:…"; `leaf`: its page, where another was turned to.
     `asked`: the run asked last here; `typed`: the whole of what was typed for it. `traces`: the records of ended runs,
-    with their weights in bytes; `so_far`: those of runs under way, with how many events each holds.
+    with their weights in bytes; `so_far`: those of runs under way, with how many events each holds. `lines`: what is
+    said of the turns that ended; `more`: so many more turns are listed. `gone`: so many documents of the next
+    question's scope were deleted. `miss`: what became of the page or sentence that was missed last. `listed`: the
+    upload whose results were seen. `reset`: how often the sliders beside a run were set back.
     """
 
     turns: list[str] = field(default_factory=list)
@@ -32,11 +46,18 @@ class RunsState(LibraryState):
     traces: dict[str, Trace] = field(default_factory=dict)
     weights: dict[str, int] = field(default_factory=dict)
     so_far: dict[str, tuple[int, Trace]] = field(default_factory=dict)
+    lines: dict[str, TurnLine] = field(default_factory=dict)
+    more: int = 0
+    gone: int = 0
+    miss: Miss | None = None
+    listed: str = ""
+    reset: int = 0
 
     def forget(self) -> None:
         self.turns, self.conversations = [], []
         self.selected = self.opened = self.leaf = self.asked = None
         self.typed, self.traces, self.weights, self.so_far = "", {}, {}, {}
+        self.lines, self.gone, self.miss, self.listed = {}, 0, None, ""
 
 
 @dataclass(slots=True)
@@ -60,6 +81,32 @@ class ChoicesState:
     own_keys: dict[tuple[str, str], SecretStr] = field(default_factory=dict)
     noted: set[tuple[str, str]] = field(default_factory=set)
     saving_problem: str = ""
+
+
+@dataclass(slots=True)
+class PageState:
+    """What stands round the pages of a tab.
+
+    `wanted`: the page that a click led to. `place`: the workspace that the tab has a place in, kept as long as there is
+    the session. `returned`: whether the tab was open before its session, None until that is looked up; `read`: whether
+    that was read. `drafts`: whether what was typed before a sign-in was given back; `draft_kept`: whether it waits.
+    `shares`: how often something was shared, so that its form is empty then; `link`: the id and the token of the link
+    made last.
+    """
+
+    wanted: str = ""
+    place: str = ""
+    returned: bool | None = None
+    read: bool = False
+    drafts: Literal["", "going there", "done"] = ""
+    draft_kept: bool = False
+    shares: int = 0
+    link: tuple[str, str] | None = None
+
+
+def page() -> PageState:
+    """The tab's."""
+    return tab_state(PageState)
 
 
 def runs() -> RunsState:

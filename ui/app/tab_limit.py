@@ -8,13 +8,11 @@ from collections.abc import Callable
 import streamlit as st
 
 from crag.text.formats import count
-from ui.app import open_tabs
+from ui.app import open_tabs, tab
 from ui.app.program import program
 from ui.components import html as h
 from ui.components.drawing import draw
 
-_IN = "tab-of"
-"""In the session: the workspace that it has a place in, which it keeps for as long as there is the session."""
 _AGAIN = 5.0
 """Seconds between two looks of a tab that waits."""
 
@@ -43,17 +41,17 @@ class Tabs:
 
 def crowded(workspace: str) -> int:
     """0 where this tab has a place in the workspace, else how many others take all there are. Raises CragError."""
-    had = st.session_state.get(_IN) == workspace
+    had = tab.page().place == workspace
     most = 0 if had else program().engine.config.limits.library_sessions
     others = _tabs().enter(open_tabs.current(), workspace, most)
     if not others:
-        st.session_state[_IN] = workspace
+        tab.page().place = workspace
     return others
 
 
 def wait(workspace: str, others: int) -> None:
     """In place of the page: says how many tabs there are, and looks again by itself."""
-    st.session_state.pop(_IN, None)
+    tab.page().place = ""
 
     @st.fragment(run_every=_AGAIN)
     def looking() -> None:

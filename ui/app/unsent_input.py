@@ -15,12 +15,12 @@ import streamlit as st
 
 from crag.admin.people import Person
 from ui.access import workspace_entry
+from ui.app import tab
 
 _FIELDS = ("question", "compare-question")
 """Where questions are typed, by the keys of their boxes."""
 _MOST, _LONGEST, _SECONDS = 500, 10_000, 3600.0
 """So many drafts are kept, of so many characters a box, for so long."""
-_TURN, _KEPT = "drafts-turn", "drafts-kept"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,28 +64,28 @@ def keep(whose: tuple[str, str]) -> None:
     texts = {name: str(st.session_state.get(name) or "")[:_LONGEST] for name in _FIELDS}
     found = {name: text for name, text in texts.items() if text.strip()}
     if found:
-        st.session_state[_KEPT] = True
+        tab.page().draft_kept = True
         _drafts.keep(whose, Draft(texts=found, workspace=workspace_entry.here().get(workspace_entry.WORKSPACE, "")))
 
 
 def kept() -> bool:
     """Whether anything that was typed in this tab waits for its person to sign in again."""
-    return _KEPT in st.session_state
+    return tab.page().draft_kept
 
 
 def give_back(person: Person, workspace: str) -> None:
     """In a tab's first run after somebody signed in: what they had typed is in its box, in the workspace it was for."""
-    state, whose = st.session_state, (person.issuer, person.subject)
-    if state.get(_TURN) == "done":
+    page, whose = tab.page(), (person.issuer, person.subject)
+    if page.drafts == "done":
         return
     draft = _drafts.of(whose)
-    if draft is not None and draft.workspace not in ("", workspace) and _TURN not in state:
-        state[_TURN] = "going there"
+    if draft is not None and draft.workspace not in ("", workspace) and not page.drafts:
+        page.drafts = "going there"
         workspace_entry.go(draft.workspace)
         st.rerun()
-    state[_TURN] = "done"
+    page.drafts = "done"
     if draft is not None:
         _drafts.forget(whose)
         for name, text in draft.texts.items():
-            state[name] = text
+            st.session_state[name] = text
         st.toast("Your unsent input from before you signed in is restored.")

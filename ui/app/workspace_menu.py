@@ -87,8 +87,6 @@ def _menu(entered: Entered) -> None:
         with st.expander("New workspace"):
             st.text_input("Title", key=_TITLE, max_chars=80)
             st.button("Make it", key="ws-make", on_click=_make)
-    if (problem := st.session_state.pop("ws-problem", None)) is not None:
-        problems.show(problem)
 
 
 def called(name: str, title: str, id: str) -> str:
@@ -106,13 +104,10 @@ def _may_make(entered: Entered) -> bool:
 
 
 def _make() -> None:
-    try:
+    with problems.reported(by=problems.announce):
         engine = program().engine
         entered = workspace_entry.enter(engine, signed_in.person_now)
         if not _may_make(entered):
             raise AccessError("Your role does not let you create a workspace.", "Ask an admin for the editor role.")
         workspace_entry.go(engine.teams.spaces.make(st.session_state[_TITLE], entered.actor).name)
-    except CragError as error:
-        st.session_state["ws-problem"] = error
-    else:
         st.session_state[_TITLE] = ""

@@ -7,6 +7,7 @@ import streamlit as st
 from crag.analysis.misses import Fate, Miss, Wanted, explain_miss
 from crag.core.trace import Trace
 from crag.messages.misses import change_sentence, miss_sentence, missing_sentence
+from ui.app import tab
 from ui.app.session import Session
 from ui.compare import state
 from ui.components import problems
@@ -14,13 +15,12 @@ from ui.components.safe_text import excerpt, markdown
 
 _SHOWN = 5
 """Chunks that are listed."""
-_RESULT = "miss-result"
 
 
 def button(session: Session, trace: Trace) -> None:
     """The button that opens the dialog."""
     if st.button("Why not…", key="why-not", help="Says why a page or sentence is not in this answer."):
-        st.session_state.pop(_RESULT, None)
+        tab.runs().miss = None
         st.dialog("Why is it not in the answer?", width="medium")(panel)(session, trace)
 
 
@@ -42,9 +42,8 @@ def panel(session: Session, trace: Trace) -> None:
             asked = st.form_submit_button("Explain", type="primary")
         if asked:
             wanted = Wanted(document=document or "", page=int(page) if page else None, text=text)
-            st.session_state[_RESULT] = explain_miss(session.library, trace, wanted)
-        found: Miss | None = st.session_state.get(_RESULT)
-        if found is not None:
+            tab.runs().miss = explain_miss(session.library, trace, wanted)
+        if (found := tab.runs().miss) is not None:
             _show(session, trace, found)
 
 

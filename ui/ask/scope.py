@@ -8,19 +8,20 @@ import streamlit as st
 
 from crag.core.filters.where import Scope
 from crag.core.metadata import tags_of
+from ui.app import tab
 from ui.app.session import Session
 from ui.components import problems, words
 from ui.components.safe_text import excerpt, markdown
 
 _MOST = 100
-_DOCUMENTS, _TAGS, _GONE = "scope-chosen", "scope-chosen-tags", "scope-gone"
+_DOCUMENTS, _TAGS = "scope-chosen", "scope-chosen-tags"
 
 
 def control(session: Session) -> None:
     """The choice, and what was chosen; nothing where there is only one document to ask."""
     with problems.reported():
         scope, names = _there(session)
-        gone = st.session_state.get(_GONE)
+        gone = tab.runs().gone
         if not scope and session.library.documents.count() < 2 and not gone:
             return
         _control(session, scope, names)
@@ -46,7 +47,7 @@ def _there(session: Session) -> tuple[Scope, dict[str, str]]:
     names = session.library.documents.names(scope.documents) if scope.documents else {}
     left = tuple(id for id in scope.documents if id in names)
     if left != scope.documents:
-        st.session_state[_GONE] = len(scope.documents) - len(left)
+        tab.runs().gone = len(scope.documents) - len(left)
         scope = replace(scope, documents=left)
         session.limit(scope)
     return scope, names
@@ -93,5 +94,5 @@ def _chosen(session: Session) -> None:
 
 
 def _limit(session: Session, scope: Scope) -> None:
-    st.session_state.pop(_GONE, None)
+    tab.runs().gone = 0
     session.limit(scope)

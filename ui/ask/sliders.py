@@ -16,6 +16,7 @@ from crag.messages.answers import lacking_sentence
 from crag.messages.tuning import unknown_sentence
 from crag.messages.wording import decision_sentence, words_text
 from crag.text.words import count_words
+from ui.app import tab
 from ui.app.clicks import requires
 from ui.app.session import Session
 from ui.components import forms, words
@@ -29,8 +30,7 @@ from ui.run.path import chip
 
 def sliders(run: str, base: Settings) -> Settings:
     """The settings that the sliders beside `run` stand at; `base`, the run's own, until one is moved."""
-    turn = st.session_state.get("tuning-turn", 0)
-    key = f"tune-{run}-{turn}"
+    key = f"tune-{run}-{tab.runs().reset}"
     if base.evaluator == "none":
         return base
     moved = forms.thresholds(base, base.lower, base.upper, key=key)
@@ -101,7 +101,7 @@ def _adopt(session: Session, trace: Trace, settings: Settings) -> None:
 
 
 def _back() -> None:
-    st.session_state["tuning-turn"] = st.session_state.get("tuning-turn", 0) + 1
+    tab.runs().reset += 1
 
 
 def _change(trace: Trace, what: WhatIf) -> Html:

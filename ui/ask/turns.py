@@ -7,16 +7,16 @@ that is not shown.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import streamlit as st
 
 from crag.core.errors import CragError
 from crag.core.trace import Trace
-from crag.core.types import Action
 from crag.messages.answers import brief_text
+from ui.app import tab
 from ui.app.clicks import once
 from ui.app.session import MOST_TURNS, Session
+from ui.app.tab import TurnLine
 from ui.components import html as h
 from ui.components import words
 from ui.components.drawing import draw
@@ -26,16 +26,6 @@ from ui.run.path import chip
 
 _NEAR, _MORE = 6, 50
 """So many turns are shown before and after the selected one, and so many more by each click."""
-_LINES, _SHOWN = "turn-lines", "turns-shown"
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """What is said of a turn."""
-
-    question: str
-    action: Action | None
-    said: str
 
 
 def before(session: Session, run: str) -> None:
@@ -59,7 +49,7 @@ def after(session: Session, run: str) -> None:
 
 
 def _shown() -> int:
-    return int(st.session_state.get(_SHOWN, _NEAR))
+    return _NEAR + tab.runs().more
 
 
 def _further(which: str, hidden: int) -> None:
@@ -68,7 +58,7 @@ def _further(which: str, hidden: int) -> None:
 
 
 def _widen() -> None:
-    st.session_state[_SHOWN] = _shown() + _MORE
+    tab.runs().more += _MORE
 
 
 def _draw(session: Session, turns: Sequence[str]) -> None:
@@ -77,14 +67,14 @@ def _draw(session: Session, turns: Sequence[str]) -> None:
         draw(h.div("cx")[h.div("turns")[drawn]])
 
 
-def _drawn(run: str, line: _Line) -> Html:
+def _drawn(run: str, line: TurnLine) -> Html:
     said = h.span("peek")[chip(line.action), f" {line.said}"]
     return h.button("turn", data_pick=f"run:{run}")[h.span("where")[line.question], said]
 
 
-def _line(session: Session, run: str) -> _Line | None:
+def _line(session: Session, run: str) -> TurnLine | None:
     """What is said of a turn: kept once it has ended; None of one that can't be read, which is forgotten."""
-    kept: dict[str, _Line] = st.session_state.setdefault(_LINES, {})
+    kept = tab.runs().lines
     if len(kept) > MOST_TURNS:
         kept.clear()  # most are of turns that are listed no more; those that are shown are read again
     if run not in kept:
@@ -99,11 +89,11 @@ def _line(session: Session, run: str) -> _Line | None:
     return kept[run]
 
 
-def _line_of(trace: Trace) -> _Line:
+def _line_of(trace: Trace) -> TurnLine:
     if trace.answer:
         said = brief_text(trace.answer) or trace.answer.text
     elif trace.handed_over:
         said = "evidence handed over"
     else:
         said = "no answer" if trace.finished else "working…"
-    return _Line(trace.question, trace.action, excerpt(said, 140))
+    return TurnLine(trace.question, trace.action, excerpt(said, 140))

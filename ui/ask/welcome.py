@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
-from ui.app import guide
+from ui.app import guide, tab
 from ui.app.program import providers
 from ui.app.session import Session
 from ui.ask import conversation, recorded
@@ -25,8 +25,6 @@ _ABOUT = (
 _HERE = ("localhost", "127.0.0.1", "[::1]")
 _LOCAL = ("Embedding model", "Retrieval evaluator")
 """Part of the program: named only where they are missing."""
-_SEEN = "welcome-upload-seen"
-"""Holds the upload whose results are listed here no more."""
 
 
 def show(session: Session) -> None:
@@ -48,7 +46,7 @@ def show(session: Session) -> None:
             upload_form.drop_zone(session)
         with right:
             recorded.play()
-    if job is not None and (job.running or job.id != st.session_state.get(_SEEN)):
+    if job is not None and (job.running or job.id != tab.runs().listed):
         progress.follow(session, job, uploads.ender(session, job), uploads.forget)
     with problems.reported():
         draw(status(session))
@@ -82,7 +80,7 @@ def leave(session: Session) -> None:
     """A run is on the page: what came of an upload was seen, and is not listed here again."""
     job = uploads.current(session)
     if job is not None and not job.running:
-        st.session_state[_SEEN] = job.id
+        tab.runs().listed = job.id
 
 
 def _offer(session: Session) -> None:

@@ -12,12 +12,13 @@ import streamlit as st
 
 from ui.components import problems
 from ui.components.script_context import Interrupted
+from ui.components.tab_state import tab_state
 
-_KEY, _CLICKS = "picked", "picked-clicks"
+_KEY = "picked"
 
 
 @dataclass(slots=True)
-class _Clicks:
+class Clicks:
     """What was clicked and is not done yet, oldest first, up to which number the browser was heard, and the run."""
 
     waiting: list[str] = field(default_factory=list)
@@ -45,7 +46,7 @@ def handle_clicks(act: Callable[[str], None]) -> None:
     Of an element inside one with data-scope: "in:SCOPE:" and the data-pick. The value comes from the browser, so it is
     checked where it is looked up. Where a touch of the page interrupts `act`, the next run does it.
     """
-    clicks: _Clicks = st.session_state.setdefault(_CLICKS, _Clicks())
+    clicks = tab_state(Clicks)
     clicks.turn += 1  # with news in every run, the browser tells again what was not heard
     listener = st.components.v2.component("crag_picker", js=_script(), isolate_styles=False)
     with st.container(key="picker", height=1, border=False):
@@ -64,4 +65,4 @@ def handle_clicks(act: Callable[[str], None]) -> None:
 def _keep() -> None:
     """A callback, for the script's own run may be interrupted before it comes to look."""
     sent = getattr(st.session_state.get(_KEY), "pick", None)
-    st.session_state.setdefault(_CLICKS, _Clicks()).take(sent)
+    tab_state(Clicks).take(sent)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import quote
 from weakref import WeakValueDictionary
 
@@ -13,6 +13,7 @@ import streamlit as st
 
 from crag.analysis.questions.adapters import csv_export, json_export
 from ui.components.script_context import Tab
+from ui.components.tab_state import ShownLibrary, tab_state
 
 Table = tuple[Sequence[str], Iterable[Sequence[object]]]
 """Names of columns, and rows."""
@@ -20,8 +21,8 @@ Table = tuple[Sequence[str], Iterable[Sequence[object]]]
 PATH = "/files/{token}/{name}"
 """Where the server gives them out."""
 _FORMATS = {"csv": ("text/csv", csv_export), "json": ("application/json", json_export)}
-_OFFERS, _MOST = "downloads", 40
-"""In the session: its files by key, those drawn last."""
+_MOST = 40
+"""Files that a tab offers at once: those drawn last."""
 
 
 @dataclass(slots=True, kw_only=True, weakref_slot=True)
@@ -43,6 +44,13 @@ class Offer:
         return f"/{base}{path}" if base else path
 
 
+@dataclass(slots=True)
+class OffersState:
+    """The files that a tab offers, by key."""
+
+    by_key: OrderedDict[str, Offer] = field(default_factory=OrderedDict)
+
+
 _offers: WeakValueDictionary[str, Offer] = WeakValueDictionary()
 """By token, for as long as their session lives."""
 
@@ -54,9 +62,9 @@ def offer(token: str) -> Offer | None:
 
 def file(label: str, make: Callable[[], str | bytes], name: str, mime: str, *, key: str) -> None:
     """One link for one file. It is made at a click, outside of the script, and yet for who is in this tab then."""
-    own: OrderedDict[str, Offer] = st.session_state.setdefault(_OFFERS, OrderedDict())
+    own = tab_state(OffersState).by_key
     token = own[key].token if key in own else secrets.token_urlsafe(24)  # a click may be older than this drawing
-    workspace = str(st.session_state.get("workspace", ""))
+    workspace = tab_state(ShownLibrary).workspace or ""
     own[key] = _offers[token] = Offer(token=token, tab=Tab(), make=make, name=name, mime=mime, workspace=workspace)
     own.move_to_end(key)
     while len(own) > _MOST:

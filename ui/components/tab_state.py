@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TypeVar
 
 import streamlit as st
@@ -20,6 +21,13 @@ class LibraryState(ABC):
         """Keep nothing that names what is in the library."""
 
 
+@dataclass(slots=True)
+class ShownLibrary:
+    """Which library the tab shows: its workspace, None before the first."""
+
+    workspace: str | None = None
+
+
 def tab_state(kind: type[T]) -> T:
     """The tab's only object of this kind, made where there is none yet; what is changed in it is remembered."""
     if not is_kept(kind):
@@ -33,11 +41,15 @@ def is_kept(kind: type) -> bool:
     return _key(kind) in st.session_state
 
 
-def forget_library() -> None:
-    """Let each feature forget the library, for the tab shows another one."""
-    for each in list(st.session_state.values()):
+def show_library(workspace: str) -> bool:
+    """Show this workspace's library. Whether another was shown before, which each feature forgets then."""
+    shown = tab_state(ShownLibrary)
+    other = shown.workspace not in (None, workspace)
+    shown.workspace = workspace
+    for each in list(st.session_state.values()) if other else ():
         if isinstance(each, LibraryState):
             each.forget()
+    return other
 
 
 def _key(kind: type) -> str:
