@@ -28,10 +28,9 @@ from crag.pipeline.build import Local, grader, guard_evaluator
 from crag.pipeline.executor import QUESTION_CHARS as QUESTION_CHARS
 from crag.pipeline.executor import Events, RunExecutor, refuse_filter, storable
 from crag.pipeline.indexing import Indexer
-from crag.pipeline.libraries import OpenLibraries
+from crag.pipeline.libraries import OpenLibraries, Stale, find_stale
 from crag.pipeline.pages import Pages
 from crag.pipeline.resolve import ProviderPlan, resolve_providers
-from crag.pipeline.staleness import Stale, find_stale
 from crag.providers.registry import given_keys
 from crag.retrieval.rewriting import KeywordRewriter
 from crag.runtime.fair_queue import FairQueue
@@ -162,7 +161,7 @@ class Engine:
         return Library.open(folder, self.embedder, may_grow, self._server, open_index)
 
     def stale(self, workspace: Workspace = "default", ids: Sequence[str] | None = None) -> dict[str, tuple[Stale, ...]]:
-        """What is out of date of these documents, or of all: see `crag.pipeline.staleness.find_stale`."""
+        """What is out of date of these documents, or of all: see `crag.pipeline.libraries.find_stale`."""
         return find_stale(self.library(workspace), ids)
 
     def tidy(self, stop: threading.Event) -> None:

@@ -17,10 +17,9 @@ from crag.core.config import AppConfig, Keys
 from crag.core.errors import IndexUnavailableError
 from crag.index import folder, manifest, vectors
 from crag.index.chunk_index import Batch, Candidates, ChunkIndex, Contents, Numbers, Vectors
-from crag.index.folder import LOCK, MAKING, MANIFEST, IndexState
+from crag.index.folder import LOCK, MAKING, MANIFEST, IndexState, View
 from crag.index.manifest import IndexCorruptError, translate_corruption
 from crag.index.vectors import EXACT, FlatSegment, IvfSegment
-from crag.index.view import View
 
 _log = logging.getLogger(__name__)
 _WAIT_SECONDS = 120.0

@@ -9,7 +9,7 @@ from crag.text.formats import count
 
 if TYPE_CHECKING:
     from crag.analysis.gaps import KeptPage
-    from crag.pipeline.staleness import Stale
+    from crag.pipeline.libraries import Stale
 
 _STALE = {
     "vectors": "Another embedding model made its vectors: re-index the library.",
