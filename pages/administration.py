@@ -2,12 +2,20 @@
 
 import streamlit as st
 
-from ui.administration import page
+from ui.administration import log, people, spaces
 from ui.app.session import Session
 from ui.components import problems
+
+TABS = {"People": people.show, "Workspaces": spaces.show, "Audit log": log.show}
+"""One at a time is drawn: the others are not asked for anything."""
 
 st.title("Administration", anchor=False)
 with problems.reported(stop=True):
     session = Session()
     session.require("administer")
-page.show(session)
+chosen = st.segmented_control(
+    "View", list(TABS), default="Workspaces", required=True, key="admin-view", label_visibility="collapsed"
+)
+if chosen is not None:
+    with problems.reported():
+        TABS[chosen](session)

@@ -75,7 +75,6 @@ OWN_TAB = {
     "ui/settings/servers.py: _ask_for_list",
     "ui/settings/servers.py: _running.clear",
     "ui/settings/servers.py: controls.use",
-    "ui/signin/menu.py: signed_in.leave",
     "ui/signin/page.py: signed_in.leave",
     "ui/tune/advice.py: sliders.move",
     "ui/tune/page.py: navigation.go",

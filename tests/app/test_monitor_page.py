@@ -11,7 +11,7 @@ from ui.access.visitor import Visitor
 from ui.app.program import program
 from ui.app.tab import PageState
 from ui.monitor import stored
-from ui.monitor.state import MonitorState
+from ui.monitor.page import MonitorState
 
 
 def lately(number, scores, *, hours=1.0, **more):

@@ -24,7 +24,7 @@ from crag.runtime.jobs import Jobs
 from crag.storage.records import CHOSEN, IN_USE, KeyValueStore, server_at
 from crag.web.folder import FOLDER
 from ui.access import oidc, revocation, workspaces
-from ui.app import maintenance, warmup
+from ui.app import warmup
 
 _log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class Program:
                 self._engine.watchers.extend(self._watchers)
                 self._engine.private_libraries.settle(self._engine.config.quotas.empty_days)
                 self._warming = self.warm(self._engine)
-                self._ends = [maintenance.begin(self._engine)]
+                self._ends = [_tidy_hourly(self._engine)]
                 if oidc.on():
                     self._ends.append(revocation.begin(self._engine, self.jobs))
             return self._engine
@@ -227,3 +227,17 @@ def _kept(config: AppConfig) -> Iterator[KeyValueStore]:
     finally:
         if server is not None:
             server.close()
+
+
+def _tidy_hourly(engine: Engine) -> threading.Event:
+    """Purge the libraries as it is configured, and end what can't be undone any more, until the event is set."""
+    stop = threading.Event()
+
+    def tidy() -> None:
+        wait = 60.0  # the start is over by then
+        while not stop.wait(wait):
+            engine.tidy(stop)
+            wait = 3600.0
+
+    threading.Thread(target=tidy, name="tidying", daemon=True).start()
+    return stop

@@ -17,7 +17,7 @@ from ui.access import workspaces
 from ui.app import limits, tab
 from ui.app.program import program
 from ui.app.session import REFUSALS, Session
-from ui.ask import followups, presentation, scope
+from ui.ask import presentation, scope
 from ui.components import forms, problems, words
 from ui.components import html as h
 from ui.components.drawing import draw
@@ -96,7 +96,7 @@ def sidebar(session: Session) -> None:
             listed = markdown(", ".join(words.describe_settings(changes)))
             st.caption(f"With your {words.count(len(changes), 'setting')}: {listed}.")
             st.button("Reset to defaults", key="strategy-reset", on_click=session.reset, args=(chosen,))
-        followups.switch(session)
+        _follow_ups(session)
         st.button("New conversation", key="new", width="stretch", on_click=session.begin_conversation)
         workspaces.show_key_notice(program().config)
         with problems.reported():
@@ -134,3 +134,35 @@ def _asked(run: RunSummary, here: bool) -> Html:
     via = (word := origin_word(run.via)) and (" ", h.span("tag")[word])
     asked = h.span("asked")[h.span("sign", aria_hidden="true")[sign], " ", excerpt(run.question, 60)]
     return h.li[button[asked, via]]
+
+
+def _follow_ups(session: Session) -> None:
+    """Whether the next questions may take over from earlier ones; remembered in this session."""
+    chosen = st.toggle(
+        "Use the conversation for follow-ups",
+        value=session.follows,
+        key="follow-ups",
+        help="“And in 2018?” is completed from earlier questions; the completed question is shown below yours. "
+        "Off: each question is asked exactly as you type it.",
+    )
+    session.follow(chosen)
+
+
+def rewording(session: Session, trace: Trace) -> None:
+    """For a follow-up that something else was asked in place of: asking it in one's own words, or as typed."""
+    if not trace.standalone or not trace.finished:
+        return
+    with st.container(key="rewording", horizontal=True, gap="small"):
+        with st.popover("Edit the question", type="tertiary"):
+            worded = st.text_area("Asked as", value=trace.standalone, key=f"worded-{trace.run_id}")
+            forms.question_limit(f"worded-{trace.run_id}")
+            if st.button("Ask", key="worded-ask", type="primary"):
+                _ask_in_its_place(session, trace, worded)
+        if st.button("Ask it as typed", key="as-it-stands", type="tertiary"):
+            _ask_in_its_place(session, trace, trace.question)
+
+
+def _ask_in_its_place(session: Session, trace: Trace, worded: str) -> None:
+    with problems.reported():
+        session.ask(trace.question, standalone=worded, again=trace)
+        st.rerun()

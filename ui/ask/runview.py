@@ -18,7 +18,7 @@ from crag.messages.wording import stored_sentence
 from crag.runtime.jobs import Job
 from ui.app import clicks, fragments
 from ui.app.session import Session
-from ui.ask import conversation, files, followups, misses, presentation, sliders, turns
+from ui.ask import conversation, files, misses, presentation, sliders, turns
 from ui.compare import state
 from ui.components import forms, problems, words
 from ui.components.drawing import draw
@@ -134,7 +134,7 @@ def _over(session: Session, run: str, shown: _Shown, said: DeltaGenerator) -> No
     parts = shown.parts(View.of(trace))
     with said:
         parts.draw("question")
-        followups.rewording(session, trace)
+        conversation.rewording(session, trace)
         parts.draw("answer", "help", "sources")
         draw(outdated.note(trace, shown.stale))
         files.copy(trace)

@@ -9,17 +9,23 @@ from typing import Any
 import streamlit as st
 
 from crag.core.filters.where import Scope
-from crag.core.metadata import Fields, Value, checked_fields, read_field
+from crag.core.metadata import Fields, Value, checked_fields, read_field, written_field
+from crag.core.types import Document
 from ui.app import navigation
 from ui.app.session import Session
 from ui.components import problems, words
 from ui.components.safe_text import markdown, visible
-from ui.documents import addresses, fields, table
+from ui.documents import addresses, table
 from ui.documents.listing import Held
 from ui.documents.state import state
 
 _NAMED = 8
 """So many of the documents to be deleted are named."""
+_FIELDS = (
+    "One a line: name=value. Lists with commas, dates as 2024-03-01, true or false. "
+    "A filter in Settings may then say: verified and tags has report."
+)
+_EXAMPLE = "tags=report, 2024\nverified=true\ndate=2024-03-01"
 _VERIFIED: Mapping[str, bool | None] = {"As it is": None, "Verified": True, "Not verified": False}
 
 
@@ -59,7 +65,7 @@ def bar(session: Session, selected: Sequence[Held], shown: Sequence[Held], tags:
             _ask_button(session, selected)
         if session.may("edit"):
             if len(selected) == 1:
-                fields.edit(session, selected[0].document, selected[0].given)
+                _edit_one(session, selected[0].document, selected[0].given)
             else:
                 _edit(session, selected, tags)
             addresses.again_button(session, selected)
@@ -124,7 +130,7 @@ def _edit(session: Session, selected: Sequence[Held], tags: Sequence[str]) -> No
         typed = st.text_area(
             "Other fields",
             key=f"edit-others-{turn}",
-            help=f"{fields.HELP} A name without a value removes the field.",
+            help=f"{_FIELDS} A name without a value removes the field.",
             placeholder="author=Anna Marrow\nproject=",
             height=80,
         )
@@ -153,3 +159,17 @@ def change(session: Session, selected: Sequence[Held], edit: Edit) -> int:
     for id, changed in wanted.items():
         session.library.documents.describe(id, changed)
     return len(wanted)
+
+
+def _edit_one(session: Session, document: Document, given: Fields) -> None:
+    """A panel with the fields that were given as text; what is taken out of it is taken from the document."""
+    with st.popover("Fields"):
+        text = "\n".join(written_field(name, value) for name, value in given.items())
+        key = f"fields-{document.id}"
+        typed = st.text_area("Fields of this document", text, key=key, help=_FIELDS, placeholder=_EXAMPLE, height=140)
+        if st.button("Save fields", key=f"save-{key}", type="primary"):
+            with problems.reported():
+                read = dict(read_field(each) for each in typed.splitlines() if each.strip())
+                session.require("edit")
+                session.library.documents.describe(document.id, {**dict.fromkeys(given), **read})
+                st.rerun()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +22,9 @@ from ui.components import charts, downloads, words
 from ui.components import html as h
 from ui.components.drawing import draw
 from ui.components.safe_text import markdown
+from ui.components.tab_state import tab_state
 from ui.monitor import exports, filters, plots, run_list, stored, tables
 from ui.monitor.board import Board, board
-from ui.monitor.state import state
 from ui.monitor.stored import Seen
 from ui.monitor.tables import Table
 
@@ -36,6 +37,22 @@ _BY: Mapping[figures.By, tuple[str, Callable[[str], str]]] = {
     "scope": ("Asked of", filters.scope_text),
     "via": ("Asked through", filters.asker_text),
 }
+
+
+@dataclass(slots=True)
+class MonitorState:
+    """What a browser tab remembers of the Monitor page.
+
+    `mark`: whose runs are to be listed. `last`: the mark that each chart and table named last, by its key.
+    """
+
+    mark: str = ""
+    last: dict[str, str] = field(default_factory=dict)
+
+
+def state() -> MonitorState:
+    """The tab's."""
+    return tab_state(MonitorState)
 
 
 def show(session: Session) -> None:

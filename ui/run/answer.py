@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from crag.core.makers import about, maker, name_in_sentence
 from crag.core.trace import Trace
-from crag.core.types import Answer, Calculation, Chunk, Citation, SentenceCheck
+from crag.core.types import Answer, Calculation, Chunk, Citation, SentenceCheck, WebPage
+from crag.export.markdown import handed_over
 from crag.generation.citations import MARK, locate_checks, split_cited_sentences
 from crag.messages.answers import (
     FOUND,
@@ -24,13 +25,12 @@ from crag.messages.answers import (
     origin_text,
     weakness_text,
 )
-from crag.messages.wording import failure_sentence, remark_sentence, scope_text, web_origin
+from crag.messages.wording import context_text, failure_sentence, remark_sentence, scope_text, web_origin
 from ui.components import html as h
 from ui.components import words
 from ui.components.html import Html
-from ui.components.safe_text import excerpt
-from ui.run import evidence_only, fallbacks, saved_pages
-from ui.run.context import asked_as
+from ui.components.safe_text import excerpt, link, site
+from ui.run import fallbacks, saved_pages
 from ui.run.figures import disagreements, placed_figures, remarks, with_figures
 from ui.run.passage import recognised
 from ui.run.path import chip
@@ -56,7 +56,7 @@ def question(trace: Trace, *, announced: bool = False) -> Html:
     below = h.div("small")[action, trace.strategy, forced, took, via]
     ended = announcement(trace) if announced and trace.finished else None
     return h.div("cx", data_announce=ended, data_run=ended and trace.run_id)[
-        h.div("question")[trace.question, asked_as(trace), below, scope]
+        h.div("question")[trace.question, _asked_as(trace), below, scope]
     ]
 
 
@@ -306,7 +306,7 @@ def sources(
     `held`: what of them can be kept or verified; None: nothing here.
     """
     if trace.answer is None or not trace.answer.citations:
-        return evidence_only.sources(trace, held)
+        return _handed_over(trace, held)
     items, tables = [], {each.citation.number for each in find_rows(trace)}
     for citation in trace.answer.citations:
         mark = (citation.origin == "external" and (h.span("tag web")["WEB"], " ")) or saved_pages.tag(citation)
@@ -384,3 +384,55 @@ def flag_of(check: SentenceCheck, known: Collection[int]) -> Flag | None:
         case "unsupported":
             score = f" Score {check.score:.2f}." if check.score is not None else ""
             return Flag("unsupported", "flagged", f"No cited text supports this sentence.{score} {note}".strip())
+
+
+def _asked_as(trace: Trace) -> Html:
+    """The question in effect, and where it comes from; nothing of a question that was asked as typed."""
+    if trace.context is None or not trace.standalone:
+        return Html()
+    return h.div("asked-as")[
+        h.div[h.span("tag")["Asked as"], " ", h.span("as")[trace.standalone]],
+        h.div("small")[context_text(trace.context, name_in_sentence)],
+    ]
+
+
+def _handed_over(trace: Trace, held: SavedPages | None = None) -> Html:
+    """Each source with its kept words; those of chunks open their page. Nothing of a run that handed nothing over."""
+    drawn = [
+        h.li[
+            _handed_chunk(number, source, said)
+            if isinstance(source, Chunk)
+            else _handed_page(number, source, said, held)
+        ]
+        for number, (source, said) in enumerate(handed_over(trace), 1)
+    ]
+    return h.div("cx")[h.h3["Handed over"], h.ol("sources")[drawn]] if drawn else Html()
+
+
+def _handed_chunk(number: int, chunk: Chunk, said: str) -> Html:
+    where = h.span("where")[
+        saved_pages.tag(chunk),
+        (place := words.place(chunk)) and h.span("page")[place],
+        h.span("name")[chunk.source],
+        recognised(chunk.recognised),
+    ]
+    return h.button(data_pick=f"chunk:{chunk.id}")[h.span("n num")[number], where, h.span, h.span("quote whole")[said]]
+
+
+def _handed_page(number: int, page: WebPage, said: str, held: SavedPages | None) -> Html:
+    name = page.title or page.url
+    opener = (
+        h.a(href=page.url, target="_blank", rel="noopener noreferrer")[f"Open {site(page.url)} in a new tab"]
+        if link(page.url)
+        else ""
+    )
+    beneath = h.joined(" ", [each for each in (opener, saved_pages.keeper(page.id, held)) if each])
+    return h.fragment(
+        h.div("source")[
+            h.span("n num")[number],
+            h.span("where")[h.span("tag web")["WEB"], " ", h.span("name")[name]],
+            h.span,
+            h.span("quote whole")[said],
+        ],
+        h.div("beneath")[beneath] if beneath else "",
+    )

@@ -22,7 +22,6 @@ from ui.app import (
     workspace_menu,
 )
 from ui.components import drawing
-from ui.signin import menu as who
 from ui.signin import page as signin
 
 PAGES = Path(__file__).parents[2] / "pages"
@@ -67,7 +66,7 @@ def draw() -> None:
         st.switch_page(pages[wanted])
     if not isinstance(arrived, CragError) and arrived.actor.id and isinstance(there := signin.who_is_there(), Person):
         unsent_input.give_back(there, arrived.workspace)
-        who.show(there)
+        signin.menu(there)
     workspace_menu.show(arrived)
     server_messages.show()
     if not isinstance(arrived, CragError) and others:

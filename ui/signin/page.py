@@ -1,4 +1,4 @@
-"""The page before all others where people sign in: where one can, what is asked there, and why somebody stays out."""
+"""Where people sign in: the page before all others, and who is there, at the top of every page."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from crag.admin.people import Person
 from crag.core.errors import AccessError, CragError
 from ui.access import oidc, signed_in
 from ui.access.oidc import NO_AUTHLIB, SignIn
-from ui.app import unsent_input
+from ui.app import guide, unsent_input
 from ui.components import drawing, problems
 from ui.components import html as h
 from ui.components.safe_text import markdown
 
+_LONGEST = 22
+"""Characters of a name that the button shows."""
 _ASKED = (
     "The provider is asked for your name, your e-mail and your groups, and nothing else. Your password stays there; "
     "here a cookie is kept that says who you are."
@@ -83,3 +85,20 @@ def _elsewhere(sign_in: SignIn) -> str:
     parts = urlsplit(str(st.context.url or ""))
     here = f"{parts.scheme}://{parts.netloc}"
     return sign_in.origin if parts.netloc and here != sign_in.origin else ""
+
+
+def menu(person: Person) -> None:
+    """A button with the name; it opens what there is to know, and the way out."""
+    name = person.name or person.called
+    notice = guide.unverified()
+    short = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+    with st.container(key="who"), st.popover(markdown(short), key="who-menu", help=None):
+        drawing.draw(
+            h.div("cx who")[
+                h.p[h.b[name]],
+                h.p("quiet")[person.email] if person.email and person.email != name else None,
+                h.p("small")[h.b[person.role], ". ", guide.MEANS[person.role]],
+                notice and h.div("small note")[notice],
+            ]
+        )
+        st.button("Sign out", key="sign-out", on_click=signed_in.leave, width="stretch")
