@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from crag.text.sentences import sentences as sentence_spans
+from training.near_misses import make_near_miss
 from training.pair import Pair, Spot
 
 LONG = 900
@@ -152,28 +153,33 @@ _NUMBER = re.compile(r"\b\d[\d,.]*\d\b|\b\d\b")
 
 
 def changed(pair: Pair, spoken: Sequence[str], dice: random.Random) -> Iterator[Pair]:
-    """The question with another name or number in it: its paragraph then no longer answers it."""
-    if dice.random() > 0.2:
+    """The question with another name, number or measure in it: its paragraph then no longer answers it."""
+    if dice.random() > 0.35:
         return
+    if dice.random() < 0.5:
+        question = make_near_miss(pair.question, pair.text, dice)
+    else:
+        question = _of_another(pair, spoken, dice)
+    if question != pair.question:
+        asked = replace(pair, question=question, label=0.0, source="changed question", weight=0.8, closeness=None)
+        yield replace(cut(asked, dice), spots=(), keeps=())
+
+
+def _of_another(pair: Pair, spoken: Sequence[str], dice: random.Random) -> str:
+    """The question with another digit, or a name that its text does not have; unchanged where that can't be."""
     numbers, names = list(_NUMBER.finditer(pair.question)), list(_NAME.finditer(pair.question))
     if numbers and (dice.random() < 0.6 or not names):
         match = dice.choice(numbers)
         digits = [letter for letter in match.group()]
         at = dice.choice([n for n, letter in enumerate(digits) if letter.isdigit()])
         digits[at] = dice.choice([d for d in "123456789" if d != digits[at]])
-        other = "".join(digits)
-    elif names:
-        match = dice.choice(names)
-        pool = [text for text in spoken if text[:1].isupper() and len(text.split()) <= 3 and text not in pair.question]
-        if not pool:
-            return
-        other = dice.choice(pool)
-    else:
-        return
-    if other not in pair.text or numbers:
-        question = pair.question[: match.start()] + other + pair.question[match.end() :]
-        asked = replace(pair, question=question, label=0.0, source="changed question", closeness=None)
-        yield replace(cut(asked, dice), spots=(), keeps=())
+        return pair.question[: match.start()] + "".join(digits) + pair.question[match.end() :]
+    pool = [text for text in spoken if text[:1].isupper() and len(text.split()) <= 3 and text not in pair.question]
+    pool = [text for text in pool if text not in pair.text]
+    if not names or not pool:
+        return pair.question
+    match = dice.choice(names)
+    return pair.question[: match.start()] + dice.choice(pool) + pair.question[match.end() :]
 
 
 def claims(pair: Pair, answers: Sequence[str], spoken: Sequence[str], dice: random.Random) -> Iterator[Pair]:

@@ -33,12 +33,13 @@ from training import checkpoints
 from training.bodies import BODIES, Body
 from training.candidates import compute_digest
 from training.feed import Epochs, Feed, Place
-from training.figures import Checks, scored
+from training.figures import scored
 from training.filings import filing_pairs
-from training.mined import Mined, Mixed
+from training.mined import Mined, Mixed, draw_weak_points
 from training.pair import Pair
 from training.pairs import Corpus
 from training.run import WEIGHTS, Run, complete, digest, load_shipped, load_state
+from training.soups import HeldOut
 from training.sources.checks import checks
 from training.torch_model import CrossEncoder, published_names
 from training.train_evaluator import ROOT
@@ -176,16 +177,9 @@ def count(run: Run) -> dict[str, float]:
 def evaluate(run: Run, epochs: Epochs, given: argparse.Namespace) -> dict[str, Any]:
     """One line for the log of runs: what was trained since the last one, and what held-out documents say."""
     first = epochs.parts[0][0] if isinstance(epochs, Mixed) else epochs
-    figures: dict[str, Any] = {}
-    if not isinstance(first, Mined):
-        figures |= Checks(checks(first), run.reader).figures(run.average, run.device)
-        figures["mean"] = round(float(np.mean([figures[name] for name in list_checks(figures)])), 4)
-    if given.pack.exists():
-
-        def score(pairs: Sequence[Pair]) -> NDArray[np.float64]:
-            return scored(run.average, run.reader.read(pairs), run.device)[0]
-
-        figures |= WeakPoints(Mined(given.pack).pack).figures(score)
+    sets = {} if isinstance(first, Mined) else checks(first)
+    weak = draw_weak_points(Mined(given.pack).pack) if given.pack.exists() else WeakPoints((), ())
+    figures = HeldOut(sets, weak, run.reader).figures(run.average, run.device)
     counted, before = count(run), run.kept["logged"]
     known = {"run": "leg", "begin": run.kept.get("begin", ""), "note": given.note, "device": run.device.type}
     known |= {"tokens": given.tokens, "rate": given.rate, "planned": given.steps, "seed": given.seed}
@@ -194,11 +188,6 @@ def evaluate(run: Run, epochs: Epochs, given: argparse.Namespace) -> dict[str, A
     run.kept["changed"] = []
     stretch = {f"{name} since": round(counted[name] - before[name]) for name in counted}
     return {**known, "from": before["step"], **counted, **stretch, "loss": losses, **figures}
-
-
-def list_checks(figures: dict[str, Any]) -> list[str]:
-    """The names of the held-out sets: those that have a figure of spans beside the one of relevance."""
-    return [name for name in figures if f"{name} span" in figures]
 
 
 def carry(folder: Path) -> None:

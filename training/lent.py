@@ -1,10 +1,11 @@
 """Training on a machine with a GPU that is lent for minutes: pack here, train there, bring back and evaluate here.
 
     python -m training.lent pack                               # here: runs/lent, as small as it can be
-    python -m training.lent train BODY --minutes M --out OUT   # there: with torch, numpy and tokenizers alone
-    python -m training.lent fetch BODY OUT                     # here: runs/lent/BODY/model.pt and a line in runs.jsonl
+    python -m training.lent train NAME --minutes M --out OUT   # there: with torch, numpy and tokenizers alone
+    python -m training.lent blend NAMES --out OUT              # there: the best average of what was trained
+    python -m training.lent fetch NAME OUT                     # here: runs/lent/NAME/model.pt and a line in runs.jsonl
 
-`train` begins at the carried checkpoint of the long run (`minilm`) or at the embedder (`e5-12`, `e5-6`), and the rate
+NAME is one of RECIPES. `train` begins at the evaluator that ships or at the embedder (`e5-12`, `e5-6`), and the rate
 falls to zero with the time. What it writes to OUT is cut into files of at most 15 MB. `fetch minilm --carry` makes it
 the long run's checkpoint.
 """
@@ -16,6 +17,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,21 +31,43 @@ from training.checkpoints import quantize, restore
 from training.feed import Epochs, Feed
 from training.packed import Packed, pack_pairs
 from training.pair import Pair, held_out
-from training.run import Run, complete, load_shipped
-from training.torch_model import CrossEncoder
+from training.run import Run, complete
+from training.soups import CHOSEN_BY, SHOWN, HeldOut, average, choose_shares, read_held_out, write_held_out
+from training.torch_model import DROPOUT, CrossEncoder
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "runs" / "lent"
-PAIRS = "pairs.zip"
-SEED, EPOCHS, FIRST = 52, 7, 87_000
+PAIRS, HELD = "pairs.zip", "held.xz"
+SEED, EPOCHS, FIRST = 60, 7, 87_000
 """FIRST: pairs of the first sources in each epoch, beside all mined ones."""
 TOKENS = 32_768
-RATES = {"minilm": 3e-4, "e5-12": 2e-4, "e5-6": 3e-4}
 STEPS = 19_000
 """More than there is time for."""
 LARGEST = 15_000_000
 """Bytes of one file that is brought back."""
 WORDS = "embeddings.word_embeddings.weight"
+BLEND = "blend"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How one set of weights is trained. `teacher`: the share of each target that the weights it begins with say."""
+
+    body: str
+    rate: float
+    seed: int = SEED
+    dropout: float = DROPOUT
+    teacher: float = 0.0
+
+
+RECIPES = {
+    "minilm": Recipe("minilm", 3e-4),
+    "soft": Recipe("minilm", 3e-4, 61, 0.15, 0.5),
+    "slow": Recipe("minilm", 1e-4, 62, 0.1, 0.3),
+    "e5-12": Recipe("e5-12", 2e-4),
+    "e5-6": Recipe("e5-6", 3e-4),
+}
+"""Those of one body are trained side by side, to be averaged."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -56,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     packing.add_argument("--data", type=Path, default=shared)
     packing.add_argument("--epochs", type=int, default=EPOCHS)
     training = does.add_parser("train")
-    training.add_argument("body", choices=tuple(BODIES))
+    training.add_argument("name", choices=tuple(RECIPES))
     training.add_argument("--minutes", type=float, required=True, help="of training, loading included")
     training.add_argument("--out", type=Path, required=True)
     training.add_argument("--device", choices=("cpu", "cuda"), default="cuda")
@@ -64,18 +88,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     training.add_argument("--tokens", type=int, default=TOKENS)
     training.add_argument("--steps", type=int, default=STEPS)
     training.add_argument("--half", action="store_true", help="brings weights back in 16 bits, not 8")
+    blending = does.add_parser("blend")
+    blending.add_argument("names", nargs="+", choices=tuple(RECIPES))
+    blending.add_argument("--out", type=Path, required=True)
+    blending.add_argument("--device", choices=("cpu", "cuda"), default="cuda")
     fetching = does.add_parser("fetch")
-    fetching.add_argument("body", choices=tuple(BODIES))
+    fetching.add_argument("name", choices=(*RECIPES, BLEND))
     fetching.add_argument("out", type=Path)
     fetching.add_argument("--data", type=Path, default=shared)
     fetching.add_argument("--note", default="")
     fetching.add_argument("--carry", action="store_true")
-    fetching.add_argument("--share", type=float, default=1.0, help="of what came back; the rest is what ships")
     given = parser.parse_args(arguments)
     if given.does == "pack":
         pack(given)
     elif given.does == "train":
         train(given, began)
+    elif given.does == "blend":
+        blend(given)
     else:
         fetch(given)
 
@@ -83,19 +112,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def pack(given: argparse.Namespace) -> None:
     """Write what travels: pairs, and the weights that each body begins with."""
     from training import leg
-    from training.mined import Mined
+    from training.mined import Mined, draw_weak_points
     from training.pairs import Corpus
+    from training.sources.checks import checks
     from training.vectors import remembered
 
-    epochs = draw_epochs(Corpus(given.data, remembered), Mined(leg.PACK), given.epochs)
-    print(json.dumps(pack_pairs(epochs, given.folder / PAIRS)), flush=True)
-    packed = Packed(given.folder / PAIRS)
-    carried = checkpoints.read_carried()
-    if carried is None or carried.about["body"] != "minilm":
-        raise SystemExit("There is no carried checkpoint to go on from: `python -m training.leg --carry` writes it.")
-    weights = leg.add_frozen(carried.weights, BODIES["minilm"])
-    save_start(weights, given.folder / "minilm.npz", None, carried.about)
-    texts = list_texts(packed, given.epochs)
+    corpus, mined = Corpus(given.data, remembered), Mined(leg.PACK)
+    print(json.dumps(pack_pairs(draw_epochs(corpus, mined, given.epochs), given.folder / PAIRS)), flush=True)
+    size = write_held_out(checks(corpus), draw_weak_points(mined.pack), given.folder / HELD)
+    print(f"{HELD}: {size / 1e6:.1f} MB", flush=True)
+    save_start(BODIES["minilm"].weights(), given.folder / "minilm.npz", None, {})
+    texts = list_texts(Packed(given.folder / PAIRS), given.epochs)
     save_start(BODIES["e5-12"].weights(), given.folder / "e5.npz", list_used(BODIES["e5-12"], texts), {})
 
 
@@ -155,11 +182,12 @@ def read_start(path: Path, body: Body) -> tuple[dict[str, NDArray[np.float32]], 
 
 def train(given: argparse.Namespace, began: float) -> None:
     """On the lent machine: train until the time is up, then write the average of the weights."""
-    body, out = BODIES[given.body], given.out
+    name, out, recipe = given.name, given.out, RECIPES[given.name]
+    body = BODIES[recipe.body]
     out.mkdir(parents=True, exist_ok=True)
-    given.out, given.device = given.folder / given.body, torch.device(given.device)
+    given.out, given.device = given.folder / name, torch.device(given.device)
     given.out.mkdir(exist_ok=True)
-    complete(given, seed=SEED, begin="lent", timed=True, every=float("inf"), rate=RATES[given.body])
+    complete(given, **asdict(recipe), begin="lent", timed=True, every=float("inf"))
     given.data = given.folder / "none"
     feed = Feed(Packed(given.folder / PAIRS, given.seed), given.seed, given.tokens, given.workers, body.reader, "fork")
     torch.backends.cuda.enable_cudnn_sdp(False)  # it makes a plan for each new shape, and nearly every batch is one
@@ -168,18 +196,46 @@ def train(given: argparse.Namespace, began: float) -> None:
         torch.manual_seed(given.seed)
         run = Run(feed, given, began)
         run.begin(weights)
-        print(f"{given.body}: begins after {time.monotonic() - began:.0f} s", flush=True)
+        print(f"{name}: begins after {time.monotonic() - began:.0f} s", flush=True)
         for step in run.steps():
             if step in (1, 20):
-                print(f"{given.body}: step {step} after {time.monotonic() - began:.1f} s", flush=True)
+                print(f"{name}: step {step} after {time.monotonic() - began:.1f} s", flush=True)
     finally:
         feed.close()
     known = {"step": run.step, "pairs": run.seen, "seconds": round(run.watch.seconds), "device": given.device.type}
-    known |= {"loss": [round(float(loss), 4) for loss in run.losses], "rate": given.rate, "tokens": given.tokens}
-    state = {name: value.float().cpu().numpy() for name, value in run.average.state_dict().items()}
-    save_parts(state, out, given.body, half=given.half)
-    (out / f"{given.body}.json").write_text(json.dumps({**known, "begin": about}), "utf-8")
+    known |= {"loss": [round(float(loss), 4) for loss in run.losses], "tokens": given.tokens, **asdict(recipe)}
+    state = {each: value.float().cpu().numpy() for each, value in run.average.state_dict().items()}
+    save_parts(state, out, name, half=given.half)
+    (out / f"{name}.json").write_text(json.dumps({**known, "begin": about}), "utf-8")
     print(json.dumps(known), flush=True)
+
+
+def blend(given: argparse.Namespace) -> None:
+    """On the lent machine: write the average of what was trained, and of what ships, that held-out documents choose."""
+    body = BODIES[RECIPES[given.names[0]].body]
+    model = CrossEncoder(body.layers, body.words)
+    weights, _ = read_start(given.folder / ("e5.npz" if body.shared else "minilm.npz"), body)
+    model.begin(weights)
+    states = {"ships": {name: value.numpy().copy() for name, value in model.state_dict().items()}}
+    states |= {name: {**states["ships"], **read_parts(given.out, name)} for name in given.names}
+    held, device = HeldOut(*read_held_out(given.folder / HELD), body.reader()), torch.device(given.device)
+    model.to(device)
+    tried = []
+
+    def measure(shares: Mapping[str, float]) -> float:
+        mixed = average(states, shares)
+        model.load_state_dict({name: torch.from_numpy(value) for name, value in mixed.items()})
+        figures = held.figures(model, device)
+        tried.append({"shares": dict(shares), **figures})
+        print(json.dumps({"shares": dict(shares), **{name: figures[name] for name in SHOWN}}), flush=True)
+        return sum(figures[name] for name in CHOSEN_BY) / len(CHOSEN_BY)
+
+    shares = choose_shares(list(states), measure)
+    known = [json.loads((given.out / f"{name}.json").read_text("utf-8")) for name in given.names]
+    about = {**known[0], **{name: sum(each[name] for each in known) for name in ("step", "pairs", "seconds")}}
+    save_parts(average(states, shares), given.out, BLEND, half=True)
+    (given.out / f"{BLEND}.json").write_text(json.dumps({**about, "shares": shares, "tried": tried}), "utf-8")
+    print(json.dumps({"chosen": shares}), flush=True)
 
 
 def save_parts(state: Mapping[str, NDArray[np.float32]], out: Path, name: str, *, half: bool) -> None:
@@ -203,50 +259,38 @@ def read_parts(out: Path, name: str) -> dict[str, NDArray[np.float32]]:
     return restore(stored)
 
 
-def average_with(
-    model: CrossEncoder, state: Mapping[str, NDArray[np.float32]], share: float
-) -> dict[str, NDArray[np.float32]]:
-    """Weights between a model's and those that were trained on from it: they keep what either knows better.
-
-    As Wortsman et al. 2022 (arXiv 2109.01903) do it with models that were fine-tuned.
-    """
-    before = model.state_dict()
-    return {name: share * value + (1 - share) * before[name].numpy() for name, value in state.items()}
-
-
 def fetch(given: argparse.Namespace) -> None:
     """Make a checkpoint of what came back, evaluate it and log it."""
     from training import leg
 
-    body = BODIES[given.body]
-    state = read_parts(given.out, given.body)
-    if given.share < 1:
-        state = average_with(load_shipped(body), state, given.share)
-    known = json.loads((given.out / f"{given.body}.json").read_text("utf-8"))
-    target = given.folder / given.body
+    known = json.loads((given.out / f"{given.name}.json").read_text("utf-8"))
+    body = BODIES[known["body"]]
+    state = read_parts(given.out, given.name)
+    target = given.folder / given.name
     target.mkdir(parents=True, exist_ok=True)
     given.out, given.device, given.pack = target, torch.device("cpu"), leg.PACK
-    complete(given, seed=SEED, begin="lent", tokens=known["tokens"], steps=known["step"], rate=known["rate"])
+    taken = {name: known[name] for name in ("tokens", "rate", "body", "seed")}
+    complete(given, **taken, begin="lent", steps=known["step"])
     epochs, data = leg.choose_data(given)
-    run = Run(Feed(epochs, SEED, given.tokens, 0, body.reader), given, time.monotonic())
+    run = Run(Feed(epochs, given.seed, given.tokens, 0, body.reader), given, time.monotonic())
     run.begin(leg.add_frozen(state, body))
     before = known["begin"]
     counted = {name: before.get(name, 0) for name in ("step", "pairs", "seconds")}
     run.step, run.seen = known["step"] + counted["step"], known["pairs"] + counted["pairs"]
     run.watch.seconds = known["seconds"] + counted["seconds"]
-    run.kept = {"begin": "shipped" if before else given.body, "logged": counted, "data": data}
+    run.kept = {"begin": known["body"] if body.shared else "shipped", "logged": counted, "data": data}
     run.data = data
     run.losses = torch.tensor(known["loss"])
     half = {name: value.half() for name, value in run.average.state_dict().items()}
     torch.save({n: v for n, v in half.items() if not (body.shared and n == "words.weight")}, target / "model.pt")
-    line = {**leg.evaluate(run, epochs, given), "run": "lent", "body": given.body, "share": given.share}
-    line["device"] = known["device"]
+    line = {**leg.evaluate(run, epochs, given), "run": "lent", "name": given.name, "body": known["body"]}
+    line |= {name: known[name] for name in ("device", "dropout", "teacher", "shares") if name in known}
     with leg.RUNS.open("a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")
     print(json.dumps(line, indent=1))
     if given.carry:
         about = {"step": run.step, "pairs": run.seen, "seconds": run.watch.seconds, "place": [0, 0, 0]}
-        about |= {"kept": {**run.kept, "logged": leg.count(run)}, "body": given.body}
+        about |= {"kept": {**run.kept, "logged": leg.count(run)}, "body": known["body"]}
         print(checkpoints.carry(state, about))
 
 

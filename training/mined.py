@@ -6,7 +6,6 @@ At least half of the wrong ones are other chunks of the question's own document,
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,9 +13,11 @@ from pathlib import Path
 
 from training.candidates import Asked, Gold, Pack, load
 from training.filings import make_company_title
-from training.pair import Pair
+from training.near_misses import make_near_miss
+from training.pair import Pair, held_out
 from training.sources.checks import Drawn
 from training.sources.flattering import flattered
+from training.weak_points import FOUND, Met, WeakPoints
 
 
 @dataclass(frozen=True)
@@ -55,54 +56,16 @@ TITLED = 0.9
 """How often a title stands before the texts of a question, which then all have theirs."""
 WHOLE = 0.05
 """How often all that the search found is read, without the text that answers."""
-MISSED = 0.15
-"""How often a question is also asked about another year or another measure."""
+MISSED = 0.25
+"""How often a question is also asked as a near miss."""
 NAMED = 0.7
 """How often a report without a title gets that of a made-up company."""
 REPORTS = {"tatqa"}
 FLATTERED = 0.04
-MEASURES: Sequence[Sequence[str]] = (
-    ("height", "width", "length", "depth", "weight", "area"),
-    ("population", "area", "income", "density"),
-    ("born", "buried", "married", "educated"),
-    ("revenue", "expense", "income", "cost", "cash", "tax"),
-    ("sales", "costs", "assets", "liabilities", "expenses", "dividends"),
-    ("highest", "lowest"),
-    ("largest", "smallest"),
-    ("before", "after"),
-    ("north", "south", "east", "west"),
-    ("increase", "decrease"),
-    ("winter", "summer"),
-    ("percentage", "number"),
-    ("miles", "degrees", "dollars"),
-    ("million", "percent"),
-)
-"""Words that ask for another thing where one takes the other's place."""
-_YEAR = re.compile(r"\b(1[5-9]|20)\d\d\b")
-_WORD = re.compile(r"[A-Za-z]+")
 
-
-def make_near_miss(question: str, text: str, dice: random.Random) -> str:
-    """The question about another year or measure that the text does not name; unchanged where there is none."""
-    years = list(_YEAR.finditer(question))
-    if years and dice.random() < 0.7:
-        match = dice.choice(years)
-        shifts = [n for n in (-3, -2, -1, 1, 2, 3, 10) if str(int(match.group()) + n) not in text]
-        if shifts:
-            other = str(int(match.group()) + dice.choice(shifts))
-            return question[: match.start()] + other + question[match.end() :]
-    said = set(_WORD.findall(text.lower()))
-    places = [
-        (match, [other for other in alike if other != match.group().lower() and other not in said])
-        for match in _WORD.finditer(question)
-        for alike in MEASURES
-        if match.group().lower() in alike
-    ]
-    places = [(match, others) for match, others in places if others]
-    if not places:
-        return question
-    match, others = dice.choice(places)
-    return question[: match.start()] + dice.choice(others) + question[match.end() :]
+OF_EACH, WRONG = 40, 4
+"""Questions of each set that show weak points, and other chunks of the document that each of them meets."""
+RETRIEVALS = 150
 
 
 class Mined:
@@ -245,3 +208,40 @@ class Mixed:
             pairs = list(part.epoch(seed))
             found += dice.sample(pairs, most) if most and len(pairs) > most else pairs
         return found
+
+
+def draw_weak_points(pack: Pack, seed: int = 1) -> WeakPoints:
+    """Held-out questions of a pack, the same for the same pack."""
+    dice = random.Random(seed)
+    held = [each for each in pack.asked if held_out(each.group) and each.golds]
+    sources: dict[str, list[Asked]] = {}
+    for each in held:
+        if len(each.same) >= 2:
+            sources.setdefault(each.source, []).append(each)
+    drawn = [asked for _, some in sorted(sources.items()) for asked in dice.sample(some, min(OF_EACH, len(some)))]
+    found = [each for each in held if len(each.near) >= FOUND + 1]
+    found = dice.sample(found, min(RETRIEVALS, len(found)))
+    return WeakPoints(
+        [_meet(pack, seed, each, each.same[:WRONG]) for each in drawn],
+        [_meet(pack, seed, each, each.near[: FOUND + 1]) for each in found],
+    )
+
+
+def _meet(pack: Pack, seed: int, asked: Asked, numbers: Sequence[int]) -> Met:
+    question = asked.question
+    if report := asked.source in REPORTS:
+        company, year, _ = _title(seed, asked.group)
+        question = f"In {company}'s {year} annual report, {question[:1].lower()}{question[1:]}"
+
+    def pair(number: int, label: float) -> Pair:
+        text = pack.texts[number]
+        title = text.title
+        if report:
+            title = " › ".join(filter(None, (_title(seed, text.group)[2], text.title)))
+        return Pair(question, text.text, label, asked.group, asked.source, title)
+
+    return Met(pair(asked.golds[0].text, 1.0), tuple(pair(number, 0.0) for number in numbers))
+
+
+def _title(seed: int, group: str) -> tuple[str, int, str]:
+    return make_company_title(random.Random(f"{seed} {group}"))

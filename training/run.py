@@ -22,7 +22,7 @@ from training.checkpoints import Watch, read_newest, renew
 from training.feed import Feed, Place
 from training.figures import Checks, on_device, read_batch
 from training.samples import Batch
-from training.torch_model import CrossEncoder, shorten
+from training.torch_model import DROPOUT, CrossEncoder, shorten
 
 WEIGHTS = {"relevance": 1.0, "span": 0.4, "closeness": 4.0, "keep": 0.4}
 """What each head's loss counts."""
@@ -55,7 +55,7 @@ def load_state(folder: Path) -> dict[str, Any] | None:
 
 UNSET = {
     **{"only": (), "plain": False, "begin": "", "note": "", "stop": 0, "minutes": 0.0, "timed": False},
-    **{"every": 600.0, "check": 10**9},
+    **{"every": 600.0, "check": 10**9, "dropout": DROPOUT, "teacher": 0.0},
 }
 """What a run does that a command says nothing of."""
 
@@ -84,12 +84,15 @@ class Run:
         self.place, self.step, self.seen, self.watch = Place(), 0, 0, Watch()
         self.warmed, self.kept = 0, dict[str, Any]()
         self.halted = False
+        self.teacher: CrossEncoder | None = None
         self.losses = torch.zeros(len(WEIGHTS), device=self.device)
 
     def begin(self, weights: dict[str, Any]) -> None:
         """From weights under their published names; parts that they lack learn four times as fast."""
-        model = CrossEncoder(self.body.layers, self.body.words)
+        model = CrossEncoder(self.body.layers, self.body.words, self.given.dropout)
         self._prepared(model, model.begin(weights))
+        if self.given.teacher:
+            self.teacher = copy.deepcopy(model, {id(model.words): model.words}).eval()
 
     def take_up(self, state: dict[str, Any]) -> None:
         """From the very step at which a state was saved."""
@@ -190,23 +193,32 @@ class Run:
         hidden = (torch.rand(ids.shape, device=self.device) < 0.03) & (ids > self.reader.last_special)
         given["ids"] = torch.where(hidden, self.reader.mask, ids)
         self.model.train()
+        longest = int(batch.asked.max())
         with shorten(self.device):
-            read = read_batch(self.model, given, int(batch.asked.max()))
-        relevance = functional.binary_cross_entropy_with_logits(read.relevance.float(), label, weight=weight)
+            read = read_batch(self.model, given, longest)
+            with torch.no_grad():
+                soft = read_batch(self.teacher, given, longest) if self.teacher else None
+        share = self.given.teacher if soft else 0.0
+        relevance = functional.binary_cross_entropy_with_logits(
+            read.relevance.float(), _soften(label, soft and soft.relevance, share), weight=weight
+        )
         placed = (given["start"] >= 0).float()
         places = torch.arange(ids.shape[1], device=self.device)
         floor = torch.where(places < given["real"][:, None], 0.0, -1e4)
         span = torch.zeros((), device=self.device)
-        for logits, name in ((read.start, "start"), (read.end, "end")):
-            losses = functional.cross_entropy(logits.float() + floor, given[name].clamp(min=0), reduction="none")
+        for name in ("start", "end"):
+            logits = getattr(read, name).float() + floor
+            losses = functional.cross_entropy(logits, given[name].clamp(min=0), reduction="none")
+            if soft:
+                target = (getattr(soft, name).float() + floor).softmax(dim=1)
+                losses = (1 - share) * losses + share * functional.cross_entropy(logits, target, reduction="none")
             span = span + 0.5 * _mean(losses, placed)
         known = (~given["closeness"].isnan()).float()
         closeness = _mean((read.closeness.float() - given["closeness"].nan_to_num()) ** 2, known)
         # Each text counts the same, however long; so do its tokens.
         judged = (given["keep"] >= 0).float()
-        losses = functional.binary_cross_entropy_with_logits(
-            read.keep.float(), given["keep"].clamp(min=0).float(), reduction="none"
-        )
+        target = _soften(given["keep"].clamp(min=0).float(), soft and soft.keep, share)
+        losses = functional.binary_cross_entropy_with_logits(read.keep.float(), target, reduction="none")
         by_text = (losses * judged).sum(dim=1) / judged.sum(dim=1).clamp(min=1)
         keep = _mean(by_text * weight, judged.amax(dim=1))
         return relevance, span, closeness, keep
@@ -251,6 +263,11 @@ class Run:
 def average_decay(steps: int) -> float:
     """A long run's rate stays high for many steps, so its average covers about a thousand of them."""
     return LONG_AVERAGE if steps >= LONG_RUN else AVERAGE
+
+
+def _soften(labels: torch.Tensor, logits: torch.Tensor | None, share: float) -> torch.Tensor:
+    """Labels, a share of each as the teacher says it."""
+    return labels if logits is None else labels.lerp(logits.float().sigmoid(), share)
 
 
 def _mean(values: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:

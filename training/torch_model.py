@@ -27,8 +27,9 @@ def shorten(device: torch.device) -> torch.autocast:
 class Layer(nn.Module):
     """One BERT layer; query, key and value in one product."""
 
-    def __init__(self) -> None:
+    def __init__(self, dropout: float = DROPOUT) -> None:
         super().__init__()
+        self.dropout = dropout
         self.qkv = nn.Linear(HIDDEN, 3 * HIDDEN)
         self.out = nn.Linear(HIDDEN, HIDDEN)
         self.attended = nn.LayerNorm(HIDDEN, eps=1e-12)
@@ -52,8 +53,8 @@ class Layer(nn.Module):
         """Dropout of the same features at all positions of an input: a hundredth of the usual one's dice to roll."""
         if not self.training:
             return x
-        kept = torch.rand(x.shape[0], 1, HIDDEN, device=x.device) >= DROPOUT
-        return x * (kept / (1 - DROPOUT)).to(x.dtype)
+        kept = torch.rand(x.shape[0], 1, HIDDEN, device=x.device) >= self.dropout
+        return x * (kept / (1 - self.dropout)).to(x.dtype)
 
 
 def _attended(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -100,13 +101,13 @@ class CrossEncoder(nn.Module):
     likeness.
     """
 
-    def __init__(self, layers: int = 6, words: int = 30522) -> None:
+    def __init__(self, layers: int = 6, words: int = 30522, dropout: float = DROPOUT) -> None:
         super().__init__()
         self.words = nn.Embedding(words, HIDDEN)
         self.positions = nn.Embedding(MAX_PAIR, HIDDEN)
         self.kinds = nn.Embedding(len(KINDS), HIDDEN)
         self.norm = nn.LayerNorm(HIDDEN, eps=1e-12)
-        self.layers = nn.ModuleList(Layer() for _ in range(layers))
+        self.layers = nn.ModuleList(Layer(dropout) for _ in range(layers))
         self.relevance_hidden = nn.Linear(2 * HIDDEN, HIDDEN)
         self.relevance = nn.Linear(HIDDEN, 1)
         self.closeness = nn.Linear(HIDDEN, 1)

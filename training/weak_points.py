@@ -8,24 +8,19 @@ search found, with the text that answers against the same without it.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from training.candidates import Asked, Pack
-from training.filings import make_company_title
 from training.measures import auc
-from training.mined import REPORTS
-from training.pair import Pair, held_out
+from training.pair import Pair
 
 Score = Callable[[Sequence[Pair]], NDArray[np.float64]]
 """Logits of relevance."""
-OF_EACH, WRONG = 40, 4
-"""Questions of each set, and other chunks of the document that each of them meets."""
-RETRIEVALS, FOUND = 150, 9
+FOUND = 9
+"""Texts of a search that are read."""
 LIFT = 0.15
 
 
@@ -38,21 +33,10 @@ class Met:
 
 
 class WeakPoints:
-    """Held-out questions, drawn once; the same for the same pack."""
+    """Questions with other chunks of their documents (`same`) and with what a search found (`found`)."""
 
-    def __init__(self, pack: Pack, seed: int = 1) -> None:
-        self._pack, self._seed = pack, seed
-        dice = random.Random(seed)
-        held = [each for each in pack.asked if held_out(each.group) and each.golds]
-        sources: dict[str, list[Asked]] = {}
-        for each in held:
-            if len(each.same) >= 2:
-                sources.setdefault(each.source, []).append(each)
-        drawn = [asked for _, some in sorted(sources.items()) for asked in dice.sample(some, min(OF_EACH, len(some)))]
-        self.same = [self._met(each, each.same[:WRONG]) for each in drawn]
-        found = [each for each in held if len(each.near) >= FOUND + 1]
-        found = dice.sample(found, min(RETRIEVALS, len(found)))
-        self.found = [self._met(each, each.near[: FOUND + 1]) for each in found]
+    def __init__(self, same: Sequence[Met], found: Sequence[Met]) -> None:
+        self.same, self.found = same, found
 
     def figures(self, score: Score) -> dict[str, float]:
         found: dict[str, float] = {}
@@ -80,24 +64,6 @@ class WeakPoints:
             if pair.title
         ]
         return _chance(np.array(behind)) - _chance(score(bare))
-
-    def _met(self, asked: Asked, numbers: Sequence[int]) -> Met:
-        question = asked.question
-        if report := asked.source in REPORTS:
-            company, year, _ = self._title(asked.group)
-            question = f"In {company}'s {year} annual report, {question[:1].lower()}{question[1:]}"
-
-        def pair(number: int, label: float) -> Pair:
-            text = self._pack.texts[number]
-            title = text.title
-            if report:
-                title = " › ".join(filter(None, (self._title(text.group)[2], text.title)))
-            return Pair(question, text.text, label, asked.group, asked.source, title)
-
-        return Met(pair(asked.golds[0].text, 1.0), tuple(pair(number, 0.0) for number in numbers))
-
-    def _title(self, group: str) -> tuple[str, int, str]:
-        return make_company_title(random.Random(f"{self._seed} {group}"))
 
 
 def _scored(met: Sequence[Met], score: Score) -> list[tuple[float, NDArray[np.float64]]]:

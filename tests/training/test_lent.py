@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,9 @@ pytest.importorskip("onnx", reason="training's own requirements are not installe
 from training import lent  # noqa: E402
 from training.bodies import BODIES  # noqa: E402
 from training.packed import pack_pairs  # noqa: E402
-from training.run import load_shipped  # noqa: E402
 from training.shipped_weights import shipped_weights  # noqa: E402
+from training.soups import write_held_out  # noqa: E402
+from training.weak_points import Met, WeakPoints  # noqa: E402
 
 PAIRS = [
     Pair(f"Who designed bridge {number}?", f"Marta Keller designed bridge {number % 7}.", float(number < 7), "a", "one")
@@ -80,9 +82,32 @@ def test_training_there_writes_weights_that_differ_from_those_it_began_with(tmp_
     assert json.loads((tmp_path / "out" / "minilm.json").read_text())["step"] == 12
 
 
-def test_half_of_what_came_back_and_half_of_what_ships_lie_between_them() -> None:
-    ships = load_shipped(BODIES["minilm"])
-    name = "layers.0.up.weight"
-    before = ships.state_dict()[name].numpy()
-    found = lent.average_with(ships, {name: before + 2}, 0.25)
-    assert np.allclose(found[name], before + 0.5)
+@pytest.fixture
+def trained(tmp_path: Path) -> Path:
+    """A folder as it is on the lent machine once two sets of weights are trained there."""
+    pack_pairs([PAIRS], tmp_path / lent.PAIRS)
+    write_held_out(
+        {"one": PAIRS},
+        WeakPoints([Met(PAIRS[0], tuple(replace(each, title="Bridges") for each in PAIRS[8:12]))], ()),
+        tmp_path / lent.HELD,
+    )
+    lent.save_start(shipped_weights(), tmp_path / "minilm.npz", None, {})
+    options = ["--minutes", "9", "--steps", "4", "--tokens", "128", "--device", "cpu", "--workers", "0"]
+    for name in ("minilm", "soft"):
+        lent.main(["--folder", str(tmp_path), "train", name, "--out", str(tmp_path / "out"), *options])
+    return tmp_path
+
+
+def test_the_average_that_held_out_documents_choose_comes_back(
+    trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(lent, "CHOSEN_BY", ("mean", "same document"))
+    monkeypatch.setattr(lent, "SHOWN", ("mean",))
+    lent.main(["--folder", str(trained), "blend", "minilm", "soft", "--device", "cpu", "--out", str(trained / "out")])
+    about = json.loads((trained / "out" / "blend.json").read_text())
+    assert sum(about["shares"].values()) == pytest.approx(1.0) and about["step"] == 8
+    assert {"shares": {"ships": 1.0}}.items() <= about["tried"][0].items() and len(about["tried"]) > 5
+    value = [each["mean"] + each["same document"] for each in about["tried"]]
+    assert about["tried"][value.index(max(value))]["shares"] == about["shares"]
+    back = lent.read_parts(trained / "out", "blend")
+    assert set(back) == set(lent.read_parts(trained / "out", "minilm"))
