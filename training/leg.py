@@ -132,7 +132,7 @@ def choose_data(given: argparse.Namespace) -> tuple[Epochs, str]:
     first = digest(given.data)[:16] if here else ""
     if not given.pack.exists():
         return Corpus(given.data, remembered), first
-    code = b"".join((ROOT / "training" / name).read_bytes() for name in ("mined.py", "candidates.py"))
+    code = b"".join((ROOT / "training" / name).read_bytes() for name in ("mined.py", "near_misses.py", "candidates.py"))
     name = f"{first} mined {compute_digest(given.pack)} {hashlib.sha256(code).hexdigest()[:8]}".strip()
     mined = Mined(given.pack)
     return (Mixed([(Corpus(given.data, remembered), FIRST), (mined, 0)]) if here else mined), name
@@ -179,7 +179,11 @@ def evaluate(run: Run, epochs: Epochs, given: argparse.Namespace) -> dict[str, A
     first = epochs.parts[0][0] if isinstance(epochs, Mixed) else epochs
     sets = {} if isinstance(first, Mined) else checks(first)
     weak = draw_weak_points(Mined(given.pack).pack) if given.pack.exists() else WeakPoints((), ())
-    figures = HeldOut(sets, weak, run.reader).figures(run.average, run.device)
+    return describe(run, given, HeldOut(sets, weak, run.reader).figures(run.average, run.device))
+
+
+def describe(run: Run, given: argparse.Namespace, figures: dict[str, float]) -> dict[str, Any]:
+    """One line for the log of runs, with figures of held-out documents."""
     counted, before = count(run), run.kept["logged"]
     known = {"run": "leg", "begin": run.kept.get("begin", ""), "note": given.note, "device": run.device.type}
     known |= {"tokens": given.tokens, "rate": given.rate, "planned": given.steps, "seed": given.seed}

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -132,7 +133,9 @@ def draw_epochs(first: Epochs, mined: Epochs, count: int) -> Iterator[list[Pair]
     drawn = SEED
     for number in range(count):
         if len(left) < FIRST:
-            left += [pair for pair in first.epoch(drawn) if not held_out(pair.group)]
+            more = [pair for pair in first.epoch(drawn) if not held_out(pair.group)]
+            random.Random(drawn).shuffle(more)  # an epoch comes source by source
+            left += more
             drawn += 1
         yield [*mined.epoch(SEED + number), *left[:FIRST]]
         left = left[FIRST:]
@@ -260,7 +263,7 @@ def read_parts(out: Path, name: str) -> dict[str, NDArray[np.float32]]:
 
 
 def fetch(given: argparse.Namespace) -> None:
-    """Make a checkpoint of what came back, evaluate it and log it."""
+    """Make a checkpoint of what came back and log it, evaluated here unless it was there."""
     from training import leg
 
     known = json.loads((given.out / f"{given.name}.json").read_text("utf-8"))
@@ -283,8 +286,10 @@ def fetch(given: argparse.Namespace) -> None:
     run.losses = torch.tensor(known["loss"])
     half = {name: value.half() for name, value in run.average.state_dict().items()}
     torch.save({n: v for n, v in half.items() if not (body.shared and n == "words.weight")}, target / "model.pt")
-    line = {**leg.evaluate(run, epochs, given), "run": "lent", "name": given.name, "body": known["body"]}
-    line |= {name: known[name] for name in ("device", "dropout", "teacher", "shares") if name in known}
+    measured = [each for each in known.get("tried", ()) if each["shares"] == known["shares"]]
+    line = leg.describe(run, given, measured[0]) if measured else leg.evaluate(run, epochs, given)
+    line |= {"run": "lent", "name": given.name}
+    line |= {name: known[name] for name in ("body", "device", "dropout", "teacher")}
     with leg.RUNS.open("a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")
     print(json.dumps(line, indent=1))
