@@ -15,7 +15,7 @@ from crag.models.pairing import MAX_PAIR, WordReader, Words, cut_question, paire
 from crag.models.runtime import Loaded, batches, load, readable, verified_files
 
 FOLDER = Path(__file__).parent / "local-evaluator"
-MODEL_ID = "local-5"
+MODEL_ID = "local-6"
 WINDOW = 224
 """Tokens of a long text that are read at once, after its title."""
 STRIDE = 160
