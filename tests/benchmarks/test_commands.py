@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from tests.benchmarks.test_faithbench import write_summaries
 from tests.support.model_server import serving
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,6 +34,7 @@ COMMANDS = {
     "conversation_page": "--reruns 3",
     "drift": "--pool pool --weeks 8 --out out",
     "evaluator": "--limit 4 --skip-t5",
+    "faithbench": "--limit 2 --data faithbench",
     "faithfulness": "--limit 4 --part figures",
     "faithfulness_figures": "--half dev",
     "financebench": "--limit 1 --strategies plain-rag balanced",
@@ -89,6 +91,7 @@ def tree() -> Iterator[Path]:
         if path.name not in {"benchmarks", "data"}:
             (folder / path.name).symlink_to(path)
     (folder / "out").mkdir()
+    write_summaries(folder / "faithbench")
     shutil.copytree(ROOT / "benchmarks", folder / "benchmarks", ignore=shutil.ignore_patterns("__pycache__"))
     with outer:
         yield folder
