@@ -61,9 +61,9 @@ def test_a_question_ends_in_a_cited_answer_with_its_evidence(with_sample, app):
 def test_the_words_that_answer_stand_first_and_on_their_page(with_sample, app):
     ask(app, "Which president signed the Civil Service Act of 1883?")
     short, page = run_of(app).answer.short, said(app)
-    assert short.text == "President Chester A. Arthur" and short.rects
-    assert '<span class="words">President Chester A. Arthur <button class="cite"' in page
-    assert '<span class="answering">President Chester A. Arthur</span>' in page
+    assert short.text == "Chester A. Arthur" and short.rects
+    assert '<span class="words">Chester A. Arthur <button class="cite"' in page
+    assert '<span class="answering">Chester A. Arthur</span>' in page
     state_in(app, RunsState).opened = "cite:1"
     app.run()
     assert not app.exception and len(app.image) == 1
@@ -159,7 +159,7 @@ def test_words_kept_move_a_stored_run_too(with_sample, app):
 
 
 def test_a_run_after_two_searches_says_both_and_the_margin_of_doubt_moves_it(with_sample, app):
-    ask(app, "What did OPM pay for electricity in FY 2017?")
+    ask(app, "How many laptops did OPM buy in FY 2019?")
     assert "so your documents stay" not in said(app)
     labelled(app, "Margin of doubt").set_value(0.15).run()
     page = said(app)
