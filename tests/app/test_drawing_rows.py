@@ -61,6 +61,16 @@ def test_rows_of_one_table_that_are_quoted_together_are_one_table() -> None:
     assert said.count("<table>") == 1 and said.count('<th scope="row">') == 2
 
 
+def test_a_single_row_of_many_columns_is_a_list_of_its_cells() -> None:
+    years = [str(year) for year in range(2016, 2022)]
+    chunk = table_chunk_of(["", *years], ["Net sales", *(f"$19{year}" for year in years)])
+    said = drawn("What were the net sales in 2020?", row_of(0, chunk), chunk=chunk)
+    assert "<caption>Net sales</caption>" in said and "<thead>" not in said
+    assert '<th scope="row">2019</th><td>$192019</td>' in said
+    assert '<th scope="row">2020</th><td class="answering">$192020</td>' in said
+    assert not Inspector(said).open
+
+
 def test_a_row_wider_than_a_screen_stays_a_sentence() -> None:
     wide = table_chunk_of(["", *map(str, range(2001, 2013))], ["Net sales", *(f"{each},000" for each in range(12))])
     assert "<table>" not in drawn("What were the net sales in 2003?", row_of(0, wide), chunk=wide)

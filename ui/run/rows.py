@@ -16,6 +16,8 @@ from ui.components.html import Html
 _MARK = re.compile(r"\s*+\[(\d{1,3})\][.;]?")
 _WIDEST = 8
 """Columns that are drawn; a row with more stays a sentence."""
+_WIDE = 4
+"""Columns from which a single row is drawn as a list: beside each other they would not be seen on a narrow page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,28 +101,25 @@ def with_rows(
 
 
 def draw_rows(found: QuotedRows, whole: Answer, button: Html) -> Html:
-    """The rows under the names of their columns, with the cells that answer marked."""
+    """The rows under the names of their columns, with the cells that answer marked; one wide row as a list of cells."""
     table, text = found.table, found.chunk.text
     columns = sorted({cell.column for row in found.rows for cell in row.cells})
     said = SEPARATOR.join(filter(None, (found.rows[0].section, table.unit)))
     answering = [each.start for each in whole.places if each.source_id == found.chunk.id]
-    body = []
+    names = [" ".join(table.header[column].split()) if 0 <= column < len(table.header) else "" for column in columns]
+    rows: list[tuple[str, list[Html]]] = []
     for row in found.rows:
         cells: Mapping[int, tuple[int, int]] = {cell.column: (cell.start, cell.end) for cell in row.cells}
         places = [cells.get(column, (0, 0)) for column in columns]
         label = " ".join(text[row.start : row.label].split()).strip(" :")
-        marked = [any(start <= at < end for at in answering) for start, end in places]
-        body.append(
-            h.tr[
-                h.th(scope="row")[label],
-                (
-                    h.td("answering" if own else None)[" ".join(text[start:end].split())]
-                    for (start, end), own in zip(places, marked, strict=True)
-                ),
-            ]
-        )
-    names = [table.header[column] if 0 <= column < len(table.header) else "" for column in columns]
-    head = any(names) and h.thead[h.tr[h.td[""], (h.th(scope="col")[" ".join(name.split())] for name in names)]]
-    return h.div("quoted-rows")[
-        h.table[head, h.tbody[body]], h.div("small")[h.span("keep")[button], said and f" {said}"]
-    ]
+        marked = ["answering" if any(start <= at < end for at in answering) else None for start, end in places]
+        drawn = [h.td(own)[" ".join(text[start:end].split())] for (start, end), own in zip(places, marked, strict=True)]
+        rows.append((label, drawn))
+    if len(rows) == 1 and len(columns) >= _WIDE and all(names):
+        label, drawn = rows[0]
+        lines = [h.tr[h.th(scope="row")[name], cell] for name, cell in zip(names, drawn, strict=True)]
+        shown = h.table("turned")[label and h.caption[label], h.tbody[lines]]
+    else:
+        head = any(names) and h.thead[h.tr[h.td[""], (h.th(scope="col")[name] for name in names)]]
+        shown = h.table[head, h.tbody[(h.tr[h.th(scope="row")[label], drawn] for label, drawn in rows)]]
+    return h.div("quoted-rows")[shown, h.div("small")[h.span("keep")[button], said and f" {said}"]]
