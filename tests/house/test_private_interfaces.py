@@ -84,7 +84,7 @@ def test_ddgs_lets_a_result_choose_how_its_fields_are_cleaned() -> None:
         def __init__(self) -> None:
             self.results = []
 
-    where = "crag/web/duckduckgo.py"
+    where = "crag/web/duckduckgo_page.py"
     relied_on({"title", "href", "body"} <= set(TextResult._normalizers), "ddgs", "`_normalizers` by field", where)
     plain, kept = TextResult(), Result()
     for result in (plain, kept):

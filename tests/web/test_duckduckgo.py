@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from urllib.parse import parse_qs
@@ -14,7 +16,8 @@ from crag.core.protocols import WebSearch
 from crag.core.types import Call, Unread
 from crag.runtime.provider import WebParts
 from crag.runtime.usage import UsageTracker
-from crag.web.duckduckgo import ADDRESS, DUCKDUCKGO, MAX_BYTES, _Engine, translate_error
+from crag.web.duckduckgo import DUCKDUCKGO
+from crag.web.duckduckgo_page import ADDRESS, MAX_BYTES, _Engine, translate_error
 from tests.support.search_replies import COMETS, duckduckgo, duckduckgo_none, duckduckgo_puzzle
 from tests.support.searching_contract import SearchingContract
 from tests.support.web_server import Reply, Server, serving
@@ -163,3 +166,8 @@ def test_a_hostile_page_of_results_is_read_within_a_bound(page: str) -> None:
     began = time.thread_time()
     _Engine().read(f"<html>duckduckgo {page}"[:MAX_BYTES])
     assert time.thread_time() - began < 3
+
+
+def test_its_client_is_loaded_with_the_first_search_alone() -> None:
+    said = "import sys, crag.engine; sys.exit(bool({'ddgs', 'primp'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", said], check=False).returncode == 0
