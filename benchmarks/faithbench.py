@@ -96,14 +96,16 @@ class Checked:
     @property
     def score(self) -> float:
         """The share of sentences that are supported, then how surely the least is: for ranking alone."""
-        told = [check for _, check in self.placed if check.supported is not None]
-        return sum(bool(check.supported) for check in told) / len(told) + self.least / 1000 if told else 1.0
+        checkable = [check for _, check in self.placed if check.supported is not None]
+        if not checkable:
+            return 1.0
+        return sum(bool(check.supported) for check in checkable) / len(checkable) + self.least / 1000
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--data", type=Path, default=DATA, help="a checkout of github.com/vectara/FaithBench")
-    parser.add_argument("--limit", type=int, default=0, help="so many summaries; then nothing is written")
+    parser.add_argument("--limit", type=int, default=0, help="only the first ones; then nothing is written")
     given = parser.parse_args()
     files = sorted((given.data / "data_for_release").glob("batch_*.json"))
     if not files:
@@ -212,7 +214,7 @@ def balanced_accuracy(right: Labels, said: Labels) -> float:
 
 
 def interval(count: int, figure: Callable[[NDArray[np.int64]], float]) -> tuple[float, float]:
-    """A 95 % bootstrap interval of a figure of so many rows."""
+    """A 95 % bootstrap interval of a figure that is computed from `count` rows."""
     dice = np.random.default_rng(SEED)
     drawn = [figure(dice.integers(0, count, count)) for _ in range(ROUNDS)]
     low, high = np.percentile(drawn, [2.5, 97.5])

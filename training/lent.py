@@ -289,7 +289,8 @@ def fetch(given: argparse.Namespace) -> None:
     measured = [each for each in known.get("tried", ()) if each["shares"] == known["shares"]]
     line = leg.describe(run, given, measured[0]) if measured else leg.evaluate(run, epochs, given)
     line |= {"run": "lent", "name": given.name}
-    line |= {name: known[name] for name in ("body", "device", "dropout", "teacher")}
+    # An average has the recipes of its parts: runs.jsonl says their shares.
+    line |= {name: known[name] for name in ("body", "device", *(() if measured else ("dropout", "teacher")))}
     with leg.RUNS.open("a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")
     print(json.dumps(line, indent=1))

@@ -67,7 +67,7 @@ class Links:
         self._store, self._audit = store, audit
 
     def issue(self, workspace: str, days: int, by: Actor) -> tuple[Link, str]:
-        """A link for so many days, and what stands in its address: 256 random bits, returned here and never again.
+        """A link for this many days, and what stands in its address: 256 random bits, returned here and never again.
 
         Raises InputError outside 1 to `LONGEST` days and where there are too many, AccessError.
         """

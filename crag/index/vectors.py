@@ -331,7 +331,7 @@ def _sum(path: Path) -> str:
 
 
 EXACT = 20_000
-"""Up to so many vectors are searched exactly; from there on cells are faster."""
+"""Up to this many vectors are searched exactly; from there on cells are faster."""
 _TAIL_SHARE = 0.03
 """The share of the main file's rows that may come after it before it is made again."""
 _DEAD_SHARE = 0.1

@@ -29,7 +29,7 @@ from crag.ingest.words import PageWords, Word, clean_text
 
 Points = NDArray[np.float32]
 Find = Callable[[Image.Image, float], "Found"]
-"""Reads a picture within so many processor seconds."""
+"""Reads a picture within this many processor seconds."""
 
 _DETECTED = 0.7  # the picture's share of pixels a side in which lines are looked for; it costs half the time
 _LEAST_SIDE, _MOST_SIDE = 960, 2600  # pixels of the longer side there

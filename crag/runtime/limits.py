@@ -115,7 +115,7 @@ class Pace:
     """Without reading anything of a reply."""
 
     def deadline(self, began: float, received: int, now: float) -> float:
-        """When the next bytes of a body must have come that began at a time and has brought so many bytes."""
+        """When the next bytes of a body must have come that began at a time and has brought this many bytes."""
         return min(now + self.still, began + self.still + received / self.rate, began + self.whole)
 
 
@@ -172,7 +172,7 @@ def bound_body(
 
 
 def drop_when_unread(receive: Receive, send: Send, seconds: float) -> tuple[Receive, Send]:
-    """Both for an application whose client counts as gone once it has read nothing of a reply for so many seconds."""
+    """Both for an application whose client counts as gone once it has read nothing of a reply for this many seconds."""
     gone = asyncio.Event()
 
     async def sent(message: Message) -> None:

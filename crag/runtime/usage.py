@@ -49,7 +49,7 @@ class Service:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenCircuit:
-    """A service that is left alone in one step: for so many `seconds` more, after so many `times` it was tried."""
+    """A service that is left alone in one step: for this many `seconds` more, after this many `times` it was tried."""
 
     name: str
     step: Step

@@ -31,7 +31,7 @@ class RunsState(LibraryState):
     is shown; `opened`: what stands beside it, "cite:2" or "chunk:…"; `leaf`: its page, where another was turned to.
     `asked`: the run asked last here; `typed`: the whole of what was typed for it. `traces`: the records of ended runs,
     with their weights in bytes; `so_far`: those of runs under way, with how many events each holds. `lines`: what is
-    said of the turns that ended; `more`: so many more turns are listed. `gone`: so many documents of the next
+    said of the turns that ended; `more`: how many more turns are listed. `gone`: how many documents of the next
     question's scope were deleted. `miss`: what became of the page or sentence that was missed last. `listed`: the
     upload whose results were seen. `reset`: how often the sliders beside a run were set back.
     """

@@ -240,10 +240,10 @@ def test_many_values_on_many_lines_are_still_read_line_by_line(monkeypatch: pyte
 def test_no_document_takes_more_than_is_reckoned(each: str) -> None:
     made = (each % ((number,) * each.count("%")) for number in range(50_000 // len(each)))
     text = f"[{','.join(made)}]"
-    reckoned = sum(text.count(sign) * size for sign, size in matching._BYTES.items())
+    estimated = sum(text.count(sign) * size for sign, size in matching._BYTES.items())
     with pytest.raises(ValueError, match="too many values"):
-        json_in(text, reckoned - 1)
-    assert most_held(lambda: json_in(text, reckoned)) <= reckoned + len(text)
+        json_in(text, estimated - 1)
+    assert most_held(lambda: json_in(text, estimated)) <= estimated + len(text)
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 5000, "9" * 10_000, "[" + "9" * 10_000 + "]", "{", "[1,]"])
