@@ -31,10 +31,10 @@ from ui.components import words
 from ui.components.html import Html
 from ui.components.safe_text import excerpt, link, site
 from ui.run import fallbacks, saved_pages
-from ui.run.figures import disagreements, placed_figures, remarks, with_figures
-from ui.run.passage import recognised
+from ui.run.figures import disagreements, figures_layer, remarks
+from ui.run.passage import annotate, recognised, short_layer
 from ui.run.path import chip
-from ui.run.rows import QuotedRows, draw_rows, find_rows, with_rows
+from ui.run.rows import QuotedRows, draw_rows, find_rows
 from ui.run.saved_pages import SavedPages
 
 _MARK = re.compile(r"\[(\d{1,3})\]([.,;:!?]*)")
@@ -173,62 +173,43 @@ def _marked(
 
     The words of the short answer are marked; `rows` are drawn as tables.
     """
-    whole, shown = answer.text, find_short(answer)
-    parts: list[object] = []
-    at = 0
+    whole = answer.text
     sentences = list(locate_checks(whole, checks))
-    figures = placed_figures(whole, sentences)
 
-    def plain(start: int, end: int) -> Html:
-        return with_figures(start, end, figures, lambda first, last: _apart(whole, first, last, known, alone))
-
-    def table(found: QuotedRows) -> Html:
-        return draw_rows(found, answer, _button(found.citation))
-
-    def piece(start: int, end: int) -> Html:
-        return with_rows(start, end, rows, words_of, table)
-
-    def words_of(start: int, end: int) -> Html:
-        first, last = (max(start, shown[0]), min(end, shown[1])) if shown else (end, end)
-        if first >= last:
-            return plain(start, end)
-        return h.fragment(plain(start, first), h.span("answering")[plain(first, last)], plain(last, end))
-
-    for start, end, check in sentences:
-        flag = flag_of(check, set(known))
+    def sentence(check: SentenceCheck, inside: Html, *place: int) -> object:
         found = [_button(known[number]) for number in check.citations if check.attributed and number in known]
-        if flag is None and not found:
-            continue
-        said = h.span(flag.kind, title=flag.why)[piece(start, end)] if flag else piece(start, end)
-        parts += [piece(at, start), said, found and (" ", h.span("keep")[found])]
-        if flag and flag.name:
-            parts += [" ", h.span("tag")[flag.name]]
-        at = end
-    return h.fragment(parts, piece(at, len(whole)))
+        flag = flag_of(check, set(known))
+        said = h.span(flag.kind, title=flag.why)[inside] if flag else inside
+        return said, found and (" ", h.span("keep")[found]), flag and flag.name and (" ", h.span("tag")[flag.name])
 
+    def table(found: QuotedRows, inside: Html, start: int, end: int) -> object:
+        return start == found.start and draw_rows(found, answer, _button(found.citation))
 
-def _apart(whole: str, start: int, end: int, known: dict[int, Citation], alone: Sequence[tuple[int, int]]) -> Html:
-    """The characters [start, end), with what lies in a sentence that stands here alone marked."""
-    parts, at = [], start
-    for first, last in alone:
-        first, last = max(first, at), min(last, end)
-        if first < last:
-            marked = h.span("alone", title="In this run alone")[_cited(whole[first:last], known)]
-            parts += [_cited(whole[at:first], known), marked]
-            at = last
-    return h.fragment(parts, _cited(whole[at:end], known))
+    def lone(_: None, inside: Html, *place: int) -> Html:
+        return h.span("alone", title="In this run alone")[inside]
 
+    def mark(found: re.Match[str], inside: Html, start: int, end: int) -> object:
+        """A number that stands for no source stays text, marked."""
+        citation = known.get(int(found[1]))
+        shown = _button(citation) if citation else h.span("invented", title="No such source")[f"[{found[1]}]"]
+        return start == found.start() and h.span("keep")[shown, whole[found.start(2) : end]]
 
-def _cited(piece: str, known: dict[int, Citation]) -> Html:
-    """Marks of sources as buttons; a number that stands for none stays text, marked."""
-    parts: list[object] = []
-    at = 0
-    for mark in _MARK.finditer(piece):
-        citation = known.get(int(mark.group(1)))
-        shown = _button(citation) if citation else h.span("invented", title="No such source")[f"[{mark[1]}]"]
-        parts += [piece[at : mark.start()], h.span("keep")[shown, mark.group(2)]]
-        at = mark.end()
-    return h.fragment(parts, piece[at:])
+    # Between two tables the text has only what parts two paragraphs.
+    ends = [*(each.start for each in rows[1:]), len(whole)]
+    tables = [
+        (each.start, end if end <= each.end + 2 else each.end, each) for each, end in zip(rows, ends, strict=False)
+    ]
+    return annotate(
+        whole,
+        0,
+        len(whole),
+        (sentences, sentence),
+        (tables, table),
+        figures_layer(whole, sentences),
+        short_layer(find_short(answer)),
+        ([(*each, None) for each in alone], lone),
+        ([(*each.span(), each) for each in _MARK.finditer(whole)], mark),
+    )
 
 
 def _button(citation: Citation) -> Html:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from crag.core.types import Answer, FigureCheck, SentenceCheck
 from crag.generation.citations import MARK
@@ -17,21 +17,19 @@ from crag.messages.answers import (
 from ui.components import html as h
 from ui.components import words
 from ui.components.html import Html
-
-Placed = tuple[int, int, FigureCheck]
-"""A figure as [start, end) of the answer."""
+from ui.run.passage import Layer
 
 _SIGN = "?"
 """Beside the figure, since a line below it alone is easily overlooked."""
 
 
-def placed_figures(answer: str, sentences: Iterable[tuple[int, int, SentenceCheck]]) -> list[Placed]:
-    """Where the figures that are to be marked stand in the answer, in order; `sentences` as `answer.placed` gives them.
+def figures_layer(answer: str, sentences: Iterable[tuple[int, int, SentenceCheck]]) -> Layer:
+    """Marks each figure that is to be marked; `sentences` as `locate_checks` gives them.
 
     A check's sentence has other spaces and no marks, so that letters are counted.
     """
     bare = MARK.sub(lambda mark: " " * len(mark.group()), answer)
-    found: list[Placed] = []
+    found: list[tuple[int, int, FigureCheck]] = []
     for start, end, check in sentences:
         marked = remarkable([check])
         if not marked:
@@ -42,24 +40,12 @@ def placed_figures(answer: str, sentences: Iterable[tuple[int, int, SentenceChec
             first, last = bisect_left(own, figure.start), bisect_left(own, figure.end) - 1
             if first <= last < len(letters):
                 found.append((letters[first], letters[last] + 1, figure))
-    return sorted(found, key=lambda each: each[:2])
+    return sorted(found, key=lambda each: each[:2]), _draw_figure
 
 
-def with_figures(start: int, end: int, figures: Sequence[Placed], drawn: Callable[[int, int], Html]) -> Html:
-    """The characters [start, end) as `drawn` draws them, with a mark round each figure that lies in them whole."""
-    return h.fragment(_pieces(start, end, figures, drawn))
-
-
-def _pieces(start: int, end: int, figures: Sequence[Placed], drawn: Callable[[int, int], Html]) -> Iterator[Html]:
-    at = start
-    for first, last, figure in figures:
-        if at <= first and last <= end:
-            yield drawn(at, first)
-            sign = h.span("sign", aria_hidden="true")[_SIGN]
-            said = words.sentence(figure_sentence(figure))
-            yield h.span(f"figure {figure.state}", title=said)[drawn(first, last), sign]
-            at = last
-    yield drawn(at, end)
+def _draw_figure(figure: FigureCheck, inside: Html, *place: int) -> Html:
+    sign = h.span("sign", aria_hidden="true")[_SIGN]
+    return h.span(f"figure {figure.state}", title=words.sentence(figure_sentence(figure)))[inside, sign]
 
 
 def remarks(checks: Sequence[SentenceCheck]) -> list[Html]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import io
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import streamlit as st
+from PIL import Image
 from streamlit.delta_generator import DeltaGenerator
 
 from crag.core.errors import CragError, NotFoundError
@@ -24,12 +26,11 @@ from ui.components.drawing import draw
 from ui.components.problems import reported
 from ui.components.safe_text import excerpt, link
 from ui.run import saved_pages, textview
-from ui.run.passage import View, apart, recognised, surroundings
+from ui.run.passage import View, annotate, recognised, spoken_layer, surroundings
 
 _WIDTH = 1100
 _DESCRIBED = 300
 """Characters that a description says at most of what is marked."""
-_METRES_A_POINT = 0.0254 / 72
 
 
 def opened(session: Session, trace: Trace, what: str | None, close: Callable[[], None], whose: str = "") -> None:
@@ -110,7 +111,7 @@ def _chunk(session: Session, trace: Trace, chunk: Chunk, citation: Citation | No
     if citation:
         draw(h.div("cx small")[f"Cited: “{citation.quote}”"])
     for each in detect_injection(chunk.text):
-        draw(h.div("cx small")[h.p[apart(chunk.text, each.start, each.end, [each])]])
+        draw(h.div("cx small")[h.p[annotate(chunk.text, each.start, each.end, spoken_layer(chunk.text, [each]))]])
 
 
 def _document(session: Session, chunk: Chunk) -> Document | None:
@@ -169,11 +170,12 @@ def _text(
     strips = trace.strips.get(chunk.id, ())
     span = textview.cited_span(chunk, citation, strips) if citation else (chunk.start, chunk.end)
     short = _short(trace, citation)
-    answer_span = (chunk.start + short.start, chunk.start + short.end) if short else None
+    here_too = shown == chunk.page
+    answer_span = (chunk.start + short.start, chunk.start + short.end) if short and here_too else None
     if chunk.from_web:
         draw(h.div("cx")[h.p("small")[saved_pages.tag(chunk), " ", saved_pages.origin(chunk)]])
     with st.container(key="page-text"):
-        draw(h.div("cx")[textview.leaf(here, [span] if shown == chunk.page else [], answer_span)])
+        draw(h.div("cx")[textview.leaf(here, [span] if here_too else [], answer_span)])
 
 
 def _turn(leaf: int) -> None:
@@ -216,16 +218,11 @@ def inline(png: bytes) -> str:
 
 def _depth(png: bytes, rects: Sequence[Rect]) -> float:
     """How far down the image the first of the rectangles begins: 0 at the top, also for none, to 1 at the bottom."""
-    pixels_a_metre = place = 0
-    height = int.from_bytes(png[20:24], "big")
-    while place < len(png) - 24 and not pixels_a_metre:
-        if png[place + 12 : place + 16] == b"IDAT":
-            break
-        if png[place + 12 : place + 16] == b"pHYs":
-            pixels_a_metre = int.from_bytes(png[place + 20 : place + 24], "big")
-        place += 12 + int.from_bytes(png[place + 8 : place + 12], "big")
     top = min((rect.top for rect in rects), default=0.0)
-    return min(1.0, max(0.0, top * _METRES_A_POINT * pixels_a_metre / height)) if height else 0.0
+    with suppress(OSError, ValueError), Image.open(io.BytesIO(png)) as page:
+        pixels = float(page.info.get("dpi", (72.0, 72.0))[1]) / 72
+        return min(1.0, max(0.0, top * pixels / page.height))
+    return 0.0
 
 
 @st.cache_data(show_spinner=False, max_entries=96, ttl=3600)

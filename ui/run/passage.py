@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from crag.core.settings import Settings
 from crag.core.trace import Trace
@@ -76,6 +77,29 @@ class View:
         return self.kept.get(strip.source_id, {}).get(strip.id, "")
 
 
+Layer = tuple[Sequence[tuple[int, int, Any]], Callable[[Any, Html, int, int], object]]
+"""Spans [start, end) in order, each with its value, and what draws one: given that, its drawn inside, and where."""
+
+
+def annotate(text: str, start: int, end: int, *layers: Layer) -> Html:
+    """The characters [start, end), the spans of the first layer drawn round those of the next.
+
+    What lies only partly in a span of an outer layer is drawn in pieces.
+    """
+    if not layers:
+        return h.fragment(text[start:end])
+    (spans, drawn), inner = layers[0], layers[1:]
+    parts: list[object] = []
+    at = start
+    for first, last, value in spans:
+        first, last = max(first, at), min(last, end)
+        if first < last:
+            parts += [annotate(text, at, first, *inner)]
+            parts += [drawn(value, annotate(text, first, last, *inner), first, last)]
+            at = last
+    return h.fragment(parts, annotate(text, at, end, *inner))
+
+
 def passage(
     whole: str,
     strips: Sequence[Strip],
@@ -89,62 +113,44 @@ def passage(
     What is kept for something else than its score says so before it, once for all that follow one another. `short`:
     where the words of the short answer stand, which are marked. `spoken`: what speaks to a model, which is underlined.
     """
-    parts: list[object] = []
-    at, last = 0, ""
-    before: Strip | None = None
+    erased = [each for each in spoken if each.erased]
+    reasons = {}
+    last, before = "", None
     for strip in sorted(strips, key=lambda strip: strip.start):
-        if strip.start < at:
+        if before is not None and strip.start < before.end:
             continue
         word = _word(strip, before, view)
-        because = word and word != last and h.span("because", title=words.sentence(kept_reason(view.why(strip))))[word]
+        reasons[strip] = (word, bool(word) and word != last)
+        last, before = word, strip
+
+    def drawn(strip: Strip, inside: Html, start: int, end: int) -> object:
+        word, said = reasons[strip]
+        why = words.sentence(kept_reason(view.why(strip)))
+        because = said and start == strip.start and h.span("because", title=why)[word]
+        if not whole[start:end].strip() or any(each.start <= start < each.end for each in erased):
+            return because, inside
         tag = h.mark if view.keeps(strip) else h.s
-        parts += [apart(whole, at, strip.start, spoken), because]
-        for start, end, heard in _pieces(strip.start, strip.end, spoken):
-            if (heard and heard.erased) or not whole[start:end].strip():
-                parts.append(apart(whole, start, end, spoken))
-                continue
-            said = _mark_short(whole, start, end, short)
-            kinds, why = _kinds(strip, view, cited) or None, _why(strip, view, word)
-            drawn = tag(kinds, title=why)[said]
-            parts.append(_marked(drawn, heard, spoken, whole, start) if heard else drawn)
-        at, last, before = strip.end, word, strip
-    return h.div("text")[parts, apart(whole, at, len(whole), spoken)]
+        return because, tag(_kinds(strip, view, cited) or None, title=_why(strip, view, word))[inside]
+
+    cut = [(strip.start, strip.end, strip) for strip in reasons]
+    layers = spoken_layer(whole, spoken), (cut, drawn), short_layer(short)
+    return h.div("text")[annotate(whole, 0, len(whole), *layers)]
 
 
-def apart(whole: str, start: int, end: int, spoken: Sequence[InjectionSpan]) -> Html:
-    """The characters [start, end), what of them speaks to a model behind a tag and with the reason on hover."""
-    parts: list[object] = []
-    for first, last, heard in _pieces(start, end, spoken):
-        parts.append(_marked(whole[first:last], heard, spoken, whole, first) if heard else whole[first:last])
-    return h.fragment(parts)
+def short_layer(short: tuple[int, int] | None) -> Layer:
+    """Marks the words of the short answer."""
+    return ([(*short, None)] if short else []), lambda _, inside, *place: h.span("answering")[inside]
 
 
-def _marked(said: object, heard: InjectionSpan, spoken: Sequence[InjectionSpan], whole: str, start: int) -> Html:
-    """What speaks to a model, `start` of the text on, underlined; before the first of such neighbours a tag says so."""
-    follows = any(each.end <= heard.start and not whole[each.end : heard.start].strip() for each in spoken)
-    tag = h.span("because")[injection_text([heard])] if start == heard.start and not follows else ""
-    return h.fragment(tag, h.span("spoken", title=injection_reason(heard))[said])
+def spoken_layer(whole: str, spoken: Sequence[InjectionSpan]) -> Layer:
+    """Underlines what speaks to a model, with the reason on hover; before the first of neighbours a tag says so."""
 
+    def drawn(heard: InjectionSpan, inside: Html, start: int, end: int) -> object:
+        follows = any(each.end <= heard.start and not whole[each.end : heard.start].strip() for each in spoken)
+        tag = h.span("because")[injection_text([heard])] if start == heard.start and not follows else ""
+        return tag, h.span("spoken", title=injection_reason(heard))[inside]
 
-def _pieces(start: int, end: int, spoken: Sequence[InjectionSpan]) -> Iterator[tuple[int, int, InjectionSpan | None]]:
-    """The characters [start, end) in pieces, each with what speaks to a model there."""
-    for each in spoken:
-        first, last = max(each.start, start), min(each.end, end)
-        if first < last:
-            if start < first:
-                yield start, first, None
-            yield first, last, each
-            start = last
-    if start < end:
-        yield start, end, None
-
-
-def _mark_short(whole: str, start: int, end: int, short: tuple[int, int] | None) -> Html:
-    """A strip's words, those of the short answer marked."""
-    first, last = (max(start, short[0]), min(end, short[1])) if short else (0, 0)
-    if first >= last:
-        return h.fragment(whole[start:end])
-    return h.fragment(whole[start:first], h.span("answering")[whole[first:last]], whole[last:end])
+    return [(each.start, each.end, each) for each in spoken], drawn
 
 
 def _word(strip: Strip, before: Strip | None, view: View) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from crag.core.tables import SEPARATOR, Row, Table
@@ -79,25 +79,6 @@ def _joined(found: Sequence[QuotedRows]) -> Iterator[QuotedRows]:
             last = each
     if last is not None:
         yield last
-
-
-def with_rows(
-    start: int,
-    end: int,
-    found: Sequence[QuotedRows],
-    drawn: Callable[[int, int], Html],
-    table: Callable[[QuotedRows], Html],
-) -> Html:
-    """The characters [start, end) as `drawn` draws them, with rows that begin in them as `table` does."""
-    parts, at = [], start
-    for each in found:
-        if each.end <= at or each.start >= end:
-            continue
-        if each.start >= at:
-            # Between two tables the text has only what parts two paragraphs.
-            parts += [drawn(at, each.start) if at == start or each.start > at + 2 else "", table(each)]
-        at = min(max(at, each.end), end)
-    return h.fragment(parts, drawn(at, end))
 
 
 def draw_rows(found: QuotedRows, whole: Answer, button: Html) -> Html:

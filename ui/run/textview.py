@@ -6,13 +6,13 @@ a look, and marks fit whatever reader made them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from crag.core.types import Chunk, Citation, Strip
 from crag.text.injection import detect_injection
 from ui.components import html as h
 from ui.components.html import Html
-from ui.run.passage import apart
+from ui.run.passage import annotate, short_layer, spoken_layer
 
 DRAWN = ("pdf", "image")
 """The kinds of documents that are shown as pictures of their pages."""
@@ -42,7 +42,15 @@ def leaf(chunks: Sequence[Chunk], cited: Sequence[Span], short: Span | None = No
     text, first = _text(ordered), ordered[0].start
     headings = {each.place.removeprefix(_SECTION) for each in ordered if each.place.startswith(_SECTION)}
     tables = [(each.start, each.end) for each in ordered if each.kind == "table"]
-    marks = _Marks(text, first, sorted(cited), short)
+    marks = [(begin - first, stop - first, None) for begin, stop in sorted(cited)]
+    told = (short[0] - first, short[1] - first) if short else None
+    before: list[int] = []  # the first mark says that it is, for the page to be scrolled there
+
+    def drawn(_: None, inside: Html, begin: int, stop: int) -> Html:
+        before.append(begin)
+        return h.mark("cited", data_first="1" if len(before) == 1 else None)[inside]
+
+    layers = (marks, drawn), short_layer(told), spoken_layer(text, detect_injection(text))
     lines = []
     start = first
     for line in text.split("\n"):
@@ -50,7 +58,7 @@ def leaf(chunks: Sequence[Chunk], cited: Sequence[Span], short: Span | None = No
         row = any(begin <= start and end <= stop for begin, stop in tables)
         kind = "row" if row else "heading" if line in headings else "line"
         if line.strip():
-            lines.append(h.div(kind, dir="auto")[list(marks.within(start, end))])
+            lines.append(h.div(kind, dir="auto")[annotate(text, start - first, end - first, *layers)])
         start = end + 1
     return h.div("leaf")[lines]
 
@@ -66,37 +74,3 @@ def _text(ordered: Sequence[Chunk]) -> str:
         parts.append(chunk.text[max(0, -gap) :])
         before, end = chunk, max(end, chunk.end)
     return "".join(parts)
-
-
-class _Marks:
-    """Cuts lines of a text where marks begin and end; the first mark says so, for the page to be scrolled there."""
-
-    def __init__(self, text: str, first: int, cited: Sequence[Span], short: Span | None) -> None:
-        self._text, self._first, self._cited, self._short = text, first, cited, short
-        self._spoken = detect_injection(text)
-        self._marked = False
-
-    def within(self, start: int, end: int) -> Iterator[object]:
-        at = start
-        for begin, stop in self._cited:
-            begin, stop = max(begin, at), min(stop, end)
-            if begin >= stop:
-                continue
-            yield self._piece(at, begin)
-            yield h.mark("cited", data_first=None if self._marked else "1")[list(self._answer(begin, stop))]
-            self._marked = True
-            at = stop
-        yield self._piece(at, end)
-
-    def _answer(self, start: int, end: int) -> Iterator[object]:
-        """Words that are cited, those of the short answer apart from the rest."""
-        begin, stop = (max(start, self._short[0]), min(end, self._short[1])) if self._short else (end, end)
-        if begin >= stop:
-            yield self._piece(start, end)
-            return
-        yield self._piece(start, begin)
-        yield h.span("answering")[self._piece(begin, stop)]
-        yield self._piece(stop, end)
-
-    def _piece(self, start: int, end: int) -> Html:
-        return apart(self._text, start - self._first, end - self._first, self._spoken)
