@@ -43,14 +43,14 @@ def leaf(chunks: Sequence[Chunk], cited: Sequence[Span], short: Span | None = No
     headings = {each.place.removeprefix(_SECTION) for each in ordered if each.place.startswith(_SECTION)}
     tables = [(each.start, each.end) for each in ordered if each.kind == "table"]
     marks = [(begin - first, stop - first, None) for begin, stop in sorted(cited)]
-    told = (short[0] - first, short[1] - first) if short else None
+    answering = (short[0] - first, short[1] - first) if short else None
     before: list[int] = []  # the first mark says that it is, for the page to be scrolled there
 
     def drawn(_: None, inside: Html, begin: int, stop: int) -> Html:
         before.append(begin)
         return h.mark("cited", data_first="1" if len(before) == 1 else None)[inside]
 
-    layers = (marks, drawn), short_layer(told), spoken_layer(text, detect_injection(text))
+    layers = (marks, drawn), short_layer(answering), spoken_layer(text, detect_injection(text))
     lines = []
     start = first
     for line in text.split("\n"):
