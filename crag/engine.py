@@ -10,7 +10,6 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from crag.admin.sharing import Teams
-from crag.core import events as ev
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import CragError, SettingsError
 from crag.core.ingesting import IngestEvent
@@ -253,14 +252,7 @@ class Engine:
         Raises the CragError that ended it: EmptyLibraryError without documents, QuestionError for a bad question,
         CancelledError after `cancel`. A failure that a fallback covered raises nothing; the trace has it.
         """
-        run = self.ask(request)
-        ended: CragError | None = None
-
-        def events() -> Iterator[ev.Event]:
-            nonlocal ended
-            ended = yield from run
-
-        trace = Trace.from_events(events())
+        trace, ended = Trace.from_run(self.ask(request))
         if ended is not None:
             raise ended
         return trace

@@ -17,13 +17,11 @@ from crag.analysis.metrics.results import rows_from_json, rows_to_json
 from crag.analysis.questions.sets import QUESTION_CHARS, Question, QuestionSet
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import CragError, EmptyLibraryError, InputError, QuotaError, StorageError
-from crag.core.events import Event
 from crag.core.makers import Maker, about
 from crag.core.request import RunRequest
 from crag.core.settings import Settings, StoredSettings
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.pipeline.executor import Events
 from crag.pipeline.resolve import problem
 from crag.providers.prices import Price, Spent, of_day, sum_spent
 from crag.providers.registry import LOCAL
@@ -332,11 +330,11 @@ def evaluate(
 
     def ask(question: str, run_id: str) -> Trace:
         while True:
-            try:
-                return _fold_run(engine.ask(replace(asked, question=question, run_id=run_id)))
-            except QuotaError as error:  # more questions a minute than may be: it has time
-                if stop.wait(error.retry_after):
-                    return Trace(cancelled=True)
+            trace, ended = Trace.from_run(engine.ask(replace(asked, question=question, run_id=run_id)))
+            if not isinstance(ended, QuotaError):
+                return trace
+            if stop.wait(ended.retry_after):  # more questions a minute than may be: it has time
+                return Trace(cancelled=True)
 
     def events() -> Iterator[Progress]:
         opened = library.evaluations.begin(
@@ -378,17 +376,3 @@ def _documents(library: Library) -> list[str]:
 _PARTS: TypeAdapter[Parts] = TypeAdapter(Parts)
 _QUESTION: TypeAdapter[Question] = TypeAdapter(Question)
 _SET: TypeAdapter[QuestionSet] = TypeAdapter(QuestionSet)
-
-
-def _fold_run(run: Events) -> Trace:
-    """The whole run. Raises QuotaError where it was not let in."""
-    ended: CragError | None = None
-
-    def events() -> Iterator[Event]:
-        nonlocal ended
-        ended = yield from run
-
-    trace = Trace.from_events(events())
-    if isinstance(ended, QuotaError):
-        raise ended
-    return trace

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from crag.core.errors import InputError, NotFoundError
 from crag.core.metadata import KEPT_CONFIDENCE, KEPT_SOURCE, Value, days_in
-from crag.core.protocols import Embedder, QuestionEmbedder
+from crag.core.protocols import Embedder, embed_question
 from crag.core.trace import Trace
 from crag.core.types import Document, WebPage
 from crag.ingest.chunking import chunk_document
@@ -41,7 +41,7 @@ def alike(questions: Sequence[str], embedder: Embedder) -> NDArray[np.bool_]:
     Beside near vectors it takes the same numbers, and of two that both name something (a word with a capital letter
     that does not open the question) one name in common: "in 2017" is not "in 2019", Wausau is not Denver.
     """
-    vectors = np.stack([_vector(question, embedder) for question in questions])
+    vectors = np.stack([embed_question(embedder, question) for question in questions])
     near = vectors @ vectors.T >= LIKE
     numbers = [sorted(_NUMBER.findall(question)) for question in questions]
     names = [_names(question) for question in questions]
@@ -66,13 +66,6 @@ def groups(near: NDArray[np.bool_]) -> list[list[int]]:
         members = np.flatnonzero(near[head] & left)
         found.append([head, *(int(each) for each in members if each != head)])
         left[members] = False
-    return found
-
-
-def _vector(question: str, embedder: Embedder) -> NDArray[np.float32]:
-    if isinstance(embedder, QuestionEmbedder):
-        return embedder.embed_question(question)
-    found: NDArray[np.float32] = embedder.embed([question])[0]
     return found
 
 

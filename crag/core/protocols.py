@@ -54,6 +54,14 @@ class QuestionEmbedder(Embedder, Protocol):
         ...
 
 
+def embed_question(embedder: Embedder, text: str) -> NDArray[np.float32]:
+    """The vector of a question, by an embedder of either kind."""
+    if isinstance(embedder, QuestionEmbedder):
+        return embedder.embed_question(text)
+    found: NDArray[np.float32] = embedder.embed([text])[0]
+    return found
+
+
 class Retriever(Protocol):
     """The library as a run sees it."""
 

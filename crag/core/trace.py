@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
 from pydantic import TypeAdapter
 
 from crag.core import events as ev
+from crag.core.errors import CragError
 from crag.core.guidance import Guidance
 from crag.core.types import (
     Action,
@@ -145,6 +146,16 @@ class Trace:
         for event in events:
             trace = trace.apply(event)
         return trace
+
+    @classmethod
+    def from_run(cls, run: Generator[ev.Event, None, CragError | None]) -> tuple[Trace, CragError | None]:
+        """The trace of a run to its end, and the error that ended it."""
+        trace = cls()
+        while True:
+            try:
+                trace = trace.apply(next(run))
+            except StopIteration as end:
+                return trace, end.value
 
     def apply(self, event: ev.Event) -> Trace:
         """The trace after one more event."""

@@ -26,7 +26,7 @@ from sqlalchemy import ColumnElement, Connection, Table, delete, insert, literal
 from crag.core.errors import CancelledError, EmptyLibraryError, InputError, NotFoundError, QuestionError, StorageError
 from crag.core.guidance import About
 from crag.core.metadata import MOST_FIELDS, fields_of, stored_fields
-from crag.core.protocols import Embedder, QuestionEmbedder
+from crag.core.protocols import Embedder, embed_question
 from crag.core.purging import KEEP, Conditions, Due, Standing, due
 from crag.core.request import SearchQuery
 from crag.core.trace import Track
@@ -405,13 +405,7 @@ class Library:
                 raise EmptyLibraryError("The library holds no documents yet.")
             store.check_model(connection, self._embedder)
         # Outside the transaction: the model may take its time, and loads itself on the first question.
-        return self._vector(query)
-
-    def _vector(self, query: str) -> NDArray[np.float32]:
-        if isinstance(self._embedder, QuestionEmbedder):
-            return self._embedder.embed_question(query)
-        found: NDArray[np.float32] = self._embedder.embed([query])[0]
-        return found
+        return embed_question(self._embedder, query)
 
     def check_model(self) -> None:
         """Raises ModelMismatchError if the stored vectors are of another model than the one in use."""

@@ -9,12 +9,11 @@ from typing import Any, Literal
 
 import numpy as np
 from fastapi import APIRouter, Response
-from numpy.typing import NDArray
 from pydantic import BaseModel, Field, field_validator
 
 from crag.core.errors import CancelledError
 from crag.core.makers import about
-from crag.core.protocols import QuestionEmbedder
+from crag.core.protocols import embed_question
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Grade
 from crag.integrations.calls import Call, in_turn
@@ -214,7 +213,10 @@ def embed(asked: EmbeddingRequest, call: CurrentCall) -> Response:
         raise Problem(422, "invalid_field", said, param="dimensions")
     vectors: list[Any] = []
     for some in _batches(call, asked.input):
-        found = _embed(call, asked, some)
+        if asked.input_type in ("query", "search_query"):
+            found = np.stack([embed_question(embedder, text) for text in some])
+        else:
+            found = embedder.embed(some)
         if asked.encoding_format == "base64":
             vectors += [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in found]
         else:
@@ -222,10 +224,3 @@ def embed(asked: EmbeddingRequest, call: CurrentCall) -> Response:
     data = [Embedding(index=place, embedding=vector) for place, vector in enumerate(vectors)]
     # Written here, in the thread: a million numbers take a while.
     return Response(EmbeddingList(data=data, model=asked.model).model_dump_json(), media_type=JSON)
-
-
-def _embed(call: Call, asked: EmbeddingRequest, texts: list[str]) -> NDArray[np.float32]:
-    embedder = call.engine.embedder
-    if asked.input_type in ("query", "search_query") and isinstance(embedder, QuestionEmbedder):
-        return np.stack([embedder.embed_question(text) for text in texts])
-    return embedder.embed(texts)

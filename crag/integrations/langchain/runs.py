@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -16,8 +16,7 @@ from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from crag.core.errors import CragError, InputError, QuestionError, RetrieverError, SettingsError
-from crag.core.events import Event
-from crag.core.protocols import QuestionEmbedder, Retriever
+from crag.core.protocols import Retriever, embed_question
 from crag.core.request import RunRequest
 from crag.core.settings import Settings
 from crag.core.strategies import strategy as strategy_named
@@ -46,12 +45,7 @@ class CragEmbeddings(Embeddings):
 
     def embed_query(self, text: str) -> list[float]:
         """The vector that a question is compared by: some models read one in another way than a text."""
-        embedder, asked = self._engine.embedder, storable(text)
-        if isinstance(embedder, QuestionEmbedder):
-            question = embedder.embed_question(asked)
-        else:
-            (question,) = embedder.embed([asked])
-        vector: list[float] = question.tolist()
+        vector: list[float] = embed_question(self._engine.embedder, storable(text)).tolist()
         return vector
 
 
@@ -185,13 +179,7 @@ class Ended:
 
 def run(engine: Engine, request: RunRequest) -> Ended:
     """The whole run, which is stored."""
-    error: CragError | None = None
-
-    def events() -> Iterator[Event]:
-        nonlocal error
-        error = yield from engine.ask(request)
-
-    return Ended(Trace.from_events(events()), error)
+    return Ended(*Trace.from_run(engine.ask(request)))
 
 
 async def arun(engine: Engine, request: RunRequest) -> Ended:
