@@ -53,6 +53,8 @@ FIRST = 90_000
 """Pairs of the first sources in an epoch that also has mined ones."""
 ON = {"cpu": (3072, 1e-4, 0), "cuda": (32768, 3e-4, 12)}
 """Tokens a step, learning rate and processes that prepare steps."""
+TEACHER = 0.5
+"""The share of each target that the evaluator which ships says: with hard targets alone more training made it worse."""
 COMPARED = 300
 """Pairs on which the carried checkpoint is compared with the full one."""
 
@@ -79,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return carry(given.folder)
     given.tokens, given.rate, workers = ON[given.device]
     given.device, given.out = torch.device(given.device), given.folder
-    complete(given, seed=SEED)
+    complete(given, seed=SEED, teacher=TEACHER)
     given.out.mkdir(parents=True, exist_ok=True)
     epochs, data = choose_data(given)
     feed = Feed(epochs, given.seed, given.tokens, workers, BODIES[given.body].reader)

@@ -100,6 +100,8 @@ class Run:
         model = load_shipped(self.body) if shared else CrossEncoder(self.body.layers, self.body.words)
         model.load_state_dict(state["model"], strict=not self.body.shared)
         self._prepared(model, set(state["fresh"]))
+        if self.given.teacher:
+            self.teacher = load_shipped(self.body).to(self.device).eval()
         self.average.load_state_dict(state["average"], strict=not self.body.shared)
         for group in state["optimizer"]["param_groups"]:
             group["fused"] = self.device.type == "cuda"  # it may have been saved on another device

@@ -13,6 +13,7 @@ from itertools import chain, repeat, takewhile
 
 from crag.core.tables import SEPARATOR, Cell, Table, place_sections
 from crag.core.tables import Row as TableRow
+from crag.ingest.forms import find_forms, form_subject
 from crag.ingest.grids import PlacedTable, ruled_tables
 from crag.ingest.headers import Column, Rules
 from crag.ingest.layout import Frame, Row, frames, read_order
@@ -114,6 +115,7 @@ _OUTLINED_SHARE = 0.001  # of the same: about a dozen letters drawn as shapes; s
 _EDGE_ROWS = 3
 _AHEAD = 8  # pages on either side that a header or footer is looked for on
 _REPEATS = 3
+_FORM_TOP = 0.5  # of the first page's height, in which a form begins that says what the document is about
 _TOP = 0.3  # of a page's height, in which a header stands
 _DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
 _BULLET = re.compile(r"^(?:[•‣◦▪●○·*–—-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])(?:\s|$)")
@@ -172,7 +174,10 @@ def compose_pages(
 
 
 def _with_repeats(laid: Iterator[LaidPage]) -> Iterator[tuple[LaidPage, set[tuple[str, int]]]]:
-    """Each page with the edge lines that at least three pages near it share; pages stay few in memory."""
+    """Each page with the edge lines that at least three other pages near it share, in a document of five pages two.
+
+    Pages stay few in memory.
+    """
     behind: deque[set[tuple[str, int]]] = deque(maxlen=_AHEAD)
     ahead: deque[tuple[LaidPage, set[tuple[str, int]]]] = deque()
     for page in chain(laid, repeat(None, _AHEAD)):
@@ -181,13 +186,14 @@ def _with_repeats(laid: Iterator[LaidPage]) -> Iterator[tuple[LaidPage, set[tupl
         if ahead and (len(ahead) > _AHEAD or page is None):
             first, keys = ahead.popleft()
             near = Counter(key for each in [*behind, *(k for _, k in ahead)] for key in each)
+            least = _REPEATS if len(behind) + len(ahead) > _REPEATS + 1 else _REPEATS - 1
             behind.append(keys)
-            yield first, {key for key in keys if near[key] >= _REPEATS}
+            yield first, {key for key in keys if near[key] >= least}
 
 
 def lay_out(number: int, page: PageWords) -> LaidPage:
     """The page's words in reading order, one part for each direction of text."""
-    grids = ruled_tables(page)
+    grids = sorted([*find_forms(page), *ruled_tables(page)], key=lambda placed: (placed.box.top, placed.box.left))
     return LaidPage(number, page, [(frame, read_order(frame.words)) for frame in frames(page)], grids)
 
 
@@ -243,6 +249,7 @@ def compose(
             writer.block(frame, [item for item in items if id(item) not in edges], body)
         if laid.number == 1 and frame is laid.parts[0][0]:
             kept = [row for row in rows if id(row) not in edges][:_LARGEST_ROWS]
+            out.subject = form_subject(laid.grids, _FORM_TOP * page.height)
             out.largest = [(row.text[:_LARGEST_CHARS].replace("\u00ad", ""), round(row.size, 1)) for row in kept]
     upright = Frame(0, page.width, page.height, [])
     carried.tell([placed.table for placed in pending])
@@ -300,7 +307,7 @@ class _Writer:
         for number, line in enumerate(table.lines):
             row = self._table_row(frame, line, left)
             self._break()
-            if number >= table.heads and row.start < row.end:
+            if number >= table.heads and row.start < row.end and (row.cells or table.sections):
                 label = takewhile(lambda piece: piece.column is None, line)
                 rows.append((row, "".join(piece.text for piece in label)))
         if self.length - 1 > start:

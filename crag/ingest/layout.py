@@ -130,6 +130,12 @@ def read_order(words: Sequence[Word]) -> list[list[Row]]:
     return _columns(_segments(words), 0)
 
 
+def read_rows(words: Sequence[Word], most: int) -> list[Row]:
+    """Rows top to bottom, whatever columns they stand in; none where there are more than `most` segments."""
+    segments = _segments(words)
+    return _rows(segments) if len(segments) <= most else []
+
+
 def _segments(words: Sequence[Word]) -> list[Segment]:
     """Neighbouring words in content order, joined while they stay on a line and close together."""
     found: list[list[Word]] = []

@@ -61,14 +61,18 @@ def readable_stem(name: str) -> str:
     return " ".join(_CAMEL.sub(" ", re.sub(r"[_+]+|(?<=\w)-(?=\w{5})", " ", stem)).split())
 
 
-def document_title(metadata: str, lines: Sequence[tuple[str, float]], name: str, *, own: bool = False) -> str:
+def document_title(
+    metadata: str, lines: Sequence[tuple[str, float]], name: str, *, own: bool = False, subject: str = ""
+) -> str:
     """At most 120 characters: the best title, with the file's name where that adds a word or a year.
 
     `lines` are the first page's lines with their heights in points, top to bottom. `own`: a title is good by itself,
-    as a web page's is.
+    as a web page's is. `subject`: what the document's form says that it is about; forms of one kind share their title.
     """
     stem = readable_stem(name)
     title = _registrant(lines) or _metadata(metadata, stem) or _largest(lines)
+    if title and subject:
+        title = f"{_cut(title, _MOST - len(subject) - 3)} – {subject}"
     if not title:
         return (stem or "document")[:_MOST]
     new = [word for word in re.split(r"[\s-]+", stem) if not _in(word, title)]
@@ -77,10 +81,10 @@ def document_title(metadata: str, lines: Sequence[tuple[str, float]], name: str,
     return _cut(title)
 
 
-def _cut(title: str) -> str:
-    if len(title) <= _MOST:
+def _cut(title: str, most: int = _MOST) -> str:
+    if len(title) <= most:
         return title
-    return title[: _MOST - 1].rsplit(" ", 1)[0].rstrip(" ,;:–-") + "…"
+    return title[: most - 1].rsplit(" ", 1)[0].rstrip(" ,;:–-") + "…"
 
 
 def _in(word: str, title: str) -> bool:
@@ -237,7 +241,7 @@ def read_document(
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedError(f"{label} can't be read: the reader's answer made no sense.") from error
     return ParsedDocument(
-        title=document_title(_clean(metadata), read.largest, label, own=media == "html"),
+        title=document_title(_clean(metadata), read.largest, label, own=media == "html", subject=read.subject),
         pages=tuple(read.pages),
         warnings=(*_warnings(label, read, unread), *noted),
         kind=media,
@@ -247,13 +251,14 @@ def read_document(
 
 @dataclass(slots=True)
 class _Read:
-    """What came of a file so far. `largest`: the first page's lines with their heights."""
+    """What came of a file so far. `largest`: the first page's lines with their heights; `subject` as its page's."""
 
     pages: list[Page] = field(default_factory=list)
     failed: list[int] = field(default_factory=list)
     cut: list[int] = field(default_factory=list)
     pictured: set[int] = field(default_factory=set)
     largest: list[tuple[str, float]] = field(default_factory=list)
+    subject: str = ""
 
     def add(self, raw: Mapping[str, Any], expected: int) -> None:
         """The next page. Raises KeyError, TypeError, ValueError for what is none."""
@@ -279,6 +284,7 @@ class _Read:
         if raw["pictured"]:
             self.pictured.add(number)
         if number == 1:
+            self.subject = _clean(str(raw["subject"]))[: _MOST // 2]
             self.largest = [(str(text)[:200], float(height)) for text, height in raw["largest"][:100]]
 
 

@@ -35,7 +35,7 @@ class ComposedPage:
 
     `unseen` words were left out because nobody sees them; `recognised`: the text is recognition's, behind a picture.
     `pictured`: a picture fills the page, and little text stands over it; or something is drawn and there is no text.
-    `place` and `by_heading` as a `Page`'s.
+    `place` and `by_heading` as a `Page`'s. `subject`: what a form at the top of the first page is about.
     """
 
     number: int
@@ -48,6 +48,7 @@ class ComposedPage:
     scanned: bool = False
     pictured: bool = False
     largest: list[tuple[str, float]] = field(default_factory=list)
+    subject: str = ""
     failed: bool = False
     cut: bool = False
     unseen: int = 0

@@ -66,7 +66,7 @@ class LaidTable:
     """Lines of pieces: `heads` header lines first, then one line a row. `header` names the columns in one line.
 
     `names` are those of the single columns. `captions` speak for all columns, `unit` for all amounts; `title` are the
-    lines above. `columns` are where a borderless table's values stand.
+    lines above. `columns` are where a borderless table's values stand. `sections`: a row without values names one.
     """
 
     header: str
@@ -77,6 +77,7 @@ class LaidTable:
     unit: str = ""
     title: str = ""
     columns: list[Column] = field(default_factory=list)
+    sections: bool = True
 
     @property
     def context(self) -> tuple[str, ...]:

@@ -1,0 +1,118 @@
+"""Forms: each label has the value that stands beside it, whatever the columns; other tables and prose stay theirs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from crag.core.config import AppConfig
+from crag.core.ingesting import ParsedDocument
+from crag.ingest.reader import read_document
+from tests.support.tiny_pdf import line, pdf
+
+CONFIG = AppConfig()
+COLUMNS = (60, 180, 330, 460)
+
+
+def _read(*pages: bytes) -> ParsedDocument:
+    return read_document(pdf(pages), "form.pdf", CONFIG)
+
+
+def _form(top: float, *rows: tuple[str, str, str, str]) -> bytes:
+    """Two pairs a line, 17 points apart."""
+    placed = [
+        line(x, top - 17 * number, text, 9)
+        for number, row in enumerate(rows)
+        for x, text in zip(COLUMNS, row, strict=True)
+        if text
+    ]
+    return b"".join(placed)
+
+
+ROWS = (
+    ("Location:", "Wausau, WI", "Report Number:", "CHI08"),
+    ("Date:", "12/08/2007", "Certificate:", "Private"),
+    ("Age:", "61", "Rating(s):", "None"),
+    ("Registered Owner:", "", "Seats:", "4"),
+)
+
+
+def pairs_of(document: ParsedDocument) -> dict[str, str]:
+    """Each row's label with its value, of all pages."""
+    return {
+        page.text[row.start : row.label].rstrip(": "): page.text[row.label : row.end].strip(": ")
+        for page in document.pages
+        for table in page.tables
+        for row in table.rows
+    }
+
+
+def test_each_label_has_the_value_beside_it_and_an_empty_one_none() -> None:
+    document = _read(line(60, 740, "Accident Report", 18) + _form(700, *ROWS))
+    assert pairs_of(document) == {
+        "Location": "Wausau, WI",
+        "Report Number": "CHI08",
+        "Date": "12/08/2007",
+        "Certificate": "Private",
+        "Age": "61",
+        "Rating(s)": "None",
+        "Seats": "4",
+    }
+    assert "\nRegistered Owner:\n" in document.pages[0].text
+
+
+def test_an_empty_label_names_no_section() -> None:
+    (table,) = _read(_form(700, *ROWS, ("Colour:", "red", "Doors:", "2"))).pages[0].tables
+    assert {row.section for row in table.rows} == {""}
+
+
+def test_labels_and_values_go_on_below_themselves() -> None:
+    content = _form(700, *ROWS) + line(60, 632, "Inspection:", 9) + line(180, 632, "3861 hours at the", 9)
+    content += line(330, 632, "Certificate(s)", 9) + line(460, 632, "none", 9)
+    content += line(180, 622, "time of the accident", 9) + line(330, 622, "Held:", 9)
+    pairs = pairs_of(_read(content))
+    assert pairs["Inspection"] == "3861 hours at the time of the accident"
+    assert pairs["Certificate(s) Held"] == "none"
+
+
+def test_what_forms_of_one_kind_share_is_told_apart_by_their_first_values() -> None:
+    cover = line(60, 740, "Accident Report", 18) + _form(700, *ROWS)
+    assert _read(cover).title.endswith("Accident Report – Wausau, WI, CHI08")
+    low = line(60, 740, "Accident Report", 18) + _form(200, *ROWS)
+    assert _read(low).title.endswith("Accident Report")
+
+
+def test_a_table_of_amounts_under_headings_is_no_form() -> None:
+    content = line(400, 712, "2019", 10) + line(480, 712, "2018", 10)
+    for number, label in enumerate(("Assets:", "Cash:", "Stocks:", "Debts:", "Loans:")):
+        content += line(60, 690 - 14 * number, label, 10)
+        content += line(395, 690 - 14 * number, "6,489", 10) + line(475, 690 - 14 * number, "7,500", 10)
+    (table,) = _read(content).pages[0].tables
+    assert table.header == ("2019", "2018")
+
+
+@pytest.mark.parametrize("mark", ['{"type":', "a='b':"])
+def test_code_is_no_form(mark: str) -> None:
+    rows = (("'num':", "one", "'type':", "'A'"), ("'loss':", "{}", mark, "two"))
+    assert _read(_form(700, *rows, *rows)).pages[0].tables == ()
+
+
+def test_footers_of_a_short_document_are_left_out() -> None:
+    pages = [
+        line(60, 700, f"This page is about {word}.", 10) + line(60, 40, f"Report – {number} of 3", 9)
+        for number, word in enumerate(("boats", "piers", "oars"), 1)
+    ]
+    assert not any("of 3" in page.text for page in _read(*pages).pages)
+
+
+def test_the_forms_of_a_real_report(shared_data: Path) -> None:
+    name = "ntsb-20080122X00080.pdf"
+    document = read_document((shared_data / "public_domain" / name).read_bytes(), name, CONFIG)
+    pairs = pairs_of(document)
+    assert pairs["Runway Length/Width"] == "3898 ft / 100 ft"
+    assert pairs["Temperature/Dew Point"] == "4°C / 0°C"
+    assert pairs["Turbulence Severity Forecast/Actual"] == "/"
+    assert pairs["Operating Certificate(s) Held"] == "None"
+    assert pairs["Total Injuries"] == "2 None"
+    assert "Murfreesboro" in document.title
