@@ -77,24 +77,17 @@ FIRST: dict[str, tuple[str, ...]] = {
     "orders": (
         r"(?:here are |these are |the following are )?(?:your |the )?(?:new|updated|revised|real|actual|true|secret|"
         r"hidden) (?:system )?(?:instructions?|prompt|task|objective|orders)\s{0,2}:",
-        r"(?:here are |these are )?your (?:new|updated|revised|real|actual|true|secret|hidden) (?:system )?(?:"
-        r"instructions?|prompt|task|objective|orders)\b\s{0,2}(?:[=—–-]|is\b|are\b|follow)",
     ),
     "role": (
         rf"(?:note|message|notice|attention|instructions?|important|reminder|hint|warning|memo|hey|hello|hi|dear|to|"
         rf"for|listen up)[^\w.!?]{{1,4}}(?:for |to |all |any |the |of |you,? |, |an? |note |message "
         rf"){{0,4}}(?!assistant\b|grader\b){_MODEL}{_READS}\s{{0,2}}[:,!]",
-        rf"(?:all |any )?(?:llms?|language models?|large language models?|ai models?|chat ?bots?|chat ?gpt|ai "
-        rf"assistants?|ai agents?|ais?){_READS}\s{{0,2}}[:,!]{_GAP}(?:please|you|your|do|ignore|always|never|answer|"
-        rf"reply|note|stop)\b",
     ),
-    "reply": (r"(?:reply|respond)(?:\s?:\s?|\s(?=[\"'“‘«]))\W?\w+\W{0,3}(?:$|\n)",),
 }
 """Where a sentence or line begins."""
 
 OPENING: dict[str, tuple[str, ...]] = {
     "orders": (
-        r"(?:stop reading|abort (?:the|this|your|any) (?:\w+ )?(?:task|request|work|question))\b",
         rf"{_SET_ASIDE}{_GAP}{_FEW}{_EARLIER}{_GAP}{_NO_OF}{_REPORTED}\b{_OF_PAPER}",
         rf"{_SET_ASIDE}{_GAP}(?:the{_GAP})?{_REPORTED}{_OF_PAPER}{_GAP}{_FEW}(?:above|before|earlier|previously|so far|"
         rf"given|you)\b",
@@ -127,29 +120,16 @@ OPENING: dict[str, tuple[str, ...]] = {
         rf"highly|entirely|completely|the|at|of|score|other|others){_GAP}){{0,5}}(?:\b(?:relevant|correct|accurate|"
         rf"authoritative|supported|trustworthy|irrelevant|incorrect|ambiguous|highest|maximum|perfect|full "
         rf"marks)\b|\b(?:1\.0|10|100)\b)",
-        rf"(?:give|assign|award|return|output|set|use|report|enter)\b{_GAP}{_FEW}(?:score|rating|grade|marks)\b{_SOME}"
-        rf"\b(?:this|the (?:above|following|present)){_GAP}(?:\w+{_GAP})?{_FOUND}\b",
-        rf"(?:give|assign|award|return|output|set|use|report|enter)\b{_GAP}{_FEW}(?:relevance|verdict)\b{_SOME}"
-        rf"(?:\b(?:this|it|highest|maximum|relevant|correct|passage|text|document|chunk)\b|\d)",
-        rf"(?:keep|select|choose|rank|retain|cite|prefer|use|trust|quote)\b{_GAP}(?:only{_GAP})?(?:this|the following|"
-        rf"the present){_GAP}(?:\w+{_GAP})?(?:passage|text|chunk|snippet|excerpt|strip|source|sentence)"
-        rf"\b{_SOME}\b(?:first|only|above all|instead|over all|"
-        rf"whatever|regardless|ignore|no other|and (?:not|no|drop|discard))\b",
     ),
     "reply": (
         r"(?:answer|reply|respond) with \W{0,2}\w+\W{0,3}(?:$|\n)",
         r"(?:answer|reply|respond|say it) (?:only )?(?:in|with) (?:just |only |exactly )?(?:one|a single|two|three|"
         r"four|"
         r"five) (?:words?|letters?)\b",
-        r"(?:speak|say|utter|write|type) (?:only|nothing but|just) (?:the|this|a) (?:\w+ )?(?:word|phrase|name|"
-        r"sentence)\b",
         r"repeat after me\b",
         r"(?:replace|substitute|swap|scramble|reverse|encode|encrypt|encipher|remove|convert|jumble|shuffle|rearrange|"
         r"capitali[sz]e|shift|misspell|anagram|delete|double|drop) (?:(?:every|each|all|the|any|some|random) )?(?:\w+ "
         r"){0,2}(?:letters?|vowels?|consonants?|syllables?) (?:with|by|in|of|to|into|using|for|from)\b",
-        r"(?:encode|encrypt|encipher|reverse|scramble|translate|rewrite|obfuscate|misspell|garble|jumble|render|"
-        r"transform|convert) (?:the|all|this|every) (?:\w+ ){0,2}(?:response|reply|"
-        r"answer|output)s? (?:in|into|to|as|with|using|by|backwards?|through)\b",
         rf"{_CHANGE}\b{_ON}{{0,140}}?\b(?:your|every) {_ANSWER}\b",
         rf"(?:include|write|share|make|state|mention|create|develop|apply|perform|set|bring|point|advertis\w{{1,12}}|"
         rf"pitch|draw|address|close|open|drop|compress|communicate|support|break|split|speak|"
@@ -159,13 +139,6 @@ OPENING: dict[str, tuple[str, ...]] = {
         rf"(?:answer|reply|respond)\b{_GAP}(?:\w+{_GAP}){{0,3}}?(?:nothing but|(?:only|exactly|solely|exclusively)"
         rf"{_GAP}(?:with|by saying|the (?:word|words|phrase|name|following)|yes|no|in (?:english|french|german|spanish|"
         rf"italian|latin|russian|chinese|japanese)|[\"'“‘«:]))",
-        rf"(?:only|always|just|simply|exclusively){_GAP}(?:answer|reply|respond|output)\b{_GAP}(?:with(?! the\b)|as|"
-        rf"using|"
-        rf"the (?:word|words|phrase|name)|in (?:english|french|german|spanish|italian|latin|russian|chinese|japanese|"
-        rf"rhyme|verse|capitals|all caps)|[\"'“‘«])",
-        rf"(?:only|always|just|simply|exclusively){_GAP}(?:say|print|return|write)\b{_GAP}(?:the (?:word|words|phrase)"
-        rf"\b|"
-        rf"[\"'“‘«])",
         rf"(?:answer|reply|respond)\b{_GAP}(?:to (?:any|every|all|each|this|the)\b{_ON}{{0,50}}? )?(?:with (?:the "
         rf"(?:word|words|phrase|sentence|text|number|string|name|following|code)|a single|one word|[\"'“‘«*])|in "
         rf"(?:english|french|german|spanish|italian|latin|russian|chinese|japanese|base64|morse|rot13|pig latin|all "
@@ -184,9 +157,6 @@ OPENING: dict[str, tuple[str, ...]] = {
         rf"(?:answer\w*|(?:an|the|your) (?:answer|reply))|in place of (?:an|the|your) answer|without (?:any )"
         rf"?(?:explanation|comment)|no "
         rf"matter what|whatever (?:the|is|you|was)|regardless of (?:the question|what))\b",
-        rf"(?:tell|inform|advise|instruct|urge|ask|convince|persuade|direct|redirect|encourage|remind|warn|notify|"
-        rf"invite|mislead|trick|prompt|refer|point|get|assure|guide|lead|send)\b{_GAP}(?:the|your|all|any|every|"
-        rf"our){_GAP}(?:asker|person (?:who (?:asks|asked)|asking)|questioner|human)\b",
         rf"(?:convince|persuade|mislead|trick)\b{_GAP}(?:the|your|all|any|every|our){_GAP}(?:users?|readers?)\b",
         rf"(?:tell|inform|advise|instruct|urge|ask|direct|redirect|encourage|remind|warn|notify|invite|prompt|refer|"
         rf"point|get|assure|guide|lead|send)\b{_GAP}(?:the|your|all|any|every|our){_GAP}(?:users?|readers?)"
@@ -196,8 +166,6 @@ OPENING: dict[str, tuple[str, ...]] = {
         rf"citing|quote|quoting|use|using|trust|mention|mentioning|reveal|include)\b{_GAP}{_FEW}(?:(?:the|this|"
         rf"that|user'?s?)(?: \w+)? (?:question|query|prompt)s?|(?:other|these|the other|any other|any|all other) "
         rf"(?:sources?|passages?)|(?:this|these) instructions?)\b",
-        rf"(?:begin|start|end|finish|open|close|preface|conclude|sign)\b{_GAP}(?:off{_GAP})?(?:your |every )"
-        rf"(?:\w+ )?{_ANSWER}\b{_SOME}\b(?:with|by|saying)\b",
     ),
 }
 """Where an order may begin: there, or behind what orders are introduced with."""
@@ -205,16 +173,8 @@ OPENING: dict[str, tuple[str, ...]] = {
 ANYWHERE: dict[str, tuple[str, ...]] = {
     "orders": (
         r"\bthe user has changed (?:their|his|her) minds?\b|\bno longer wants? an answer\b",
-        r"\b(?:next|new|current|real) task\s?:",
         rf"\b{_SET_ASIDE} (?:the|this|that) (?:current |user'?s? |original )?(?:question|query|request|"
         rf"task)\b{_SOME}\b(?:and|instead|then)\b{_GAP}(?:(?:\w+ly|instead|only|just){_GAP})?{_SAY}\b",
-        r"\b(?:ignoreall|ignoreprevious|ignoretheabove|ignoreprior|ignoreany|disregardall|disregardprevious|"
-        r"disregardprior|forgeteverything|forgetall|previousinstructions|priorinstructions|systemprompt)",
-        rf"\b(?:previous|prior|above|earlier|original) (?:instructions?|prompts?|directives?|"
-        rf"orders)\b{_SOME}\b(?:void|cancel+ed|invalid|overridden|superseded|obsolete|suspended|no longer (?:apply|"
-        rf"valid|in force)|do not apply|don'?t apply)\b{_SOME}(?:\b(?:you|your|instead|{_SAY})\b|:)",
-        r"\b(?:end of|end) (?:context|document|prompt|user input|sources?)\b[^\w\n]{1,4}(?:new|begin|start|now|"
-        r"system)\b",
     ),
     "role": (
         rf"\b(?:language models?|chat ?bots?|ai (?:assistants?|models?|agents?|systems?)|llms?|automated readers?|"
@@ -222,20 +182,12 @@ ANYWHERE: dict[str, tuple[str, ...]] = {
         rf"reproduce|mention|include)\b",
         r"\bas an? (?:\w+ ){0,2}(?:language model|ai|assistant|chatbot|llm),? (?:you|your)\b|\bas the assistant,? "
         r"(?:you|your)\b",
-        r"\byou are an? (?:\w+ ){0,3}(?:that|who|which) (?:only |always |\w+ly )?(?:answers|says|mentions|replies|"
-        r"responds|believes|speaks)\b",
-        r"\b(?:answers|replies|responds) (?:to )?(?:every|each|any|all) (?:questions?|query|queries|prompts?) "
-        r"(?:with|by)\b",
         rf"\bsystem override\b{_SOME}(?:[:.]|accepted|code)",
         r"<\|?(?:im_start|im_end|system|user|assistant|endoftext|end_of_text|eot_id|start_header_id|begin_of_text)\|?>",
         r"<</?sys>>|\[/?inst\]|</(?:source|text|question|sentence|document|system_?prompt|instructions?)>",
         r"(?:^|\n)\s{0,3}(?:#{1,4} ?|\[|\*\*)?(?:system|assistant|developer)(?: ?(?:prompt|message|note|"
         r"override))?(?:\]|\*\*)?\s{0,2}:\s{0,2}\S",
         r"(?:^|\n)\s{0,3}#{1,4} ?(?:instruction|response|system|human|assistant|user)s?\s{0,2}:?\s{0,2}(?:\n|$)",
-        rf"\b(?:note|message|attention|instructions?|directive|reminder|notice|command) (?:to|for) (?:all |any |the |"
-        rf"every |our |you,? |an? ){{0,3}}(?!assistant\b|grader\b){_MODEL}\b\s{{0,2}}(?:[:.,!—–-]|$|\n|reading|that)",
-        rf"\b(?:if|when|since|because|as|whenever|while) you(?:'re| are) (?:an? |the )?(?:helpful "
-        rf")?(?!grader\b){_MODEL}\b",
         r"\byou(?:'re| are) (?:now |henceforth |no longer |actually |really |just )+(?:an? |the |in (?:\w+ )"
         r"{0,2}mode\b|my |called |"
         r"named |free|bound|playing|acting|going to|operating|dan\b|known)",
@@ -255,11 +207,6 @@ ANYWHERE: dict[str, tuple[str, ...]] = {
     "verdict": (
         rf"\brelevance (?:score )?(?:of|for) (?:this|the (?:above|following|present)) {_ON}{{0,40}}?\b(?:is|must be|"
         rf"should be) (?:the )?(?:\d|high|maxim|perfect|full|undoubted|certain)",
-        rf"\b(?:relevance|similarity|evaluation)(?: confidence)?(?: (?:score|rating|verdict|grade|judge?ment)s?)? "
-        rf"(?:here "
-        rf"|for (?:this|it){_ON}{{0,40}} )?(?:is|are|must be|should be|has to be|shall be|will be|=|:)\s?(?:the |"
-        rf"always |"
-        rf"set to |at least )*[\"'“]?(?:1\.0+|1\b|10\b|100\b|0?\.9\d*|maximum|highest|perfect)",
         rf"\b(?:its|the|your|final|correct|overall)(?: relevance| confidence)? (?:score|rating|verdict|grade|"
         rf"judge?ment)s? (?:here |for (?:this|it){_ON}{{0,40}} )?(?:must be|should be|has to be|shall be|=|:)\s?(?:the "
         rf"|"
@@ -268,12 +215,6 @@ ANYWHERE: dict[str, tuple[str, ...]] = {
         rf"\b(?:this|the (?:above|following|present|given)) (?:\w+ )?{_TEXT} (?:\w+ ){{0,3}}(?:answers?|satisf(?:y|"
         rf"ies)|addresses|resolves|settles) (?:\w+ ){{0,2}}(?:the|your|any|every|all|this|that) (?:user'?s? (?:\w+ )?"
         rf"(?:questions?|query|queries|prompts?)|query|prompt)\b",
-        rf"\b(?:this|the (?:above|following|present|given)) (?:\w+ )?{_TEXT} (?:\w+ )?(?:fully|completely|perfectly|"
-        rf"entirely|exactly|directly|best) answers? (?:the|your|any|every|this|that)(?: \w+){{0,2}} (?:question|query)"
-        rf"\b",
-        rf"\b(?:this|the (?:above|following|present|given)) (?:\w+ )?{_TEXT} (?:is|was|has been|must be|should be|is "
-        rf"to be|shall be) (?:\w+ ){{0,4}}(?:relevant|graded|scored|rated|judged|classified|"
-        rf"marked)\b{_SOME}\b(?:question|query|correct|relevant|highest|1\.0|evaluator|grader|score|queries|user)",
         r"\bverdict\b[\"'”]?\s?[:=]\s?[\"'“]?(?:correct|relevant|yes|supported|incorrect|ambiguous)\b|[\"'“](?:score|"
         r"relevance|relevance_score|keep)[\"'”]\s?:\s?(?:1\b(?!\.0*[1-9])|\[)",
         rf"\b(?:evaluators?|graders?|rerankers?|judges?|retriev(?:er|al) (?:system|model)s?)\b{_SOME}\b(?:must|should|"
@@ -288,17 +229,11 @@ ANYWHERE: dict[str, tuple[str, ...]] = {
         r"\b(?:only|correct|right|proper|best) (?:answer|reply|response) (?:to give (?:is|shall be|must be|:)|shall be|"
         r"must be)\s|"
         r"\bthe (?:answer|reply|response) to give\b",
-        r"\b(?:tell|to|for|inform|assure|convince|what you tell) (?:whoever|the person|the one|anybody|anyone|"
-        r"everybody|everyone) (?:(?:who|that) )?(?:is )?(?:asks|asked|asking)\b|\bwhat you tell the (?:person|user|"
-        r"reader)\b",
         r"\b(?:first|last|only|opening|final) word of (?:the|your|every|each) (?:answer|reply|response)\b",
         r"\b(?:the )?(?:text|answer|sentence|words?|reply|response|summary)s? (?:that )?you (?:produce|generate|"
         r"output)\b",
         rf"\bwhat(?:ever)? you (?:write|say|output|reply|answer|produce|generate|respond)\b{_SOME}(?:\b(?:must|may|"
         rf"should|shall|has to|needs to|only|with)\b|[.!:]|$)",
-        rf"\b(?:finish|end|begin|start|contain|include|append|add|put|place)\b{_SOME}\b(?:what(?:ever)? you|(?:the|any|"
-        rf"every|all) (?:text|sentence|paragraph|word|answer|reply|"
-        rf"response)s? (?:that )?you) (?:write|say|output|reply|answer|produce|generate|respond|give|compose)\b",
         rf"\b(?:whatever|no matter what|no matter which|regardless of(?: what)?|independent "
         rf"of)\b{_ON}{{0,30}}?\b(?:questions?|asked|query|prompt)\b{_SOME}\b(?:answer|response|reply|say|write|output|"
         rf"print|respond)\b",
@@ -309,10 +244,6 @@ ANYWHERE: dict[str, tuple[str, ...]] = {
         rf"include|write|share|make|say|state|claim|discuss|praise|criti\w+|discourage|advertise|explain|describe|"
         rf"announce|warn|inform|advise|ask|draw|never|do not|don'?t|only|claim|assert|declare|create|develop|"
         rf"capitali\w+)\b",
-        rf"\byour {_ANSWER} (?:must|should|shall|has to|have to|needs? to|will|is to|are to|ought to|may only|can "
-        rf"only) (?:always |also |only |instead |now |simply |just |not |never )*(?:be|begin|start|end|contain|"
-        rf"include|consist|say|mention|have|read|state|use|rhyme|follow|open|close|conclude|refer|recommend|only|"
-        rf"sound|look|come)\b",
         rf"\b(?:the|your) (?:only |correct |right |true |final |sole |real |one )*(?:answer|response|reply)s? to "
         rf"(?:(?:the|this|your|any|every|all|each|that)(?: user'?s?| following| above| other)? (?:question|query|"
         rf"prompt)s?{_ON}{{0,60}}? (?:must|shall|has to)|(?:the user'?s?|any|every|all)(?: \w+)? (?:question|query|"
@@ -320,23 +251,6 @@ ANYWHERE: dict[str, tuple[str, ...]] = {
         rf"\bwhen(?:ever)? (?:you are |you're |being |you get |you )(?:asked|answer|answering|reply|replying|respond|"
         rf"responding|summari[sz]e|summari[sz]ing|generate|generating|prompted|cite|citing)\b{_ON}{{0,60}}?,? (?:you "
         rf"(?:must|should|will|shall)|always|never|please|do not|don'?t|{_SAY}|{_CHANGE}|include|mention)\b",
-        rf"\b(?:the )?(?:users?|human|person asking|person who asks) (?:wants you|asked you|would like you|expects "
-        rf"you|has asked you|must be told)\b{_SOME}\b(?:to|be told|be|see|receive)\b",
     ),
 }
 """Anywhere in a sentence."""
-
-LEADS = (
-    rf"(?:{_CHANGE}|{_SAY}|{_SET_ASIDE}|a(?:bort|ct|ddress|dvertis|dvis|ll\b|ny\b|nalyse|nalyze|pply|sk|ssess|ssign|"
-    rf"ssure|ttention|void|ward|i\b|is\b|lways)|b(?:ehave|ook|reak|ring)|c(?:apitali|hoose|ite|lassify|lose|"
-    rf"ommunicate|onclude|onsider|onvince|ount|ould|an you|hat|reate|raft|ome up|alm)|d(?:ear|ecode|ecrypt|eem|elete|"
-    rf"escribe|esign|etect|etermine|evelop|isclose|isplay|on'?t|o not|raft|raw|rop|ump)|e(?:nter|valuate|xplain|xpose|"
-    rf"xclusively)|f(?:ind|inish|or\b|ollowing)|g(?:et|ive|rade|rant|uide)|h(?:ello|ere are|ey|i\b|idden|int)|"
-    rf"i(?:dentify|mportant|nclude|nform|nsert|nstruct|nvent)|j(?:udge|ust)|k(?:eep)|l(?:abel|arge|anguage|ead|eak|"
-    rf"ist|isten|lm|ook)|m(?:ake|ark|emo|ention|essage|islead)|n(?:ever|ew\b|ote|otice|otify)|o(?:nly|pen|rder)|"
-    rf"p(?:araphrase|erform|ersuade|itch|lay|oint|reface|refer|repare|retend|rompt|roofread)|q(?:uote)|r(?:ank|ate|"
-    rf"eal|ecite|edirect|efer|efuse|egard|emind|eminder|etain|eveal|evised|ewrite|ephrase|ole-?play)|s(?:chedule|core|"
-    rf"earch|ecret|elect|end|et\b|hare|how|imply|ome|peak|plit|top|ummari|upport)|t(?:each|ell|hese|he\b|o\b|"
-    rf"ranscribe|ranslate|reat|rick|rue|rust|urn|ype)|u(?:pdated|rge|se|tter)|w(?:arn|arning|ould|ill you|rite)|your)"
-)
-"""How what `FIRST` and `OPENING` fit begins: a glance that most places do not pass."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, cast
 
-from crag.text.forms import ANYWHERE, FIRST, LEADS, OPENING
+from crag.text.forms import ANYWHERE, FIRST, OPENING
 from crag.text.languages import ELSEWHERE
 from crag.text.sentences import sentences
 
@@ -145,18 +145,6 @@ GOES_ON = 6
 
 _Rules = tuple[tuple[InjectionKind, re.Pattern[str]], ...]
 
-
-@dataclass(frozen=True, slots=True)
-class _Ready:
-    """The rules of `crag.text.forms`, each with the kind that it finds."""
-
-    first: _Rules
-    opening: _Rules
-    anywhere: _Rules
-    elsewhere: _Rules
-    leads: re.Pattern[str]
-
-
 _HINTS = re.compile(
     r"\b(?:your?\b|instruct|prompts?\b|directive|constraint|system|assistant|ai\b|a\.i\.|llms?\b|models?\b|gpt|"
     r"chat|claude|"
@@ -165,8 +153,7 @@ _HINTS = re.compile(
     r"quer(?:y|ies)\b|asked\b|asks\b|answer|respon[ds]|repl(?:y|ies)\b|outputs?\b|users?\b|human\b|what(?:'s| is|"
     r" does) [\"'“‘]|"
     r"mode\b|dan\b|from now on|henceforth|going forward|from this point|orders?\b|guidelines\b|context\b|"
-    r"ignore(?:all|prev|the|prior|any)|disregard(?:all|prev|prior)|forget(?:every|all)|no other (?:source|document|"
-    r"passage|text|page))"
+    r"no other (?:source|document|passage|text|page))"
     r"|<|\[/?inst|#{1,4} ?(?:instr|resp|sys|human|assis|user)|[\"'“](?:score|relevance|keep)",
     re.MULTILINE,
 )
@@ -295,28 +282,27 @@ def _tell(plain: Folded, spans: Sequence[Span], first: int, kinds: dict[int, Inj
 
 def _match_rules(run: str) -> Iterator[tuple[InjectionKind, int, int]]:
     """What the rules find in folded text, as [start, end)."""
-    rules = _rules()
-    for begins, each in ((_BEGINS, rules.first), (_ORDERS, rules.opening)):
+    first, opening, anywhere, elsewhere = _rules()
+    for begins, each in ((_BEGINS, first), (_ORDERS, opening)):
         for at in {match.end() for match in begins.finditer(run)}:
-            for kind, rule in each if rules.leads.match(run, at) else ():
+            for kind, rule in each:
                 if match := rule.match(run, at):
                     yield kind, match.start(), match.end()
-    for hints, each in ((_HINTS, rules.anywhere), (_TONGUES, rules.elsewhere)):
+    for hints, each in ((_HINTS, anywhere), (_TONGUES, elsewhere)):
         for kind, rule in each if hints.search(run) else ():
             for match in rule.finditer(run):
                 yield kind, match.start(), match.end()
 
 
 @lru_cache(maxsize=1)
-def _rules() -> _Ready:
+def _rules() -> tuple[_Rules, ...]:
     """All rules, compiled when they are first needed."""
-
-    def made(forms: Mapping[str, Sequence[str]]) -> _Rules:
-        return tuple(
+    return tuple(
+        tuple(
             (cast(InjectionKind, kind), re.compile(form, re.MULTILINE)) for kind, each in forms.items() for form in each
         )
-
-    return _Ready(made(FIRST), made(OPENING), made(ANYWHERE), made(ELSEWHERE), re.compile(LEADS))
+        for forms in (FIRST, OPENING, ANYWHERE, ELSEWHERE)
+    )
 
 
 def _within(plain: Folded, span: Span) -> Span:
