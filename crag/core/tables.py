@@ -17,6 +17,7 @@ BESIDE = -1
 """The column of a cell that stands under no name."""
 _MOST_OPEN = 4  # headings that stand open above a row
 _MOST_SECTION = 160  # characters
+_COLONS = 0.8  # of a form's labels, that end in one
 _LEVEL = 1.0  # points between two levels of indentation
 
 
@@ -72,6 +73,12 @@ class Table:
         if not rows:
             return None
         return replace(self, start=max(start, self.start), end=min(end, self.end), rows=rows, heads=()).moved(-start)
+
+    def is_form(self, text: str) -> bool:
+        """Whether it is pairs of label and value in `text`: labels end in a colon, and no column has a name."""
+        labels = [text[row.start : row.label].rstrip() for row in self.rows if len(row.cells) <= 1]
+        colons = sum(label.endswith(":") for label in labels)
+        return not any(self.header) and bool(labels) and colons > _COLONS * len(self.rows)
 
     def name(self, cell: Cell) -> str:
         """The name of a cell's column; empty where it has none."""

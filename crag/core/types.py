@@ -319,9 +319,9 @@ class Disagreement:
     values: tuple[Reported, ...]
 
 
-LookupOutcome = Literal["found", "several", "no item", "no period"]
+LookupOutcome = Literal["found", "several", "no item", "no period", "empty"]
 """How a look-up in the retrieved tables ended: with one cell; with several that do not agree; without a row that means
-what is asked for; with such rows, of which none has the period."""
+what is asked for; with such rows, of which none has the period; with a form's field that has no value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,7 +101,8 @@ class ExtractiveGenerator:
 
         Where the question asks for a cell of a table and the knowledge has it, its row is the answer. Where it asks
         for a figure and no cell is the one, no other cell stands for it; where no row has the period, the answer is of
-        low confidence. Where up to three rows fit equally and differ, they are the answer with `lookup_reach`.
+        low confidence; where a form leaves the field empty, there is none. Where up to three rows fit equally and
+        differ, they are the answer with `lookup_reach`.
 
         What is less likely right than `min_answer_confidence` is not answered.
         """
@@ -138,6 +139,10 @@ class ExtractiveGenerator:
             best = min(units, key=_best_first)
             units = [unit for unit in units if unit.strip.source_id == best.strip.source_id]
         lookup = None if subjects.unnamed else look_up(question, sources)
+        if lookup and lookup.outcome == "empty":
+            (field,) = lookup.cells
+            reason = f"“{field.row}” is empty on {field.chunk.where or field.chunk.source}"
+            return replace(abstention(None, sources, settings, self.by, reason), lookup=lookup.outcome)
         row = _row_of(lookup.found, units, settings, subjects) if lookup else None
         surest, first = row if row else (None, None)
         several: list[_Unit] = []

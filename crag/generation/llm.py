@@ -99,7 +99,7 @@ class LlmGenerator:
         citations = [
             build_citation(number, strip, sources.get(strip.source_id), 0, len(strip.text)) for number, strip in cited
         ]
-        low = best is None or best < settings.upper or (lookup is not None and lookup.outcome == "no period")
+        low = best is None or best < settings.upper or (lookup is not None and lookup.outcome in ("no period", "empty"))
         whole = Answer(
             text=text,
             by=self.by,

@@ -1,5 +1,7 @@
 """The cell of a table that a question asks for: its line item, period and segment, or the reason that there is none.
 
+A form's field is one, where the question names it (`crag.generation.fields`).
+
 A cell counts only where every word of the question is met by its row, section, column, caption or document, and where
 the row and column name nothing that the question does not. So a total is no sub-item, a segment is not the company,
 and an amount is no percentage. Pure, in time that grows with the tables.
@@ -14,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from crag.core.tables import SEPARATOR, Cell, Row, Table
 from crag.core.types import Chunk, LookupOutcome, RetrievedChunk, Strip, WebPage
 from crag.evaluation.refinement import make_strip
+from crag.generation.fields import Field, find_field
 from crag.generation.line_items import GENERIC, item_tokens, plain_stems
 from crag.generation.periods import Period, Span, fiscal_offset, is_same_period, periods_in, span_in
 from crag.generation.wanted import Measure, Wanted, is_opening, measure_of, wanted_of, without_periods
@@ -127,6 +130,7 @@ class Lookup:
     """How a look-up ended. `cells`: the one that was found first, then those that agree; or one of each value.
 
     no item: no row means what is asked for. no period: a row does, and none of its columns is of the period.
+    empty: the form's field that is asked for has no value; `cells` has its place.
     """
 
     outcome: LookupOutcome
@@ -145,11 +149,13 @@ class Lookup:
 
 
 def look_up(question: str, sources: Mapping[str, Chunk | WebPage]) -> Lookup | None:
-    """What the tables of the retrieved chunks say; None where the question is no look-up."""
+    """What the tables and forms of the retrieved chunks say; None where the question is no look-up."""
     wanted = wanted_of(question)
+    chunks = [source for source in sources.values() if isinstance(source, Chunk)]
+    if field := find_field(question, chunks):
+        return _read_field(field, wanted)
     if wanted is None:
         return None
-    chunks = [source for source in sources.values() if isinstance(source, Chunk)]
     documents = {
         id: _Document.of([chunk for chunk in chunks if chunk.document_id == id])
         for id in dict.fromkeys(chunk.document_id for chunk in chunks)
@@ -171,6 +177,15 @@ def look_up(question: str, sources: Mapping[str, Chunk | WebPage]) -> Lookup | N
     first = next((cell for cell in nearest if cell.unit), nearest[0])
     others = tuple(cell for cell in cells if cell is not first and _agree(cell, first))
     return Lookup("found", wanted, (first, *others), against)
+
+
+def _read_field(found: Field, wanted: Wanted | None) -> Lookup:
+    """A form's field as a cell. Where the question asks for no figure, it wants what the label says."""
+    row, (start, end) = found.row, found.span
+    read = FoundCell(found.chunk, start, end, row.start, row.end, found.label, "", "", 0, found.table)
+    tokens = frozenset(item_tokens(found.label))
+    wanted = wanted or Wanted(tokens, plain_stems(found.label), "amount", None, firm=False, item=found.label)
+    return Lookup("found" if start < end else "empty", wanted, (read,))
 
 
 def contradicts_cell(text: str, cell: FoundCell) -> bool:

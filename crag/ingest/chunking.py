@@ -102,7 +102,7 @@ def cut_page(page: Page | ComposedPage, sizes: Sizes = _SIZES) -> tuple[Cut, ...
         Cut(
             start=start,
             end=end,
-            table=table is not None,
+            table=table is not None and not table.is_form(page.text),
             headers=_headers(page.text, tables.within(start, end), start, end),
         )
         for start, end, table in _spans(page, sizes)

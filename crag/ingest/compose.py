@@ -307,7 +307,7 @@ class _Writer:
         for number, line in enumerate(table.lines):
             row = self._table_row(frame, line, left)
             self._break()
-            if number >= table.heads and row.start < row.end and (row.cells or table.sections):
+            if number >= table.heads and row.start < row.end:
                 label = takewhile(lambda piece: piece.column is None, line)
                 rows.append((row, "".join(piece.text for piece in label)))
         if self.length - 1 > start:
@@ -316,7 +316,7 @@ class _Writer:
                     start=start,
                     end=self.length - 1,
                     header=tuple(table.names),
-                    rows=place_sections(rows),
+                    rows=place_sections(rows) if table.sections else tuple(row for row, _ in rows),
                     unit=table.unit,
                     captions=tuple(table.captions),
                     title=table.title,

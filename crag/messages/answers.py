@@ -75,6 +75,8 @@ def weakness_text(trace: Trace) -> str:
         return "nothing that it rests on was graded"
     if answer.lookup == "no period":
         return "no table found has the period that is asked for"
+    if answer.lookup == "empty":
+        return "the form leaves what is asked for empty"
     if answer.lookup == "several":
         return "several rows fit the question and give different values: name the segment, statement or period"
     if answer.contradicts:

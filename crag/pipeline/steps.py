@@ -349,7 +349,7 @@ def _unsure(state: State, answer: Answer, settings: Settings) -> bool:
     say; so does one that a cell contradicts.
     """
     decision = state.get("decision")
-    if decision is None or answer.unnamed or answer.lookup in ("no period", "several") or answer.contradicts:
+    if decision is None or answer.unnamed or answer.lookup in ("no period", "several", "empty") or answer.contradicts:
         return answer.low_confidence
     if _without_support(state):
         return True

@@ -57,6 +57,7 @@ def test_each_label_has_the_value_beside_it_and_an_empty_one_none() -> None:
         "Certificate": "Private",
         "Age": "61",
         "Rating(s)": "None",
+        "Registered Owner": "",
         "Seats": "4",
     }
     assert "\nRegistered Owner:\n" in document.pages[0].text

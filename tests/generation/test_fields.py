@@ -1,0 +1,101 @@
+"""Fields of forms: the row whose label the question says, in the document that it names; else none."""
+
+from __future__ import annotations
+
+import pytest
+
+from crag.core.tables import BESIDE, Cell, Row, Table
+from crag.core.types import Chunk
+from crag.generation.fields import find_field
+from crag.generation.lookup import look_up
+
+WAUSAU = (
+    ("Registered Owner", "Flying Service"),
+    ("Runway Length/Width", "3078 ft / 100 ft"),
+    ("Runway Surface Type", "asphalt"),
+    ("Aircraft", "Cessna 172"),
+    ("Aircraft Damage", "substantial"),
+    ("Visibility", "10 miles"),
+    ("Visibility (RVR)", "6000 ft"),
+    ("Airplane Rating(s)", "single-engine"),
+    ("Report Date", "01/31/2008"),
+    ("Age", "61"),
+)
+
+
+def form(document: str, town: str, pairs: tuple[tuple[str, str], ...], heading: str = "Pilot Information") -> Chunk:
+    text, rows = "", list[Row]()
+    for label, value in pairs:
+        start = len(text)
+        text += f"{label}: {value}".rstrip() + "\n"
+        at = start + len(label) + 2
+        cells = (Cell(BESIDE, at, at + len(value)),) if value else ()
+        rows.append(Row(start, at + len(value) if value else at - 1, at - 1, cells))
+    title = f"Accident report – {town}"
+    table = Table(start=0, end=len(text), rows=tuple(rows))
+    return Chunk(
+        id=f"{document}-1", document_id=document, source=f"{document}.pdf", title=title, page=1, ordinal=0, start=0,
+        end=len(text), text=text, context=f"{title} › {heading}", tables=(table,),
+    )  # fmt: skip
+
+
+MADILL = form("b", "Madill", (("Aircraft", "Cessna 152"), ("Registered Owner", "Versatile Aviation"), ("Age", "32")))
+CHUNKS = [form("a", "Wausau", WAUSAU), MADILL]
+
+
+EMPTY = form("c", "Chevroux", (("Seats", ""), ("Registered Owner", "Airclub")))
+
+
+def field_of(question: str) -> str | None:
+    found = find_field(question, CHUNKS)
+    return found and found.chunk.text[found.row.start : found.row.end]
+
+
+@pytest.mark.parametrize(
+    ("question", "row"),
+    [
+        ("Who is the registered owner in the Wausau report?", "Registered Owner: Flying Service"),
+        ("Who is the registered owner in the Madill report?", "Registered Owner: Versatile Aviation"),
+        ("What was the length of the runway at Wausau?", "Runway Length/Width: 3078 ft / 100 ft"),
+        ("What aircraft damage is given for Wausau?", "Aircraft Damage: substantial"),
+        ("What was the visibility at Wausau?", "Visibility: 10 miles"),
+        ("What was the visibility (RVR) at Wausau?", "Visibility (RVR): 6000 ft"),
+        ("Which airplane rating did the pilot have in the Wausau accident?", "Airplane Rating(s): single-engine"),
+        ("What was the pilot's age in Wausau?", "Age: 61"),
+        ("What is the report date of Wausau?", "Report Date: 01/31/2008"),
+    ],
+)
+def test_the_field_that_a_question_names(question: str, row: str | None) -> None:
+    assert field_of(question) == row
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who is the registered owner?",  # two documents differ
+        "What was the date of the accident at Wausau?",  # no label says no more than that
+        "Who owned the aircraft at Wausau?",  # asks for more than the label says
+        "Why was there aircraft damage at Wausau?",
+        "What was the aircraft damage at Springfield?",  # of another place
+        "How old was the pilot?",
+    ],
+)
+def test_what_names_no_field_of_one_document_is_none(question: str) -> None:
+    assert field_of(question) is None
+
+
+def test_a_field_is_looked_up_as_a_cell_is() -> None:
+    lookup = look_up("Who is the registered owner in the Wausau report?", {each.id: each for each in CHUNKS})
+    assert lookup is not None
+    assert lookup.cell is not None
+    assert lookup.cell.labelled == "Registered Owner: Flying Service"
+    assert lookup.outcome == "found"
+
+
+def test_an_empty_field_is_found_empty_not_taken_from_another_document() -> None:
+    sources = {each.id: each for each in (*CHUNKS, EMPTY)}
+    lookup = look_up("What number of seats is given in the Chevroux report?", sources)
+    assert lookup is None or lookup.outcome != "found"
+    lookup = look_up("Seats of the Chevroux accident?", sources)
+    assert lookup is not None
+    assert (lookup.outcome, lookup.found) == ("empty", ())
