@@ -112,6 +112,14 @@ def sample_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made_once(own.parent if "PYTEST_XDIST_WORKER" in os.environ else own)
 
 
+@pytest.fixture
+def read_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are read without the reader's child, for tests of other things than what the child is kept to."""
+    from tests.support.reading_here import read_here  # only now: most tests read nothing
+
+    monkeypatch.setattr("crag.ingest.reader.run_child", read_here)
+
+
 @pytest.fixture(scope="session")
 def database_server() -> Iterator[PostgresServer]:
     from tests.support.postgres_server import postgres_server  # only now: most tests need no database

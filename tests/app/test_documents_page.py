@@ -12,6 +12,8 @@ from tests.support.app_text import said
 from tests.support.small_pdf import small_pdf
 from ui.app.program import program
 
+pytestmark = pytest.mark.usefixtures("read_here")
+
 TEXT = "The lighthouse of Alexandria was built in the third century BC.\nIt guided ships into the harbour of the city."
 
 

@@ -14,6 +14,8 @@ from crag.core.sample import Sample
 from tests.support.shell import ROOT, crag, environment, process
 from tests.support.small_pdf import LIGHTHOUSE, small_pdf
 
+pytestmark = pytest.mark.usefixtures("read_here")
+
 
 @pytest.fixture(scope="module")
 def indexed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, object]]]:

@@ -12,6 +12,8 @@ import pytest
 from crag.core.sample import Sample
 from tests.support.shell import crag
 
+pytestmark = pytest.mark.usefixtures("read_here")
+
 QUESTION = "Why did the airplane skid off the runway at Wausau?"
 
 

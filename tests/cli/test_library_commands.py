@@ -10,6 +10,8 @@ import pytest
 from tests.support.shell import crag
 from tests.support.small_pdf import LIGHTHOUSE, small_pdf
 
+pytestmark = pytest.mark.usefixtures("read_here")
+
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:

@@ -8,6 +8,8 @@ import pytest
 
 from tests.support.shell import crag
 
+pytestmark = pytest.mark.usefixtures("read_here")
+
 
 @pytest.fixture
 def place(folder: Path, tmp_path: Path) -> Path:

@@ -35,6 +35,8 @@ from tests.support.sizes import sized
 from tests.support.small_library import TEXTS, WordEmbedder, fill, spread
 from tests.support.small_pdf import small_pdf
 
+pytestmark = pytest.mark.usefixtures("read_here")
+
 QUESTION = "How long did hiring take in 2019?"
 
 

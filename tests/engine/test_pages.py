@@ -21,6 +21,8 @@ from tests.support.small_pdf import small_pdf
 from tests.support.web_pages import BRIDGE, Site, article
 from tests.support.web_server import Reply, Request, Server, serving
 
+pytestmark = pytest.mark.usefixtures("read_here")
+
 PUBLISHED = "<meta property='article:published_time' content='2024-03-01T10:00:00Z'>"
 Ended = DocumentAdded | DocumentFailed | DocumentRefreshed | DuplicateFound
 

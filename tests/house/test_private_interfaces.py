@@ -23,6 +23,7 @@ import pytest
 import streamlit
 from packaging.requirements import Requirement
 
+from tests.support.product import nodes_of, tree_of
 from tests.support.small_office import small_xlsx
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -220,9 +221,8 @@ _INSIDE = re.compile(r"\bst(reamlit)?\.(__file__|_\w+|runtime|web|proto|config|n
 
 def private_parts(path: Path) -> set[str]:
     """What a module takes from Streamlit that is not documented."""
-    text = path.read_text(encoding="utf-8")
-    tree, found = ast.parse(text), set()
-    for node in ast.walk(tree):
+    found = set()
+    for node in nodes_of(tree_of(path)):
         if isinstance(node, ast.Import):
             found |= {each.name for each in node.names if each.name.startswith("streamlit.")}
         elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "streamlit":

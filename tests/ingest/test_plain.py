@@ -15,6 +15,8 @@ from crag.ingest.files import media_of
 from crag.ingest.reader import read_document
 from crag.ingest.sections import PART, Block, fill_pages, write_table
 
+pytestmark = pytest.mark.usefixtures("read_here")
+
 CONFIG = AppConfig()
 PROSE = "The harbour was dredged in 1931, and the fishing fleet returned to it within the year. "
 

@@ -12,6 +12,8 @@ from crag.ingest.compose import unit_in
 from crag.ingest.reader import read_document
 from tests.support.tiny_pdf import line, pdf
 
+pytestmark = pytest.mark.usefixtures("read_here")
+
 CONFIG = AppConfig()
 
 

@@ -15,6 +15,8 @@ from crag.core.tables import SEPARATOR, Table
 from crag.ingest.reader import read_document
 from tests.support.tiny_pdf import line, pdf
 
+pytestmark = pytest.mark.usefixtures("read_here")
+
 CONFIG = AppConfig()
 NUMBER = re.compile(r"\d[\d,.]*\d|\d")
 

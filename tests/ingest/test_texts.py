@@ -11,6 +11,8 @@ from crag.ingest.chunking import chunk_document
 from crag.ingest.reader import read_document
 from crag.ingest.sheets import find_delimiter
 
+pytestmark = pytest.mark.usefixtures("read_here")
+
 CONFIG = AppConfig()
 PAGE = """<!doctype html><html><head><title>Harbour news</title><style>p {}</style></head><body>
 <nav><a href="/">Home</a></nav><div style="display: none">hidden words here</div>

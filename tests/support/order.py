@@ -47,7 +47,11 @@ TOGETHER = {
         ("browser", "journey", ("models", "compare", "conversation", "evaluate", "guidance_journey", "reading")),
         ("browser", "live", ("documents", "edge", "monitor", "tune")),
         ("browser", "outside", ("door", "hostile", "replay")),
-        ("house", "dead", ("elements", "facts_and_prose", "files", "requirements", "map", "names")),
+        (
+            "house",
+            "dead",
+            ("elements", "facts_and_prose", "files", "requirements", "map", "names", "private_interfaces"),
+        ),
     )
     for name in others
 }

@@ -17,6 +17,8 @@ from crag.core.types import Action, WebPage
 from crag.engine import Engine
 from crag.ingest.files import content_id
 
+pytestmark = pytest.mark.usefixtures("read_here")
+
 QUESTION = "How long does the moon take to circle the earth?"
 
 

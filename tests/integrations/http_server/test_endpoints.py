@@ -15,6 +15,8 @@ from crag.integrations.http.app import app
 from tests.support.http_server import OTHER, TOKEN
 from tests.support.small_library import TEXTS, WordEmbedder, spread
 
+pytestmark = pytest.mark.usefixtures("read_here")
+
 AS_BETA = {"Authorization": f"Bearer {OTHER}"}
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from tests.support.http_server import FREE, GUARDED, OTHER, TOKEN, http_server
 
+pytestmark = pytest.mark.usefixtures("read_here")
+
 WORD = "zanzibarine"
 QUESTION = "How long did the agency take for hiring?"
 

@@ -20,6 +20,8 @@ from crag.integrations.mcp.request import ServerConfig
 from tests.integrations.mcp_server.conftest import Gated, client, served
 from tests.support.small_pdf import LIGHTHOUSE, small_pdf
 
+pytestmark = pytest.mark.usefixtures("read_here")
+
 HIRED = "How many people did the agency hire in 2019?"
 
 
