@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from crag.core.errors import NotFoundError
@@ -55,6 +55,17 @@ class LineBox:
     end: int
     rect: Rect
     confidence: float = 1.0
+
+    def within(self, start: int, end: int) -> LineBox | None:
+        """What of it lies in [start, end), its box cut in proportion; None where nothing does."""
+        first, last, size = max(start, self.start), min(end, self.end), self.end - self.start
+        if first >= last:
+            return None
+        if last - first == size:
+            return self
+        left, width = self.rect.left, self.rect.right - self.rect.left
+        at, to = (left + width * (place - self.start) / size for place in (first, last))
+        return replace(self, start=first, end=last, rect=replace(self.rect, left=at, right=to))
 
 
 def mean_confidence(lines: Iterable[LineBox]) -> float | None:
@@ -190,23 +201,7 @@ class Chunk:
     def rects(self, start: int = 0, end: int | None = None) -> tuple[Rect, ...]:
         """The rectangles that the characters [start, end) of `text` cover; a line cut short is cut in proportion."""
         stop = len(self.text) if end is None else end
-        found = []
-        for line in self.lines:
-            first, last = max(start, line.start), min(stop, line.end)
-            if first >= last:
-                continue
-            box, size = line.rect, line.end - line.start
-            width = box.right - box.left
-            found.append(
-                Rect(
-                    page=box.page,
-                    left=box.left + width * (first - line.start) / size,
-                    top=box.top,
-                    right=box.left + width * (last - line.start) / size,
-                    bottom=box.bottom,
-                )
-            )
-        return tuple(found)
+        return tuple(part.rect for line in self.lines if (part := line.within(start, stop)))
 
 
 def find_id(wanted: str, names: Mapping[str, str], remedy: str, *, partly: bool = False) -> str:

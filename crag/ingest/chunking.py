@@ -293,16 +293,5 @@ def _pieces(text: str, start: int, end: int, most: int) -> list[tuple[int, int]]
 
 def _boxes(lines: Sequence[LineBox], start: int, end: int) -> tuple[LineBox, ...]:
     """The boxes of a span, offsets counted from its start; a line cut by the span's edge is cut in proportion."""
-    found = []
-    for line in lines:
-        first, last = max(line.start, start), min(line.end, end)
-        if first >= last:
-            continue
-        rect, size = line.rect, line.end - line.start
-        if last - first < size:
-            width = rect.right - rect.left
-            left = rect.left + width * (first - line.start) / size
-            right = rect.left + width * (last - line.start) / size
-            rect = type(rect)(page=rect.page, left=left, top=rect.top, right=right, bottom=rect.bottom)
-        found.append(replace(line, start=first - start, end=last - start, rect=rect))
-    return tuple(found)
+    parts = (part for line in lines if (part := line.within(start, end)))
+    return tuple(replace(part, start=part.start - start, end=part.end - start) for part in parts)
