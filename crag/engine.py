@@ -25,7 +25,7 @@ from crag.index.embedded import opened
 from crag.models.embedders import embedder_of
 from crag.pipeline.build import Local, grader, guard_evaluator
 from crag.pipeline.executor import QUESTION_CHARS as QUESTION_CHARS
-from crag.pipeline.executor import Events, RunExecutor, refuse_filter, storable
+from crag.pipeline.executor import Events, RunExecutor, refuse_filter
 from crag.pipeline.indexing import Indexer
 from crag.pipeline.libraries import OpenLibraries, Stale, find_stale
 from crag.pipeline.pages import Pages
@@ -39,6 +39,7 @@ from crag.storage.data_dir import DataDirLock
 from crag.storage.library import Library
 from crag.storage.places import PrivateLibraries, check_workspace_name
 from crag.storage.records import server_at
+from crag.text.injection import sendable
 from crag.web.folder import FOLDER, FolderWeb
 
 Workspace = str | Path
@@ -226,7 +227,7 @@ class Engine:
         asked = RunRequest(request) if isinstance(request, str) else request
         asked = replace(
             asked,
-            question=storable(asked.question),
+            question=sendable(asked.question),
             settings=asked.effective_settings,
             config=asked.config or self.config,
             keys=asked.keys or self.keys,

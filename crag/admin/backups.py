@@ -43,6 +43,7 @@ from crag.storage.places import DataFolder, check_workspace_name
 from crag.storage.records import CHOSEN, SIGNED_WITH, KeyValueStore
 from crag.storage.sqlite import Layout, connect, damaged_error, driver, own_folder, translate_errors, wait_for_others
 from crag.storage.tables import LIBRARY, chunks, documents, meta, runs
+from crag.text.formats import iso_now
 
 WHO = "command line"
 _WORK = re.compile(r"\.crag-backup-[0-9a-f]{8}")
@@ -143,7 +144,7 @@ def _write(
         left_out += [LeftOut(workspace="", why=why)] * home.unnamed()
     contents = Contents(
         program=__version__,
-        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        made_at=iso_now(),
         whole=whole,
         libraries=tuple(libraries),
         teams=teams,

@@ -22,6 +22,7 @@ from crag.providers.prices import Price, usable
 from crag.storage.library import Library
 from crag.storage.places import StorageUse, Stored
 from crag.storage.records import Records
+from crag.text.formats import iso_now
 
 _NONE = -1.0
 """The value of a limit that was changed and is as it is configured again: its edition goes on counting."""
@@ -64,7 +65,7 @@ class Overrides:
         for a setting that is no limit of a workspace.
         """
         value = None if value is None else check_value(workspace, name, value)
-        c, at = limits.c, datetime.now(UTC).isoformat(timespec="seconds")
+        c, at = limits.c, iso_now()
         changed = {"value": _NONE if value is None else value, "changed_by": by, "changed_at": at}
         with self._store.write() as connection:
             there = (c.workspace == workspace) & (c.name == name)

@@ -31,6 +31,7 @@ from crag.core.errors import AccessError, InputError, NotFoundError, StorageErro
 from crag.core.purging import Due
 from crag.storage.places import PrivateLibraries, StorageUse
 from crag.storage.records import Records
+from crag.text.formats import iso_now
 
 if TYPE_CHECKING:
     from crag.storage.postgres import Server
@@ -57,7 +58,7 @@ class Link:
     @property
     def open(self) -> bool:
         """Whether it lets in now."""
-        return not self.ended_at and _now() < self.ends_at
+        return not self.ended_at and iso_now() < self.ends_at
 
 
 class Links:
@@ -84,7 +85,7 @@ class Links:
         }
         with refusals_noted(self._audit, by, "link", workspace, "make"), self._store.write() as connection:
             check(by, workspace, _owner(connection, workspace))
-            open_ = (links.c.workspace == workspace) & (links.c.ended_at == "") & (links.c.ends_at > _now())
+            open_ = (links.c.workspace == workspace) & (links.c.ended_at == "") & (links.c.ends_at > iso_now())
             if (connection.scalar(select(func.count()).select_from(links).where(open_)) or 0) >= MOST:
                 raise InputError(f"A workspace may have {MOST} links at once.", "End one first.")
             connection.execute(insert(links).values({**row, "hash": _hash(token), "ended_at": ""}))
@@ -119,13 +120,13 @@ class Links:
             check(by, row.workspace, _owner(connection, row.workspace))
             if row.ended_at:
                 return
-            connection.execute(update(links).where(links.c.id == id).values(ended_at=_now()))
+            connection.execute(update(links).where(links.c.id == id).values(ended_at=iso_now()))
         self._audit.note("link", by.name, workspace=row.workspace, what=f"link {id}", detail="ended")
 
     def of(self, workspace: str) -> list[Link]:
         """Those of a workspace that let in, the one that ends first, first."""
         c = links.c
-        wanted = select(links).where(c.workspace == workspace, c.ended_at == "", c.ends_at > _now())
+        wanted = select(links).where(c.workspace == workspace, c.ended_at == "", c.ends_at > iso_now())
         with self._store.read() as connection:
             rows = connection.execute(wanted.order_by(c.ends_at)).all()
             known = {id: name or email for id, name, email in connection.execute(_select_named())} if rows else {}
@@ -154,10 +155,6 @@ def _link(row: object, shown: str) -> Link:
 
 def _hash(token: str) -> str:
     return hashlib.sha256(f"crag link {token}".encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 _log = logging.getLogger(__name__)

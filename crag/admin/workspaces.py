@@ -17,6 +17,7 @@ from crag.admin.roles import ROLES, Actor, Principal, Role, check, higher, lower
 from crag.admin.store import limits, links, members, people, usage, workspaces
 from crag.core.errors import InputError, NotFoundError
 from crag.storage.records import Records
+from crag.text.formats import iso_now
 
 Kind = Literal["person", "group"]
 """How somebody is let in: by themselves, or with all of a group that the provider of their sign-in names."""
@@ -244,7 +245,7 @@ class Workspaces:
             if before is None and len(held) >= MOST_MEMBERS:
                 raise InputError(f"A workspace may have {MOST_MEMBERS} members.", "Share it with a group instead.")
             connection.execute(delete(members).where(_membership(name, kind, who)))
-            row = {"workspace": name, "kind": kind, "who": who, "role": role, "made_at": _now()}
+            row = {"workspace": name, "kind": kind, "who": who, "role": role, "made_at": iso_now()}
             connection.execute(insert(members).values(row))
             shown = _member_name(connection, who)
         said = f"{before or 'not let in'} → {role}"
@@ -375,9 +376,5 @@ def _own_title(person: Principal) -> str:
 
 
 def _build_workspace(name: str, title: str, owner: str) -> Workspace:
-    now = _now()
+    now = iso_now()
     return Workspace(name=name, title=title, owner=owner, made_at=now, used_at=now)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

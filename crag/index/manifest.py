@@ -110,9 +110,9 @@ def _sum(body: bytes) -> bytes:
     return hashlib.sha256(body).hexdigest().encode()
 
 
-def sync(folder: Path) -> None:
-    """Make the folder's own entries last. Raises OSError."""
-    handle = os.open(folder, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Make a file, or a folder's own entries, last. Raises OSError."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

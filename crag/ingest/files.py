@@ -8,13 +8,13 @@ import unicodedata
 import zipfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from io import BytesIO
 from types import MappingProxyType
 from typing import Any
 
 from crag.core.ingesting import ParsedDocument
 from crag.core.types import Chunk, Document, Media
+from crag.text.formats import iso_now
 from crag.text.words import few_marks
 
 
@@ -160,7 +160,7 @@ def record_of(
         size=size,
         pages=len(parsed.pages),
         chunks=len(chunks),
-        added_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        added_at=iso_now(),
         model=model,
         warnings=parsed.warnings,
         kind=parsed.kind,

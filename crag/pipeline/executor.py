@@ -38,6 +38,7 @@ from crag.runtime.usage import Circuits, UsageTracker
 from crag.runtime.waiting import CLOCK, Clock
 from crag.storage.library import Library
 from crag.storage.runs import InFlightJob
+from crag.text.injection import sendable
 
 
 def resolve_scope(library: Library, where: str, at: float) -> ev.ScopeResolved | None:
@@ -64,11 +65,6 @@ def check_question(question: str) -> str:
     if len(asked) > QUESTION_CHARS:
         raise QuestionError(f"The question has {len(asked):,} characters; {QUESTION_CHARS:,} is the limit.")
     return asked
-
-
-def storable(text: str) -> str:
-    """Text as JSON can hold it: without lone surrogates."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def refuse_filter(retriever: Retriever | None, settings: Settings) -> None:
@@ -255,7 +251,7 @@ class RunExecutor:
             emitter = EventEmitter()  # the time of waiting is not the run's
             request = replace(request, allowed=release_while_asking(request.allowed, cancel, ticket))
             question = check_question(request.question)
-            standalone = "" if request.standalone is None else check_question(storable(request.standalone))
+            standalone = "" if request.standalone is None else check_question(sendable(request.standalone))
             library = self.library()
             scope = None
             if request.retriever is None:

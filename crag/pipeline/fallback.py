@@ -46,15 +46,15 @@ class FallbackContextualizer:
         self._first, self._second, self._emitter, self.by = first, second, emitter, first.by
 
     def standalone(self, question: str, history: Sequence[Exchange]) -> Standalone:
+        used = self._first
         try:
-            made = self._first.standalone(question, history)
+            made = used.standalone(question, history)
         except ProviderError as error:
-            self._emitter.worked_around("contextualize", error, "rules", self._second.by)
-        else:
-            self.by = self._first.by
-            return made
-        self.by = self._second.by
-        return self._second.standalone(question, history)
+            used = self._second
+            self._emitter.worked_around("contextualize", error, "rules", used.by)
+            made = used.standalone(question, history)
+        self.by = used.by
+        return made
 
 
 class FallbackRewriter:
@@ -74,10 +74,8 @@ class FallbackRewriter:
             try:
                 query = rewriter.rewrite(question, max_keywords=max_keywords, failed=failed, tried=tried)
             except ProviderError as error:
-                if following is not None:
-                    self._emitter.worked_around("rewrite", error, "rewriter", following.by)
-                else:
-                    self._emitter.worked_around("rewrite", error, "same query" if tried else "question")
+                instead: ev.FallbackAction = "rewriter" if following else "same query" if tried else "question"
+                self._emitter.worked_around("rewrite", error, instead, following.by if following else "")
             else:
                 self.by = rewriter.by
                 return query
@@ -134,10 +132,8 @@ class FallbackWeb:
             try:
                 return self._searched(query, max_results, web)
             except ProviderError as error:
-                if following is not None:
-                    self._emitter.worked_around("search", error, "web", following.name)
-                else:
-                    self._emitter.worked_around("search", error, "documents")
+                instead: ev.FallbackAction = "web" if following else "documents"
+                self._emitter.worked_around("search", error, instead, following.name if following else "")
         return None
 
     def _searched(self, query: str, max_results: int, web: WebSearch) -> ev.Searched:

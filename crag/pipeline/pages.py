@@ -34,6 +34,7 @@ from crag.ingest.files import content_id, media_of
 from crag.pipeline.indexing import Ended, Indexer, Load, Original, Read
 from crag.runtime.fair_queue import FairQueue
 from crag.storage.library import Library
+from crag.text.formats import iso_now
 from crag.web.fetching import Download, Downloads, page_address, page_name
 
 _log = logging.getLogger(__name__)
@@ -175,10 +176,6 @@ def _old(document: Document, days: float | None) -> bool:
     return datetime.now(UTC) - looked > timedelta(days=days)
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
 @dataclass(frozen=True, slots=True)
 class _Visit:
     """One look at an address. `before`: the document that came from it before."""
@@ -220,7 +217,7 @@ class _Visit:
 
     def same(self, before: Document, got: Download) -> DocumentRefreshed:
         """The page says what it said."""
-        now = _now()
+        now = iso_now()
         headers = {"etag": got.etag or before.etag, "last_modified": got.last_modified or before.last_modified}
         document = self.library.documents.note(before.id, **headers, look="", looked_at=now, fetched_at=now)
         return DocumentRefreshed(name=before.name, document=document, found="unchanged")
@@ -241,7 +238,7 @@ class _Visit:
 
     def noted(self, before: Document, look: Look, message: str, remedy: str = "") -> DocumentRefreshed:
         assert look
-        document = self.library.documents.note(before.id, look=look, looked_at=_now())
+        document = self.library.documents.note(before.id, look=look, looked_at=iso_now())
         return DocumentRefreshed(name=before.name, document=document, found=look, message=message, remedy=remedy)
 
 
@@ -286,7 +283,7 @@ class _Page(Original):
     def stored(
         self, library: Library, document: Document, parsed: ParsedDocument, chunks: Sequence[Chunk], vectors: np.ndarray
     ) -> Ended:
-        before, now = self.visit.before, _now()
+        before, now = self.visit.before, iso_now()
         document = replace(
             document,
             url=self.visit.address,

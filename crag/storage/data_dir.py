@@ -97,11 +97,7 @@ def _write(file: Path, value: object) -> None:
 def _lasting(folder: Path) -> None:
     """Make every file in it last on the disk."""
     for each in [*folder.rglob("*"), folder]:
-        handle = os.open(each, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        sync(each)
 
 
 _log = logging.getLogger(__name__)

@@ -16,6 +16,7 @@ from crag.storage.records import Records
 from crag.storage.runs import spending_of
 from crag.storage.tables import evaluations, question_sets, results, searches
 from crag.storage.tables import runs as stored_runs
+from crag.text.formats import iso_now
 
 _DONE = select(func.count()).select_from(results).where(results.c.evaluation == evaluations.c.number).scalar_subquery()
 _RECORD = select(
@@ -128,7 +129,7 @@ class Evaluations:
             latest = connection.execute(found.order_by(evaluations.c.number.desc()).limit(1)).mappings().first()
             if latest is not None and not restart:
                 return EvaluationRecord(**latest)
-            row = {"id": secrets.token_hex(8), "question_set": set_id, "started_at": _now(), "finished_at": ""}
+            row = {"id": secrets.token_hex(8), "question_set": set_id, "started_at": iso_now(), "finished_at": ""}
             row |= {"strategy": strategy, "settings": settings, "parts": parts, "key": key}
             connection.execute(insert(evaluations).values(row))
             return _record(connection, row["id"])
@@ -148,7 +149,7 @@ class Evaluations:
         """Note the time at which the last result came, once. Raises NotFoundError."""
         with self._database.write(grows=False) as connection:
             its_own = and_(evaluations.c.number == _number(connection, id), evaluations.c.finished_at == "")
-            connection.execute(update(evaluations).where(its_own).values(finished_at=_now()))
+            connection.execute(update(evaluations).where(its_own).values(finished_at=iso_now()))
 
     def delete(self, id: str, *, runs: bool = False) -> None:
         """Delete an evaluation with its results, and with `runs` what it left in the history. Raises NotFoundError.
@@ -237,7 +238,3 @@ def _no_set(id: str) -> NotFoundError:
 
 def _no_evaluation(id: str) -> NotFoundError:
     return NotFoundError(f"There is no evaluation {id} in this library.")
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
-from datetime import UTC, datetime
 from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, Integer, and_, delete, func, insert, select, update
@@ -15,6 +14,7 @@ from crag.core.trace import Trace, Track, track_chunks
 from crag.storage import store
 from crag.storage.records import Records
 from crag.storage.tables import chunks, documents, labels, tracks
+from crag.text.formats import iso_now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class Labels:
 
     def save(self, question: str, chunk_id: str, label: Literal["relevant", "irrelevant"]) -> None:
         """Store a label, in place of an earlier one on the same chunk and question. Raises NotFoundError."""
-        at = datetime.now(UTC).isoformat(timespec="seconds")
+        at = iso_now()
         row = {"chunk": chunk_id, "question": question, "label": label, "at": at}
         with self._database.write() as connection:
             if connection.execute(select(chunks.c.number).where(chunks.c.id == chunk_id)).first() is None:

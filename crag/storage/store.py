@@ -37,6 +37,7 @@ from crag.storage.records import Records
 from crag.storage.tables import changes, chunks, documents, searches, vectors
 from crag.storage.tables import grades as kept_grades
 from crag.storage.tables import meta as about
+from crag.text.formats import iso_now
 
 Change = Literal["added", "deleted", "described", "embedded"]
 
@@ -282,7 +283,7 @@ class Cache:
 
     def save_search(self, key: str, pages: Sequence[WebPage]) -> None:
         """Store web results with the present time, in place of older ones."""
-        found_at = datetime.now(UTC).isoformat(timespec="seconds")
+        found_at = iso_now()
         row = {"key": key, "found_at": found_at, "pages": _PAGES.dump_json(tuple(pages)).decode()}
         with self._database.write() as connection:
             put(connection, searches, [row])

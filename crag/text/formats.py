@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
@@ -57,6 +58,11 @@ def format_duration(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.1f} s"
     return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+
+
+def iso_now() -> str:
+    """This moment to the second, in UTC, as records hold it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def format_day(iso: str) -> str:
