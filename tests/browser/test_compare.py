@@ -49,7 +49,7 @@ def begin(page, number=0, question=""):
 
 
 def done(page):
-    page.locator(".cmp-lead").wait_for()
+    page.locator(".st-key-compare-new").wait_for()
     return settled(page)
 
 
@@ -62,7 +62,7 @@ def lane(page, number):
 def test_two_strategies_end_side_by_side_on_the_screen_a_citation_opens_there_and_a_lane_in_ask(page):
     begin(page)
     done(page)
-    expect(page.locator(".cmp-table").first).to_contain_text("Plain RAG")
+    expect(page.get_by_test_id("stTable").first).to_contain_text("Plain RAG")
     assert lane(page, 0).locator(".tag.only", has_text="used only here").count()
     assert lane(page, 1).locator(".action .word").inner_text() == "CORRECT"
     assert lane(page, 0).locator(".action .word").count() == 0
@@ -92,7 +92,7 @@ def test_lanes_go_on_while_things_are_touched_and_after_a_reload(page, served):
     served.gate.touch()
     begin(page, question="What did the agency say about the average premium increase for plan year 2020?")
     page.get_by_text(HELD).wait_for()
-    expect(page.locator(".cmp-lead")).to_have_count(0)
+    expect(page.locator(".st-key-compare-new")).to_have_count(0)
     expect(page.get_by_text("Questions to try")).to_have_count(0)
     thumb = lane(page, 1).locator("button.thumb.relevant").nth(1)
     thumb.click()

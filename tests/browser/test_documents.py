@@ -112,19 +112,24 @@ def test_every_file_of_an_upload_is_told_also_after_a_reload_and_at_its_end(page
         [{"name": f"{name}.pdf", "mimeType": "application/pdf", "buffer": data} for name, data in files]
     )
     page.get_by_text("0 of 12 files").wait_for()
-    expect(page.locator(".file.waits")).to_have_count(11)
+    expect(listed(page).filter(has_text="waiting")).to_have_count(11)
     page.reload()
     page.get_by_text("0 of 12 files").wait_for()
-    expect(page.locator(".file.waits")).to_have_count(11)
+    expect(listed(page).filter(has_text="waiting")).to_have_count(11)
     search(page, "canal")
     page.get_by_role("heading", name="50 of 200 documents").wait_for()
     page.get_by_text("0 of 12 files").wait_for()
     served.reading.unlink()
     page.get_by_role("heading", name="50 of 210 documents").wait_for()
-    assert page.locator(".file.result b").all_inner_texts()[:2] == ["bad.pdf", "again.pdf"]
+    assert listed(page).locator("strong").all_inner_texts()[:2] == ["bad.pdf", "again.pdf"]
     page.reload()
     page.get_by_text("12 files: 1 failed, 1 in the library already, 10 added").wait_for()
-    expect(page.locator(".file.result")).to_have_count(12)
+    expect(listed(page)).to_have_count(12)
+
+
+def listed(page):
+    """The files of an upload, each with its result."""
+    return page.get_by_test_id("stTable").locator("tbody tr")
 
 
 def test_a_folder_is_dropped_as_a_whole(page, tmp_path):
@@ -135,6 +140,6 @@ def test_a_folder_is_dropped_as_a_whole(page, tmp_path):
     page.get_by_role("radio", name="A folder").click()
     page.get_by_text("Add a folder").wait_for()
     settled(page).get_by_test_id("stFileUploaderDropzoneInput").set_input_files(tmp_path / "reports")
-    expect(page.locator(".file.result")).to_have_count(2)
-    expect(page.locator(".file.result", has_text="2019 - yearly.pdf")).to_contain_text("Added: 1 page")
-    expect(page.locator(".file.result", has_text="2020 - yearly.pdf")).to_contain_text("Added: 1 page")
+    expect(listed(page)).to_have_count(2)
+    expect(listed(page).filter(has_text="2019 - yearly.pdf")).to_contain_text("Added: 1 page")
+    expect(listed(page).filter(has_text="2020 - yearly.pdf")).to_contain_text("Added: 1 page")

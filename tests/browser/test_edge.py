@@ -51,6 +51,6 @@ def test_an_upload_that_finds_no_room_is_told_and_harms_nothing(served_to_many, 
         name = f"small-{number}.pdf"
         body = b"%PDF-1.4\n" + b"%d" % number * 600_000
         drop.set_input_files([{"name": name, "mimeType": "application/pdf", "buffer": body}])
-        visit.locator(".result", has_text=name).wait_for()
+        visit.locator("tr", has_text=name).wait_for()
         # The place for files is drawn anew after each: one that is dropped on the old one would be lost.
         visit.locator("[data-test-script-state=notRunning]").wait_for(state="attached")

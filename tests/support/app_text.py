@@ -13,8 +13,10 @@ def said(app: AppTest) -> str:
     html = [element.proto.body.replace("&#x27;", "'") for element in app.get("html")]
     text = [*app.markdown, *app.error, *app.warning, *app.success, *app.caption, *app.title, *app.subheader]
     cells = [str(cell) for table in app.table for row in [table.value.columns, *table.value.to_numpy()] for cell in row]
+    bars = [element.proto.text for element in app.get("progress")]
     folds = [expander.label for expander in app.expander]
-    return "\n".join([*html, *(str(element.value) for element in text), *folds, *cells])
+    escaped = (each.replace("\\", "") for each in (*bars, *cells))
+    return "\n".join([*html, *(str(element.value) for element in text), *folds, *escaped])
 
 
 def select(app: AppTest, key: str, row: int, column: str) -> AppTest:

@@ -15,7 +15,7 @@ from ui.compare import run_columns as compare_lanes
 from ui.compare import setup, state
 from ui.compare import table as compare_table
 from ui.compare.run_columns import Lane
-from ui.components import downloads, problems
+from ui.components import downloads, problems, words
 from ui.components import html as h
 from ui.components.drawing import draw
 from ui.components.html import Html
@@ -85,15 +85,28 @@ def _over(session: Session, lanes: Sequence[Lane], labels: Labels) -> None:
     with st.container(horizontal=True):
         _exports(session, lanes, found)
         st.button("New comparison", key="compare-new", on_click=state.select, args=([],))
-    draw(compare_table.lead(found))
+    st.markdown(compare_table.lead(found))
     _summary(lanes, whole=True)
-    draw(compare_table.items(found))
+    _items(found)
     _columns(session, lanes, labels, found)
 
 
 def _summary(lanes: Sequence[Lane], *, whole: bool) -> None:
     known = figures([each.trace for each in lanes], meter.in_use())
-    draw(compare_table.summary(known, lanes, whole=whole))
+    rows = compare_table.summary(known, lanes, whole=whole)
+    st.table(rows, border="horizontal", hide_index=True, width="content")
+    if whole:
+        st.caption(compare_table.alike(known))
+
+
+def _items(found: Differences) -> None:
+    """Everything that the lanes treat differently, folded."""
+    if not found.items:
+        return
+    with st.expander(f"All {words.count(len(found.items), 'difference')}", key="cmp-items"):
+        st.table(compare_table.items(found), border="horizontal", hide_index=True)
+        if (more := len(found.items) - compare_table.LISTED) > 0:
+            st.caption(f"And {more:,} more: the export has all.")
 
 
 def _columns(session: Session, lanes: Sequence[Lane], labels: Labels, found: Differences | None) -> None:

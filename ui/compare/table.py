@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from crag.analysis.comparison import HANDED, Differences, Figure, Item, Value
 from crag.core.types import Action
 from crag.text.formats import money
 from ui.compare.run_columns import Lane
-from ui.components import html as h
 from ui.components import words
-from ui.components.html import Html
-from ui.components.safe_text import excerpt
-from ui.run.path import chip
+from ui.components.safe_text import excerpt, markdown
 
 _LIVE = ("action", "score", "chunks_used", "words", "answer", "seconds")
 """The columns while runs are under way."""
@@ -23,49 +21,34 @@ _KINDS = {
     "source": "Source",
     "sentence": "Sentence",
 }
-_LISTED = 60
+LISTED = 60
 
 
-def summary(figures: Sequence[Figure], lanes: Sequence[Lane], *, whole: bool) -> Html:
-    """A row a lane with the figures that differ; beneath, what is the same in all.
-
-    Until the runs are over, `whole` is False: then the columns are always the same few.
-    """
-    apart = [each for each in figures if (each.name == "action" or each.differs if whole else each.name in _LIVE)]
-    head = [h.th(scope="col")[each.label] for each in apart]
-    rows = [_row(lane, [(each, each.values[place]) for each in apart]) for place, lane in enumerate(lanes)]
-    return h.div("cx")[
-        h.table("grid cmp-table")[h.thead[h.tr[h.th(scope="col")["What differs"], head]], h.tbody[rows]],
-        _alike(figures, apart) if whole else "",
-    ]
+def summary(figures: Sequence[Figure], lanes: Sequence[Lane], *, whole: bool) -> list[dict[str, str]]:
+    """A row for each figure that differs, a column for each lane. Until the runs are over, always the same few."""
+    heads = [markdown(f"{lane.letter} {lane.name}".strip()) for lane in lanes]
+    shown = [each for each in figures if (each.name == "action" or each.differs if whole else each.name in _LIVE)]
+    rows = [zip(heads, map(partial(_cell, each), each.values), strict=True) for each in shown]
+    return [{"What differs": each.label, **dict(cells)} for each, cells in zip(shown, rows, strict=True)]
 
 
-def _row(lane: Lane, values: Sequence[tuple[Figure, Value]]) -> Html:
-    letter = lane.letter and (h.span("cmp-letter")[lane.letter], " ")
-    cells = [h.td(data_label=each.label)[h.span[_cell(each, value)]] for each, value in values]
-    return h.tr[h.th(scope="row")[letter, lane.name], cells]
-
-
-def _alike(figures: Sequence[Figure], apart: Sequence[Figure]) -> Html:
+def alike(figures: Sequence[Figure]) -> str:
+    """What is the same in all lanes, and what is marked in them."""
     same = [
         f"{each.label.lower()} {_cell_text(each, each.values[0])}"
         for each in figures
-        if each not in apart and each.values[0]
+        if not each.differs and each.name != "action" and each.values[0]
     ]
     said = f"The same in all columns: {'; '.join(same)}. " if same else ""
     if any(each.name == "remembered" and any(each.values) for each in figures):
         said += "Times can't be compared: grades and searches remembered from earlier runs take no time. "
-    return h.p("legend")[
-        f"{said}Marked in the columns: ",
-        h.span("alone")["sentences"],
-        ", strips, chunks and sources that are not in every column.",
-    ]
+    return markdown(f"{said}Marked below: sentences, strips, chunks and sources that are not in every column.")
 
 
-def _cell(each: Figure, value: Value) -> Html:
+def _cell(each: Figure, value: Value) -> str:
     if each.name in ("action", "scores_say"):
-        return chip(Action(str(value)) if value else None)
-    return h.span("quiet")["–"] if value is None else h.fragment(_cell_text(each, value))
+        return f"**{words.ICONS[Action(str(value))]} {value}**" if value else "no action"
+    return "–" if value is None else markdown(_cell_text(each, value))
 
 
 def _cell_text(each: Figure, value: Value) -> str:
@@ -81,9 +64,9 @@ def _cell_text(each: Figure, value: Value) -> str:
     return f"{value:.2f}" if isinstance(value, float) else f"{value:,}"
 
 
-def lead(found: Differences) -> Html:
+def lead(found: Differences) -> str:
     """The comparison in two plain sentences: answers, then evidence."""
-    return h.div("cx")[h.p("cmp-lead")[" ".join([_answers(found), _evidence(found)])]]
+    return markdown(" ".join([_answers(found), _evidence(found)]))
 
 
 def _handing(found: Differences, ended: Sequence[Value]) -> str:
@@ -130,27 +113,10 @@ def _counted(items: Sequence[Item]) -> str:
     return " and ".join(words.count(number, noun) for noun, number in numbers.items() if number) or "No chunk"
 
 
-def items(found: Differences) -> Html:
-    """Everything that the lanes treat differently, folded; the export has all of it."""
-    if not found.items:
-        return Html()
-    head = [h.th[name] for name in found.names]
-    rows = [_item(item, found.names) for item in found.items[:_LISTED]]
-    more = h.p("small")[f"And {len(found.items) - _LISTED:,} more: the export has all."]
-    return h.div("cx")[
-        h.details("fold", data_keep="differences")[
-            h.summary[f"All {words.count(len(found.items), 'difference')}"],
-            h.table("grid cmp-table cmp-items")[h.thead[h.tr[h.th["What"], head]], h.tbody[rows]],
-            more if len(found.items) > _LISTED else "",
-        ]
-    ]
-
-
-def _item(item: Item, names: Sequence[str]) -> Html:
-    return h.tr[
-        h.th(scope="row")[h.span("tag")[_KINDS[item.kind]], f" {excerpt(item.what, 140)}", h.span("small")[item.where]],
-        (
-            h.td(data_label=name, class_="" if state in ("used", "kept", "cited", "said") else "quiet")[h.span[state]]
-            for name, state in zip(names, item.states, strict=True)
-        ),
-    ]
+def items(found: Differences) -> list[dict[str, str]]:
+    """The first things that the lanes treat differently; the export has all."""
+    rows = []
+    for item in found.items[:LISTED]:
+        what = f":gray-badge[{_KINDS[item.kind]}] {markdown(excerpt(item.what, 140))} :small[{markdown(item.where)}]"
+        rows.append({"What": what, **dict(zip(map(markdown, found.names), item.states, strict=True))})
+    return rows

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import assert_never
+from typing import Literal, assert_never
 
 import streamlit as st
 
@@ -28,10 +28,8 @@ from crag.messages.documents import left_text, lost_text
 from crag.runtime.jobs import Job
 from ui.access.current import Presence
 from ui.app import fragments
-from ui.components import html as h
 from ui.components import problems, words
-from ui.components.drawing import draw
-from ui.components.html import Html
+from ui.components.safe_text import markdown
 
 Result = DocumentAdded | DuplicateFound | DocumentFailed | DocumentRefreshed
 
@@ -50,6 +48,8 @@ _MEASURED = 3.0
 """Seconds of work after which its rate is worth an estimate."""
 _STILL = 2.0
 """Seconds without news after which it is said how long the step has taken."""
+_IN_VIEW, _HEIGHT = 8, 300
+"""Files that are listed without scrolling, and pixels of a longer list."""
 _RENEWED = 3.0
 """Seconds after which the whole page is drawn again while documents are added."""
 
@@ -168,7 +168,8 @@ def follow(
     if running:
         fragments.follow(session, goes_on, partial(_show_live, job, progress, end))
         return
-    draw(heading(progress, job.label, running=False))
+    if progress.total > 1:
+        st.markdown(_lead(progress))
     _list(progress, running=False)
     if job.problem:
         problems.show(job.problem)
@@ -179,7 +180,9 @@ def follow(
 
 
 def _show_live(job: Job[UploadEvent], progress: Progress, end: Callable[[], None] | None) -> None:
-    draw(heading(progress, job.label, running=True))
+    lead, step = describe(progress, job.label)
+    st.progress(progress.share(), lead)
+    st.caption(step)
     if end is not None:
         st.button(
             "Stop" if not job.stopping else "Stopping…",
@@ -192,34 +195,31 @@ def _show_live(job: Job[UploadEvent], progress: Progress, end: Callable[[], None
 
 
 def _list(progress: Progress, *, running: bool) -> None:
-    with st.container(key="upload-files"):
-        draw(files(progress, running))
+    if rows := files(progress, running):
+        high: Literal["content"] | int = "content" if len(rows) <= _IN_VIEW else _HEIGHT
+        st.table(rows, border="horizontal", hide_index=True, hide_header=True, height=high, alt="The files added")
 
 
-def heading(progress: Progress, label: str, running: bool, now: float | None = None) -> Html | None:
-    """How many files of how many, what became of them, how long the rest takes, and the file under way.
+def describe(progress: Progress, label: str, now: float | None = None) -> tuple[str, str]:
+    """How far an upload is, as Markdown: what became of its files, and how long the rest takes; the file under way.
 
-    Nothing where there is nothing to say. `now`: by `time.monotonic`.
+    `now`: by `time.monotonic`.
     """
     now = time.monotonic() if now is None else now
-    counted = ", ".join(_counts(progress))
-    if not running:
-        return (
-            h.div("cx upload")[h.b[words.count(progress.total, "file")], ": ", counted] if progress.total > 1 else None
-        )
-    said: list[object] = [h.b[label]]
+    lead = f"**{markdown(label)}**"
     if progress.total > 1:
         left = progress.seconds_left(now)
-        said = [h.b[f"{len(progress.results):,} of {words.count(progress.total, 'file')}"], counted and f": {counted}"]
-        said.append(h.span("quiet num")[f" · {left_text(left)}"] if left is not None else "")
-    done = f"{progress.share():.1%}"
-    return h.div("cx upload")[
-        h.div(role="status")[said],
-        h.div("progress", role="progressbar", aria_label=label, aria_valuenow=done.rstrip("%"))[
-            h.i(style=f"width:{done}")
-        ],
-        h.div("now")[_now(progress, label, now)],
-    ]
+        lead = _lead(progress, f"{len(progress.results):,} of ") + (f" · {left_text(left)}" if left is not None else "")
+    at, step = len(progress.results), progress.step
+    name = step.name if step else progress.names[at] if at < len(progress.names) else label
+    said = "updating the search index" if step is None and 0 < len(progress.names) <= at else _said(step)
+    still = int(now - progress.since)
+    return lead, f"**{markdown(name)}** {said}{f' · {still} s' if still >= _STILL else ''}"
+
+
+def _lead(progress: Progress, done: str = "") -> str:
+    counted = ", ".join(_counts(progress))
+    return f"**{done}{words.count(progress.total, 'file')}**{f': {counted}' if counted else ''}"
 
 
 def _counts(progress: Progress) -> list[str]:
@@ -230,15 +230,6 @@ def _counts(progress: Progress) -> list[str]:
     return [
         f"{count:,} {said}" for count, said in [*counted, *((count, said) for said, count in looks.items())] if count
     ]
-
-
-def _now(progress: Progress, label: str, now: float) -> list[object]:
-    at = len(progress.results)
-    step = progress.step
-    name = step.name if step else progress.names[at] if at < len(progress.names) else label
-    said = "updating the search index" if step is None and 0 < len(progress.names) <= at else _said(step)
-    still = int(now - progress.since)
-    return [h.b[name], " ", h.span("quiet num")[said, still >= _STILL and f" · {still} s"]]
 
 
 def _said(step: IngestStep | None) -> str:
@@ -271,13 +262,11 @@ def _share(step: IngestStep | None) -> float:
             return 0.0
 
 
-def files(progress: Progress, running: bool) -> Html | None:
-    """A line for each file: the failed first, then what was not needed, what came in, and what still waits."""
-    ended = sorted(progress.results, key=_order)
+def files(progress: Progress, running: bool) -> list[dict[str, str]]:
+    """A row for each file: the failed first, then what was not needed, what came in, and what still waits."""
+    ended = [_row(event) for event in sorted(progress.results, key=_order)]
     waiting = progress.waiting if running else ()
-    if not ended and not waiting:
-        return None
-    return h.div("cx files")[[_result(event) for event in ended], [_line("…", name, "waiting", "") for name in waiting]]
+    return [*ended, *({"Sign": "…", "File": markdown(name), "Result": "waiting"} for name in waiting)]
 
 
 def _order(result: Result) -> int:
@@ -292,7 +281,14 @@ def _order(result: Result) -> int:
             return 1
 
 
-def _result(event: Result) -> Html:
+def _row(event: Result) -> dict[str, str]:
+    sign, said, notes = _result(event)
+    told = " ".join(filter(None, (markdown(said), *(f":gray[{markdown(note)}]" for note in notes if note))))
+    return {"Sign": sign, "File": f"**{markdown(event.name)}**", "Result": told}
+
+
+def _result(event: Result) -> tuple[str, str, Sequence[str]]:
+    """A sign, what became of the file, and what else is to be said."""
     match event:
         case DocumentAdded():
             found = event.document
@@ -300,33 +296,18 @@ def _result(event: Result) -> Html:
                 f"{words.count(found.pages, 'page')}, {words.count(found.chunks, 'chunk')}, "
                 f"{words.format_duration(found.seconds)}"
             )
-            notes = [h.div("quiet")[warning] for warning in found.warnings]
-            return _line("✓", event.name, f"Added: {facts}", notes, "result")
+            return "✓", f"Added: {facts}", found.warnings
         case DuplicateFound():
             same = "under this name" if event.document.name == event.name else f"as {event.document.name}"
-            return _line("=", event.name, f"Already in the library, {same}; nothing was added", "", "result")
+            return "=", f"Already in the library, {same}; nothing was added", ()
         case DocumentFailed():
-            return _line("!", event.name, event.message, h.div("quiet")[event.remedy], "result failed")
+            return "!", event.message, (event.remedy,)
         case DocumentRefreshed(found="unchanged"):
-            return _line("=", event.name, "Unchanged: the page is the same", "", "result")
+            return "=", "Unchanged: the page is the same", ()
         case DocumentRefreshed(found="replaced"):
-            return _line("✓", event.name, "Changed: the new text replaces the old one", _lost(event), "result")
+            lost = lost_text(event.lost_labels, event.lost_records, event.lost_verified)
+            return "✓", "Changed: the new text replaces the old one", (words.sentence(lost),)
         case DocumentRefreshed():
-            return _line("!", event.name, event.message, h.div("quiet")[_stays(event)], "result failed")
+            return "!", event.message, (event.remedy, "The document stays as it is.")
         case _:
             assert_never(event)
-
-
-def _lost(event: DocumentRefreshed) -> Html | None:
-    lost = lost_text(event.lost_labels, event.lost_records, event.lost_verified)
-    return h.div("quiet")[words.sentence(lost)] if lost else None
-
-
-def _stays(event: DocumentRefreshed) -> str:
-    return " ".join(filter(None, (event.remedy, "The document stays as it is.")))
-
-
-def _line(icon: str, name: str, said: str, notes: object, kind: str = "waits") -> Html:
-    return h.div(f"file {kind}")[
-        h.span("icon", aria_hidden="true")[icon], h.div[h.b[name], " ", h.span("said")[said], notes]
-    ]

@@ -17,13 +17,12 @@ from ui.app.clicks import requires
 from ui.app.program import program
 from ui.app.session import Session
 from ui.components import forms, problems
-from ui.components import html as h
-from ui.components.drawing import draw
-from ui.components.html import Html
 from ui.components.safe_text import markdown
 from ui.settings.state import state
 
 _PER = {"minute": "this minute", "hour": "this hour", "day": "today (UTC)", "": ""}
+_NEAR = 0.8
+"""The share of a limit from which on its bar warns."""
 _EVERYONE = ""
 """Stands for the whole server."""
 
@@ -32,10 +31,10 @@ def show(session: Session) -> None:
     """What applies to this workspace, and how much of it is used. Raises CragError."""
     found = program().engine.teams.quotas.standing(session.workspace)
     st.subheader("This workspace", anchor=False)
-    draw(_bars([(each, each.own) for each in found]))
+    _bars([(each, each.own) for each in found])
     st.subheader("All workspaces together", anchor=False)
     if session.visitor.administers:
-        draw(_bars([(each, each.all) for each in found]))
+        _bars([(each, each.all) for each in found])
         _clock(session)
         st.subheader("Change limits", anchor=False)
         whose = st.segmented_control(
@@ -48,7 +47,9 @@ def show(session: Session) -> None:
         )
         edit(session, session.workspace if whose == "This workspace" else _EVERYONE)
     else:
-        draw(_bars([(each, each.all) for each in found if each.all.most], used=False))
+        limited = [(each.quantity, each.all.most) for each in found if each.all.most]
+        said = [f"{each.title}: {quantities.amount(each, most)} {_PER[each.period]}".strip() for each, most in limited]
+        st.markdown("\n".join(f"- {markdown(each)}" for each in said))
         st.caption("Your administrator sets these limits. Ask them if one is too low for what you do.")
 
 
@@ -170,23 +171,15 @@ def _clock(session: Session) -> None:
         st.rerun()
 
 
-def _bars(rows: Sequence[tuple[Standing, Bound]], *, used: bool = True) -> Html:
-    """A line for each limit: its name, a bar, and the numbers."""
-    return h.div("cx limits")[(_bar(each, bound, used) for each, bound in rows)]
-
-
-def _bar(standing: Standing, bound: Bound, used: bool) -> Html:
-    quantity = standing.quantity
-    most = quantities.amount(quantity, bound.most) if bound.most else "no limit"
-    numbers = (
-        f"{quantities.number(quantity, bound.used)} of {most}"
-        if used and bound.most
-        else (f"{quantities.amount(quantity, bound.used)}, no limit" if used else most)
-    )
-    share = min(1.0, bound.share) if used else 0.0
-    full = "full" if share >= 1 else ("near" if share >= 0.8 else "")
-    return h.div("limit")[
-        h.span("what")[quantity.title],
-        h.span("bar")[h.i(full, style=f"width:{share:.1%}")],
-        h.span("num")[numbers, h.span("quiet")[f" {_PER[quantity.period]}"]],
-    ]
+def _bars(rows: Sequence[tuple[Standing, Bound]]) -> None:
+    """A bar for each limit, with its name and the numbers."""
+    with st.container(horizontal=True, gap="medium"):
+        for each, bound in rows:
+            quantity = each.quantity
+            used, most = quantities.amount(quantity, bound.used), "no limit"
+            if bound.most:
+                used, most = quantities.number(quantity, bound.used), quantities.amount(quantity, bound.most)
+            numbers = f"{used} of {most}" if bound.most else f"{used}, {most}"
+            near = ":material/warning: " if bound.share >= _NEAR else ""
+            said = f"{near}**{quantity.title}** {markdown(f'{numbers} {_PER[quantity.period]}')}"
+            st.progress(min(1.0, bound.share), said, width=300)
