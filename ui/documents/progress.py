@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal, assert_never
+from typing import Any, assert_never
 
 import streamlit as st
 
@@ -196,8 +196,8 @@ def _show_live(job: Job[UploadEvent], progress: Progress, end: Callable[[], None
 
 def _list(progress: Progress, *, running: bool) -> None:
     if rows := files(progress, running):
-        high: Literal["content"] | int = "content" if len(rows) <= _IN_VIEW else _HEIGHT
-        st.table(rows, border="horizontal", hide_index=True, hide_header=True, height=high, alt="The files added")
+        look: dict[str, Any] = {"border": "horizontal", "hide_index": True, "hide_header": True, "width": "content"}
+        st.table(rows, height="content" if len(rows) <= _IN_VIEW else _HEIGHT, alt="The files added", **look)
 
 
 def describe(progress: Progress, label: str, now: float | None = None) -> tuple[str, str]:
@@ -266,7 +266,7 @@ def files(progress: Progress, running: bool) -> list[dict[str, str]]:
     """A row for each file: the failed first, then what was not needed, what came in, and what still waits."""
     ended = [_row(event) for event in sorted(progress.results, key=_order)]
     waiting = progress.waiting if running else ()
-    return [*ended, *({"Sign": "…", "File": markdown(name), "Result": "waiting"} for name in waiting)]
+    return [*ended, *({"File": f"… {markdown(name)}", "Result": "waiting"} for name in waiting)]
 
 
 def _order(result: Result) -> int:
@@ -284,7 +284,7 @@ def _order(result: Result) -> int:
 def _row(event: Result) -> dict[str, str]:
     sign, said, notes = _result(event)
     told = " ".join(filter(None, (markdown(said), *(f":gray[{markdown(note)}]" for note in notes if note))))
-    return {"Sign": sign, "File": f"**{markdown(event.name)}**", "Result": told}
+    return {"File": f"{sign} **{markdown(event.name)}**", "Result": told}
 
 
 def _result(event: Result) -> tuple[str, str, Sequence[str]]:

@@ -17,11 +17,10 @@ from ui.app import system_keyring, tab
 from ui.app.program import overridden, program, providers
 from ui.app.session import Session
 from ui.components import forms, problems, words
-from ui.components import html as h
-from ui.components.drawing import draw
 from ui.components.safe_text import markdown
 from ui.settings.state import state
 
+_STATES = {True: ":material/check_circle: on", False: ":material/do_not_disturb_on: off"}
 _ELSEWHERE = ("providers", "prices", "database", "quotas")
 """Groups of settings that have a tab of their own, or that hold a password and are shown nowhere."""
 
@@ -29,14 +28,10 @@ _ELSEWHERE = ("providers", "prices", "database", "quotas")
 def status(session: Session) -> None:
     """Each provider of this session: on or off, and why. Raises CragError."""
     rows = [
-        h.tr[
-            h.td[h.span("status")[h.span("on" if on else "off")["on" if on else "off"]]],
-            h.td[h.b[name]],
-            h.td[detail],
-        ]
+        {"State": f"{_STATES[on]} **{markdown(name)}**", "What": markdown(detail)}
         for name, on, detail in providers(session.config, session.keys)
     ]
-    draw(h.div("cx")[h.table("grid providers")[h.tbody[rows]]])
+    st.table(rows, border="horizontal", hide_index=True, hide_header=True, width="content", alt="What answers")
 
 
 def lasting(session: Session) -> None:

@@ -182,4 +182,4 @@ def _bars(rows: Sequence[tuple[Standing, Bound]]) -> None:
             numbers = f"{used} of {most}" if bound.most else f"{used}, {most}"
             near = ":material/warning: " if bound.share >= _NEAR else ""
             said = f"{near}**{quantity.title}** {markdown(f'{numbers} {_PER[quantity.period]}')}"
-            st.progress(min(1.0, bound.share), said, width=300)
+            st.progress(min(1.0, bound.share), said, width=330)
