@@ -6,14 +6,14 @@ from ui.access import workspaces
 from ui.app.program import program
 from ui.app.session import Session
 from ui.components import click_bridge, problems
-from ui.documents import gaps, interrupted, page, page_browser, progress, upload_form, uploads
+from ui.documents import gaps, page, page_browser, progress, upload_form, uploads
 
 st.title("Documents", anchor=False)
 with problems.reported(stop=True):
     session = Session()
 workspaces.show_key_notice(program().config)
 upload_form.drop_zone(session)
-interrupted.show(session)
+uploads.show_interrupted(session)
 
 click_bridge.handle_clicks(page_browser.mark)
 job = uploads.current(session)

@@ -93,7 +93,7 @@ CHANGES = re.compile(
 """Calls by which the app changes what is stored, or what other people's tabs and runs depend on."""
 ELSEWHERE = {
     "ui/app/program.py: Program.configure": "each page that calls it asks",
-    "ui/access/revocation.py: stop_of_removed": "the program itself, for who may no longer",
+    "ui/app/program.py: stop_of_removed": "the program itself, for who may no longer",
     "ui/app/session.py: Session._start_run": "called by start, which asks",
     "ui/app/sharing.py: _workspace": "called by dialog, which asks in each run of it; the engine asks again",
     "ui/app/sharing.py: _members": "as _workspace",
@@ -102,7 +102,7 @@ ELSEWHERE = {
     "ui/app/sharing.py: _link": "as _workspace",
     "ui/access/current.py: Presence.stop": "asks by _require_for",
     "ui/access/current.py: Presence.answer": "asks by _require_for",
-    "ui/documents/addresses.py: _add": "begun by uploads.begin, which asks",
+    "ui/documents/upload_form.py: _add": "begun by uploads.begin, which asks",
     "ui/documents/uploads.py: start": "begun by uploads.begin, which asks",
     "ui/evaluate/evaluation_job.py: _stepped": "within the job that start began, which asks",
     "ui/settings/limits.py: _change": "called by _save and _back, which ask",
@@ -294,9 +294,9 @@ def unloading() -> None:
     import streamlit as st
 
     from ui.app.session import Session
-    from ui.settings import modelfile
+    from ui.settings import servers
 
-    st.button("Unload", key="unload", on_click=modelfile._unload, args=(Session(), st.session_state["server"]))
+    st.button("Unload", key="unload", on_click=servers._unload, args=(Session(), st.session_state["server"]))
 
 
 @pytest.mark.parametrize("role", ["admin", "editor"])

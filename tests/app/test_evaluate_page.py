@@ -20,8 +20,7 @@ from tests.support import app_text, local_models
 from tests.support.tab_states import state_in
 from ui.app.program import program
 from ui.evaluate import funnel, results, sets_view
-from ui.evaluate.evaluation_job import Asking, Stepped
-from ui.evaluate.state import EvaluateState
+from ui.evaluate.evaluation_job import Asking, EvaluateState, Stepped
 
 TWO = b"""{"id": "fehb", "question": "What average premium increase was negotiated for FEHB plan year 2020?", \
 "answers": ["4.0 percent"], "source": "opm-annual-performance-report-2019.pdf", "page": [4]}

@@ -21,9 +21,9 @@ from tests.support.inspector import Inspector
 from ui.evaluate import measures, sets_view, table
 from ui.evaluate.difference import changes, intervals, numbers, sentences
 from ui.evaluate.difference import row as difference_row
-from ui.evaluate.estimate import calls, sentence
 from ui.evaluate.evaluation_job import Asking, EvaluationStarted, State, Stepped
 from ui.evaluate.names import file_name, names
+from ui.evaluate.start import estimate_calls, estimate_sentence
 
 NASTY = "<img src=x onerror=alert(1)>"
 LLM = {"llm": "openai", "llm_model": "m", "evaluator": "llm"}
@@ -64,32 +64,32 @@ def evaluation(id="a", strategy="balanced", settings=None, at="2026-11-21T10:00:
 
 
 def test_local_models_cost_nothing():
-    assert calls(Settings(), plan(), 150).most == 0
-    assert "no cost" in sentence([Settings()], 15, plan(), 150)
+    assert estimate_calls(Settings(), plan(), 150).most == 0
+    assert "no cost" in estimate_sentence([Settings()], 15, plan(), 150)
 
 
 def test_a_model_that_grades_takes_a_call_for_each_chunk_of_each_retrieval():
     settings = Settings(k=10, max_rewrites=1, verify=False, web_on=())
-    found = calls(settings, plan(**LLM), 150)
+    found = estimate_calls(settings, plan(**LLM), 150)
     assert (found.least, found.most) == (11, 22), "ten grades and an answer; or twice ten, a rewriting and an answer"
     joint = STRATEGIES["joint"].settings.changed(web_on=())
-    assert calls(joint, plan(**LLM), 150).most == 2, "one grade over all, one answer"
+    assert estimate_calls(joint, plan(**LLM), 150).most == 2, "one grade over all, one answer"
 
 
 def test_plain_rag_takes_one_call_and_no_search():
-    found = calls(STRATEGIES["plain-rag"].settings, plan(**LLM, web="tavily"), 150)
+    found = estimate_calls(STRATEGIES["plain-rag"].settings, plan(**LLM, web="tavily"), 150)
     assert (found.least, found.most, found.searches) == (1, 1, 0)
 
 
 def test_the_estimate_never_passes_the_limit_of_a_run():
-    assert calls(Settings(k=20), plan(**LLM), 5).most == 5
+    assert estimate_calls(Settings(k=20), plan(**LLM), 5).most == 5
 
 
 def test_searches_count_where_they_leave_this_machine():
-    assert "web searches, with the pages they lead to, $0.24 in all" in sentence(
+    assert "web searches, with the pages they lead to, $0.24 in all" in estimate_sentence(
         [Settings(), Settings()], 15, plan(web="tavily"), 150
     )
-    assert "search" not in sentence([Settings()], 15, plan(web="folder"), 150)
+    assert "search" not in estimate_sentence([Settings()], 15, plan(web="folder"), 150)
 
 
 # ---- progress ------------------------------------------------------------------------------------------------------

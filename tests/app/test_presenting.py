@@ -14,7 +14,7 @@ from crag.core.types import Rect
 from tests.support.inspector import Inspector
 from tests.support.whole_run import approved, events, refused
 from ui.run import export, slides
-from ui.run.pictures import cut
+from ui.run.pageview import cut
 
 
 @pytest.fixture(autouse=True)

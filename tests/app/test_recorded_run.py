@@ -13,7 +13,7 @@ from crag.core.types import Action
 from samples.record import record
 from tests.support import local_models
 from tests.support.app_text import said
-from ui.ask import recorded
+from ui.ask import welcome
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_the_recording_folds_into_a_whole_run(events):
 
 
 def test_it_shows_the_steps_in_order_with_nothing_to_click(events):
-    drawn = recorded.draw_states(events)
+    drawn = welcome.draw_states(events)
     assert re.findall(r'class="step">(\w+)<', drawn) == [
         *("Question", "Evaluate", "Action", "Refine", "Search", "Answer")
     ]
@@ -58,7 +58,7 @@ def test_without_a_recording_that_can_be_read_the_page_goes_without(app, monkeyp
     place = tmp_path / "recorded-run.jsonl"
     if damaged is not None:
         place.write_text(damaged)
-    monkeypatch.setattr(recorded, "RECORDING", place)
+    monkeypatch.setattr(welcome, "RECORDING", place)
     app.run()
     assert not app.exception and "A recorded run" not in said(app) and app.button(key="sample")
 

@@ -17,8 +17,7 @@ from crag.core.errors import AccessError
 from tests.support.app_text import said
 from tests.support.small_pdf import small_pdf
 from ui.access import workspace_entry
-from ui.access.revocation import stop_of_removed
-from ui.app.program import program
+from ui.app.program import program, stop_of_removed
 
 WORD = "Zanzibarine"
 TEXT = f"The {WORD} lighthouse of Alexandria guided ships into the harbour, and was built of stone."

@@ -7,8 +7,7 @@ import pytest
 from tests.support.app_text import said
 from tests.support.tab_states import state_in
 from ui.app import memory_usage, open_tabs, server_messages, session, tab_limit
-from ui.app.held_uploads import HeldUploads
-from ui.app.open_tabs import OpenTabs
+from ui.app.open_tabs import HeldUploads, OpenTabs
 from ui.app.tab import RunsState
 from ui.app.tab_limit import Tabs
 from ui.ask import turns

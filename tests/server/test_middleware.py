@@ -9,8 +9,7 @@ from starlette.responses import PlainTextResponse
 from crag.analysis.monitoring.health import Health
 from crag.analysis.monitoring.scraping import Scraping
 from crag.runtime.origins import Origins
-from ui.app.held_uploads import HeldUploads
-from ui.app.open_tabs import HEADER, OpenTabs
+from ui.app.open_tabs import HEADER, HeldUploads, OpenTabs
 from ui.server.body_limits import BODY_MB, Uploads
 from ui.server.connection_limit import Caller, Most, Seats
 from ui.server.headers import security_headers

@@ -3,7 +3,7 @@
 import logging
 
 from crag.runtime.origins import Foreign
-from ui.server.refusals import RefusalLog, explain
+from ui.server.middleware import RefusalLog, explain
 
 SCOPE = {"type": "http", "headers": [(b"host", b"evil.example"), (b"origin", b"http://evil.example")]}
 
@@ -11,7 +11,7 @@ SCOPE = {"type": "http", "headers": [(b"host", b"evil.example"), (b"origin", b"h
 def test_the_first_refusals_of_each_minute_are_logged_and_the_others_counted(caplog):
     minutes = []
     log = RefusalLog(minutes.append)
-    with caplog.at_level(logging.WARNING, "ui.server.refusals"):
+    with caplog.at_level(logging.WARNING, "ui.server.middleware"):
         for _ in range(2):
             for number in range(50):
                 log.note(SCOPE, "Wrong host." if number % 2 else "Wrong origin.")

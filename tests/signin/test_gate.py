@@ -17,10 +17,10 @@ from crag.runtime.jobs import Jobs
 from tests.support import local_models
 from tests.support.signing_in import SECRET, claims_of
 from tests.support.tab_states import state_in
-from ui.access import oidc, revocation
+from ui.access import oidc
 from ui.access.oidc import Provider, SignIn
 from ui.app import gc_scheduler, unsent_input
-from ui.app.program import program
+from ui.app.program import program, stop_of_removed
 from ui.components.tab_state import ShownLibrary
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -141,7 +141,7 @@ def test_who_is_removed_while_working_is_out_with_the_next_touch(opened, monkeyp
     theirs = jobs.start("run", "q", lambda cancel, emit: cancel.wait(60), workspace="w", who=ed.id)
     others = jobs.start("run", "q", lambda cancel, emit: cancel.wait(60), workspace="w")
     engine.teams.people.remove(ed.id, by="ada@example.org")
-    revocation.stop_of_removed(engine, jobs)
+    stop_of_removed(engine, jobs)
     assert theirs.stopping and not others.stopping
     others.stop()
     monkeypatch.setattr("ui.access.signed_in._KEPT", 0.0)

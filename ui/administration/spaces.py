@@ -14,7 +14,7 @@ from crag.analysis.questions.adapters import guard_formula
 from crag.core.errors import CragError
 from ui.access import workspace_entry
 from ui.administration.people import state
-from ui.app import delete_workspace
+from ui.app import sharing
 from ui.app.program import program
 from ui.app.session import Session
 from ui.components import html as h
@@ -135,7 +135,7 @@ def _change(session: Session, row: _Row) -> None:
                     _refresh()
             _owner(session, row)
             with st.popover("Delete…"):
-                delete_workspace.ask(row.name, row.title, _refresh)
+                sharing.confirm_deletion(row.name, row.title, _refresh)
         with st.expander("Limits"):
             limits.edit(session, row.name)
 

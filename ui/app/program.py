@@ -15,6 +15,7 @@ import streamlit as st
 
 from crag.admin.audit import format_setting
 from crag.admin.people import Person, settings_in_use
+from crag.admin.roles import may
 from crag.core.config import SETTINGS, AppConfig, Keys
 from crag.core.errors import SettingsError, StorageError
 from crag.core.trace import Trace
@@ -23,11 +24,13 @@ from crag.messages.providers import describe_providers
 from crag.runtime.jobs import Jobs
 from crag.storage.records import CHOSEN, IN_USE, KeyValueStore, server_at
 from crag.web.folder import FOLDER
-from ui.access import oidc, revocation, workspaces
+from ui.access import oidc, workspaces
 from ui.app import warmup
 
 _log = logging.getLogger(__name__)
 
+_REMOVED_EVERY = 3.0
+"""Seconds between two looks for people who were removed; one without anything under way costs nothing."""
 _PLACE = ("data", "database_url", "index", "milvus_uri")
 """What can't be chosen in the app: where libraries, their index and the choices themselves are stored."""
 
@@ -66,7 +69,7 @@ class Program:
                 self._warming = self.warm(self._engine)
                 self._ends = [_tidy_hourly(self._engine)]
                 if oidc.on():
-                    self._ends.append(revocation.begin(self._engine, self.jobs))
+                    self._ends.append(_watch_removed(self._engine, self.jobs))
             return self._engine
 
     @property
@@ -241,3 +244,33 @@ def _tidy_hourly(engine: Engine) -> threading.Event:
 
     threading.Thread(target=tidy, name="tidying", daemon=True).start()
     return stop
+
+
+def _watch_removed(engine: Engine, jobs: Jobs) -> threading.Event:
+    """Stop what people began who were removed since, from whichever process, until the event is set."""
+    stop = threading.Event()
+    threading.Thread(target=_stop_removed_people, args=(engine, jobs, stop), name="removals", daemon=True).start()
+    return stop
+
+
+def _stop_removed_people(engine: Engine, jobs: Jobs, stop: threading.Event) -> None:
+    while not stop.wait(_REMOVED_EVERY):
+        try:
+            stop_of_removed(engine, jobs)
+        except StorageError as error:
+            _log.warning("The list of removed people could not be read: %s", error.message)
+
+
+def stop_of_removed(engine: Engine, jobs: Jobs) -> None:
+    """Stop each job of a person who may not come in any more, or not do this in its workspace. Raises StorageError."""
+    theirs = [job for job in jobs.running() if job.who]
+    if not theirs:
+        return
+    welcome = {each.id: each for each in engine.teams.people.all() if each.welcome}
+    for job in theirs:
+        person = welcome.get(job.who)
+        role = engine.teams.spaces.role_in(person, job.workspace) if person is not None else None
+        if person is not None and role is None and person.role == "admin":
+            role = person.role  # of a library that is no workspace of anybody
+        if role is None or not may(role, "ask" if job.kind == "run" else "edit"):
+            job.stop()

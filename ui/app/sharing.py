@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date, datetime
 from urllib.parse import urlsplit
 
@@ -10,15 +11,16 @@ import streamlit as st
 from crag.admin.roles import Role
 from crag.admin.sharing import LONGEST, Link
 from crag.admin.workspaces import Kind, Member
-from crag.core.errors import AccessError
+from crag.core.errors import AccessError, NotFoundError
 from crag.engine import Engine
 from ui.access import signed_in, workspace_entry
 from ui.access.workspace_entry import Entered
-from ui.app import delete_workspace, tab
+from ui.app import tab
 from ui.app.program import program
 from ui.components import html as h
 from ui.components import problems
 from ui.components.drawing import draw
+from ui.components.safe_text import markdown
 
 MAY: dict[Role, str] = {
     "reader": "read",
@@ -57,7 +59,7 @@ def _workspace(engine: Engine, entered: Entered) -> None:
                 engine.teams.spaces.rename(entered.workspace, title, entered.actor)
                 st.rerun()
         with st.popover("Delete…"):
-            delete_workspace.ask(entered.workspace, entered.title, _gone)
+            confirm_deletion(entered.workspace, entered.title, _gone)
 
 
 def _gone() -> None:
@@ -160,3 +162,34 @@ def _link(engine: Engine, entered: Entered, link: Link) -> None:
 def _ago(at: str) -> str:
     days = (date.today() - datetime.fromisoformat(at).date()).days
     return "today" if days <= 0 else f"on {day(at)}"
+
+
+def confirm_deletion(name: str, title: str, then: Callable[[], object]) -> None:
+    """Says what goes, and deletes it after a tick and a click."""
+    st.caption("Deletes its documents, runs, question sets and links for good. Only a backup can bring them back.")
+    sure = st.checkbox(f"Delete all of {markdown(title)}", key=f"delete-sure-{name}")
+    if st.button("Delete for good", key=f"delete-{name}", type="primary", disabled=not sure):
+        with problems.reported():
+            delete_workspace(name)
+            then()
+
+
+def delete_workspace(name: str) -> None:
+    """Ends what is under way there, shuts everybody out and removes the library, for who may. Raises CragError."""
+    engine = program().engine
+    actor = workspace_entry.enter(engine, signed_in.person_now).actor
+    try:
+        owner = engine.teams.spaces.get(name).owner
+    except NotFoundError:
+        owner = ""
+    if not actor.manages(name, owner):
+        engine.teams.audit.note("workspace", actor.name, workspace=name, what="delete", refused=True)
+        raise AccessError("Only the owner of a workspace or an admin can delete it.", "Ask the owner.")
+    for job in program().jobs.running(workspace=name):
+        job.stop()
+    engine.remove(name)  # first of all what is in it: if this ends half-way, it can be done again
+    try:
+        engine.teams.spaces.delete(name, actor)
+    except NotFoundError:  # a library that nobody shared
+        engine.teams.audit.note("workspace", actor.name, workspace=name, what="deleted")
+    engine.remove(name)  # what somebody was still writing when it began

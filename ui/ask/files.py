@@ -14,7 +14,7 @@ from ui.components import downloads
 from ui.components import html as h
 from ui.components.drawing import draw
 from ui.run import export, meter, outdated
-from ui.run.pictures import pictures
+from ui.run.pageview import pictures
 
 _MARKDOWN = "text/markdown"
 

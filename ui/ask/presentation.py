@@ -8,7 +8,7 @@ from crag.core.errors import NotFoundError
 from ui.app.session import Session
 from ui.components.drawing import apply_more, asset, draw
 from ui.run import slides
-from ui.run.pictures import pictures
+from ui.run.pageview import pictures
 
 _KEY = "present"
 

@@ -15,7 +15,7 @@ from ui.app import navigation
 from ui.app.session import Session
 from ui.components import problems, words
 from ui.components.safe_text import markdown, visible
-from ui.documents import addresses, table
+from ui.documents import table, upload_form
 from ui.documents.listing import Held
 from ui.documents.state import state
 
@@ -68,7 +68,7 @@ def bar(session: Session, selected: Sequence[Held], shown: Sequence[Held], tags:
                 _edit_one(session, selected[0].document, selected[0].given)
             else:
                 _edit(session, selected, tags)
-            addresses.again_button(session, selected)
+            upload_form.refetch_button(session, selected)
             _delete_button(session, selected)
         st.button("Deselect all", key="select-none", type="tertiary", on_click=table.pick, args=((),))
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
 from crag.core.errors import CragError, ModelMismatchError
 from crag.core.ingesting import Embedding
+from crag.core.metadata import written_field
 from ui.app import guide
 from ui.app.clicks import once, requires
 from ui.app.program import program
@@ -16,7 +17,9 @@ from ui.app.session import Session
 from ui.components import html as h
 from ui.components import problems, words
 from ui.components.drawing import draw
-from ui.documents import bulk_actions, document, filters, purged, table, uploads
+from ui.components.html import Html
+from ui.components.safe_text import markdown
+from ui.documents import bulk_actions, contents, filters, page_browser, purged, table, uploads
 from ui.documents.listing import Held, holdings
 from ui.documents.progress import UploadEvent
 
@@ -57,7 +60,7 @@ def _rows(session: Session, held: Sequence[Held], shown: Sequence[Held]) -> None
         with bar:
             bulk_actions.bar(session, selected, shown, tags)
     if len(selected) == 1:
-        document.show(session, selected[0])
+        _document(session, selected[0])
 
 
 def _end(session: Session, any_held: bool) -> None:
@@ -104,3 +107,60 @@ def _reindex(session: Session) -> None:
         )
 
     uploads.begin(session, "re-indexing the library", work)
+
+
+_VIEWS: Mapping[str, tuple[str, Callable[[Session, Held], None]]] = {
+    "pages": ("Pages", page_browser.show),
+    "chunks": ("Chunks", contents.chunks),
+    "tables": ("Tables", contents.tables),
+}
+
+
+def _document(session: Session, held: Held) -> None:
+    """Raises CragError."""
+    st.subheader(markdown(held.document.name), anchor=False)
+    draw(_facts(held))
+    view = st.segmented_control(
+        "What to look at",
+        list(_VIEWS),
+        default="pages",
+        required=True,
+        format_func=lambda name: _VIEWS[name][0],
+        key=contents.VIEW,
+        persist_state="session",
+        label_visibility="collapsed",
+    )
+    _VIEWS[view][1](session, held)
+
+
+def _fetched(held: Held) -> str:
+    """Of a web page: when it was had, and when its address was looked at, where that is not the same."""
+    document = held.document
+    facts = [
+        document.fetched_at and f"fetched {words.ago(document.fetched_at)}",
+        document.looked_at != document.fetched_at and f"looked at {words.ago(document.looked_at)}",
+        document.published and f"published {document.published}",
+    ]
+    return "".join(f", {each}" for each in facts if each)
+
+
+def _facts(held: Held) -> Html:
+    document = held.document
+    facts = [
+        words.kind(held.kind),
+        words.count(document.pages, "page"),
+        words.count(document.chunks, "chunk"),
+        words.format_size(document.size),
+        f"added {words.ago(document.added_at)}, in {words.format_duration(document.seconds)}",
+        f"cited in answers to {words.count(held.cited, 'question')}",
+        f"indexed by {document.model}",
+    ]
+    given = [h.span("tag")[written_field(name, value)] for name, value in held.given.items()]
+    address = document.url and h.a(href=document.url, target="_blank", rel="noopener noreferrer")[document.url]
+    return h.div("cx facts-of")[
+        h.b[document.title],
+        h.div("figures")[[h.span[each] for each in facts]],
+        address and h.div("small")[address, _fetched(held)],
+        given and h.div("given")[h.joined(" ", given)],
+        [h.p("note")[each] for each in held.problems],
+    ]

@@ -23,7 +23,7 @@ from ui.app.session import Session
 from ui.components import charts, problems, words
 from ui.components.safe_text import escaped, markdown
 from ui.evaluate import evaluation_job, numbers
-from ui.evaluate.state import state
+from ui.evaluate.evaluation_job import state
 from ui.evaluate.table import MARKS
 
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from ui.components import html as h
 from ui.components.drawing import draw
 from ui.components.safe_text import markdown
 from ui.documents import uploads
+from ui.evaluate.evaluation_job import Taken, state
 from ui.evaluate.names import file_name
 from ui.evaluate.sets_view import bad_rows, faults, listed, questions_table, understood
-from ui.evaluate.state import Taken, state
 
 _ENDINGS = ["csv", "tsv", "txt", "jsonl", "ndjson", "json"]
 _MIB = 1024 * 1024

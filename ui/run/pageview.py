@@ -1,9 +1,11 @@
-"""The source of a citation or chunk: its page as an image or text with the words marked, or the web passage."""
+"""The source of a citation or chunk: its page as an image or text with the words marked, or the web passage; and small
+pictures of cited places, with the lines round them."""
 
 from __future__ import annotations
 
 import base64
 import io
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
@@ -15,6 +17,7 @@ from crag.core.errors import CragError, NotFoundError
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Document, Rect, ShortAnswer, WebPage
 from crag.ingest.reader import render_page
+from crag.messages.slides import shown_sources
 from crag.storage.library import Library
 from crag.text.injection import detect_injection
 from ui.app import tab
@@ -56,9 +59,9 @@ def prepare(session: Session, trace: Trace, what: str | None) -> None:
     with suppress(CragError):
         citation = _cited(trace, name) if kind == "cite" else None
         chunk = trace.sources.get(citation.source_id if citation else name)
-        document = _document(session, chunk) if isinstance(chunk, Chunk) else None
+        document = _document(session.library, chunk) if isinstance(chunk, Chunk) else None
         if isinstance(chunk, Chunk) and document and document.kind in textview.DRAWN:
-            image(session.library, chunk.document_id, *_marked(trace, chunk, citation))
+            image(session.library, chunk.document_id, *_marked(trace, chunk, citation, tab.runs().leaf))
 
 
 def _label(what: str) -> str:
@@ -92,11 +95,11 @@ def _citation(session: Session, trace: Trace, citation: Citation, bar: DeltaGene
 
 
 def _chunk(session: Session, trace: Trace, chunk: Chunk, citation: Citation | None, bar: DeltaGenerator) -> None:
-    document = _document(session, chunk)
+    document = _document(session.library, chunk)
     if document is None or document.kind not in textview.DRAWN:
         _text(session, trace, document, chunk, citation, bar)
         return
-    leaf, here, answer_span = _marked(trace, chunk, citation)
+    leaf, here, answer_span = _marked(trace, chunk, citation, tab.runs().leaf)
     pages = document.pages
     number = f"Source {citation.number}: " if citation else ""
     sure = citation.recognised if citation else chunk.recognised
@@ -114,16 +117,18 @@ def _chunk(session: Session, trace: Trace, chunk: Chunk, citation: Citation | No
         draw(h.div("cx small")[h.p[annotate(chunk.text, each.start, each.end, spoken_layer(chunk.text, [each]))]])
 
 
-def _document(session: Session, chunk: Chunk) -> Document | None:
+def _document(library: Library, chunk: Chunk) -> Document | None:
     """What the chunk is of, if the library holds it still."""
-    held = [] if chunk.elsewhere else session.library.documents.all([chunk.document_id])
+    held = [] if chunk.elsewhere else library.documents.all([chunk.document_id])
     return held[0] if held else None
 
 
-def _marked(trace: Trace, chunk: Chunk, citation: Citation | None) -> tuple[int, Sequence[Rect], Sequence[Rect]]:
-    """The page that is turned to, what is marked on it, and what over that: the short answer."""
+def _marked(
+    trace: Trace, chunk: Chunk, citation: Citation | None, leaf: int | None = None
+) -> tuple[int, Sequence[Rect], Sequence[Rect]]:
+    """The page to look at, which is `leaf` if given; what is marked on it, and over that the short answer."""
     rects = citation.rects if citation and citation.rects else chunk.rects()
-    leaf = tab.runs().leaf or min((rect.page for rect in rects), default=chunk.page)
+    leaf = leaf or min((rect.page for rect in rects), default=chunk.page)
     strong = [rect for short in _shorts(trace, citation) for rect in short.rects]
     return leaf, [rect for rect in rects if rect.page == leaf], strong
 
@@ -232,3 +237,48 @@ def _image(
     config = program().config  # a document that was read under other limits is drawn under them
     data = _library.documents.file(document)
     return render_page(data, page, config, highlights=rects, strong=strong, width=_WIDTH)
+
+
+_LOG = logging.getLogger(__name__)
+_HIGH = 0.56
+"""How high a cut of a page is, in its width: what a projector shows without scrolling."""
+_ABOVE = 0.3
+"""So much of the cut stands above the first marked words."""
+_QUALITY = 72
+"""Of the WebP: letters stay sharp at it, and a picture takes some 80 to 100 kB."""
+
+
+def pictures(library: Library, trace: Trace) -> dict[int, bytes]:
+    """WebP images of the sources that a presentation shows, by number; none of one without pages, or that is gone."""
+    found = {}
+    for citation in shown_sources(trace):
+        source = trace.sources.get(citation.source_id)
+        if isinstance(source, Chunk) and (made := _picture(library, trace, source, citation)):
+            found[citation.number] = made
+    return found
+
+
+def _picture(library: Library, trace: Trace, chunk: Chunk, citation: Citation) -> bytes | None:
+    document = _document(library, chunk)
+    if document is None or document.kind not in textview.DRAWN:
+        return None
+    page, here, strong = _marked(trace, chunk, citation)
+    try:
+        png = image(library, chunk.document_id, page, here, strong)
+    except CragError as error:  # the words of the citation are shown in its place
+        _LOG.info("no picture of page %d of %s: %s", page, chunk.document_id, error)
+        return None
+    return cut(png, here)
+
+
+def cut(png: bytes, rects: Sequence[Rect]) -> bytes:
+    """The part of a page, drawn with its resolution, round the first of the rectangles, as WebP."""
+    with Image.open(io.BytesIO(png)) as page:
+        width, height = page.size
+        pixels = page.info.get("dpi", (72.0, 72.0))[1] / 72
+        tall = min(height, round(width * _HIGH))
+        first = min((rect.top for rect in rects), default=0.0) * pixels
+        top = round(min(max(0.0, first - _ABOVE * tall), height - tall))
+        made = io.BytesIO()
+        page.convert("RGB").crop((0, top, width, top + tall)).save(made, "webp", quality=_QUALITY, method=4)
+    return made.getvalue()

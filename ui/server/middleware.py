@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -12,16 +14,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from crag.analysis.monitoring.health import Health
 from crag.runtime.limits import RefusedError, bound_body
-from crag.runtime.origins import Origins
+from crag.runtime.origins import Foreign, Origins
 from ui.app import open_tabs
-from ui.app.held_uploads import HeldUploads
-from ui.app.open_tabs import OpenTabs
+from ui.app.open_tabs import HeldUploads, OpenTabs
 from ui.server.body_limits import BODY_MB, Body, Uploads
 from ui.server.connection_limit import Caller, Full, Seats, caller
 from ui.server.full_page import describe_limit, refusing, waiting, wants_page
 from ui.server.headers import Header, values, with_headers
 from ui.server.health_routes import Watch
-from ui.server.refusals import RefusalLog, explain
 from ui.server.signing import LOGOUT, ROUTES, Signing
 
 _MEDIA = "/media/"
@@ -214,3 +214,50 @@ def _let_in(scope: Scope, tab: str) -> Scope:
 def _answer(status: int, line: str) -> PlainTextResponse:
     close = {"connection": "close"} if status in (413, 503) else {}
     return PlainTextResponse(line + "\n", status_code=status, headers={"cache-control": "no-store", **close})
+
+
+LOG = logging.getLogger(__name__)
+_LOGGED = 20
+"""Refusals of a minute that have a line each. Strangers can't fill the log, and never silence it."""
+_SECONDS = 60.0
+_REMEDIES = {
+    Foreign.HOST: "Behind a proxy set CRAG_WORKSPACES=private, or name all hosts in STREAMLIT_SERVER_ALLOWED_HOSTS, "
+    "blanks between them; then start again.",
+    Foreign.PAGE: "Its owner can name theirs in STREAMLIT_SERVER_CORS_ALLOWED_ORIGINS.",
+    Foreign.NETWORK: "To serve others, start it with --server.address.",
+}
+
+
+def explain(why: Foreign | None) -> str:
+    """The refusal, and what the server's owner can do; "" where there is none."""
+    return f"{why} {_REMEDIES[why]}" if why else ""
+
+
+def _later(job: Callable[[], None]) -> None:
+    asyncio.get_running_loop().call_later(_SECONDS, job)
+
+
+class RefusalLog:
+    """Belongs to one event loop. `later` calls a function when a minute is over."""
+
+    def __init__(self, later: Callable[[Callable[[], None]], object] = _later) -> None:
+        self._later = later
+        self._seen = 0
+        self._more: Counter[str] = Counter()
+
+    def note(self, scope: Scope, why: str) -> None:
+        """A request was refused."""
+        self._seen += 1
+        if self._seen == 1:
+            self._later(self._sum_up)
+        if self._seen > _LOGGED:
+            self._more[why] += 1
+            return
+        host, origin = (" ".join(values(scope, name))[:100] for name in (b"host", b"origin"))
+        LOG.warning("Refused: host %r, origin %r. %s", host, origin, why)
+
+    def _sum_up(self) -> None:
+        for why, count in self._more.items():
+            LOG.warning("Refused within a minute: %d more requests. %s", count, why)
+        self._seen = 0
+        self._more.clear()

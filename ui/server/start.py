@@ -31,7 +31,7 @@ from crag.runtime.origins import Origins, is_loopback
 from crag.runtime.processes import room_for_files, share_heaps
 from crag.storage.records import server_at
 from ui.access import browser, oidc, workspaces
-from ui.app import held_uploads, memory_usage, open_tabs, server_messages
+from ui.app import memory_usage, open_tabs, server_messages
 from ui.app.program import at_start, program
 from ui.components import downloads, script_context
 from ui.server import files, headers
@@ -101,7 +101,7 @@ def rules(config: AppConfig) -> Rules:
     health = Health.of(config, server_at(config.storage.database_url))
     uploads = Uploads(
         config.serving.uploads_mb * 2**20,
-        held_uploads.uploads.bytes,
+        open_tabs.uploads.bytes,
         lambda: memory_usage.for_files(_now(config).limits.session_mb),
     )
     scraping = Scraping(config.serving.metrics, metrics_token(), not shared, audited)
@@ -113,7 +113,7 @@ def rules(config: AppConfig) -> Rules:
         uploads=uploads,
         seats=seats,
         tabs=open_tabs.tabs,
-        held=held_uploads.uploads,
+        held=open_tabs.uploads,
         untaken=server_messages.put,
         watch=Watch(health, scraping, uploads, lambda: seats.open, lambda: _most_tabs(config).all),
         upload_mb=int(st.get_option("server.maxUploadSize")),

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from ui.tune.state import state
+from ui.tune.sliders import state
 
 T = TypeVar("T")
 _KEPT = 8

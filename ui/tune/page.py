@@ -29,7 +29,7 @@ from ui.tune.dataset import Material
 from ui.tune.exports import Table
 from ui.tune.labels import Labels, Learnable
 from ui.tune.scores import Group, Split
-from ui.tune.state import state
+from ui.tune.sliders import state
 from ui.tune.stored import UnreadableRun
 
 _SPLITS: dict[Split, str] = {"all": "Together", "evaluator": "By evaluator", "label": "By label"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from dataclasses import dataclass, field
 from typing import Any
 
 import streamlit as st
@@ -12,9 +14,32 @@ from crag.core.strategies import STRATEGIES
 from ui.app.session import Session
 from ui.components import forms
 from ui.components.problems import show
-from ui.tune.state import TuneState, state
+from ui.components.tab_state import tab_state
 
 _NAMES = ("lower", "upper", "aggregation", "k", "strip_filter", "ambiguity_margin", "strip_words")
+
+
+@dataclass(slots=True)
+class TuneState:
+    """Where the sliders stand, and what was worked out for them.
+
+    `strategy`, `own`: from which the sliders started. `start`, `now`: their values by setting, as their widgets began
+    and as they are. `turn`: how often they were moved at once. `used`: whether Ask has just been given their settings.
+    `made`: what was worked out, by name, with what it was made from.
+    """
+
+    strategy: str = ""
+    own: Settings | None = None
+    start: dict[str, Any] = field(default_factory=dict)
+    now: dict[str, Any] = field(default_factory=dict)
+    turn: int = 0
+    used: bool = False
+    made: dict[str, tuple[Hashable, Any]] = field(default_factory=dict)
+
+
+def state() -> TuneState:
+    """The tab's."""
+    return tab_state(TuneState)
 
 
 def strategy(session: Session) -> str:
