@@ -34,7 +34,7 @@ def test_an_empty_library_offers_the_sample_and_says_what_is_on(app):
     app.run()
     assert not app.exception and app.button(key="sample").label == "Try it on the sample"
     assert "Runs on this machine · details" in said(app)
-    assert "Web search: off" in said(app) and "extractive" in said(app)
+    assert "off **Web search**" in said(app) and "extractive" in said(app)
 
 
 def test_the_sample_is_one_click_away_with_its_three_questions(app):

@@ -160,14 +160,14 @@ def test_ask_only_these_leads_to_ask_with_the_scope_set(page, ids):
 
 def test_one_selected_document_is_opened_with_its_pages_chunks_and_tables(page, ids):
     select(page, ids[0])
-    assert "Harbour report 00" in said(page) and "author=Anna Marrow" in said(page)
+    assert "Harbour report 00" in said(page) and "author\\=Anna Marrow" in said(page)
     page.button_group(key="document-view").set_value("chunks").run()
     table = page.dataframe[1].value
     assert len(table) == 5 and set(table["Kind"]) == {"text", "table"} and list(table["#"]) == [1, 2, 3, 4, 5]
     page.text_input(key=f"find-{ids[0]}").set_value("PART 3").run()
     assert len(page.dataframe[1].value) == 1 and "1 of 5 chunks" in said(page)
     page.button_group(key="document-view").set_value("tables").run()
-    assert not page.exception and 'class="read"' in said(page) and "part 2 tells of" in said(page)
+    assert not page.exception and "part 2 tells of" in said(page)
     assert "part 3 tells of" not in said(page)
 
 

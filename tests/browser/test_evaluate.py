@@ -41,7 +41,7 @@ def strategies(page, *names):
 def page(open_page):
     page = open_page("/evaluate")
     view(page, "Questions")
-    page.locator(".st-key-eval-sample, .eval-set").first.wait_for(state="attached")
+    page.locator(".st-key-eval-sample, .st-key-eval-understood").first.wait_for(state="attached")
     return settled(page)
 
 
@@ -58,8 +58,8 @@ def test_two_strategies_over_a_set_stopped_resumed_read_compared_and_exported(pa
     chosen = [row for row in rows if json.loads(row)["id"] in CHOSEN]
     add(page, "few.jsonl", "\n".join([*chosen, '{"answers": ["nobody asked"]}']).encode())
     page.get_by_text("Stored: few.jsonl, 4 questions.").wait_for()
-    expect(page.locator(".eval-bad")).to_contain_text("it has no question")
-    expect(page.locator(".eval-set")).to_contain_text("4 questions")
+    expect(page.get_by_test_id("stTable").first).to_contain_text("it has no question")
+    expect(page.locator(".st-key-eval-understood")).to_contain_text("4 questions")
     fits(settled(page))
     strategies(page, "Balanced")
     served.gate.touch()  # what was asked before is graded all the same: its grades are stored
@@ -128,7 +128,7 @@ def test_two_strategies_over_a_set_stopped_resumed_read_compared_and_exported(pa
 def test_a_set_of_a_hostile_name_is_stored_and_deleted(page):
     add(page, "<i>mine</i>.csv", b"question,answer\n<b>What</b> is A?,1\n,2\n")
     page.get_by_text("Stored: <i>mine</i>.csv, 1 question.").wait_for()
-    expect(page.locator(".eval-bad")).to_contain_text("it has no question")
+    expect(page.get_by_test_id("stTable").first).to_contain_text("it has no question")
     settled(page)
     page.get_by_text("Delete set").click()
     page.get_by_test_id("stPopoverBody").get_by_role("button", name="Delete", exact=True).click()

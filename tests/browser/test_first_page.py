@@ -50,6 +50,6 @@ def test_with_reduced_motion_nothing_moves_and_all_states_can_be_reached(page):
 
 def test_the_parts_are_one_line_that_opens(page):
     line = page.get_by_text("Runs on this machine · details")
-    expect(page.get_by_text("Chunk index:")).to_be_hidden()
+    expect(page.get_by_text("Chunk index")).to_be_hidden()
     line.click()
-    expect(page.get_by_text("Chunk index:")).to_be_visible()
+    expect(page.get_by_text("Chunk index")).to_be_visible()

@@ -59,6 +59,8 @@ def selected(key: str) -> tuple[int, str] | None:
 
 
 def _guarded(value: object) -> object:
+    if isinstance(value, tuple):
+        return [_guarded(each) for each in value]
     return guard_formula(visible(value)) if isinstance(value, str) else value
 
 

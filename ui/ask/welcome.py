@@ -14,7 +14,6 @@ from crag.core.sample import RECORDING
 from crag.core.trace import Trace
 from crag.messages.slides import Kind, build_slides, describe_slide
 from ui.app import guide, tab
-from ui.app.program import providers
 from ui.app.session import Session
 from ui.ask import conversation
 from ui.components import html as h
@@ -24,6 +23,7 @@ from ui.components.html import Html
 from ui.components.safe_text import markdown
 from ui.documents import progress, upload_form, uploads
 from ui.run import path, slides
+from ui.settings import choices
 
 _TITLE = "Ask your documents, and see why"
 _ABOUT = (
@@ -57,20 +57,15 @@ def show(session: Session) -> None:
     if job is not None and (job.running or job.id != tab.runs().listed):
         progress.follow(session, job, uploads.ender(session, job), uploads.forget)
     with problems.reported():
-        draw(status(session))
+        status(session)
 
 
-def status(session: Session) -> Html:
+def status(session: Session) -> None:
     """Where the work is done, in one line; what each part is, on demand. Raises CragError."""
-    parts = [
-        h.span("on" if on else "off")[f"{name}: {detail}"]
-        for name, on, detail in providers(session.config, session.keys)
-        if not (on and name in _LOCAL)
-    ]
-    if session.config.providers.web == "off":
-        parts.append(h.span["Settings can point to a folder of trusted pages, or take a key for the web."])
-    lead = f"{_where(session)} · details"
-    return h.div("cx")[h.details("fold", data_keep="welcome-status")[h.summary[lead], h.div("status")[parts]]]
+    with st.expander(f"{_where(session)} · details"):
+        choices.status(session, without=_LOCAL)
+        if session.config.providers.web == "off":
+            st.caption("Settings can point to a folder of trusted pages, or take a key for the web.")
 
 
 def _where(session: Session) -> str:

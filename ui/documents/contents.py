@@ -14,8 +14,7 @@ from ui.app.session import Session
 from ui.components import html as h
 from ui.components import words
 from ui.components.drawing import draw
-from ui.components.html import Html
-from ui.components.safe_text import excerpt
+from ui.components.safe_text import excerpt, markdown
 from ui.documents import page_browser
 from ui.documents.listing import Held
 
@@ -76,8 +75,11 @@ def tables(session: Session, held: Held) -> None:
     if sheets > 1:
         label = f"Sheet of {sheets:,}, each of {_TABLES} pieces of tables"
         sheet = int(st.number_input(label, min_value=1, max_value=sheets, width=320, key=f"tables-{held.document.id}"))
-    drawn = [_as_read(each) for each in every[(sheet - 1) * _TABLES : sheet * _TABLES]]
-    draw(h.div("cx")[h.h3[f"{words.count(len(every), 'piece')} of tables"], drawn])
+    st.caption(f"{words.count(len(every), 'piece')} of tables")
+    for chunk in every[(sheet - 1) * _TABLES : sheet * _TABLES]:
+        st.markdown(f"**{markdown(chunk.where)}** :gray[{markdown(chunk.context)}]")
+        rows = [{"Row": markdown(line)} for line in chunk.text.splitlines() if line.strip()]
+        st.table(rows, border="horizontal", hide_index=True, hide_header=True, alt=f"Table of {chunk.where}")
 
 
 def _with_words(every: Sequence[Chunk], asked: str) -> Sequence[Chunk]:
@@ -117,10 +119,3 @@ def _whole(chunk: Chunk, tracks: Mapping[str, Track]) -> None:
 def _to_page(chunk: Chunk) -> None:
     page_browser.turn_to(chunk)
     st.session_state[VIEW] = "pages"
-
-
-def _as_read(chunk: Chunk) -> Html:
-    return h.div("read")[
-        h.div("about")[h.b[chunk.where], " ", h.span("quiet")[chunk.context]],
-        h.ul[[h.li[line] for line in chunk.text.splitlines() if line.strip()]],
-    ]

@@ -17,7 +17,6 @@ from ui.app.session import Session
 from ui.components import html as h
 from ui.components import problems, words
 from ui.components.drawing import draw
-from ui.components.html import Html
 from ui.components.safe_text import markdown
 from ui.documents import bulk_actions, contents, filters, page_browser, purged, table, uploads
 from ui.documents.listing import Held, holdings
@@ -119,7 +118,7 @@ _VIEWS: Mapping[str, tuple[str, Callable[[Session, Held], None]]] = {
 def _document(session: Session, held: Held) -> None:
     """Raises CragError."""
     st.subheader(markdown(held.document.name), anchor=False)
-    draw(_facts(held))
+    _facts(held)
     view = st.segmented_control(
         "What to look at",
         list(_VIEWS),
@@ -144,7 +143,7 @@ def _fetched(held: Held) -> str:
     return "".join(f", {each}" for each in facts if each)
 
 
-def _facts(held: Held) -> Html:
+def _facts(held: Held) -> None:
     document = held.document
     facts = [
         words.kind(held.kind),
@@ -155,12 +154,14 @@ def _facts(held: Held) -> Html:
         f"cited in answers to {words.count(held.cited, 'question')}",
         f"indexed by {document.model}",
     ]
-    given = [h.span("tag")[written_field(name, value)] for name, value in held.given.items()]
-    address = document.url and h.a(href=document.url, target="_blank", rel="noopener noreferrer")[document.url]
-    return h.div("cx facts-of")[
-        h.b[document.title],
-        h.div("figures")[[h.span[each] for each in facts]],
-        address and h.div("small")[address, _fetched(held)],
-        given and h.div("given")[h.joined(" ", given)],
-        [h.p("note")[each] for each in held.problems],
-    ]
+    with st.container(gap="small"):
+        st.markdown(f"**{markdown(document.title)}**")
+        st.caption(markdown(" · ".join(facts)))
+        if document.url:
+            address = h.a(href=document.url, target="_blank", rel="noopener noreferrer")[document.url]
+            draw(h.div("cx small")[address, _fetched(held)])
+        if held.given:
+            given = (written_field(name, value) for name, value in held.given.items())
+            st.markdown(" ".join(f":gray-badge[{markdown(each)}]" for each in given))
+        for each in held.problems:
+            st.warning(markdown(each))

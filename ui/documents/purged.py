@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 
 import streamlit as st
 
 from crag.analysis.questions.adapters import guard_formula
-from crag.core.purging import Due, conditions_of
+from crag.core.purging import conditions_of
 from crag.storage.library import UNDO_HOURS
 from ui.app.session import Session
-from ui.components import html as h
 from ui.components import problems, words
-from ui.components.drawing import draw
-from ui.components.html import Html
+from ui.components.safe_text import markdown
 
 _SHOWN = 20
 """So many of those that would go are named."""
@@ -75,19 +72,15 @@ def form(session: Session) -> None:
             found = session.library.purges.due(conditions)
             many = words.count(len(found), "document")
             st.caption(f"{many} would be removed. They can be restored for {UNDO_HOURS} hours.")
-            draw(_going(found) if found else None)
+            if found:
+                going = [
+                    {"Document": markdown(each.document.name), "Why": markdown(each.why)} for each in found[:_SHOWN]
+                ]
+                st.table(going, border="horizontal", hide_index=True, width="content", alt="Documents that would go")
+            if (more := len(found) - _SHOWN) > 0:
+                st.caption(f"And {more:,} more.")
             if found and st.button(f"Purge {many}", key="purge", type="primary"):
                 session.require("edit")
                 for each in session.library.purges.purge(conditions):
                     session.note("delete", "document purged", f"{each.document.name}: {each.why}")
                 st.rerun()
-
-
-def _going(found: Sequence[Due]) -> Html:
-    more = len(found) - _SHOWN
-    return h.div("cx")[
-        h.ul("going")[
-            [h.li[h.b[each.document.name], ": ", h.span("quiet")[each.why]] for each in found[:_SHOWN]],
-            more > 0 and h.li[h.span("quiet")[f"and {more:,} more"]],
-        ]
-    ]

@@ -10,7 +10,7 @@ from crag.analysis.evaluate import Evaluation
 from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.results import Difference
 from crag.core.errors import InputError
-from crag.messages.evaluations import difference_sentence
+from crag.messages.evaluations import UNTIMED, difference_sentence
 from ui.app import tables
 from ui.app.session import Session
 from ui.components import charts, downloads
@@ -54,7 +54,8 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
         raise InputError(
             "These two have no question in common.", "Choose two evaluations of the same questions."
         ) from error
-    draw(sentences(found, said))
+    st.markdown(sentences(found, said))
+    st.caption(UNTIMED)
     st.subheader("Differences", anchor=False)
     figure = intervals(found, said, charts.current_theme())
     if figure is not None:

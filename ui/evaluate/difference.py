@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Difference
-from crag.messages.evaluations import ROUGH, UNTIMED, difference_sentence, title_of
+from crag.messages.evaluations import ROUGH, difference_sentence, title_of
 from ui.components import charts
-from ui.components import html as h
-from ui.components.html import Html
 from ui.components.safe_text import escaped, markdown
 from ui.evaluate.measures import GROUPS, PLOTTED, as_text, signed
 from ui.evaluate.rows import action_text, answer_text
@@ -27,8 +25,8 @@ _ALSO = ("evidence_words", "rewrites", "searches", "calls", "input_tokens", "out
 """What has no place on a scale of shares, and is shown in numbers."""
 
 
-def sentences(found: Mapping[str, Difference], said: tuple[str, str]) -> Html:
-    """What differs for sure, then what does not, each in a sentence."""
+def sentences(found: Mapping[str, Difference], said: tuple[str, str]) -> str:
+    """What differs for sure, then what does not, each in a sentence, as Markdown."""
     order = [measure for group in GROUPS.values() for measure in group]
     known = [found[key] for key in order if key in found and found[key].value is not None]
     sure = [each for each in known if each.includes_zero is False]
@@ -36,12 +34,11 @@ def sentences(found: Mapping[str, Difference], said: tuple[str, str]) -> Html:
     shown = [*sure[:6], *unsure[: max(1, 6 - len(sure))]]
     all_rough = bool(shown) and all(each.rough for each in shown)
     rough = f" {ROUGH}" if all_rough else ""
-    lead = h.p[
-        h.b[f"{len(sure)} of {len(known)}"],
-        f" measures differ between {said[0]} and {said[1]} with an interval that excludes zero.{rough}",
-    ]
-    listed = h.ul[(h.li[difference_sentence(each, rough=not all_rough)] for each in shown)]
-    return h.div("cx eval-said")[lead, listed, h.p("small")[UNTIMED]]
+    lead = (
+        f"**{len(sure)} of {len(known)}** measures differ between {markdown(said[0])} and {markdown(said[1])} with an"
+    )
+    listed = (f"- {markdown(difference_sentence(each, rough=not all_rough))}" for each in shown)
+    return "\n".join([f"{lead} interval that excludes zero.{rough}", "", *listed])
 
 
 def intervals(found: Mapping[str, Difference], said: tuple[str, str], theme: str) -> Figure | None:

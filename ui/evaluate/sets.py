@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -24,7 +24,7 @@ from ui.components.safe_text import markdown
 from ui.documents import uploads
 from ui.evaluate.evaluation_job import Taken, state
 from ui.evaluate.names import file_name
-from ui.evaluate.sets_view import bad_rows, faults, listed, questions_table, understood
+from ui.evaluate.sets_view import SHOWN, bad_rows, faults, questions_table, understood
 
 _ENDINGS = ["csv", "tsv", "txt", "jsonl", "ndjson", "json"]
 _MIB = 1024 * 1024
@@ -188,13 +188,29 @@ def show(session: Session, stored: StoredSet) -> None:
     """What was understood of a set, what was wrong, its questions and its files. Raises CragError."""
     taken = state().taken
     if taken is not None and taken.id == stored.id:
-        draw(h.div("cx")[h.p("note eval-note", role="status")[_summary(taken, stored)]])
+        st.success(markdown(_summary(taken, stored)))
     found = loaded(session, stored.id)
     in_library = [document.name for document in session.library.documents.all()]
-    draw(understood(found, in_library))
-    draw(bad_rows(found))
+    facts, *more = understood(found, in_library)
+    with st.container(gap="small", key="eval-understood"):
+        st.markdown(facts)
+        for line in more:
+            st.caption(line)
+    if found.problems:
+        _bad_rows(found)
     with st.expander("Questions", key="eval-questions"):
-        tables.plain(listed(found.questions), f"eval-questions-{stored.id}", "Questions")
+        columns, rows = questions_table(found)
+        heads = [name.capitalize() for name in columns]
+        tables.plain([dict(zip(heads, row, strict=True)) for row in rows], f"eval-questions-{stored.id}", "Questions")
+
+
+def _bad_rows(found: QuestionSet) -> None:
+    lead, rows = bad_rows(found)
+    st.markdown(f"**{lead}**")
+    look: dict[str, Any] = {"border": "horizontal", "hide_index": True, "hide_header": True, "width": "content"}
+    st.table(rows, alt="Rows with problems", **look)
+    if (rest := len(found.problems) - SHOWN) > 0:
+        st.caption(f"And {rest:,} more: all of them are in the export.")
 
 
 def _summary(taken: Taken, stored: StoredSet) -> str:

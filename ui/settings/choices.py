@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import streamlit as st
@@ -25,11 +25,12 @@ _ELSEWHERE = ("providers", "prices", "database", "quotas")
 """Groups of settings that have a tab of their own, or that hold a password and are shown nowhere."""
 
 
-def status(session: Session) -> None:
-    """Each provider of this session: on or off, and why. Raises CragError."""
+def status(session: Session, without: Collection[str] = ()) -> None:
+    """Each provider of this session: on or off, and why; not those `without` that are on. Raises CragError."""
     rows = [
         {"State": f"{_STATES[on]} **{markdown(name)}**", "What": markdown(detail)}
         for name, on, detail in providers(session.config, session.keys)
+        if not (on and name in without)
     ]
     st.table(rows, border="horizontal", hide_index=True, hide_header=True, width="content", alt="What answers")
 

@@ -13,7 +13,7 @@ from crag.messages.tuning import missing_texts, recommendation_sentence, refusal
 from ui.components import charts, words
 from ui.components import html as h
 from ui.components.drawing import draw
-from ui.components.html import Html
+from ui.components.safe_text import markdown
 from ui.tune import exports, sliders
 from ui.tune.cache import cached, for_this_session
 from ui.tune.exports import Table
@@ -119,7 +119,7 @@ def _draw_advice(found: Recommendation | Refusal) -> None:
     if isinstance(found, Refusal):
         missing = [h.li[each] for each in missing_texts(found)]
         draw(
-            h.div("cx tune-advice")[
+            h.div("cx")[
                 h.h3["No recommendation yet"],
                 h.p[h.b[refusal_sentence(found)]],
                 missing and (h.p["What would help:"], h.ul[missing]),
@@ -130,17 +130,14 @@ def _draw_advice(found: Recommendation | Refusal) -> None:
             ]
         )
         return
-    draw(
-        h.div("cx tune-advice")[
-            h.h3["Recommended pair"],
-            h.p("pair")[
-                h.span[h.small["upper"], " ", h.b[f"{found.upper:.2f}"], " ", _interval(found.intervals[0])],
-                h.span[h.small["lower"], " ", h.b[f"{found.lower:.2f}"], " ", _interval(found.intervals[1])],
-            ],
-            h.p[recommendation_sentence(found)],
-            (h.p("note")[warning_sentence(each)] for each in found.warnings),
-        ]
-    )
+    draw(h.div("cx")[h.h3["Recommended pair"]])
+    with st.container(horizontal=True):
+        for name, value, ends in zip(("Upper", "Lower"), (found.upper, found.lower), found.intervals, strict=True):
+            interval = f"{ends[0]:.2f} to {ends[1]:.2f}"
+            st.metric(name, f"{value:.2f}", interval, delta_color="off", delta_arrow="off", width="content")
+    st.markdown(markdown(recommendation_sentence(found)))
+    for each in found.warnings:
+        st.warning(markdown(warning_sentence(each)))
 
 
 def _apply(found: Recommendation | Refusal, settings: Settings) -> None:
@@ -154,10 +151,6 @@ def _apply(found: Recommendation | Refusal, settings: Settings) -> None:
         kwargs={"upper": found.upper, "lower": found.lower},
         help="Moves the sliders there. Ask changes with “Use these”.",
     )
-
-
-def _interval(ends: tuple[float, float]) -> Html:
-    return h.span("small")[f"{ends[0]:.2f} to {ends[1]:.2f}"]
 
 
 def _heat(whole: Sweep, settings: Settings, found: Recommendation | Refusal) -> None:
