@@ -56,10 +56,10 @@ def test_a_run_is_presented_at_its_address_and_left_again(long):
     long.run()
     long.button(key="present-this").click().run()
     page = said(long)
-    assert not long.exception and 'class="slideshow app"' in page and 'class="turn"' not in page
+    assert not long.exception and 'class="cx slideshow app"' in page and 'class="turn"' not in page
     assert long.query_params["present"] in ("1", ["1"])
     pick(long, "present:close")
-    assert 'class="slideshow app"' not in said(long) and 'class="turn"' in said(long)
+    assert 'class="cx slideshow app"' not in said(long) and 'class="turn"' in said(long)
 
 
 def test_a_presentation_of_a_run_that_is_gone_is_told(app):

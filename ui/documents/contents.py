@@ -77,7 +77,7 @@ def tables(session: Session, held: Held) -> None:
         sheet = int(st.number_input(label, min_value=1, max_value=sheets, width=320, key=f"tables-{held.document.id}"))
     st.caption(f"{words.count(len(every), 'piece')} of tables")
     for chunk in every[(sheet - 1) * _TABLES : sheet * _TABLES]:
-        st.markdown(f"**{markdown(chunk.where)}** :gray[{markdown(chunk.context)}]")
+        st.caption(f"**{markdown(chunk.where)}** {markdown(chunk.context)}")
         rows = [{"Row": markdown(line)} for line in chunk.text.splitlines() if line.strip()]
         st.table(rows, border="horizontal", hide_index=True, hide_header=True, alt=f"Table of {chunk.where}")
 

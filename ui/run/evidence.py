@@ -117,17 +117,17 @@ def _together(here: Round, trace: Trace, view: View) -> Html:
     """The one grade over all chunks, where they are graded so, or where their own grades are weighed as a set."""
     as_set = here.together if here.decision and here.decision.aggregation is Aggregation.SET else None
     if as_set is not None:
-        name, score, why = "As a set", _score(as_set.grade, view, waiting=False), h.p("small")[set_sentence(as_set)]
+        name, bar, why = "As a set", score(as_set.grade, view, waiting=False), h.p("small")[set_sentence(as_set)]
     elif _jointly(here, trace):
         name = f"All {words.count(len(here.chunks), 'chunk')} together"
-        score, why = _score(here.joint, view, waiting=not trace.finished), _facts(here.joint, (), view)
+        bar, why = score(here.joint, view, waiting=not trace.finished), _facts(here.joint, (), view)
     else:
         return Html()
     return h.div("joint")[
         h.div("row")[
             h.span,
             h.span("where")[h.span("page")[name], _local(here.joint)],
-            score,
+            bar,
         ],
         h.div("why")[why],
     ]
@@ -156,7 +156,7 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
             outdated.tag(chunk, view.stale),
             h.span("peek")[excerpt(chunk.text, 160)],
         ],
-        _score(grade, view, waiting=not trace.finished) if own else "",
+        score(grade, view, waiting=not trace.finished) if own else "",
     )
     card = h.details(data_keep=chunk.id)[
         h.summary("" if own else "wide")[summary],
@@ -204,7 +204,7 @@ def _local(grade: Grade | None) -> Html:
     return h.span("tag", title=fallbacks.why(grade))["graded locally"]
 
 
-def _score(grade: Grade | None, view: View, *, waiting: bool) -> Html:
+def score(grade: Grade | None, view: View, *, waiting: bool) -> Html:
     """A bar against both thresholds, and the score with its verdict in words."""
     lines = h.fragment(h.b("low", style=f"left:{view.lower:.2%}"), h.b(style=f"left:{view.upper:.2%}"))
     against = f"lower threshold {view.lower:.2f}, upper {view.upper:.2f}"
@@ -336,7 +336,7 @@ def _page(page: WebPage, trace: Trace, view: View) -> Html:
                 _noted(page.id, view),
                 h.span("peek")[" · ".join(each for each in about if each)],
             ],
-            _score(grade, view, waiting=not trace.finished),
+            score(grade, view, waiting=not trace.finished),
         ],
         h.div("body")[
             shown,

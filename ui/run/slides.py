@@ -27,6 +27,7 @@ from ui.components import html as h
 from ui.components import words
 from ui.components.html import Html
 from ui.components.safe_text import excerpt, site
+from ui.run import evidence
 from ui.run.passage import View, passage
 
 STEP: dict[Kind, str] = {
@@ -71,7 +72,7 @@ def show_slides(trace: Trace, pictures: Pictures, *, name: str, app: bool = Fals
     ]
     marks = [h.li("now" if not place else "") for place in range(len(steps))]
     return h.div(
-        "slideshow app" if app else "slideshow",
+        "cx slideshow app" if app else "cx slideshow",
         data_slideshow=name,
         role="dialog",
         aria_modal="true",
@@ -161,16 +162,17 @@ def _more(number: int, noun: str) -> Html:
 
 def _graded(trace: Trace, here: Round) -> Html:
     upper, lower = thresholds(trace, here)
+    view = View(upper=upper, lower=lower)
     if here.joint is not None and not here.grades:
-        score = here.joint.score
-        rows = [h.li[h.span("rank")[""], h.span("what")["All together"], _bar(score, upper, lower)]]
+        shown = evidence.score(here.joint, view, waiting=False)
+        rows = [h.li[h.span("rank")[""], h.span("what")["All together"], shown]]
     else:
         deciding = here.decision.deciding_id if here.decision else None
         rows = []
         for found in _with(here.chunks, deciding):
             grade = here.grades.get(found.chunk.id)
             mark = found.chunk.id == deciding and (h.span("tag deciding")["decided"], " ")
-            shown = _bar(grade.score if grade else None, upper, lower)
+            shown = evidence.score(grade, view, waiting=False)
             rows.append(h.li[h.span("rank")[found.rank], h.span("what")[_named(found, mark)], shown])
     lines = f"{lower:.2f} and {upper:.2f}" if lower < upper else f"{upper:.2f}"
     plural = "s" if lower < upper else ""
@@ -184,18 +186,6 @@ def _with(chunks: Sequence[RetrievedChunk], deciding: str | None) -> list[Retrie
     """The first chunks, the deciding one among them."""
     first, rest = list(chunks[:_ROWS]), chunks[_ROWS:]
     return [*first[:-1], *decided] if (decided := [each for each in rest if each.chunk.id == deciding]) else first
-
-
-def _bar(score: float | None, upper: float, lower: float) -> Html:
-    lines = h.fragment(h.b("low", style=f"left:{lower:.2%}"), h.b(style=f"left:{upper:.2%}"))
-    if score is None:
-        return h.fragment(h.span("bar")[lines], h.span("verdict")["? not graded"])
-    verdict = words.verdict_of(score, upper, lower)
-    name, shown = verdict.lower(), format_score(score, upper, lower)
-    return h.fragment(
-        h.span("bar")[h.i(name, style=f"width:{score:.1%}"), lines],
-        h.span(f"verdict {name}")[h.span("num")[shown], f"{words.ICONS[verdict]} {name.capitalize()}"],
-    )
 
 
 def _action(trace: Trace, here: Round) -> Html:
@@ -274,10 +264,10 @@ def _answer(trace: Trace) -> Html:
     short = answer.short and h.p("answer-large")[h.small[answer.short.cell], answer.short.value]
     if worked := answer.calculation:
         short = h.p("answer-large")[h.small[words.sentence(calculation_text(worked))], worked.result]
-    small = " small" if short or len(answer.text) > _LONG_ANSWER else ""
+    brief = " brief" if short or len(answer.text) > _LONG_ANSWER else ""
     said = [h.p("disagree")[each] for each in conflict_sentences(answer)[:_MOST_DISAGREEMENTS]]
     return h.fragment(
-        short, h.p(f"answer{small}")[_cited(_opening(with_found(answer.text, trace.checks)), known)], said
+        short, h.p(f"answer{brief}")[_cited(_opening(with_found(answer.text, trace.checks)), known)], said
     )
 
 
