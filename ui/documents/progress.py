@@ -283,8 +283,8 @@ def _order(result: Result) -> int:
 
 def _row(event: Result) -> dict[str, str]:
     sign, said, notes = _result(event)
-    told = " ".join(filter(None, (markdown(said), *(f":gray[{markdown(note)}]" for note in notes if note))))
-    return {"File": f"{sign} **{markdown(event.name)}**", "Result": told}
+    result = " ".join(filter(None, (markdown(said), *(f":gray[{markdown(note)}]" for note in notes if note))))
+    return {"File": f"{sign} **{markdown(event.name)}**", "Result": result}
 
 
 def _result(event: Result) -> tuple[str, str, Sequence[str]]:
