@@ -34,7 +34,7 @@ OWN_TAB = {
     "ui/app/guide.py: workspace_entry.go",
     "ui/app/workspace_menu.py: _chose",
     "ui/app/workspace_menu.py: workspace_entry.leave_link",
-    "ui/app/session_reset.py: _close",
+    "ui/app/notices.py: _close_reset",
     "ui/access/workspaces.py: _leave",
     "ui/ask/conversation.py: session.begin_conversation",
     "ui/ask/conversation.py: session.reset",
@@ -271,9 +271,9 @@ def test_a_web_query_is_approved_by_who_may_ask_when_they_click(people, role) ->
 def ending() -> None:
     import streamlit as st
 
-    from ui.app import limits
+    from ui.app import notices
 
-    limits.ending(st.session_state["space"], keep=True)
+    notices.ending(st.session_state["space"], keep=True)
 
 
 @pytest.mark.parametrize("role", ["viewer", "reader"])

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.app_text import said
 from tests.support.tab_states import state_in
-from ui.app import memory_usage, open_tabs, server_messages, session, tab_limit
+from ui.app import memory_usage, notices, open_tabs, session, tab_limit
 from ui.app.open_tabs import HeldUploads, OpenTabs
 from ui.app.tab import RunsState
 from ui.app.tab_limit import Tabs
@@ -46,8 +46,8 @@ def test_a_workspace_that_is_open_too_often_shows_a_calm_page_until_a_tab_is_clo
 
 def test_refused_files_are_said_in_one_line_and_once(app) -> None:
     for line in ("Add fewer.", "Add fewer.", "Later."):
-        server_messages.put("test session id", line)
-    server_messages.put("another tab", "Not here.")
+        notices.put_message("test session id", line)
+    notices.put_message("another tab", "Not here.")
     app.run()
     lines = [each.value.replace("\\", "") for each in app.toast]
     assert lines == ["2 files were not accepted. Add fewer.", "1 file was not accepted. Later."]

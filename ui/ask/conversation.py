@@ -14,7 +14,7 @@ from crag.messages.answers import origin_text, origin_word
 from crag.pipeline.libraries import close_interrupted_runs
 from crag.storage.runs import RunSummary
 from ui.access import workspaces
-from ui.app import limits, tab
+from ui.app import notices, tab
 from ui.app.program import program
 from ui.app.session import REFUSALS, Session
 from ui.ask import presentation, scope
@@ -39,7 +39,7 @@ def entry(session: Session) -> None:
         scope.control(session)
         asked = st.chat_input("Ask a question about your documents", key="question")
         forms.question_limit("question")
-        limits.near(session, limits.ASKING)
+        notices.near(session, notices.ASKING)
     if asked:
         with problems.reported():
             session.ask(asked)

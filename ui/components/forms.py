@@ -84,8 +84,6 @@ def field(
             options=list(Action), default=list(value), selection_mode="multi", format_func=_word, **common
         )
         return tuple(action for action in Action if action in picked)
-    if kind is str:
-        return st.text_input(value=value, placeholder="none", **common)
     if kind is Path:
         return st.text_input(value="" if value is None else str(value), placeholder="/path/to/folder", **common)
     number = float if kind is float else int

@@ -95,10 +95,11 @@ def changed(strategy: str, settings: Settings) -> list[str]:
 def describe_settings(settings: Mapping[str, Any]) -> list[str]:
     """Settings with their values, as "upper threshold 0.5"."""
     labels = {name: str(meta(Settings, name)["label"]) for name in settings}
-    return [f"{labels[name][:1].lower()}{labels[name][1:]} {_value(value)}" for name, value in settings.items()]
+    return [f"{labels[name][:1].lower()}{labels[name][1:]} {value_text(value)}" for name, value in settings.items()]
 
 
-def _value(value: object) -> str:
+def value_text(value: object) -> str:
+    """A setting's value as a person reads it."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, tuple | list):

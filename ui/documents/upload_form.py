@@ -11,7 +11,7 @@ import streamlit as st
 
 from crag.core.metadata import kept_from_web
 from crag.ingest.files import ENDINGS, safe_name
-from ui.app import guide, limits, server_messages, session_reset
+from ui.app import guide, notices
 from ui.app.clicks import once, requires
 from ui.app.program import program
 from ui.app.session import REFUSALS, Session
@@ -35,7 +35,7 @@ def drop_zone(session: Session) -> None:
         return
     if "drop" not in state().turns:
         # A tab that came back still shows the files of its lost session: a new place for files shows none.
-        state().turns["drop"] = secrets.randbelow(10**9) if session_reset.returned() else 0
+        state().turns["drop"] = secrets.randbelow(10**9) if notices.returned() else 0
     turn = state().turns["drop"]
     with problems.reported():
         most = min(program().config.limits.max_file_mb, int(st.get_option("server.maxUploadSize")))
@@ -45,8 +45,8 @@ def drop_zone(session: Session) -> None:
         if how == _PAGES:
             page_box(session)
             return
-        limits.near(session, limits.ADDING)
-        server_messages.watch()
+        notices.near(session, notices.ADDING)
+        notices.watch_messages()
         dropped = st.file_uploader(
             f"Add documents, up to {most} MB each" if how == _FILES else f"Add a folder, files up to {most} MB each",
             type=list(ENDINGS),

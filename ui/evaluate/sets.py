@@ -14,7 +14,7 @@ from crag.analysis.questions.sets import MOST_BYTES, MOST_QUESTIONS, QuestionSet
 from crag.core.errors import CragError, InputError
 from crag.storage.evaluations import StoredSet
 from crag.storage.library import Library
-from ui.app import guide, server_messages, tables
+from ui.app import guide, notices, tables
 from ui.app.program import program
 from ui.app.session import REFUSALS, Session
 from ui.components import downloads, problems, words
@@ -111,7 +111,7 @@ def _later(wanted: Path | None) -> None:
 
 def _drop(session: Session) -> None:
     limit = min(MOST_BYTES // _MIB, int(st.get_option("server.maxUploadSize")))
-    server_messages.watch()
+    notices.watch_messages()
     file = st.file_uploader(
         f"Add questions: CSV, JSON Lines or JSON, up to {limit} MB and {MOST_QUESTIONS:,} questions",
         type=_ENDINGS,

@@ -139,11 +139,11 @@ def _charts(made: Board) -> None:
         with left:
             title("Web rate", "share of runs that searched the web; dotted: the four weeks before")
             _plot(plots.over_time(made.web, "web", theme, before=made.before["web"]), "web")
-            _table(tables.of_estimates("Web rate", "web", made.web, _percent))
+            _table(tables.of_estimates("Web rate", "web", made.web, tables.percent))
         with right:
             title("Rewrites per question", "dashed: 0.5, above which your documents may not cover the questions")
             _plot(plots.rewrites(made.rewrites, made.before["rewrites"], theme), "rewrites")
-            _table(tables.of_estimates("Rewrites", "rewrites", made.rewrites, _number))
+            _table(tables.of_estimates("Rewrites", "rewrites", made.rewrites, tables.number))
         left, right = st.columns(2, gap="large")
         with left:
             title("Best score of each run", "of the chunks acted on")
@@ -196,7 +196,7 @@ def _faithful(made: Board, theme: str) -> None:
     if any(each.value is not None for each in made.faithfulness.values()):
         title("Faithfulness", "share of sentences that their sources support")
         _plot(plots.over_time(made.faithfulness, "faithful", theme, before=made.before["faithfulness"]), "faithful")
-        _table(tables.of_estimates("Supported", "faithful", made.faithfulness, _percent))
+        _table(tables.of_estimates("Supported", "faithful", made.faithfulness, tables.percent))
 
 
 def _gaps(made: Board) -> None:
@@ -307,11 +307,3 @@ def _files(made: Board) -> None:
             key="mon-groups",
         )
         downloads.table("Drift", lambda: exports.drifts(made.weeks), "monitor-drift", key="mon-drift")
-
-
-def _percent(value: float) -> str:
-    return f"{value:.0%}"
-
-
-def _number(value: float) -> str:
-    return f"{value:.2f}"

@@ -158,14 +158,14 @@ def of_groups(found: Sequence[Group], by: str, head: str, named: Callable[[str],
             named(each.name),
             [
                 (f"{each.runs:,}", f"group|{by}|{each.name}"),
-                *(_estimate(each.actions[action], _percent) for action in ACTIONS[:3]),
-                _estimate(each.web, _percent),
-                _estimate(each.rewrites, _number),
-                _estimate(each.best, _number),
+                *(_estimate(each.actions[action], percent) for action in ACTIONS[:3]),
+                _estimate(each.web, percent),
+                _estimate(each.rewrites, number),
+                _estimate(each.best, number),
                 _estimate(each.median, words.format_duration),
                 _estimate(each.p95, words.format_duration),
-                _estimate(each.failed, _percent),
-                _estimate(each.faithfulness, _percent),
+                _estimate(each.failed, percent),
+                _estimate(each.faithfulness, percent),
                 (money(each.dollars / each.runs), ""),
             ],
         )
@@ -180,9 +180,9 @@ def _estimate(each: Estimate, shown: Callable[[float], str]) -> Cell:
     return f"{shown(each.value)} ({_range(each, shown)})" if each.low is not None else shown(each.value), ""
 
 
-def _percent(value: float) -> str:
+def percent(value: float) -> str:
     return f"{value:.0%}"
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
     return f"{value:.2f}"

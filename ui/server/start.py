@@ -31,7 +31,7 @@ from crag.runtime.origins import Origins, is_loopback
 from crag.runtime.processes import room_for_files, share_heaps
 from crag.storage.records import server_at
 from ui.access import browser, oidc, workspaces
-from ui.app import memory_usage, open_tabs, server_messages
+from ui.app import memory_usage, notices, open_tabs
 from ui.app.program import at_start, program
 from ui.components import downloads, script_context
 from ui.server import files, headers
@@ -114,7 +114,7 @@ def rules(config: AppConfig) -> Rules:
         seats=seats,
         tabs=open_tabs.tabs,
         held=open_tabs.uploads,
-        untaken=server_messages.put,
+        untaken=notices.put_message,
         watch=Watch(health, scraping, uploads, lambda: seats.open, lambda: _most_tabs(config).all),
         upload_mb=int(st.get_option("server.maxUploadSize")),
         metrics=not shared,

@@ -100,7 +100,7 @@ def strategy(session: Session) -> None:
                     name,
                     getattr(now, name),
                     key=f"set-{chosen}-{turn}-{name}",
-                    note=f"The strategy's own: {_shown(getattr(own, name))}.",
+                    note=f"The strategy's own: {words.value_text(getattr(own, name))}.",
                 )
     try:
         session.change(chosen, now.changed(**values))
@@ -125,12 +125,6 @@ def _places(names: list[str], across: int) -> Iterator[tuple[str, Any]]:
     """A cell for each setting, row by row, so that one column reads in the same order as several."""
     for first in range(0, len(names), across):
         yield from zip(names[first : first + across], st.columns(across, gap="large"), strict=False)
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, tuple):
-        return ", ".join(value) or "none"
-    return {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value) or "none"
 
 
 def program_form(session: Session) -> None:

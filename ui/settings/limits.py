@@ -12,7 +12,6 @@ from crag.admin.quantities import QUANTITIES, Bound
 from crag.admin.quotas import Standing
 from crag.core.config import SETTINGS
 from crag.core.errors import CragError
-from crag.core.fields import meta
 from ui.app.clicks import requires
 from ui.app.program import program
 from ui.app.session import Session
@@ -88,7 +87,7 @@ def edit(session: Session, workspace: str) -> None:
                 found = changed.get((workspace, name))
                 own = found is not None and found.value is not None
                 with place:
-                    _field(name, quotas.most(name, workspace), keys[name])
+                    forms.field(SETTINGS[name], name, quotas.most(name, workspace), key=keys[name])
                     if own and found is not None:
                         st.caption(markdown(f"Changed by {found.by}, {found.at[:10]}."))
         with st.container(horizontal=True):
@@ -101,21 +100,6 @@ def edit(session: Session, workspace: str) -> None:
                 args=(session, workspace, dict(seen)),
                 disabled=not any(where == workspace and each.value is not None for (where, _), each in changed.items()),
             )
-
-
-def _field(name: str, value: float, key: str) -> None:
-    """One limit, typed: its range reaches too far for a hand to slide."""
-    about = meta(SETTINGS[name], name)
-    number = float if SETTINGS[name].model_fields[name].annotation is float else int
-    bounds: dict[str, Any] = {"min_value": number(about["minimum"]), "max_value": number(about["maximum"])}
-    st.number_input(
-        forms.label(SETTINGS[name], name),
-        value=number(value),
-        step=number(about["step"] or 1),
-        key=key,
-        help=markdown(about["help"]),
-        **bounds,
-    )
 
 
 @requires("administer")

@@ -12,11 +12,9 @@ from crag.core.errors import CragError
 from ui.access import current, workspace_entry
 from ui.app import (
     gc_scheduler,
-    limits,
     navigation,
+    notices,
     open_tabs,
-    server_messages,
-    session_reset,
     tab_limit,
     unsent_input,
     workspace_menu,
@@ -32,7 +30,7 @@ FRONT = ("ask", "documents", "tune")
 def draw() -> None:
     """The page that this visitor wants, in the app's style."""
     st.set_page_config(page_title="CRAG Explorer", page_icon=str(drawing.ASSETS / "icon.svg"), layout="wide")
-    session_reset.note()
+    notices.note_reset()
     gc_scheduler.note_run()
     open_tabs.tabs.note()
     drawing.apply_style()
@@ -68,13 +66,13 @@ def draw() -> None:
         unsent_input.give_back(there, arrived.workspace)
         signin.menu(there)
     workspace_menu.show(arrived)
-    server_messages.show()
+    notices.show_messages()
     if not isinstance(arrived, CragError) and others:
         tab_limit.wait(arrived.workspace, others)
         return
     if not isinstance(arrived, CragError):
-        limits.ending(arrived.workspace, keep=arrived.visitor.may("ask"))
-    session_reset.show()
+        notices.ending(arrived.workspace, keep=arrived.visitor.may("ask"))
+    notices.show_reset()
     page.run()
 
 

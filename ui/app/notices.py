@@ -1,0 +1,123 @@
+"""Notices above a page: a limit that is near, an idle workspace, a session that was reset, files that were refused."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Collection
+
+import streamlit as st
+
+from crag.admin import quantities
+from crag.core.errors import CragError
+from crag.text.formats import count
+from ui.access.current import Presence
+from ui.app import tab
+from ui.app.program import program
+from ui.app.session import Session
+from ui.components import problems, script_context
+from ui.components.safe_text import markdown
+
+ASKING = ("questions", "calls", "dollars")
+ADDING = ("documents", "mb", "files")
+
+
+def near(session: Session, of: Collection[str]) -> None:
+    """One quiet line for each of these limits of which four fifths are used; nothing of others."""
+    try:
+        found = program().engine.teams.quotas.near(session.workspace)
+    except CragError:
+        found = []  # what can't be read is said where it matters
+    lines = [quantities.nearly(each.quantity, each.near) for each in found if each.quantity.name in of and each.near]
+    for line in lines:
+        st.caption(markdown(line))
+
+
+def ending(workspace: str, *, keep: bool) -> None:
+    """On every page of a private workspace that nobody has used: the day on which it ends, and how to keep it."""
+    try:
+        day = program().engine.teams.idle.ends(workspace)
+    except CragError:
+        day = None
+    if day is None:
+        return
+    with st.container(key="ending"):
+        st.warning(
+            f"This workspace has not been used for a while. It will be removed, with everything in it, on "
+            f"{day:%A}, {day.day} {day:%B %Y}, unless somebody asks a question, adds something or keeps it."
+        )
+        if keep:
+            st.button("Keep it", key="ending-keep", on_click=_keep, args=(workspace,))
+
+
+def _keep(workspace: str) -> None:
+    with problems.reported(by=problems.announce):
+        here = Presence()
+        here.require("ask", "keep an idle workspace")
+        if here.workspace == workspace:
+            program().engine.teams.idle.keep(workspace)
+
+
+_PROTOCOLS = "Sec-Websocket-Protocol"
+"""Here a page that was open names the session that it had: "streamlit, …, the session"."""
+
+
+def note_reset() -> None:
+    """Called in every run of the script, first of all: only in the first one of a session does it look."""
+    if tab.page().returned is None:
+        named = [each.strip() for each in (st.context.headers.get(_PROTOCOLS) or "").split(",")]
+        tab.page().returned = len(named) > 2 and bool(named[2])
+
+
+def returned() -> bool:
+    """Whether this tab was open before its session: the server was restarted, or the tab was away for long."""
+    return bool(tab.page().returned)
+
+
+def show_reset() -> None:
+    """Says it, until a person has read it."""
+    if not returned() or tab.page().read:
+        return
+    with st.container(key="returned"):
+        st.info(
+            "**Your session was reset:** the server restarted, or the tab was inactive too long. Documents, runs, "
+            "labels and saved settings are safe. Settings moved only in this tab, its keys, and its conversation "
+            "start again."
+        )
+        st.button("Close", key="close-returned", type="tertiary", on_click=_close_reset)
+
+
+def _close_reset() -> None:
+    tab.page().read = True
+
+
+_LOOK_EVERY = 3.0
+"""Between two looks of a page where files are dropped."""
+_MOST = 1000
+"""Sessions that are waited for; a tab that is gone never asks."""
+
+_waiting: dict[str, Counter[str]] = {}
+_lock = threading.Lock()
+
+
+def put_message(session: str, line: str) -> None:
+    """A file of this session was refused: the page where it was dropped says so within seconds."""
+    with _lock:
+        if session not in _waiting and len(_waiting) >= _MOST:
+            del _waiting[next(iter(_waiting))]
+        _waiting.setdefault(session, Counter())[line] += 1
+
+
+def show_messages() -> None:
+    """Says what there is for this tab, once: it stays until the person closes it."""
+    with _lock:
+        found = _waiting.pop(script_context.session_id(), Counter[str]())
+    for line, files in found.items():
+        said = f"{count(files, 'file')} {'was' if files == 1 else 'were'} not accepted. {line}"
+        st.toast(markdown(said), duration="infinite")
+
+
+@st.fragment(run_every=_LOOK_EVERY)
+def watch_messages() -> None:
+    """Beside a place where files are dropped: says it while nobody touches the page."""
+    show_messages()
