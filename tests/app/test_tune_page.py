@@ -349,9 +349,9 @@ def test_without_labels_it_says_how_to_make_some(silent, tab):
 
 def test_the_weight_of_a_search_moves_the_recommendation(silent, tab):
     page = tab(*labelled())
-    worth = [each.value for each in page.metric]
+    worth = [each.value for each in page.markdown]
     page.number_input(key="tune-weight-search").set_value(0.9).run()
-    assert [each.value for each in page.metric] != worth
+    assert [each.value for each in page.markdown] != worth
 
 
 def test_scores_of_two_evaluators_are_never_thrown_together(silent, tab):
