@@ -62,7 +62,7 @@ def index(
 def begin(session: Session, label: str, work: JobFunction[UploadEvent], names: Sequence[str] = ()) -> None:
     """Begin any work on the library, in place of what this session followed before. Raises CragError.
 
-    `names`: the files it is of. A note of it stays in the library until it is over: see `ui.documents.interrupted`.
+    `names`: the files it is of. A note of it stays in the library until it is over: see `show_interrupted`.
     """
     session.require("edit")
     engine, workspace, who = program().engine, session.workspace, session.visitor.person
