@@ -1,6 +1,6 @@
 """Forms: is each label read with the value beside it, and is the field found that a question names?
 
-python -m benchmarks.forms [--data FOLDER] [--limit N] [--out FOLDER]
+python -m benchmarks.forms [--data FOLDER] [--limit N] [--out FOLDER] [--show]
 
 Five accident reports of the United States' safety board (public domain), each a form of four pages or so. What stands
 beside each label is taken from pdfplumber's words, by their places, not from this project's reader. Each label is asked
@@ -45,6 +45,9 @@ LONG = ("Note", "Investigation Docket")
 GAP = 6.0
 """Points of white space between a label and its value at least."""
 
+WRAPPED = 13.0
+"""Points from a label's first line to its second at most."""
+
 Outcome = Literal["right", "right, low confidence", "wrong, low confidence", "wrong", "refused"]
 OUTCOMES: tuple[Outcome, ...] = ("right", "right, low confidence", "wrong, low confidence", "wrong", "refused")
 
@@ -62,6 +65,7 @@ def main() -> int:
     parser = parser_of(__doc__, "crag-forms-cache")
     parser.add_argument("--limit", type=int, default=0, help="the most questions; 0: all")
     parser.add_argument("--out", type=Path, help="where to write forms.md")
+    parser.add_argument("--show", action="store_true", help="print what is answered wrong")
     given = parser.parse_args()
     files = sorted((given.data / "public_domain").glob(FILES))
     if not files:
@@ -79,7 +83,10 @@ def main() -> int:
             pass
         for at, (pair, question) in enumerate(asked, start=1):
             answer = engine.trace(RunRequest(question)).answer
-            found["with a value" if pair.value else "left empty"][outcome(pair, answer)] += 1
+            ended = outcome(pair, answer)
+            found["with a value" if pair.value else "left empty"][ended] += 1
+            if given.show and ended in ("wrong", "wrong, low confidence"):
+                print(f"{ended}: {question} | {pair.value} | {answer and answer.text[:120]!r}", file=sys.stderr)
             if at % 20 == 0:
                 print(f"  asked {at} of {len(asked)}", file=sys.stderr)
         engine.close()
@@ -97,14 +104,22 @@ def pairs_of(file: Path) -> Iterator[Pair]:
             lines: dict[int, list[dict[str, Any]]] = {}
             for word in page.extract_words(x_tolerance=2, keep_blank_chars=True):
                 lines.setdefault(round(word["top"]), []).append(word)
-            for line in lines.values():
-                pieces = [(piece["text"].strip(), piece["x0"], piece["x1"]) for piece in line if piece["text"].strip()]
+            tops = sorted(lines)
+            for top in tops:
+                pieces = [_piece(word) for word in lines[top] if word["text"].strip()]
+                over = [_piece(word) for other in tops if 0 < top - other < WRAPPED for word in lines[other]]
                 for at, (label, left, right) in enumerate(pieces):
                     if not label.endswith(":") or label[:-1] in LONG or not label[0].isupper():
                         continue
+                    if any(abs(x - left) < 2 and not text.endswith(":") for text, x, _ in over):
+                        continue  # the rest of a label that begins on the line above
                     text, start, _ = pieces[at + 1] if at + 1 < len(pieces) else ("", right + GAP, 0.0)
                     if start - right >= GAP and left < start:
                         yield Pair(file, page.page_number, label[:-1].strip(), "" if text.endswith(":") else text)
+
+
+def _piece(word: dict[str, Any]) -> tuple[str, float, float]:
+    return word["text"].strip(), word["x0"], word["x1"]
 
 
 def count_read(pairs: Sequence[Pair]) -> int:

@@ -205,7 +205,7 @@ def extracts(each: Sequence[Planted], rows: Sequence[Asked]) -> list[dict[str, A
 def _run(engine: Engine, question: str, text: str) -> tuple[str, str]:
     """The action and the answer of a run over one passage; no words where it abstains."""
     title, _, body = text.partition("\n")
-    chunk = replace(_chunk(title, body), elsewhere="benchmark")
+    chunk = replace(_chunk(title, body), elsewhere=True)
     settings = strategy("balanced").settings.changed(verify=False)
     trace = engine.trace(RunRequest(question, "balanced", settings=settings, retriever=FixedRetriever(chunks=[chunk])))
     answer = trace.answer
