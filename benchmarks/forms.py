@@ -42,6 +42,8 @@ SEED = 5
 PLACE = "Location"
 LONG = ("Note", "Investigation Docket")
 """Labels of notes that fill several lines, alike in all reports."""
+LONGEST = 60
+"""Characters of a label; longer ones are sentences."""
 GAP = 6.0
 """Points of white space between a label and its value at least."""
 
@@ -109,7 +111,7 @@ def pairs_of(file: Path) -> Iterator[Pair]:
                 pieces = [_piece(word) for word in lines[top] if word["text"].strip()]
                 over = [_piece(word) for other in tops if 0 < top - other < WRAPPED for word in lines[other]]
                 for at, (label, left, right) in enumerate(pieces):
-                    if not label.endswith(":") or label[:-1] in LONG or not label[0].isupper():
+                    if not label.endswith(":") or label[:-1] in LONG or not 2 < len(label) <= LONGEST:
                         continue
                     if any(abs(x - left) < 2 and not text.endswith(":") for text, x, _ in over):
                         continue  # the rest of a label that begins on the line above
@@ -148,7 +150,7 @@ def outcome(pair: Pair, answer: Answer | None) -> Outcome:
         return "refused"
     quoted = " ".join(answer.text.split()).casefold()
     of_file = any(cited.source == pair.file.name for cited in answer.citations)
-    right = bool(pair.value) and of_file and f"{pair.label}: {pair.value}".casefold() in quoted
+    right = bool(pair.value) and of_file and f"{pair.label}: {pair.value.rstrip('.')}".casefold() in quoted
     if right:
         return "right, low confidence" if answer.low_confidence else "right"
     return "wrong, low confidence" if answer.low_confidence else "wrong"

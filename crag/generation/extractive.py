@@ -141,7 +141,7 @@ class ExtractiveGenerator:
         lookup = None if subjects.unnamed else look_up(question, sources)
         if lookup and lookup.outcome == "empty":
             (field,) = lookup.cells
-            reason = f"“{field.row}” is empty on {field.chunk.where or field.chunk.source}"
+            reason = f"“{field.row}” is empty on {field.chunk.where or 'a page'} of {field.chunk.source}"
             return replace(abstention(None, sources, settings, self.by, reason), lookup=lookup.outcome)
         row = _row_of(lookup.found, units, settings, subjects) if lookup else None
         surest, first = row if row else (None, None)

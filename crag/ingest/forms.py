@@ -36,7 +36,7 @@ _LEAST_SAID, _MOST_SAID = 2, 40  # characters of each
 _BEFORE_COLON = (")", ".", "?", "%")
 # Shares.
 _LABELLED = 0.85  # of what stands where labels do, that ends in a colon
-_FILLED = 0.5  # of the labels, that have a value
+_FILLED = 0.5  # of the labels, that have a value, where they stand in one column
 _MOST_SEVERAL = 0.2  # of the labels, that have several values on their line: a table of amounts
 _MOST_AMOUNTS = 0.7  # of the values, that are bare amounts, where all labels stand in one column
 
@@ -208,13 +208,15 @@ def _is_near(row: Row, run: Sequence[Row], number: int) -> bool:
 def _is_form(pairs: Sequence[_Pair], run: Sequence[Row]) -> bool:
     filled = [pair for pair in pairs if pair.value]
     labelled = [pair for pair in pairs if pair.label[-1].text.endswith(":")]
-    if len(filled) < _LEAST_PAIRS or len(run) < _LEAST_LINES or len(labelled) < _LABELLED * len(pairs):
+    if len(labelled) < max(_LEAST_PAIRS, _LABELLED * len(pairs)) or len(run) < _LEAST_LINES:
         return False
-    if len(filled) < _FILLED * len(pairs) or sum(pair.cells > 1 for pair in pairs) > _MOST_SEVERAL * len(pairs):
+    if sum(pair.cells > 1 for pair in pairs) > _MOST_SEVERAL * len(pairs):
         return False
     amounts = sum(is_value(" ".join(each.text for each in pair.value)) for pair in filled)
-    one_column = len({round(pair.label[0].box.left / _ALIGNED) for pair in pairs}) == 1
-    return not (one_column and amounts > _MOST_AMOUNTS * len(filled))
+    lefts = Counter(round(pair.label[0].box.left / _ALIGNED) for pair in labelled)
+    if sum(count >= _LEAST_LABELS for count in lefts.values()) > 1:
+        return True  # labels in columns are a form, filled or not
+    return len(filled) >= max(_LEAST_PAIRS, _FILLED * len(pairs)) and amounts <= _MOST_AMOUNTS * len(filled)
 
 
 def _as_table(pairs: Sequence[_Pair]) -> LaidTable:

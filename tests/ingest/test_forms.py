@@ -117,3 +117,9 @@ def test_the_forms_of_a_real_report(shared_data: Path) -> None:
     assert pairs["Operating Certificate(s) Held"] == "None"
     assert pairs["Total Injuries"] == "2 None"
     assert "Murfreesboro" in document.title
+
+
+def test_a_form_of_labels_in_two_columns_is_one_even_where_all_is_empty() -> None:
+    document = _read(_form(700, *((left, "", right, "") for left, _, right, _ in ROWS)))
+    assert set(pairs_of(document).values()) == {""}
+    assert len(pairs_of(document)) == 8
