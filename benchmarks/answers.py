@@ -6,7 +6,7 @@ The documents of each kind (see benchmarks.answers_sets) are added once to a lib
 Every question is asked without a floor under the answer's confidence. What the floor refuses and what is marked is
 decided afterwards, by the shipped layer from what was read of the answer, which comes to the same. --keep FILE holds
 what was answered: a run that was stopped goes on there, and so does one after the layer was fitted again. Delete it
-when other code changes. Prints a page; --out FOLDER writes answers.md and answers.json there.
+when other code changes. Prints a page; --out FOLDER writes answers.md there.
 """
 
 from __future__ import annotations
@@ -71,7 +71,6 @@ def main() -> int:
     print(page)
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "answers.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
         (options.out / "answers.md").write_text(page, encoding="utf-8")
     return 0
 
@@ -91,7 +90,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--limit", type=int, default=0, help="so many questions of each kind; 0: all")
     parser.add_argument("--keep", type=Path, help="a file of what was answered, which a stopped run goes on with")
-    parser.add_argument("--out", type=Path, help="where to write answers.md and answers.json")
+    parser.add_argument("--out", type=Path, help="where to write answers.md")
     return parser.parse_args()
 
 

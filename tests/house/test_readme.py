@@ -19,8 +19,8 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
 
 
-def test_a_reader_is_through_it_in_150_lines() -> None:
-    assert len(README.splitlines()) <= 150
+def test_a_reader_is_through_it_in_90_lines() -> None:
+    assert len(README.splitlines()) <= 90
 
 
 def test_the_reference_s_tables_are_those_of_the_code() -> None:
