@@ -38,6 +38,7 @@ COMMANDS = {
     "faithfulness": "--limit 4 --part figures",
     "faithfulness_figures": "--half dev",
     "financebench": "--limit 1 --strategies plain-rag balanced",
+    "forms": "--limit 3",
     "guidance": "--limit 1",
     "headline": "--limit 3",
     "ingest": "--documents 1 --without-recipe",
