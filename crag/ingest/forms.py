@@ -126,7 +126,8 @@ def _part(row: Row, edges: Sequence[float]) -> Row:
 
 def _begins(item: Word | Segment, edges: Sequence[float]) -> bool:
     """Whether a word or segment begins where labels do."""
-    return any(abs(item.box.left - edge) < _ALIGNED for edge in edges)
+    at = bisect_right(edges, item.box.left)
+    return any(abs(item.box.left - edge) < _ALIGNED for edge in edges[max(0, at - 1) : at + 1])
 
 
 def _runs(rows: Sequence[Row], edges: Sequence[float]) -> Iterator[list[Row]]:
