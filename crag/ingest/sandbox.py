@@ -19,7 +19,8 @@ from crag.core.errors import CancelledError, DamagedError, DocumentError, EmptyE
 from crag.runtime.processes import PACKAGE_PARENT, bare_environment
 
 _MOST_FRAME = 64 * 1024 * 1024
-_WALL_SPARE = 6.0  # seconds beyond the processor limit; with the default limit everything ends within 30
+_WALL_SPARE = 40.0  # seconds on the clock beyond the processor limit: a busy machine gives a child a third of its time
+_WALL_PAGE = 0.4  # seconds on the clock for each page
 _BEAT = 0.1
 
 Frame = tuple[dict[str, Any], bytes]
@@ -120,7 +121,7 @@ class _Watch:
         if self.limits.each:
             self._until = time.monotonic() + self.limits.seconds + self.limits.spare
         elif "page" in message:
-            self._until += 0.2
+            self._until += _WALL_PAGE
 
 
 def _write(pipe: IO[bytes], head: bytes, data: bytes) -> None:
