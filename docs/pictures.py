@@ -1,4 +1,4 @@
-"""Takes the pictures of the README again, of the app over the sample library: `make pictures`.
+"""Takes the pictures of the README and the tour again, of the app over the sample library: `make pictures`.
 
 It needs Chromium and the packages of requirements/dev.txt.
 """
@@ -33,7 +33,8 @@ def main() -> None:
             browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
             page = browser.new_page(viewport={"width": WIDE, "height": HEIGHT}, color_scheme="light")
             page.set_default_timeout(PATIENCE)
-            _take(page, f"{app.url}/?run={runs[Action.AMBIGUOUS]}", ".sources li", "ask-ambiguous.png")
+            for action in Action:
+                _take(page, f"{app.url}/?run={runs[action]}", ".sources li", f"ask-{action.value.lower()}.png")
             _take(page, f"{app.url}/tune", ".js-plotly-plot", "tune.png")
             browser.close()
 

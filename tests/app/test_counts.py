@@ -30,7 +30,7 @@ def filled(app):
 
 def test_heading_chips_table_and_result_of_an_upload_agree(filled):
     page = upload(filled.switch_page("pages/documents.py").run(), MORE)
-    assert "4 files</b>: 4 added" in said(page) and "6 documents" in said(page)
+    assert "**4 files**: 4 added" in said(page) and "6 documents" in said(page)
     assert page.button_group(key="documents-marks").options == ["PDF · 5", "Plain text · 1"]
     assert len(page.dataframe[0].value) == 6
     page.text_input(key="documents-search").set_value("more").run()

@@ -104,7 +104,7 @@ def test_the_empty_page_says_what_to_do(page):
 def test_the_sample_questions_take_one_click_and_are_stored_once(page):
     page.button(key="eval-sample").click().run()
     shown = said(page)
-    assert "Stored: questions.jsonl, 15 questions" in shown and "<b>13</b> with an accepted answer" in shown
+    assert "Stored: questions.jsonl, 15 questions" in shown and "**13** with an accepted answer" in shown
     assert "page → pages" in shown and "0 of 1" in shown, "columns, and sources that the library lacks"
     page.button(key="eval-sample").click().run()
     assert "already stored" in said(page) and len(library().evaluations.sets()) == 1

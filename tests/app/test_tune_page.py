@@ -220,7 +220,7 @@ def test_a_run_that_cannot_be_read_is_named_and_the_others_go_on(silent, tab, da
     stored.runs_of.clear()
     page.run()
     assert not page.exception and "1 run can&#x27;t be read" in said(page).replace("can't", "can&#x27;t")
-    assert "An \\<i\\>older\\<\\/i\\> one" in said(page) and "All (1 run)" in page.selectbox(key="tune-runs").options
+    assert "An <i>older</i> one" in said(page) and "All (1 run)" in page.selectbox(key="tune-runs").options
 
 
 def test_runs_are_chosen_by_strategy(silent, tab):

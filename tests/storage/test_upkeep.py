@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from crag.core.errors import IndexUnavailableError
+from crag.core.protocols import embed_question
 from crag.core.request import SearchQuery
 from crag.core.types import Document
 from crag.index.chunk_index import Batch, Candidates, Contents, Numbers, Vectors
@@ -219,7 +220,7 @@ def test_an_index_ahead_of_a_reader_is_good_enough(watched: Library, fill: Fill)
         assert not store.empty(early), "the first look is what a transaction sees from then on"
         fill(watched, "beta")
         watched.refresh_index()
-        found = watched._search.through_index(early, SearchQuery("beta", 9), watched._vector("beta"))
+        found = watched._search.through_index(early, SearchQuery("beta", 9), embed_question(watched._embedder, "beta"))
     assert {each.chunk.source for each in found} == {"alpha.pdf"}
 
 

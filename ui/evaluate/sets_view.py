@@ -31,7 +31,7 @@ def understood(found: QuestionSet, in_library: Sequence[str]) -> list[str]:
         (sum(UNANSWERABLE in each.labels for each in questions), "known to have no answer"),
     )
     facts = " · ".join(f"**{number:,}** {what}" for number, what in counts if number)
-    taken = " ".join(f":gray-badge[{markdown(f'{column} → {field}')}]" for column, field in found.understood)
+    taken = " ".join(f":gray-badge[{markdown(f'{column} → {field}')}]" for field, column in found.understood)
     lead = f"Read as {found.kind}{f': {taken}' if taken else '.'}" if found.kind else taken
     return [line for line in (facts, lead, _sources(questions, in_library)) if line]
 
