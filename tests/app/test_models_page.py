@@ -518,8 +518,8 @@ def test_the_first_page_says_what_is_on_in_this_session(models, app, model_serve
     with_model(models, model_server)
     choose(models, web="duckduckgo")
     models.switch_page("pages/ask.py").run()
-    assert f"Language model: ok at 127.0.0.1:{model_server.server_port}" in said(models)
-    assert "Web search: DuckDuckGo" in said(models) and "Settings can point to a folder" not in said(models)
+    assert f"**Language model**\nok at 127.0.0.1:{model_server.server_port}" in said(models)
+    assert "**Web search**\nDuckDuckGo" in said(models) and "Settings can point to a folder" not in said(models)
     app.run()
     assert "none is set" in said(app) and "Settings can point to a folder" in said(app)
 

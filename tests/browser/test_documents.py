@@ -98,7 +98,7 @@ def test_many_are_found_selected_tagged_together_and_asked_alone(page):
     page.get_by_text("50 documents changed").wait_for()
     search(page, "quay 196")
     page.get_by_role("heading", name="1 of 200 documents").wait_for()
-    page.locator(".tag", has_text="tags=quay").wait_for()
+    page.get_by_text("tags=quay").first.wait_for()
     assert settled(page).evaluate(OFF_SCREEN) == []
     page.get_by_role("button", name="Ask only this").click()
     page.get_by_test_id("stChatInputTextArea").wait_for()

@@ -119,7 +119,7 @@ def test_two_strategies_over_a_set_stopped_resumed_read_compared_and_exported(pa
     settled(page)
     view(page, "Compare two")
     page.locator(".st-key-eval-diff").wait_for()
-    expect(page.locator(".eval-said")).to_contain_text("higher with Balanced than with Plain RAG", timeout=SOON)
+    expect(page.get_by_text("higher with Balanced than with Plain RAG").first).to_be_visible(timeout=SOON)
     page.locator(".st-key-eval-changed-all canvas").first.wait_for()
     fits(settled(page))
 

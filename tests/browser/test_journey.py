@@ -150,7 +150,11 @@ def test_stop_stops(first, served):
 
 @pytest.mark.slow
 def test_nothing_is_off_the_screen_in_either_theme_at_either_width(page):
-    for name, mark in (("Ask", ".action .word"), ("Documents", "[data-testid=stDataFrame]"), ("Settings", ".grid")):
+    for name, mark in (
+        ("Ask", ".action .word"),
+        ("Documents", "[data-testid=stDataFrame]"),
+        ("Settings", "[data-testid=stTable]"),
+    ):
         if name == "Settings":
             from_menu(page, name)
         else:

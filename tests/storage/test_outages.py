@@ -86,13 +86,17 @@ def test_what_changes_while_milvus_is_down_is_found_in_the_records_and_then_in_m
 
 
 def test_a_milvus_that_came_back_empty_is_filled_again_and_search_says_so(
-    library: Library, fill: Fill, milvus: MilvusServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    library: Library,
+    fill: Fill,
+    milvus: MilvusServer,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     fill(library, "alpha")
     library.documents.delete(fill(library, "beta").id)
     assert by_index(library, "alpha") == {"alpha.pdf"}
     milvus.kill()
-    milvus.folder = tmp_path / "fresh"
+    milvus.folder = tmp_path_factory.mktemp("fresh")  # which the tests after this one use, too
     milvus.start()
     with monkeypatch.context() as patched:
         patched.setattr(index_sync, "_PATIENCE", 0.0)
