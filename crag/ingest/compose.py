@@ -316,7 +316,7 @@ class _Writer:
                     start=start,
                     end=self.length - 1,
                     header=tuple(table.names),
-                    rows=place_sections(rows) if table.sections else tuple(row for row, _ in rows),
+                    rows=tuple(row for row, _ in rows) if table.form else place_sections(rows),
                     unit=table.unit,
                     captions=tuple(table.captions),
                     title=table.title,

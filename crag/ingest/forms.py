@@ -62,7 +62,7 @@ def find_forms(page: PageWords) -> list[PlacedTable]:
     found: list[PlacedTable] = []
     used: set[int] = set()
     for run in _runs([_part(row, edges) for row in rows], edges):
-        pairs = [*_read_pairs(run, edges)]
+        pairs = _read_pairs(run, edges)
         if not _is_form(pairs, run):
             continue
         segments = [each for pair in pairs for each in (*pair.label, *pair.value)]
@@ -74,7 +74,7 @@ def find_forms(page: PageWords) -> list[PlacedTable]:
 
 def form_subject(placed: Sequence[PlacedTable], top: float) -> str:
     """What the first values of a page's first form say, if it begins above `top`: the place and number of a report."""
-    first = next((each for each in placed if not each.table.sections), None)
+    first = next((each for each in placed if each.table.form), None)
     if first is None or first.box.top > top:
         return ""
     values = (" ".join(piece.text for piece in line if piece.column is not None) for line in first.table.lines)
@@ -134,11 +134,12 @@ def _runs(rows: Sequence[Row], edges: Sequence[float]) -> Iterator[list[Row]]:
     """Lines on end that have labels, with those that go on a label or a value."""
     run: list[Row] = []
     for place, row in enumerate(rows):
-        if run:
-            down = (row.box.top - run[-1].box.top) / max(run[-1].height, 1.0)
-            if down > _NEXT or not (_labels(row, edges) or (down < _WRAPPED and _goes_on(row, run, edges))):
-                yield run
-                run = []
+        if run and not (
+            _is_below(row, run[-1], _NEXT)
+            and (_labels(row, edges) or (_is_below(row, run[-1], _WRAPPED) and _goes_on(row, run, edges)))
+        ):
+            yield run
+            run = []
         if run or _labels(row, edges) or _heads_wrapped(rows, place, edges):
             run.append(row)
     if run:
@@ -162,23 +163,28 @@ def _heads_wrapped(rows: Sequence[Row], place: int, edges: Sequence[float]) -> b
     if place + 1 >= len(rows):
         return False
     row, below = rows[place : place + 2]
-    near = below.box.top - row.box.top < _WRAPPED * max(row.height, 1.0)
     first = row.segments[0]
     wraps = len(row.segments) > 1 and _begins(first, edges) and not first.text.endswith((".", ","))
-    return near and wraps and len(first.words) <= _MOST_LABEL_WORDS and _is_label(below.segments[0])
+    return (
+        _is_below(below, row, _WRAPPED)
+        and wraps
+        and len(first.words) <= _MOST_LABEL_WORDS
+        and _is_label(below.segments[0])
+    )
 
 
-def _read_pairs(run: Sequence[Row], edges: Sequence[float]) -> Iterator[_Pair]:
+def _read_pairs(run: Sequence[Row], edges: Sequence[float]) -> list[_Pair]:
     """The pairs of a form, line by line, left to right. What goes on stands below its label or its value."""
     found: list[_Pair] = []
     open_: dict[int, _Pair] = {}  # by the place of the label's edge
-    for number, row in enumerate(run):
+    for above, row in zip([None, *run], run, strict=False):
+        wrapped = above is not None and _is_below(row, above, _WRAPPED)
         current: _Pair | None = None
         for segment in row.segments:
             place = bisect_right(edges, segment.box.left + _ALIGNED) - 1
             before = open_.get(place)
             if _begins(segment, edges) and (before is None or not _below_value(segment, before)):
-                if before is not None and not before.label[-1].text.endswith(":") and _is_near(row, run, number):
+                if before is not None and not before.label[-1].text.endswith(":") and wrapped:
                     before.label.append(segment)
                     current = before
                     continue
@@ -194,7 +200,7 @@ def _read_pairs(run: Sequence[Row], edges: Sequence[float]) -> Iterator[_Pair]:
                 continue
             owner.value.append(segment)
             owner.cells += owner is current
-    yield from found
+    return found
 
 
 def _below_value(segment: Segment, pair: _Pair) -> bool:
@@ -202,8 +208,9 @@ def _below_value(segment: Segment, pair: _Pair) -> bool:
     return bool(pair.value) and abs(segment.box.left - pair.value[0].box.left) < _ALIGNED and not _is_label(segment)
 
 
-def _is_near(row: Row, run: Sequence[Row], number: int) -> bool:
-    return number > 0 and row.box.top - run[number - 1].box.top < _WRAPPED * max(row.height, 1.0)
+def _is_below(row: Row, above: Row, heights: float) -> bool:
+    """Whether a line begins no further below another one than this many heights of a line."""
+    return row.box.top - above.box.top <= heights * max(above.height, 1.0)
 
 
 def _is_form(pairs: Sequence[_Pair], run: Sequence[Row]) -> bool:
@@ -231,4 +238,4 @@ def _as_table(pairs: Sequence[_Pair]) -> LaidTable:
                 line.append(Piece(": " if bare else " "))
             line.append(Piece(segment.text, segment, None if number < len(pair.label) else BESIDE))
         lines.append(line)
-    return LaidTable("", lines, sections=False)
+    return LaidTable("", lines, form=True)

@@ -66,7 +66,8 @@ class LaidTable:
     """Lines of pieces: `heads` header lines first, then one line a row. `header` names the columns in one line.
 
     `names` are those of the single columns. `captions` speak for all columns, `unit` for all amounts; `title` are the
-    lines above. `columns` are where a borderless table's values stand. `sections`: a row without values names one.
+    lines above. `columns` are where a borderless table's values stand. `form`: its rows are labels with
+    their values, and one without a value names no section.
     """
 
     header: str
@@ -77,7 +78,7 @@ class LaidTable:
     unit: str = ""
     title: str = ""
     columns: list[Column] = field(default_factory=list)
-    sections: bool = True
+    form: bool = False
 
     @property
     def context(self) -> tuple[str, ...]:

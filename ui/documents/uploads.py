@@ -128,7 +128,7 @@ def forget() -> None:
 
 
 _NAMED = 20
-"""So many files are named at once; the others on demand."""
+"""Files that are named at once; the others on demand."""
 
 
 def show_interrupted(session: Session) -> None:

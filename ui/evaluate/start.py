@@ -193,7 +193,7 @@ def estimate_calls(settings: Settings, providers: ProviderPlan, limit: int) -> C
 
 
 def estimate_sentence(plans: Sequence[Settings], questions: int, providers: ProviderPlan, limit: int) -> str:
-    """What the evaluation of so many questions with each of these settings may take, in words."""
+    """What the evaluation of this many questions with each of these settings may take, in words."""
     each = [estimate_calls(settings, providers, limit) for settings in plans]
     least, most = (questions * sum(getattr(one, name) for one in each) for name in ("least", "most"))
     searches = questions * sum(one.searches for one in each) if providers.outside_webs else 0
