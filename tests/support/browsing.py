@@ -25,8 +25,13 @@ def in_menu(page, name):
     return page.get_by_role("menuitem", name=name, exact=True)
 
 
+STYLED = "() => getComputedStyle(document.documentElement).getPropertyValue('--quiet') !== ''"
+"""Whether the app's style sheet holds: Streamlit loads what applies it after the first words are on the screen."""
+
+
 def settled(page):
     page.locator("[data-test-script-state=notRunning]").wait_for(state="attached")
+    until(page, STYLED)
     return page
 
 
