@@ -151,8 +151,8 @@ def _kept(suggestion: Suggestion, trace: Trace) -> tuple[str, str, bool, bool]:
 
 
 def figures(name: str, rows: Sequence[Helped], asked: int) -> dict[str, Any]:
-    """What is told of one library."""
-    each = [suggestion for row in rows for suggestion in row.suggestions]
+    """The counts of one library. A suggestion that many runs make counts once: else one of them decides the figure."""
+    each = {suggestion for row in rows for suggestion in row.suggestions}
     seconds, processor = [row.seconds for row in rows], [row.processor for row in rows]
     made = sorted({made for _, made, _, _ in each})
     return {
@@ -181,7 +181,7 @@ def page(results: Mapping[str, Any]) -> str:
         f"`python -m benchmarks.guidance`: {results['machine']}; evaluator {results['version']};",
         "strategy `balanced`, no language model, web search off. Dev data: nothing is chosen on test sets.",
         "",
-        "| library | chunks | asked | no answer | of these with a suggestion | suggestions | CORRECT when asked |"
+        "| library | chunks | asked | no answer | of these with a suggestion | different suggestions | CORRECT when asked |"
         " CORRECT and its page cited | help, processor, median | by the clock | p95 |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
