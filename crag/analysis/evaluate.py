@@ -172,7 +172,8 @@ def _askable(question: Question) -> bool:
 class Parts:
     """What an evaluation ran with: ids of models with their hosts, never a key.
 
-    `grader` is empty where nothing is graded; `webs` are None where the strategy searches none.
+    `grader` is empty where nothing is graded; `webs` are None where the strategy searches none. `version` is that of
+    the documents, "" where another version of this program did not record it.
     """
 
     documents: int
@@ -180,6 +181,7 @@ class Parts:
     grader: str
     writer: str
     webs: tuple[str, ...] | None
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,6 +249,11 @@ def question_set(library: Library, id: str) -> QuestionSet:
 def evaluations(library: Library) -> list[Evaluation]:
     """Newest first."""
     return [_evaluation(record) for record in library.evaluations.all()]
+
+
+def stored_evaluation(library: Library, id: str) -> Evaluation:
+    """Raises NotFoundError."""
+    return _evaluation(library.evaluations.get(id))
 
 
 def rows(library: Library, evaluation_id: str) -> tuple[ResultRow, ...]:
@@ -324,9 +331,7 @@ def evaluate(
     library.check_model()
     parts = _PARTS.dump_json(_parts(engine, library, request.effective_settings, config, keys)).decode()
     stored = request.effective_settings.model_dump_json()
-    key = hashlib.sha256(
-        json.dumps([crag.__version__, set_id, request.strategy, stored, parts, _documents(library)]).encode()
-    ).hexdigest()
+    key = hashlib.sha256(json.dumps([crag.__version__, set_id, request.strategy, stored, parts]).encode()).hexdigest()
 
     def ask(question: str, run_id: str) -> Trace:
         while True:
@@ -358,6 +363,7 @@ def _parts(engine: Engine, library: Library, settings: Settings, config: AppConf
         grader="" if settings.evaluator == "none" else grader,
         writer=plan.writer.endpoint.id if plan.writer else engine.generator.by,
         webs=webs if settings.web_on else None,
+        version=library.documents.content_hash(),
     )
 
 
@@ -366,11 +372,6 @@ def _read_parts(text: str) -> Parts | None:
         return _PARTS.validate_json(text)
     except ValidationError:
         return None
-
-
-def _documents(library: Library) -> list[str]:
-    """What tells one state of the library from another: its documents' ids, which are made from their content."""
-    return sorted(document.id for document in library.documents.all())
 
 
 _PARTS: TypeAdapter[Parts] = TypeAdapter(Parts)

@@ -7,12 +7,11 @@ texts, for programs that write lines to it and read its answers.
 from __future__ import annotations
 
 import json
-import os
 import queue
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -23,12 +22,15 @@ from typer import Argument, Option
 from crag.analysis import evaluate as evaluation
 from crag.analysis.funnel import Funnel, trace_funnel
 from crag.analysis.metrics.metrics import ResultRow
-from crag.analysis.metrics.results import Difference, Mean, Result, compare_results, flat, summed_up
+from crag.analysis.metrics.results import Cell, Difference, Mean, Result, compare_results, summed_up
 from crag.analysis.questions.adapters import csv_export, json_export
-from crag.analysis.questions.sets import MOST_BYTES, QuestionSet, read_set
+from crag.analysis.questions.sets import QuestionSet, read_set
+from crag.analysis.regression import Measured, to_cells
+from crag.cli.against import Against
+from crag.cli.files import check_target, read_file, write_results
 from crag.cli.options import Place, Providers, Run, interruptible
 from crag.cli.output import Options, Output, plain
-from crag.core.errors import PROGRAM, CancelledError, CragError, EmptyLibraryError, InputError
+from crag.core.errors import PROGRAM, CancelledError, CragError, EmptyLibraryError
 from crag.core.makers import about
 from crag.core.request import RunRequest
 from crag.core.settings import Settings
@@ -175,6 +177,7 @@ def evaluate(
         ),
     ],
     asked: _Asked,
+    against: Against,
     run: Run,
     place: Place,
     providers: Providers,
@@ -184,17 +187,20 @@ def evaluate(
     ] = None,
 ) -> int:
     """Strategies one after another, then a table of all, and where answers are lost. 0 if every run ended, 1 if some
-    failed."""
+    failed, or if --fail-if-worse finds that answers got worse. A question is right if the answer says what is accepted;
+    without an accepted answer, if the expected page is cited; an unanswerable one, if it is refused."""
     strategies = list(dict.fromkeys([run.strategy, *(more or ())]))
     settings = {name: run.settings(name) for name in strategies}
-    for file in (asked.csv, asked.json_file):
-        _check_target(file)
+    against.check(strategies)
+    for file in (asked.csv, asked.json_file, against.report):
+        check_target(file)
     where = place.existing
     with interruptible() as cancel, providers.opened() as engine:
         found, library = _read_questions(questions, asked.limit, engine, output), engine.library(where)
         if not library.documents.count():
             raise EmptyLibraryError("There is no document to ask about.", f"Add one: {PROGRAM} index FILE.pdf")
         set_id, prices = evaluation.add_set(library, found), price_table(engine.config.providers.prices)
+        baseline = against.baseline(library, set_id, found.questions, run.strategy)
         done = []
         for name in strategies:
             asking = RunRequest("", name, where, settings=settings[name], allowed=output.approved, cancel=cancel)
@@ -205,15 +211,19 @@ def evaluate(
             done.append(
                 Column(id=id, strategy=name, rows=answered, result=summed_up(answered), funnel=funnel, spent=cost)
             )
-    _tell(done, output)
-    _export([row for column in done for row in column.rows], asked, output)
-    return 1 if any(row.problem for column in done for row in column.rows) else 0
+        _tell(done, output)
+        sides = [Measured.of(evaluation.stored_evaluation(library, each.id), each.rows, each.funnel) for each in done]
+        _export([cells for side in sides for cells in to_cells(side)], asked, output)
+        worse = baseline is not None and against.conclude(baseline, sides[0], found.questions, output)
+    return 1 if worse or any(row.problem for column in done for row in column.rows) else 0
 
 
 def _read_questions(name: str, limit: int | None, engine: Engine, output: Output) -> QuestionSet:
     """The set, each bad row of it named. Raises InputError."""
     path = engine.sample().question_set if name == SAMPLE else Path(name)
-    found = read_set(path.name, _read(path))
+    found = read_set(
+        path.name, read_file(path, f"Check the path; the questions that ship are named by the word {SAMPLE}.")
+    )
     for problem in found.problems[:SHOWN_PROBLEMS]:
         output.message(f"warning: {plain(str(problem))}")
     if len(found.problems) > SHOWN_PROBLEMS:
@@ -227,28 +237,6 @@ def _read_questions(name: str, limit: int | None, engine: Engine, output: Output
     if limit is None or limit >= len(found.questions):
         return found
     return replace(found, name=f"{found.name}, the first {limit:,}", questions=found.questions[:limit])
-
-
-def _read(path: Path) -> bytes:
-    """The file's bytes; its size is looked at before anything is read. Raises InputError."""
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise InputError(f"{path} has over {MOST_BYTES // 1024**2} MiB.", "Split it, or leave out long columns.")
-        with path.open("rb") as file:  # some files are longer than they say
-            return file.read(MOST_BYTES + 1)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        hint = f"Check the path; the questions that ship are named by the word {SAMPLE}."
-        raise InputError(f"{path} can't be read: {reason}.", hint) from error
-
-
-def _check_target(file: Path | None) -> None:
-    """Looks before hours of work whether its results can be written. Raises InputError."""
-    if file is None:
-        return
-    folder = file.absolute().parent
-    if file.is_dir() or not folder.is_dir() or not os.access(file if file.exists() else folder, os.W_OK):
-        raise InputError(f"{file} can't be written.", "Name a file in a folder that is there and may be written to.")
 
 
 def _follow(events: Iterator[evaluation.Progress], output: Output) -> str:
@@ -291,20 +279,15 @@ def _tell(done: list[Column], output: Output) -> None:
         output.line(line)
 
 
-def _export(rows: list[ResultRow], asked: _Asked, output: Output) -> None:
+def _export(tables: Sequence[Mapping[str, Cell]], asked: _Asked, output: Output) -> None:
     """All rows to the files named. Raises InputError; the results are in the library all the same."""
-    tables = [flat(row) for row in rows]
     columns = list(dict.fromkeys(name for table in tables for name in table))
     cells = [[table.get(name) for name in columns] for table in tables]
     for file, written in ((asked.csv, csv_export), (asked.json_file, json_export)):
         if file is None:
             continue
-        try:
-            file.write_bytes(written(columns, cells))
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-            raise InputError(f"{file} can't be written: {reason}.", "The results are in the library.") from error
-        output.note(f"{len(rows):,} rows written to {file}")
+        write_results(file, written(columns, cells))
+        output.note(f"{len(tables):,} rows written to {file}")
 
 
 BATCH = 64

@@ -59,6 +59,8 @@ TITLES = {
     "output_tokens": "Tokens out",
 }
 """Every measure that is averaged over questions, by its column."""
+PAIRED = {"right": "Right answer or page", "cited": "Expected page cited"}
+"""What is compared with a baseline besides."""
 
 _LAST = "Of the last retrieval, on which the action rests."
 NOTES = {
@@ -101,7 +103,7 @@ NOTES = {
 
 def title_of(measure: str) -> str:
     """A measure's title; a step's time is named by the step."""
-    return f"Seconds: {STEP_SECONDS[measure]}" if measure in STEP_SECONDS else TITLES.get(measure, measure)
+    return f"Seconds: {STEP_SECONDS[measure]}" if measure in STEP_SECONDS else (TITLES | PAIRED).get(measure, measure)
 
 
 def difference_sentence(found: Difference, *, rough: bool = True) -> str:

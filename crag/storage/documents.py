@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -156,6 +157,15 @@ class Documents:
         with self._database.read() as connection:
             retrieved = connection.scalar(select(func.sum(stored_tracks.c.retrieved)))
             return store.meta(connection, "library"), store.meta(connection, "generation"), int(retrieved or 0)
+
+    def content_hash(self) -> str:
+        """The same for the same documents cut into the same chunks, wherever they are stored: 32 hex digits."""
+        found = hashlib.sha256()
+        with self._database.read() as connection:
+            for column in (documents.c.id, stored_chunks.c.id):
+                for id in connection.scalars(select(column).order_by(column)):
+                    found.update(f"{id}\n".encode())
+        return found.hexdigest()[:32]
 
     def tracks(self) -> dict[str, Track]:
         """What runs said of each document, by its id; of those that no run retrieved, nothing."""

@@ -139,11 +139,18 @@ def compare_results(
     sides = [[measures_of(side[question]) for question in shared] for side in (ours, theirs)]
     columns = [name for name in MEASURES if name != "seconds"]
     one, other = (_table(side, columns) for side in sides)
-    unknown = np.isnan(one) | np.isnan(other)
-    one[unknown] = other[unknown] = np.nan
+    return compare_values(one, other, columns, said)
+
+
+def compare_values(
+    first: Values, second: Values, columns: Sequence[str], names: tuple[str, str]
+) -> dict[str, Difference]:
+    """The paired difference of each column; both tables are questions by `columns`, NaN is unknown."""
+    unknown = np.isnan(first) | np.isnan(second)
+    one, other = (np.where(unknown, np.nan, table) for table in (first, second))
     found = intervals(other - one)
     return {
-        name: _difference(name, one[:, place], other[:, place], found[place], said)
+        name: _difference(name, one[:, place], other[:, place], found[place], names)
         for place, name in enumerate(columns)
     }
 
@@ -170,6 +177,21 @@ def flat(row: ResultRow) -> dict[str, Cell]:
         else:
             cells[each.name] = value
     return cells
+
+
+def row_of(cells: Mapping[str, object]) -> ResultRow:
+    """The inverse of `flat`; columns of other names are left out. Raises pydantic.ValidationError."""
+    values: dict[str, object] = {}
+    for each in fields(ResultRow):
+        if each.name in _RANKED:
+            parts = {part.name: cells.get(f"{_RANKED[each.name]}_{part.name}") for part in fields(Ranked)}
+            values[each.name] = parts if parts["considered"] is not None else None
+        elif each.name == "step_seconds":
+            known = {step: cells.get(name) for name, step in STEP_SECONDS.items()}
+            values[each.name] = {step: seconds for step, seconds in known.items() if seconds is not None}
+        elif each.name in cells:
+            values[each.name] = cells[each.name]
+    return _ROW.validate_python(values)
 
 
 def rows_to_json(rows: Sequence[ResultRow]) -> str:
@@ -223,4 +245,5 @@ def _table(tables: Sequence[Mapping[str, float | None]], names: Sequence[str]) -
     return np.array(found, dtype=np.float64).reshape(len(tables), len(names))
 
 
+_ROW: TypeAdapter[ResultRow] = TypeAdapter(ResultRow)
 _ROWS: TypeAdapter[tuple[ResultRow, ...]] = TypeAdapter(tuple[ResultRow, ...])

@@ -153,7 +153,12 @@ def test_the_parts_are_named_without_address_and_key(engine: Engine, tmp_path: P
     list(evaluate(engine, id, RunRequest("", "balanced", config=config, keys=keys, cancel=cancel)))
     (made,) = evaluations(engine.library())
     assert made.parts == Parts(
-        documents=1, embedder="words-test-1", grader="scripted", writer="fixed", webs=("tavily", "folder pages")
+        documents=1,
+        embedder="words-test-1",
+        grader="scripted",
+        writer="fixed",
+        webs=("tavily", "folder pages"),
+        version=engine.library().documents.content_hash(),
     )
     list(
         evaluate(
@@ -272,9 +277,12 @@ def test_one_over_other_documents_is_not_gone_on_with(engine: Engine) -> None:
     id = stored_set(engine, 2)
     first = begun_and_left(engine, id)
     engine.library().documents.delete("report.pdf")
-    fill(engine, TEXTS[:2])
+    fill(engine)
     assert begun_and_left(engine, id).evaluation == first.evaluation, "the same content is the same document"
     library = engine.library()
+    library.documents.delete("report.pdf")
+    fill(engine, TEXTS[:2])
+    assert begun_and_left(engine, id).evaluation != first.evaluation, "it was cut into other chunks"
     (document,) = library.documents.all()
     chunk = chunk_of("Of something else.", name="other.pdf")
     library.documents.add(replace(document, id="other.pdf"), b"other", [chunk], engine.embedder.embed([chunk.text]))
