@@ -26,7 +26,8 @@ from crag.models.embedders import embedder_of
 from crag.pipeline.build import Local, grader, guard_evaluator
 from crag.pipeline.executor import QUESTION_CHARS as QUESTION_CHARS
 from crag.pipeline.executor import Events, RunExecutor, refuse_filter
-from crag.pipeline.indexing import Indexer
+from crag.pipeline.folders import FolderComparison, FolderFile, compare_folder, sync_files
+from crag.pipeline.indexing import Indexer, Load
 from crag.pipeline.libraries import OpenLibraries, Stale, find_stale
 from crag.pipeline.pages import Pages
 from crag.pipeline.resolve import ProviderPlan, resolve_providers
@@ -191,7 +192,7 @@ class Engine:
 
     def add_files(
         self,
-        files: Iterable[tuple[str, Callable[[], bytes]]],
+        files: Iterable[tuple[str, Load]],
         workspace: Workspace = "default",
         *,
         confidence: float = 1.0,
@@ -213,6 +214,22 @@ class Engine:
             confidence=confidence,
             intake=intake,
         ).index(files)
+
+    def compare_folder(
+        self, folder: Path, workspace: Workspace = "default", cancel: threading.Event | None = None
+    ) -> FolderComparison:
+        """Compare a folder of this machine with the documents that came from it. See `crag.pipeline.folders`."""
+        return compare_folder(self.library(workspace), folder, self.config.limits.max_file_mb, cancel)
+
+    def sync_files(
+        self, files: Sequence[FolderFile], workspace: Workspace = "default", cancel: threading.Event | None = None
+    ) -> Iterator[IngestEvent]:
+        """Bring the library in step with these files of a comparison; give gone ones only to delete their documents.
+
+        New and changed files are added, moved ones get their path and name, and each ends in one event, in order.
+        """
+        loads = sync_files(self.library(workspace), files, self.config.limits.max_file_mb)
+        yield from self.add_files(loads, workspace, cancel=cancel)
 
     def ask(self, request: RunRequest | str) -> Events:
         """One run, event by event: RunStarted first, RunFinished last, every failure an event between.

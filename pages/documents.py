@@ -6,7 +6,7 @@ from ui.access import workspaces
 from ui.app.program import program
 from ui.app.session import Session
 from ui.components import click_bridge, problems
-from ui.documents import gaps, page, page_browser, progress, upload_form, uploads
+from ui.documents import folder, gaps, page, page_browser, progress, upload_form, uploads
 
 st.title("Documents", anchor=False)
 with problems.reported(stop=True):
@@ -20,5 +20,8 @@ job = uploads.current(session)
 uploads.note_address(job)
 if job is not None:
     progress.follow(session, job, uploads.ender(session, job), uploads.forget)
-page.show(session, live=job is not None and job.running)
+live = job is not None and job.running
+page.show(session, live=live)
+if not live:
+    folder.panel(session)
 gaps.show(session)

@@ -28,9 +28,12 @@ OUTPUT_CLOSED = 141
 """128 + SIGPIPE, what a shell reports of a program whose reader has gone."""
 
 _MODULES = {
-    "library": {
+    "indexing": {
         "index": "Add documents (PDF, Office, CSV, text, web pages), all of a folder, or pages by their addresses.",
         "refresh": "Look at the web pages of documents again: changed ones are replaced, gone ones are said.",
+        "watch": "Keep a library in step with a folder: show what is new, changed, moved or gone, and bring it in.",
+    },
+    "library": {
         "documents": "List the documents of a library.",
         "tag": "Give a document fields that filters ask for: tags=a,b date=2024-03-01; name= takes one away.",
         "purge": "Take out documents that are old, little trusted, unverified or unused; --undo brings them back.",

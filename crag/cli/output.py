@@ -120,11 +120,21 @@ class Output(Options):
 
     def approved(self, query: str) -> bool:
         """Whether the person at the terminal lets a query leave this machine; no where nobody sits there."""
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        if not self.interactive:
             self.message(f"not sent: “{plain(query)}”: nobody is at a terminal to approve it")
+        return self.confirm(f"May this query leave this machine?  {plain(query)} ")
+
+    @property
+    def interactive(self) -> bool:
+        """Whether a person sits at the terminal."""
+        return sys.stdin.isatty() and sys.stderr.isatty()
+
+    def confirm(self, question: str) -> bool:
+        """Whether the person at the terminal says yes; no where nobody sits there."""
+        if not self.interactive:
             return False
         self.end_progress()
-        self._error(f"May this query leave this machine?  {plain(query)}  [y/N] ")
+        self._error(f"{question} [y/N] ")
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
     def end_progress(self) -> None:

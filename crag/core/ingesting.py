@@ -9,8 +9,12 @@ from crag.core.errors import Reason
 from crag.core.tables import Table
 from crag.core.types import Document, LineBox, Media
 
-Found = Literal["unchanged", "replaced", "changed", "duplicate", "gone", "refused", "unreachable", "unreadable"]
-"""What came of looking at a web document again."""
+# fmt: off
+Found = Literal[
+    "unchanged", "replaced", "changed", "duplicate", "gone", "refused", "unreachable", "unreadable", "moved", "removed",
+]
+# fmt: on
+"""What came of looking at a document's web page or file again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,11 +149,12 @@ class DocumentFailed(_FileEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentRefreshed(_FileEvent):
-    """A document from the web was looked at again. `document` is as it is now.
+    """A document's web page or file was looked at again. `document` is as it is now.
 
-    "unchanged": only the time of the look was noted. "replaced": the page said something else, which stands in the
+    "unchanged": only the time of the look was noted. "replaced": it said something else, which stands in the
     library now in the old one's place. So many labels and track records of chunks that are the same no more went with
-    it, and a person's word that it is verified (`lost_verified`). Any other `found` is its `look`, and the document
+    it, and a person's word that it is verified (`lost_verified`). "moved": the same file has another path. "removed":
+    the document was deleted, for its file is gone. Any other `found` is its `look`, and the document
     stays as it was; `message` and `remedy` say more of it.
     """
 

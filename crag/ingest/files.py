@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import stat
 import unicodedata
 import zipfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from io import BytesIO
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from crag.core.errors import DocumentError, LimitError
 from crag.core.ingesting import ParsedDocument
 from crag.core.types import Chunk, Document, Media
 from crag.text.formats import iso_now
@@ -123,6 +128,37 @@ _RESERVED = re.compile(r'[<>:"|?*]')
 def content_id(data: bytes) -> str:
     """The SHA-256 of the bytes in hex: a document's identity, whatever its name."""
     return hashlib.sha256(data).hexdigest()
+
+
+@lru_cache(maxsize=16_384)
+def file_id(path: str, modified: int) -> str:
+    """The same of a file's bytes, read once for each time at which it was `modified`. Raises OSError."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_file(file: Path, max_mb: int) -> tuple[int, bytes]:
+    """When a file was changed last (nanoseconds since the epoch), and its bytes.
+
+    Raises DocumentError for what is no file, for one too large, before all is read, and for one that changes while it
+    is read; OSError.
+    """
+    before = file.stat()
+    if stat.S_ISDIR(before.st_mode):
+        endings = ", ".join(f".{ending}" for ending in ENDINGS)
+        raise DocumentError(
+            f"There is no document in the folder {file}.", f"Name one with files that end in {endings}."
+        )
+    if not stat.S_ISREG(before.st_mode):
+        raise DocumentError(f"{file} is not a regular file.", "Name a file or a folder.")
+    if before.st_size > max_mb * 1024 * 1024:
+        raise LimitError(f"{file.name} is larger than {max_mb} MB.", "Split the document, or raise CRAG_MAX_FILE_MB.")
+    with file.open("rb") as opened:
+        data = opened.read()
+        after = os.fstat(opened.fileno())
+    if (len(data), after.st_size, after.st_mtime_ns) != (before.st_size, before.st_size, before.st_mtime_ns):
+        raise DocumentError(f"{file.name} changed while it was read.", "Add it again once it is written.")
+    return before.st_mtime_ns, data
 
 
 def safe_name(name: str) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
+from crag.pipeline.folders import FileState, FolderComparison, Skipped
 from crag.text.formats import count
 
 if TYPE_CHECKING:
@@ -16,7 +18,7 @@ _STALE = {
     "chunks": "An earlier version cut its chunks: delete it and add it again.",
     "file": "Its file changed after it was read: delete it and add the file again.",
     "review": "Its review was due by {since}.",
-    "replaced": "Its web page changed, and the library holds the new text since {since}: ask again.",
+    "replaced": "Its web page or file changed, and the library holds the new text since {since}: ask again.",
     "changed": "Its web page changed after {since}: fetch it again.",
     "duplicate": "Its web page has the text of another document here since {looked}: delete one of them.",
     "gone": "Its web page was gone on {looked}. The text here is from {since}.",
@@ -24,6 +26,9 @@ _STALE = {
     "unreachable": "Its web page could not be reached on {looked}. The text here is from {since}.",
     "unreadable": "Its web page could not be read on {looked}. The text here is from {since}.",
 }
+
+
+_SKIPPED: Mapping[Skipped, str] = {"hidden": "hidden", "link": "linked", "other kind": "of other kinds"}
 
 
 def stale_sentence(stale: Stale) -> str:
@@ -52,6 +57,15 @@ def lost_text(labels: int, records: int, verified: bool) -> str:
         *(["its verification"] if verified else []),
     ]
     return f"lost with the old text: {', '.join(lost)}" if lost else ""
+
+
+def folder_text(compared: FolderComparison) -> str:
+    """What a folder is beside the library, as "3 new, 1 gone, 40 unchanged; skipped: 2 hidden"."""
+    states = Counter(each.state for each in compared.files)
+    found = [f"{states[state]:,} {state}" for state in get_args(FileState) if states[state]]
+    skipped = [f"{compared.skipped[why]:,} {said}" for why, said in _SKIPPED.items() if compared.skipped.get(why)]
+    said = ", ".join(found) or "The folder holds no file that is read here"
+    return f"{said}; skipped: {', '.join(skipped)}" if skipped else said
 
 
 def left_text(seconds: float) -> str:

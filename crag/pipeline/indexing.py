@@ -40,6 +40,8 @@ EMBED_BATCH = 16
 batches take no less of a processor."""
 AHEAD = 2
 """Files read ahead of the one that is being embedded."""
+_EARLIER = 20
+"""Of so many documents in whose place one came, the ids are kept."""
 
 
 Ended = DocumentAdded | DocumentFailed | DocumentRefreshed | DuplicateFound
@@ -80,6 +82,26 @@ class Original:
         return DocumentFailed(
             name=name, message=error.message, remedy=error.remedy, reason=error.reason, retry_after=wait
         )
+
+
+def replace_document(
+    library: Library, before: Document, document: Document, data: bytes, chunks: Sequence[Chunk], vectors: np.ndarray
+) -> DocumentRefreshed:
+    """Store a document in the place of what its page or file said `before`, as trusted as that was.
+
+    Raises what `Documents.replace` does.
+    """
+    earlier = (before.id, *before.earlier)[:_EARLIER]
+    document = replace(document, confidence=before.confidence, earlier=earlier)
+    lost = library.documents.replace(before.id, document, data, chunks, vectors)
+    return DocumentRefreshed(
+        name=document.name,
+        document=document,
+        found="replaced",
+        lost_labels=lost.labels,
+        lost_records=lost.records,
+        lost_verified=lost.verified,
+    )
 
 
 Load = Callable[[], bytes | Original | Ended]

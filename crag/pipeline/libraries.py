@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -28,7 +27,7 @@ from crag.core.purging import Due, conditions_of
 from crag.core.trace import Trace
 from crag.core.types import Document
 from crag.ingest.chunking import chunk_id
-from crag.ingest.files import content_id
+from crag.ingest.files import file_id
 from crag.storage.library import Library
 from crag.storage.places import PrivateLibraries
 
@@ -162,9 +161,9 @@ class Stale:
     """One thing that is out of date of a document.
 
     vectors: another embedding model made them. chunks: an earlier version cut them. file: it changed since it was read.
-    review: its day is over, or its month or year. replaced: a changed page came in its place. Others: what the last
-    look at its web page found. `since` is when the text was fetched, or the wanted day; `looked` when the page was
-    looked at.
+    review: its day is over, or its month or year. replaced: its changed page or file came in its place. Others: what
+    the last look at its web page found. `since` is when the text was fetched or read, or the wanted day; `looked` when
+    the page was looked at.
     """
 
     reason: Literal["vectors", "chunks", "file", "review", "replaced"] | Look
@@ -217,7 +216,7 @@ def _due(given: Fields, today: date) -> tuple[Stale, ...]:
 def _find_replacements(library: Library, gone: set[str]) -> dict[str, tuple[Stale, ...]]:
     """Of documents that are gone, those in whose place their changed page came."""
     return {
-        id: (Stale("replaced", document.fetched_at[:10]),)
+        id: (Stale("replaced", (document.fetched_at or document.added_at)[:10]),)
         for document in (library.documents.all() if gone else ())
         for id in document.earlier
         if id in gone
@@ -230,12 +229,6 @@ def _changed(document: Document) -> bool:
         now = Path(document.path).stat()
         if (now.st_size, now.st_mtime_ns) == (document.size, document.modified):
             return False
-        return now.st_size != document.size or _content(document.path, now.st_mtime_ns) != document.id
+        return now.st_size != document.size or file_id(document.path, now.st_mtime_ns) != document.id
     except OSError:
         return False
-
-
-@lru_cache(maxsize=256)
-def _content(path: str, modified: int) -> str:
-    """What a file of this time holds; `modified` is there to tell a later one."""
-    return content_id(Path(path).read_bytes())

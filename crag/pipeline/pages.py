@@ -31,7 +31,7 @@ from crag.core.metadata import kept_from_web
 from crag.core.protocols import Embedder
 from crag.core.types import Chunk, Document
 from crag.ingest.files import content_id, media_of
-from crag.pipeline.indexing import Ended, Indexer, Load, Original, Read
+from crag.pipeline.indexing import Ended, Indexer, Load, Original, Read, replace_document
 from crag.runtime.fair_queue import FairQueue
 from crag.storage.library import Library
 from crag.text.formats import iso_now
@@ -45,8 +45,6 @@ _KINDS = {"text/html": ".html", "application/xhtml+xml": ".html", "text/markdown
 _PASSWORD = re.compile(rb"<input\b[^>]{0,400}?\btype\s*=\s*[\"']?password", re.IGNORECASE)
 _LITTLE = 1_000
 """Characters: a page that asks for a password and says less beside is one to sign in."""
-_EARLIER = 20
-"""Of so many documents in whose place one came, the ids are kept."""
 
 
 class Pages:
@@ -296,17 +294,7 @@ class _Page(Original):
         if before is None:
             library.documents.add(document, self.data, chunks, vectors)
             return DocumentAdded(name=document.name, document=document)
-        earlier = (before.id, *before.earlier)[:_EARLIER]
-        document = replace(document, confidence=before.confidence, earlier=earlier)
-        lost = library.documents.replace(before.id, document, self.data, chunks, vectors)
-        return DocumentRefreshed(
-            name=document.name,
-            document=document,
-            found="replaced",
-            lost_labels=lost.labels,
-            lost_records=lost.records,
-            lost_verified=lost.verified,
-        )
+        return replace_document(library, before, document, self.data, chunks, vectors)
 
     def failed(self, name: str, error: CragError) -> Ended:
         before = self.visit.before

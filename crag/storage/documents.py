@@ -182,15 +182,16 @@ class Documents:
         self.note(id, path=path, modified=modified)
 
     def note(self, id: str, **facts: str | int) -> Document:
-        """Change what is noted of a document's origin: fields of `Document` that no search reads. It, as it is then.
+        """Change what is noted of a document's origin, or its `name`: fields of `Document`. It, as it is then.
 
-        Raises NotFoundError.
+        Its title, and what was embedded with it, stay. Raises NotFoundError.
         """
         with self._database.write() as connection:
             number = number_of(connection, id)
             record, model, _ = _read_record(connection, id)
             noted = _clean(json.dumps({**json.loads(record), **facts}))
-            connection.execute(update(documents).where(documents.c.number == number).values(record=noted))
+            values = {"record": noted, **({"name": _clean(str(facts["name"]))} if "name" in facts else {})}
+            connection.execute(update(documents).where(documents.c.number == number).values(values))
             store.bump(connection, "described", number)
             return store.document_of(noted, model)
 

@@ -53,12 +53,14 @@ def catalog(connection: Connection, earlier: Catalog | None = None) -> Catalog:
     """All documents, as this transaction sees them; what an `earlier` one of this library knew is not read again."""
     library, now = store.meta(connection, "library"), generation(connection)
     known = earlier if earlier is not None and earlier.library == library else None
-    titles = TitleIndex.read(connection, known.titles if known is not None else None)
     changed = _changes(connection, known.generation, now) if known is not None else None
     documents: dict[int, tuple[Document, Fields]] = {}
     if known is not None and changed is not None:
         documents.update(zip(known.numbers.tolist(), known.documents, strict=True))
+    names = {number: document.name for number, (document, _) in documents.items()}
     documents.update(store.read_documents(connection, None if changed is None else list(changed)))
+    renamed = any(documents[number][0].name != name for number, name in names.items())
+    titles = TitleIndex.read(connection, known.titles if known is not None and not renamed else None)
     numbers = titles.numbers.tolist()
     return Catalog(library=library, generation=now, titles=titles, documents=[documents[number] for number in numbers])
 

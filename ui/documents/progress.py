@@ -42,6 +42,8 @@ _LOOKS: Mapping[Found, str] = {
     "refused": "only for those who sign in",
     "unreachable": "not reached",
     "unreadable": "not readable",
+    "moved": "moved",
+    "removed": "deleted",
 }
 
 _MEASURED = 3.0
@@ -275,7 +277,7 @@ def _order(result: Result) -> int:
             return 0
         case DuplicateFound() | DocumentRefreshed(found="unchanged"):
             return 2
-        case DocumentAdded() | DocumentRefreshed(found="replaced"):
+        case DocumentAdded() | DocumentRefreshed(found="replaced" | "moved" | "removed"):
             return 3
         case _:
             return 1
@@ -303,10 +305,14 @@ def _result(event: Result) -> tuple[str, str, Sequence[str]]:
         case DocumentFailed():
             return "!", event.message, (event.remedy,)
         case DocumentRefreshed(found="unchanged"):
-            return "=", "Unchanged: the page is the same", ()
+            return "=", "Unchanged", ()
         case DocumentRefreshed(found="replaced"):
             lost = lost_text(event.lost_labels, event.lost_records, event.lost_verified)
             return "✓", "Changed: the new text replaces the old one", (words.sentence(lost),)
+        case DocumentRefreshed(found="moved"):
+            return "✓", "Moved: its document has the new path", (event.message,)
+        case DocumentRefreshed(found="removed"):
+            return "✓", "Deleted: its file is gone", ()
         case DocumentRefreshed():
             return "!", event.message, (event.remedy, "The document stays as it is.")
         case _:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from crag.pipeline.folders import FolderComparison
 from ui.components.tab_state import LibraryState, tab_state
 
 
@@ -11,17 +12,19 @@ from ui.components.tab_state import LibraryState, tab_state
 class DocumentsState(LibraryState):
     """`upload`: the job that is followed. `selected`, `rows`: ids of the documents selected, and of those listed.
 
-    `marked`: the only chunk marked on its page. `turns`: how often each form was emptied, by its name.
+    `marked`: the only chunk marked on its page. `folder`: the one compared last. `turns`: how often each form
+    was emptied, by its name.
     """
 
     upload: str = ""
     selected: tuple[str, ...] = ()
     rows: tuple[str, ...] | None = None
     marked: str = ""
+    folder: FolderComparison | None = None
     turns: dict[str, int] = field(default_factory=dict)
 
     def forget(self) -> None:
-        self.upload, self.selected, self.rows, self.marked = "", (), None, ""
+        self.upload, self.selected, self.rows, self.marked, self.folder = "", (), None, "", None
 
 
 def state() -> DocumentsState:

@@ -1,0 +1,311 @@
+"""The commands that bring files and web pages into a library, and keep it in step with them: index, refresh, watch."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from crag.cli.options import Place, find_document, interruptible, opened, record_command
+from crag.cli.output import Colour, Output, plain
+from crag.core import ingesting as ev
+from crag.core.errors import CancelledError, CragError, InputError, NotFoundError, SettingsError
+from crag.core.fields import days_of
+from crag.core.types import Document
+from crag.ingest.files import ENDINGS, read_file
+from crag.messages.documents import folder_text, left_text, lost_text
+from crag.text.formats import count, format_size
+
+if TYPE_CHECKING:
+    from crag.engine import Engine
+    from crag.pipeline.folders import FileState, FolderComparison, FolderFile
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_DONE = frozenset({"added", "changed", "duplicate", "moved", "removed", "replaced", "unchanged"})
+"""How a file or page can end that is as it should be."""
+_COLOURS: dict[str, Colour] = {
+    **dict.fromkeys(("added", "moved", "new", "replaced"), "blue"),
+    **dict.fromkeys(("changed", "duplicate", "gone", "removed"), "amber"),
+    **{"unchanged": "dim"},
+}
+
+_Ended = ev.DocumentAdded | ev.DuplicateFound | ev.DocumentFailed | ev.DocumentRefreshed
+
+
+def index(
+    paths: Annotated[
+        list[str],
+        Argument(
+            metavar="PATH",
+            help="a file, a folder to search for those whose names end in what is read, or the address of a web page",
+        ),
+    ],
+    place: Place,
+    output: Output,
+    confidence: Annotated[float, Option(help="how far these files are trusted, from 0 to 1")] = 1.0,
+) -> int:
+    """One result line a file, in order, then one a web page. 0 if each is in the library as it is now, 1 if not."""
+    addresses = [each for each in paths if _ADDRESS.match(each)]
+    counts: Counter[str] = Counter()
+    started: deque[Path] = deque()
+    modified: dict[Path, int] = {}
+    with interruptible() as cancel, opened(place.ctx) as engine:
+
+        def load(file: Path) -> bytes:
+            modified[file], data = read_file(file, engine.config.limits.max_file_mb)
+            return data
+
+        def files() -> Iterator[tuple[str, Callable[[], bytes]]]:
+            for file in (file for each in paths if each not in addresses for file in _files(Path(each))):
+                if cancel.is_set():
+                    return
+                started.append(file)
+                yield file.name, partial(load, file)
+
+        for event in engine.add_files(files(), place.target, confidence=confidence, cancel=cancel):
+            if isinstance(event, ev.IngestStep):
+                output.progress(_progress(event))
+                continue
+            file = started.popleft()  # one result a file, in the order they started
+            if isinstance(event, ev.DocumentAdded | ev.DuplicateFound):
+                came_from = os.path.abspath(file), modified[file]
+                if came_from != (event.document.path, event.document.modified):
+                    try:
+                        engine.library(place.target).documents.came_from(event.document.id, *came_from)
+                    except CragError as error:  # the document is in the library all the same
+                        output.note(f"{file}: later changes of this file will not be noticed. {error.message}")
+            counts[_show(event, str(file), output)] += 1
+        counts += _follow(engine.pages.add(addresses, place.target, confidence=confidence, cancel=cancel), output)
+        if cancel.is_set():
+            raise CancelledError("Indexing was stopped; the files listed as added are in the library.")
+    return _conclude(counts, output)
+
+
+def refresh(
+    place: Place,
+    output: Output,
+    documents: Annotated[
+        list[str] | None,
+        Argument(metavar="DOCUMENT", help="its name, its address, or the beginning of its id; none: all"),
+    ] = None,
+    older_than: Annotated[
+        int | None, Option(parser=days_of, metavar="DAYS", help="only if looked at longer ago than this: 7d, 2w")
+    ] = None,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="look, and note what changed for documents --stale; replace nothing")
+    ] = False,
+) -> int:
+    """One line a document. 0 if every page came and could be read, 1 if some did not."""
+    with interruptible() as cancel, place.opened() as (engine, library):
+        held = library.documents.all()
+        ids = [_find_web_document(said, held).id for said in documents or ()] or None
+        looks = engine.pages.refresh(place.target, ids, older_than=older_than, dry_run=dry_run, cancel=cancel)
+        counts = _follow(looks, output)
+        if cancel.is_set():
+            raise CancelledError("Refreshing was stopped; the documents listed are done.")
+    return _conclude(counts, output, "No web page was due.")
+
+
+_LISTED = 20
+"""Files of a folder that a preview lists for people; scripts get all."""
+
+
+def watch(
+    folder: Annotated[Path, Argument(metavar="FOLDER", help="the folder whose files the library is to hold")],
+    place: Place,
+    output: Output,
+    once: Annotated[bool, Option("--once", help="look once, and do not wait for changes")] = False,
+    yes: Annotated[bool, Option("--yes", help="add, replace and move without asking")] = False,
+    delete: Annotated[bool, Option("--delete", help="delete documents whose files are gone without asking")] = False,
+    every: Annotated[float, Option(min=0.1, metavar="SECONDS", help="how long to wait between two looks")] = 5.0,
+) -> int:
+    """The differences, then one result line a file. At a terminal it asks before it changes anything, and before each
+    deletion; elsewhere nothing is changed without --yes and nothing deleted without --delete. It goes on until it is
+    interrupted. 0 if each file is in the library as it is now, 1 if not."""
+    if not (once or yes or output.interactive):
+        raise SettingsError("Nobody is at a terminal to approve changes.", "Give --yes, or --once to look only.")
+    counts: Counter[str] = Counter()
+    with interruptible() as cancel, opened(place.ctx) as engine:
+        watcher = _Watcher(engine, place.target, folder, output, cancel)
+        watcher.look()
+        if watcher.compared.of(*_ADDED) and not (yes or output.confirm("Add, replace and move these?")):
+            output.note("Nothing was changed. Give --yes to bring the library in step.")
+            return 0
+        counts += watcher.bring(delete)
+        while not (once or cancel.is_set()):
+            _sleep(every, cancel)
+            try:
+                changed = watcher.look()
+            except InputError as error:  # its drive may come back
+                watcher.complain(str(error))
+                continue
+            if changed:
+                counts += watcher.bring(delete)
+        if cancel.is_set():
+            _conclude(counts, output)
+            raise CancelledError("Watching was stopped; the files listed are done.")
+    return _conclude(counts, output, "The library is in step with the folder.")
+
+
+_ADDED: tuple[FileState, ...] = ("new", "changed", "moved")
+
+
+@dataclass(slots=True)
+class _Watcher:
+    """A folder that is compared with a library again and again. What was shown once is neither shown nor tried again.
+
+    `seen`: the differences that were shown. `open`: those to be dealt with now.
+    """
+
+    engine: Engine
+    library: str | Path
+    folder: Path
+    output: Output
+    cancel: threading.Event
+    compared: FolderComparison = field(init=False)
+    seen: set[FolderFile] = field(default_factory=set)
+    open: list[FolderFile] = field(default_factory=list)
+    complaint: str = ""
+
+    def look(self) -> bool:
+        """Compare, and show what differs now; whether anything new does. Raises what `compare_folder` does."""
+        first = not self.seen
+        self.compared = self.engine.compare_folder(self.folder, self.library, self.cancel)
+        self.complaint = ""
+        differing = [each for each in self.compared.files if each.state not in ("unchanged", "duplicate")]
+        self.open = [each for each in differing if each not in self.seen]
+        self.seen.update(self.open)
+        for number, each in enumerate(self.open):
+            if self.output.json or number < _LISTED:
+                self._show(each)
+        if len(self.open) > _LISTED:
+            self.output.note(f"and {len(self.open) - _LISTED:,} more")
+        if self.open or first:
+            self.output.note(folder_text(self.compared))
+        return bool(self.open)
+
+    def _show(self, each: FolderFile) -> None:
+        name, size = self.compared.name(each), format_size(each.size)
+        line = f"{self.output.paint(each.state, _COLOURS.get(each.state, 'red'))}{' ' * (11 - len(each.state))}"
+        problem = {"problem": each.problem} if each.problem else {}
+        said = f"{line}{plain(name)}  {self.output.paint(size, 'dim')}  {each.problem}".rstrip()
+        self.output.show({"status": each.state, "file": name, "size": each.size, **problem}, said)
+
+    def complain(self, message: str) -> None:
+        """Say once why nothing can be compared."""
+        if message != self.complaint:
+            self.output.message(message)
+        self.complaint = message
+
+    def bring(self, delete: bool) -> Counter[str]:
+        """Bring the library in step with what was shown last; how many ended in each way."""
+        gone = [each for each in self.open if each.state == "gone"]
+        question = f"Delete {count(len(gone), 'document')} whose files are gone?"
+        if gone and not (delete or self.output.confirm(question)):
+            self.output.note(f"{count(len(gone), 'document')} whose files are gone stay; --delete removes them.")
+            gone = []
+        files = [*(each for each in self.open if each.state in _ADDED), *gone]
+        started = deque(files)
+        counts = Counter[str](each.state for each in self.open if each.problem)
+        events = self.engine.sync_files([*files, *self.compared.of("unchanged")], self.library, self.cancel)
+        for event in events:
+            if isinstance(event, ev.IngestStep):
+                self.output.progress(_progress(event))
+                continue
+            status = _show(event, self.compared.name(started.popleft()), self.output)
+            counts[status] += 1
+            if status == "removed":
+                record_command(self.engine, self.library, "delete", "document", event.name)
+        return counts
+
+
+def _sleep(seconds: float, cancel: threading.Event) -> None:
+    """Wait, in steps: a signal's handler may set an event that nobody waits for."""
+    end = time.monotonic() + seconds
+    while not cancel.is_set() and (left := end - time.monotonic()) > 0:
+        time.sleep(min(left, 0.2))
+
+
+def _follow(events: Iterable[ev.IngestEvent], output: Output) -> Counter[str]:
+    """Show what becomes of each web page; how many ended in each way."""
+    counts: Counter[str] = Counter()
+    for event in events:
+        if isinstance(event, ev.IngestStep):
+            output.progress(_progress(event))
+        else:
+            counts[_show(event, event.name, output)] += 1
+    return counts
+
+
+def _conclude(counts: Counter[str], output: Output, nothing: str = "") -> int:
+    """Say how many ended in each way. 0 where all did as they should, 1 where some did not."""
+    output.note(", ".join(f"{number} {status}" for status, number in sorted(counts.items())) or nothing)
+    return int(any(status not in _DONE for status in counts))
+
+
+def _find_web_document(said: str, held: list[Document]) -> Document:
+    """The document from the web that was named. Raises NotFoundError."""
+    document = next((each for each in held if each.url == said), None) or find_document(said, held)
+    if not document.url:
+        raise NotFoundError(f"{document.name} is not from the web.", "Name a document that was added by its address.")
+    return document
+
+
+def _files(path: Path) -> list[Path]:
+    """What may be documents under a folder, in order of name; the path itself where there is none, or it is a file."""
+    found = [each for each in path.rglob("*") if each.suffix[1:].lower() in ENDINGS and not each.is_dir()]
+    return sorted(found, key=lambda file: (file.parent.parts, file.name)) or [path]
+
+
+def _progress(event: ev.IngestStep) -> str:
+    if isinstance(event, ev.ReadingQueued):
+        return f"{event.name}: waits until {event.before} others are read"
+    if isinstance(event, ev.ReadingPage):
+        return f"{event.name}: page {event.page} of {event.pages}"
+    if isinstance(event, ev.RecognisingPage):
+        return f"{event.name}: recognising page {event.page} of {event.pages}, {left_text(event.seconds_left)}"
+    return f"{event.name}: chunk {event.done} of {event.total} embedded"
+
+
+def _show(event: _Ended, file: str, output: Output) -> str:
+    """One result, as the person or the script wants it; returns its status. `file` is its path or address."""
+    result, said = _describe(event)
+    status = result["status"]
+    line = f"{output.paint(status, _COLOURS.get(status, 'red'))}{' ' * (11 - len(status))}{plain(file)}"
+    output.show({"status": status, "file": file, **result}, f"{line}: {said}" if said else line)
+    return str(status)
+
+
+def _describe(event: _Ended) -> tuple[dict[str, Any], str]:
+    """One end as a record, and what it says of it for people."""
+    if isinstance(event, ev.DocumentFailed):
+        failed = {"status": "failed", "error": event.message, "remedy": event.remedy}
+        return failed, plain(f"{event.message} {event.remedy}")
+    document = event.document
+    common = {"id": document.id, "title": document.title}
+    if isinstance(event, ev.DocumentAdded):
+        numbers = {"pages": document.pages, "chunks": document.chunks, "seconds": document.seconds}
+        warnings = "".join(f"\n           {plain(warning)}" for warning in document.warnings)
+        said = f"{document.pages} pages, {document.chunks} chunks, {document.seconds:.1f} s{warnings}"
+        return {"status": "added", **common, **numbers, "warnings": list(document.warnings)}, said
+    if isinstance(event, ev.DuplicateFound):
+        duplicate = {"status": "duplicate", **common, "duplicate_of": document.name}
+        return duplicate, f"same content as {plain(document.name)}"
+    result = {"status": event.found, **common, "fetched_at": document.fetched_at}
+    if event.found == "replaced":
+        lost: dict[str, Any] = {
+            "labels": event.lost_labels,
+            "records": event.lost_records,
+            "verified": event.lost_verified,
+        }
+        return {**result, "replaces": document.earlier[0], "lost": lost}, plain(lost_text(**lost))
+    return {**result, "note": event.message, "remedy": event.remedy}, plain(f"{event.message} {event.remedy}")
