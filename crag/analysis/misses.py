@@ -258,7 +258,7 @@ def _follow(
 
     def furthest(chunk: Chunk) -> tuple[float, ...]:
         strips = [strip.score or 0.0 for strip in _strips(trace, chunk.id, sentence)]
-        grade = _grade(trace, chunk.id)
+        grade = trace.grade_of(chunk.id)
         return (
             -_ORDER.index(stages[chunk.id]),
             -max(strips, default=0.0),
@@ -273,7 +273,7 @@ def _follow(
             stage=stages[chunk.id],
             ranks=ranks.get(chunk.id, nowhere),
             rank=retrieved[chunk.id].rank if chunk.id in retrieved else None,
-            grade=_grade(trace, chunk.id),
+            grade=trace.grade_of(chunk.id),
             strips=_strips(trace, chunk.id, sentence),
         )
         for chunk in sorted(chunks, key=furthest)[:MOST_FATES]
@@ -301,10 +301,6 @@ def _rank(library: Library, trace: Trace, settings: Settings) -> dict[str, Ranks
     }
 
 
-def _grade(trace: Trace, chunk: str) -> Grade | None:
-    return next((each.grades[chunk] for each in reversed(trace.rounds) if chunk in each.grades), None)
-
-
 def _strips(trace: Trace, chunk: str, sentence: Sequence[str]) -> tuple[Strip, ...]:
     return tuple(strip for strip in trace.strips.get(chunk, ()) if _shares(strip.text, sentence))
 
@@ -321,7 +317,7 @@ def _stage(trace: Trace, settings: Settings, chunk: str, sentence: Sequence[str]
         return "replaced"
     if trace.action is not None and trace.action.value not in settings.internal_on:
         return "unused"
-    grade = _grade(trace, chunk)
+    grade = trace.grade_of(chunk)
     if not strips and grade is not None and grade.score is not None and grade.score < settings.upper:
         return "below"
     return "dropped"

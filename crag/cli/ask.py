@@ -1,33 +1,28 @@
-"""The commands that ask: search for chunks, ask for an answer, shown as it is made, and explain what it misses."""
+"""The commands that ask: search for chunks, ask for an answer, shown as it is made."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from typer import Argument, Option
 
-from crag.analysis.misses import Fate, Miss, Wanted, explain_miss
-from crag.cli.options import Part, Place, Providers, Run, interruptible, latest_run
+from crag.cli.options import Part, Providers, Run, interruptible
 from crag.cli.output import Colour, Output, plain, strip_controls
 from crag.core import events as ev
-from crag.core.errors import PROGRAM, CancelledError, EmptyLibraryError, InputError, QuestionError
+from crag.core.errors import PROGRAM, CancelledError, EmptyLibraryError, QuestionError
 from crag.core.guidance import Guidance
 from crag.core.request import RunRequest, SearchQuery
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Citation, InjectionSpan, SentenceCheck
 from crag.export import markdown
-from crag.export.misses import MissRecord
 from crag.export.records import EventRecord, HitRecord, RunRecord
 from crag.generation.conversation.rules import leading_to
 from crag.messages import answers, wording
 from crag.messages.documents import stale_sentences
-from crag.messages.misses import change_sentence, miss_sentence, missing_sentence
 from crag.messages.providers import cost_sentence
 from crag.providers.prices import table
-from crag.text.formats import format_score
 
 _QUOTE = 160
 _EXCERPT = 240
@@ -247,49 +242,3 @@ def _place(citation: Citation) -> str:
         return f"web: {plain(citation.source)} {plain(citation.url or '')}".rstrip()
     origin = f" ({wording.web_origin(citation.from_web)}: {plain(citation.url or '')})" if citation.from_web else ""
     return f"{plain(citation.source)}, {plain(citation.where)}{origin}"
-
-
-_SHOWN = 5
-"""Chunks that are listed."""
-
-
-def explain(
-    run: Annotated[str, Argument(metavar="RUN", help='a run\'s id, as ask --json says it; "last": the latest')],
-    place: Place,
-    output: Output,
-    page: Annotated[
-        str, Option(metavar="NAME:PAGE", help="a document, and after a colon its page, as: report.pdf:12")
-    ] = "",
-    text: Annotated[str, Option(metavar="SENTENCE", help="a sentence, as the document has it")] = "",
-) -> int:
-    """How far the page or sentence came, what would have kept it, and its chunks. 0 also where it is in the answer."""
-    if not page and not text:
-        raise InputError("Nothing to look for.", "Give --page NAME:PAGE, or --text with a sentence, or both.")
-    named = re.fullmatch(r"(.*):(\d{1,6})", page)
-    document, number = (named[1], int(named[2])) if named else (page, None)
-    with place.opened() as (_, library):
-        trace = library.runs.trace(latest_run(library) if run == "last" else run)
-        miss = explain_miss(library, trace, Wanted(document=document, page=number, text=text))
-    output.show(MissRecord.of(miss).json_values(), "\n".join(_lines(miss, output)))
-    return 0
-
-
-def _lines(miss: Miss, output: Output) -> Iterator[str]:
-    yield output.paint(plain(miss_sentence(miss)), "bold")
-    if said := change_sentence(miss):
-        yield said
-    if miss.fates and (said := missing_sentence(miss)):
-        yield plain(said)
-    yield from (f"    {line}" for line in map(_line, miss.fates[:_SHOWN]))
-
-
-def _line(fate: Fate) -> str:
-    score = fate.grade.score if fate.grade is not None else None
-    parts = [
-        fate.stage,
-        f"rank {fate.rank}" if fate.rank is not None else "",
-        f"score {format_score(score)}" if score is not None else "",
-        f"{sum(strip.kept for strip in fate.strips)} of {len(fate.strips)} strips kept" if fate.strips else "",
-    ]
-    text = " ".join(fate.chunk.text.split())[:100]
-    return plain(f"{fate.chunk.where}: {', '.join(filter(None, parts))}: {text}…")

@@ -45,7 +45,9 @@ _MODULES = {
     "ask": {
         "search": "Find the chunks nearest to a question; nothing is graded.",
         "ask": "Answer a question from a library, with every step shown and every citation by file and page.",
-        "explain": "Say why a page or sentence is not in the answer of a run, and what would have kept it.",
+    },
+    "explain": {
+        "explain": "Say why a page is not in an answer, what a score rests on, or what would change the action.",
     },
     "evaluate": {
         "grade": 'Score texts for questions: lines of {"question", "text"} from standard input, in order.',

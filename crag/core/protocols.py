@@ -16,6 +16,7 @@ from crag.core.types import (
     Exchange,
     Grade,
     GradedText,
+    GradePart,
     Passage,
     QuotedAnswer,
     Remark,
@@ -113,6 +114,15 @@ class SetGrader(Protocol):
 
     def grade_set(self, question: str, texts: Sequence[GradedText]) -> SetGrade | None:
         """The probability and what it rests on; None where that is not known, or there are no texts. Never raises."""
+        ...
+
+
+@runtime_checkable
+class GradeExplainer(Protocol):
+    """Says which layers made its score of a text."""
+
+    def grade_parts(self, question: str, text: str) -> tuple[GradePart, ...]:
+        """The parts whose `adds` sum to the score's log-odds; none where nothing was read. Never raises."""
         ...
 
 

@@ -334,6 +334,10 @@ class Trace:
         chunks = {found.chunk.id: found.chunk for each in self.rounds for found in each.chunks}
         return {**chunks, **{page.id: page for page in self.pages}}
 
+    def grade_of(self, chunk: str) -> Grade | None:
+        """The grade of a chunk by its id, the last one; None of one that was not graded by itself."""
+        return next((each.grades[chunk] for each in reversed(self.rounds) if chunk in each.grades), None)
+
     def kept(self, origin: Origin | None = None) -> tuple[Strip, ...]:
         """The strips that the answer may rest on: reading order within a source, sources in order of refinement."""
         return tuple(

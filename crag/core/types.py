@@ -143,6 +143,15 @@ class Grade:
         return self.score is None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradePart:
+    """What one reading of a text adds to the log-odds of its score; `value` is the reading itself."""
+
+    name: str
+    value: float
+    adds: float
+
+
 SET = "set"
 """The `passage_id` of a grade of all retrieved texts together, made from their own grades (`SetGrade`)."""
 

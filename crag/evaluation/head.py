@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from crag.core.errors import ModelError
+from crag.core.types import GradePart
 from crag.models.cross_encoder import FOLDER, MODEL_ID, Reading
 from crag.models.pairing import STOP
 from crag.models.runtime import MAX_CHARACTERS, verified_files
@@ -25,6 +26,8 @@ FEATURES = (
     *("coverage", "closeness"),
 )
 """One name a number that the layer weighs, in order."""
+PART_OF = {name: "span" if name == "either" else name.removesuffix("_by_length") for name in FEATURES}
+"""What each number is a reading of: a logit counts otherwise in a long text, and with the other one."""
 STRIP_FEATURES = ("evidence", "place", "length")
 """The same for a strip of a passage."""
 CLIP = 12.0
@@ -94,6 +97,15 @@ class Head:
     def odds(self, reading: Reading, coverage: float) -> float:
         """The log-odds that the text answers."""
         return weigh(self.weights, self.bias, features(reading, coverage))
+
+    def parts(self, reading: Reading, coverage: float) -> tuple[GradePart, ...]:
+        """What each reading, and the bias, adds to the log-odds, in the order of `FEATURES`."""
+        values = dict(zip(FEATURES, features(reading, coverage), strict=True))
+        adds = dict.fromkeys(PART_OF.values(), 0.0)
+        for name, weight in zip(FEATURES, self.weights, strict=True):
+            adds[PART_OF[name]] += weight * values[name]
+        parts = (GradePart(name=name, value=values[name], adds=added) for name, added in adds.items())
+        return *parts, GradePart(name="bias", value=1.0, adds=self.bias)
 
     def score(self, reading: Reading, coverage: float) -> float:
         """The calibrated score, 0..1."""

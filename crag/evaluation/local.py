@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crag.core.errors import CragError
-from crag.core.types import Grade, GradedText, Passage, QuotedAnswer, SetGrade, SetReadings, SpanReading
+from crag.core.types import Grade, GradedText, GradePart, Passage, QuotedAnswer, SetGrade, SetReadings, SpanReading
 from crag.evaluation.confidence import ReadText, answer_features, load_answer_layer
 from crag.evaluation.head import load_head, load_strip_head, probability
 from crag.evaluation.scoring import joint_grade
@@ -79,6 +79,17 @@ class LocalEvaluator:
             else:
                 scores.append(strips.score(read.reading, start, end, read.odds))
         return scores
+
+    def grade_parts(self, question: str, text: str) -> tuple[GradePart, ...]:
+        """What each reading adds to the log-odds of the text's score; none of a text without words.
+
+        From the reading that graded it, where that was not long ago.
+        """
+        try:
+            (head, lexicon), read = load_head(self._folder), self._remembered(question, text)
+        except CragError:
+            return ()
+        return head.parts(read.reading, lexicon.coverage(question, text)) if read.reading else ()
 
     def read(self, question: str, passage: str) -> SpanReading | None:
         """The words of a passage that answer; None where it has no words, or the model can't be used."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import assert_never
 
-from crag.core.types import SET, Action, Aggregation, Decision, Grade, SetGrade
+from crag.core.types import SET, Action, Aggregation, Decision, Grade, GradedText, RetrievedChunk, SetGrade
 
 
 def verdict(score: float, *, upper: float, lower: float) -> Action:
@@ -65,6 +65,21 @@ def set_grades(grades: Sequence[Grade], together: SetGrade | None, aggregation: 
     if aggregation is not Aggregation.SET or together is None:
         return grades
     return [together.grade, *(grade for grade in grades if grade.failed)]
+
+
+def graded_texts(chunks: Sequence[RetrievedChunk], grades: Mapping[str, Grade], limit: int) -> list[GradedText]:
+    """What the grade of a set is made of: the scored chunks as they were graded; `limit` is `Settings.grade_chars`."""
+    scored = [(found, grades[found.chunk.id].score) for found in chunks]
+    return [
+        GradedText(text=found.chunk.graded_text(limit), score=score, keywords=_keywords(found))
+        for found, score in scored
+        if score is not None
+    ]
+
+
+def _keywords(found: RetrievedChunk) -> float | None:
+    """The chunk's BM25 score: 0 where it has no word of the query, None where no index of ours found it."""
+    return None if found.dense is None and found.bm25 is None else found.bm25 or 0.0
 
 
 def decide(grades: Sequence[Grade], *, upper: float, lower: float, aggregation: Aggregation) -> Decision:

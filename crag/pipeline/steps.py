@@ -11,15 +11,12 @@ from dataclasses import replace
 from crag.core import events as ev
 from crag.core.errors import ProviderError, ReplyError, StorageError
 from crag.core.policy import acted_on, chunks_acted_on, keeps_chunk, loops, refines
-from crag.core.settings import Settings
 from crag.core.trace import Round
 from crag.core.types import (
-    Action,
     Answer,
     Chunk,
     Decision,
     Grade,
-    GradedText,
     Origin,
     Passage,
     RetrievedChunk,
@@ -29,9 +26,9 @@ from crag.core.types import (
     WebPage,
 )
 from crag.evaluation.refinement import RefinementParts, make_strip, score_strips
-from crag.evaluation.trigger import decide, set_grades
+from crag.evaluation.trigger import decide, graded_texts, set_grades
 from crag.generation.arithmetic import looks_up, reach_cells
-from crag.generation.disagreements import with_disagreements
+from crag.generation.ground import finish, lacks_support, without_floor
 from crag.generation.verification import faithfulness
 from crag.pipeline.context import RunContext, State
 from crag.text.injection import detect_injection, mask_injection
@@ -135,19 +132,7 @@ def _grade_set(
     """The grade of all chunks together, where one can be made of their own."""
     if parts.set_grader is None:
         return None
-    limit = parts.settings.grade_chars
-    scored = [(found, grades[found.chunk.id].score) for found in acted]
-    texts = [
-        GradedText(text=found.chunk.graded_text(limit), score=score, keywords=_keywords(found))
-        for found, score in scored
-        if score is not None
-    ]
-    return parts.set_grader.grade_set(question, texts)
-
-
-def _keywords(found: RetrievedChunk) -> float | None:
-    """The chunk's BM25 score: 0 where it has no word of the query, None where no index of ours found it."""
-    return None if found.dense is None and found.bm25 is None else found.bm25 or 0.0
+    return parts.set_grader.grade_set(question, graded_texts(acted, grades, parts.settings.grade_chars))
 
 
 def rewrite_for_library(state: State, parts: RunContext) -> State:
@@ -237,9 +222,11 @@ def refine_pages(state: State, parts: RunContext) -> State:
 def answer(state: State, parts: RunContext) -> State:
     """The answer to the question as it was asked, from the strips that were kept."""
     knowledge, sources = _knowledge(state), _sources(state)
-    parts = _with_floor(state, parts)
+    decision, settings = state.get("decision"), parts.settings
+    if parts.strip_evaluator is not None:
+        settings = without_floor(settings, decision)
     whole: Answer | None = None
-    for piece in parts.generator.answer(state["question"], knowledge, sources, parts.settings):
+    for piece in parts.generator.answer(state["question"], knowledge, sources, settings):
         parts.check()
         if isinstance(piece, Answer):
             whole = piece
@@ -247,12 +234,9 @@ def answer(state: State, parts: RunContext) -> State:
         parts.emit(ev.Token(text=piece, at=parts.now()))
     if whole is None:
         raise ReplyError("The answer ended before it was complete.", "Ask again.")
-    if not whole.abstained:
-        whole = with_disagreements(
-            replace(whole, low_confidence=_unsure(state, whole, parts.settings)), knowledge, sources
-        )
+    whole = finish(whole, decision, knowledge, sources, settings)
     parts.emit(ev.Answered(answer=whole, at=parts.now()))
-    if whole.abstained or _without_support(state):
+    if whole.abstained or lacks_support(decision, knowledge):
         _guide(state, parts)
     return {"answer": whole}
 
@@ -330,36 +314,3 @@ def _grade(state: State, chunk: Chunk) -> Grade | None:
 
 def _score(grade: Grade | None) -> float | None:
     return grade.score if grade else None
-
-
-def _with_floor(state: State, parts: RunContext) -> RunContext:
-    """After a CORRECT that rests on another evaluator than the strips' scores, these alone silence no answer."""
-    decision = state.get("decision")
-    if parts.strip_evaluator is None or decision is None or decision.action is not Action.CORRECT:
-        return parts
-    return replace(parts, settings=parts.settings.model_copy(update={"min_answer_score": 0.0}))
-
-
-def _unsure(state: State, answer: Answer, settings: Settings) -> bool:
-    """Whether an answer stands on weak ground: after INCORRECT with nothing from the web, never after CORRECT.
-
-    Otherwise one whose confidence is known does so below `confident_answer`. Where it is not known, or nothing was
-    graded, it is what the generator says of the strips it used. An answer to a question that names what nothing found
-    names, a period that no row has, or a cell that tables give differently, stands on weak ground whatever the grades
-    say; so does one that a cell contradicts.
-    """
-    decision = state.get("decision")
-    if decision is None or answer.unnamed or answer.lookup in ("no period", "several", "empty") or answer.contradicts:
-        return answer.low_confidence
-    if _without_support(state):
-        return True
-    if answer.confidence is not None and settings.confident_answer:
-        return answer.confidence < settings.confident_answer
-    return decision.action is not Action.CORRECT and answer.low_confidence
-
-
-def _without_support(state: State) -> bool:
-    """Whether the documents were judged not to answer, and nothing from the web stands in for them."""
-    decision = state.get("decision")
-    incorrect = decision is not None and decision.action is Action.INCORRECT
-    return incorrect and not any(strip.kept for strip in state.get("web_strips", ()))

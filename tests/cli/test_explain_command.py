@@ -35,3 +35,27 @@ def test_what_cannot_be_looked_for_is_refused(place: Path, sample: Sample) -> No
     assert "has no page 99" in crag("explain", "last", "--page", "opm:99", "--library", place).err
     assert "There is no document called" in crag("explain", "last", "--page", "x.pdf:1", "--library", place).err
     assert crag("explain", "no-such-run", "--page", "opm:1", "--library", place).code == 1
+
+
+def test_the_shell_says_what_a_score_rests_on_and_what_would_change_the_action(place: Path, sample: Sample) -> None:
+    for question in sample.questions:
+        crag("ask", question.question, "--library", place)
+    ran = crag("explain", "last", "--grade", 1, "--without", "1,2", "--flip", "--library", place)
+    assert ran.code == 0 and "INCORRECT by itself" in ran.out and "without: runway" in ran.out
+    assert "Still INCORRECT" in ran.out and "“Lower threshold” set to" in ran.out
+    assert "The nearest run with another action" in ran.out
+
+    asked = crag("ask", sample.questions[0].question, "--library", place, "--json").records[-1]
+    options = ("--grade", 1, "--without", "1,2", "--flip", "--json")
+    grade, left, flip = crag("explain", asked["run_id"], *options, "--library", place).records
+    assert grade["verdict"] == "CORRECT" and min(each["score"] for each in grade["words"]) < grade["score"]
+    assert min(each["score"] for each in grade["sentences"]) < 0.2
+    assert (left["before"], len(left["left_out"])) == ("CORRECT", 2) and left["action"] != "CORRECT"
+    assert flip["moves"][0]["settings"]["upper"] > 0.4 and flip["other"]["action"] != "CORRECT"
+
+
+def test_chunks_that_the_run_does_not_have_are_refused(place: Path, sample: Sample) -> None:
+    crag("ask", sample.questions[0].question, "--library", place)
+    assert "has no chunk 99" in crag("explain", "last", "--grade", 99, "--library", place).err
+    assert "has no chunk 99" in crag("explain", "last", "--without", "1,99", "--library", place).err
+    assert "no number of a chunk" in crag("explain", "last", "--without", "one", "--library", place).err

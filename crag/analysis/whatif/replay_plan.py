@@ -320,7 +320,7 @@ class Planner:
             if isinstance(grades, Unknown):
                 return None, number, grades
             if number and settings.loop_merge != "last":
-                grades = [grade for _, grade in self._acted(number, settings, joint=True) if grade is not None]
+                grades = [grade for _, grade in self.acted(number, settings, joint=True) if grade is not None]
             grades = self._together(number, grades, settings)
             if isinstance(grades, Unknown):
                 return None, number, grades
@@ -353,9 +353,9 @@ class Planner:
         """The grades that decide after round `number`: under `set` the stored one of the same chunks together."""
         if settings.aggregation is not Aggregation.SET or not grades:
             return grades
-        stored, acted = self.entry.rounds[number], self._acted(number, self.was)
+        stored, acted = self.entry.rounds[number], self.acted(number, self.was)
         together = stored.together
-        same = {id for id, _ in self._acted(number, settings)} == {id for id, _ in acted}
+        same = {id for id, _ in self.acted(number, settings)} == {id for id, _ in acted}
         if together is None and not stored.decided:
             return Unknown(Missing.NO_SET)
         graded = any(grade is not None and not grade.failed for _, grade in acted)
@@ -363,7 +363,7 @@ class Planner:
             return set_grades(grades, together, settings.aggregation)
         return Unknown(Missing.OTHER_SET)
 
-    def _acted(self, number: int, settings: Settings, *, joint: bool = False) -> list[tuple[str, Grade | None]]:
+    def acted(self, number: int, settings: Settings, *, joint: bool = False) -> list[tuple[str, Grade | None]]:
         """The chunks acted on after round `number`, with their grades; `joint`: one grade over all, where it is so."""
         rounds = self.entry.rounds[: number + 1]
         graded = [list(zip(each.chunks, each.grades, strict=True))[: settings.k] for each in rounds]
@@ -388,7 +388,7 @@ class Planner:
         if why := self._not_retrieved(settings):
             return "unknown", (), cut, why
         by_chunk = settings.evaluator == "chunk"
-        graded = self._acted(number, settings)
+        graded = self.acted(number, settings)
         chunks = tuple(id for id, grade in graded if keeps_chunk(grade if by_chunk else None, settings))
         if not cut or not chunks:
             return "known", chunks, cut, None

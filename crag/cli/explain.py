@@ -1,0 +1,133 @@
+"""The command that explains a run: what its answer misses, what a score rests on, and what would change its end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Option
+
+from crag.analysis.causes import answer_without, nearest_other_run
+from crag.analysis.misses import Fate, Miss, Wanted, explain_miss
+from crag.analysis.occlusion import explain_grade
+from crag.analysis.whatif.without import leave_out, smallest_moves
+from crag.cli.options import Place, latest_run
+from crag.cli.output import Output, plain, strip_controls
+from crag.core.errors import InputError, NotFoundError
+from crag.core.protocols import SetGrader
+from crag.core.trace import Trace
+from crag.export.causes import ExplanationRecord, FlipRecord, WithoutRecord
+from crag.export.misses import MissRecord
+from crag.messages.causes import part_text
+from crag.messages.misses import change_sentence, miss_sentence, missing_sentence
+from crag.storage.library import Library
+from crag.text.formats import format_score
+
+if TYPE_CHECKING:
+    from crag.engine import Engine
+
+_SHOWN = 5
+"""Chunks that are listed."""
+_WIDE = 110
+"""Characters of a line about a part."""
+
+
+def explain(
+    run: Annotated[str, Argument(metavar="RUN", help='a run\'s id, as ask --json says it; "last": the latest')],
+    place: Place,
+    output: Output,
+    page: Annotated[
+        str, Option(metavar="NAME:PAGE", help="a document, and after a colon its page, as: report.pdf:12")
+    ] = "",
+    text: Annotated[str, Option(metavar="SENTENCE", help="a sentence, as the document has it")] = "",
+    grade: Annotated[int, Option(metavar="N", help="explain the score of the run's chunk N, from 1")] = 0,
+    without: Annotated[str, Option(metavar="N[,N…]", help="the action and answer without these chunks")] = "",
+    flip: Annotated[bool, Option("--flip", help="say what would change the action")] = False,
+) -> int:
+    """How far the page or sentence came, what would have kept it, and its chunks. 0 also where it is in the answer.
+
+    With --grade: what the score of a chunk rests on. With --without: the run without some of its chunks. With --flip:
+    the smallest move of a threshold that changes the action, and the nearest run that ended otherwise.
+    """
+    if not (page or text or grade or without or flip):
+        raise InputError(
+            "Nothing to look for.",
+            "Give --page NAME:PAGE, --text with a sentence, --grade N, --without N or --flip.",
+        )
+    named = re.fullmatch(r"(.*):(\d{1,6})", page)
+    document, number = (named[1], int(named[2])) if named else (page, None)
+    with place.opened() as (engine, library):
+        trace = library.runs.trace(latest_run(library) if run == "last" else run)
+        if page or text:
+            miss = explain_miss(library, trace, Wanted(document=document, page=number, text=text))
+            output.show(MissRecord.of(miss).json_values(), "\n".join(_miss_lines(miss, output)))
+        if grade:
+            _grade(engine, library, trace, grade, output)
+        if without:
+            _without(engine, trace, [_number(each) for each in without.split(",")], output)
+        if flip:
+            found = FlipRecord.of(trace, smallest_moves(trace), nearest_other_run(library, trace, engine.embedder))
+            output.show(found.json_values(), "\n".join(map(plain, found.said)))
+    return 0
+
+
+def _number(text: str) -> int:
+    if not re.fullmatch(r"\s*\d{1,6}\s*", text):
+        raise InputError(f"“{plain(text)}” is no number of a chunk.", "Write numbers as: --without 1,3")
+    return int(text)
+
+
+def _chunk_id(trace: Trace, number: int) -> str:
+    """The id of the run's chunk of this number, from 1. Raises NotFoundError."""
+    chunks = trace.round.chunks if trace.round is not None else ()
+    if not 1 <= number <= len(chunks):
+        raise NotFoundError(f"The run has no chunk {number}.", f"It has {len(chunks)}.")
+    return chunks[number - 1].chunk.id
+
+
+def _grade(engine: Engine, library: Library, trace: Trace, number: int, output: Output) -> None:
+    found = explain_grade(engine, library, trace, _chunk_id(trace, number))
+    record = ExplanationRecord.of(found)
+    lines = _headed(record.said, output)
+    for each in (*record.words, *record.sentences):
+        score = format_score(each.score) if each.score is not None else "failed"
+        lines.append(plain(f"    {score} without: {each.text}")[:_WIDE])
+    lines += [f"    {part.adds:+.2f} {part_text(part)}" for part in found.parts]
+    output.show(record.json_values(), "\n".join(lines))
+
+
+def _without(engine: Engine, trace: Trace, numbers: Iterable[int], output: Output) -> None:
+    grader = engine.evaluator if isinstance(engine.evaluator, SetGrader) else None
+    left = leave_out(trace, [_chunk_id(trace, number) for number in numbers], grader)
+    web_on = bool(engine.resolve_providers(settings=left.settings).webs)
+    record = WithoutRecord.of(left, answer_without(engine, left, web_on=web_on))
+    answer = ["", strip_controls(record.answer)] if record.answer is not None else []
+    output.show(record.json_values(), "\n".join([*_headed(record.said, output), *answer]))
+
+
+def _headed(sentences: Iterable[str], output: Output) -> list[str]:
+    """The sentences a line each, the first one in bold."""
+    first, *rest = map(plain, sentences)
+    return [output.paint(first, "bold"), *rest]
+
+
+def _miss_lines(miss: Miss, output: Output) -> Iterator[str]:
+    yield output.paint(plain(miss_sentence(miss)), "bold")
+    if said := change_sentence(miss):
+        yield said
+    if miss.fates and (said := missing_sentence(miss)):
+        yield plain(said)
+    yield from (f"    {line}" for line in map(_line, miss.fates[:_SHOWN]))
+
+
+def _line(fate: Fate) -> str:
+    score = fate.grade.score if fate.grade is not None else None
+    parts = [
+        fate.stage,
+        f"rank {fate.rank}" if fate.rank is not None else "",
+        f"score {format_score(score)}" if score is not None else "",
+        f"{sum(strip.kept for strip in fate.strips)} of {len(fate.strips)} strips kept" if fate.strips else "",
+    ]
+    text = " ".join(fate.chunk.text.split())[:100]
+    return plain(f"{fate.chunk.where}: {', '.join(filter(None, parts))}: {text}…")

@@ -1,0 +1,133 @@
+"""A run without some of its texts ends as a run that never found them does; and the moves that change an action."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import pytest
+
+from crag.analysis.causes import AnswerWithout, answer_without, nearest_other_run
+from crag.analysis.whatif.whatif import redecide
+from crag.analysis.whatif.without import Without, leave_out, smallest_moves
+from crag.core.errors import NotFoundError
+from crag.core.request import RunRequest
+from crag.core.settings import Settings
+from crag.core.strategies import STRATEGIES, strategy
+from crag.core.trace import Trace
+from crag.core.types import Action
+from crag.engine import Engine
+from crag.messages.causes import flip_sentences, without_sentences
+from crag.testing.fakes import FixedRetriever, chunk_of
+from tests.support.paths import BAD, GOOD, SOSO, Case
+from tests.support.small_library import TEXTS
+
+ASKED = "Which hiring days were handled on average in 2019?"
+CHUNKS = [chunk_of(text, page=page) for page, text in enumerate(TEXTS, 1)]
+
+
+def run(engine: Engine, name: str, gone: Sequence[int] = (), **changes: object) -> Trace:
+    """A run over the pages but for some."""
+    kept = [chunk for place, chunk in enumerate(CHUNKS) if place not in gone]
+    settings = strategy(name).settings.changed(**{"max_rewrites": 0, **changes})
+    return engine.trace(RunRequest(ASKED, name, settings=settings, retriever=FixedRetriever(chunks=kept)))
+
+
+def without(engine: Engine, trace: Trace, gone: Sequence[int]) -> tuple[Without, AnswerWithout]:
+    left = leave_out(trace, [CHUNKS[place].id for place in gone], engine.evaluator)
+    return left, answer_without(engine, left, web_on=False)
+
+
+@pytest.mark.parametrize("name", [name for name, each in STRATEGIES.items() if each.settings.evaluator != "joint"])
+def test_what_is_predicted_is_what_a_run_without_these_chunks_does(engine: Engine, name: str) -> None:
+    trace = run(engine, name)
+    for gone in [each for size in (1, 2, 4) for each in combinations(range(len(CHUNKS)), size)]:
+        left, answer = without(engine, trace, gone)
+        real = run(engine, name, gone)
+        assert left.what.decision == real.decision
+        if answer.reason == "evidence":  # a strategy that refines on one action alone scored no strips for another
+            assert name.startswith("three-way") and real.action is Action.AMBIGUOUS is not trace.action
+            continue
+        assert real.answer is not None and answer.answer is not None
+        assert answer.answer.text == real.answer.text and answer.answer.low_confidence == real.answer.low_confidence
+        kept = [strip.id for strips in left.what.strips.values() for strip in strips if strip.kept]
+        assert kept == [strip.id for strip in real.kept()]
+
+
+def test_the_set_that_is_left_is_graded_again_and_unknown_without_its_grader(engine: Engine) -> None:
+    trace = run(engine, "balanced")
+    assert trace.decision is not None and trace.decision.deciding_id is None
+    first = leave_out(trace, [CHUNKS[0].id])
+    assert first.what.decision is None and "unknown" in without_sentences(first, AnswerWithout(answer=None))[0]
+    assert answer_without(engine, first, web_on=False).reason == "decision"
+    assert "as a set" in " ".join(without_sentences(first, answer_without(engine, first, web_on=False)))
+
+
+def test_a_strip_that_is_left_out_is_quoted_no_more(engine: Engine) -> None:
+    trace = run(engine, "balanced")
+    quoted = {citation.strip_id for citation in trace.answer.citations}
+    left = leave_out(trace, quoted, engine.evaluator)
+    answer = answer_without(engine, left, web_on=False).answer
+    assert left.what.decision == trace.decision and answer is not None
+    assert quoted and not quoted & {citation.strip_id for citation in answer.citations}
+
+
+def test_another_search_of_the_library_is_said_and_not_guessed(engine: Engine) -> None:
+    trace = run(engine, "paper", max_rewrites=1, loop_on=(Action.AMBIGUOUS, Action.INCORRECT), upper=0.5, lower=0.4)
+    assert trace.action is Action.CORRECT
+    left, answer = without(engine, trace, [0, 1])
+    assert left.searches_again and left.what.action is Action.INCORRECT
+    assert "searched again" in without_sentences(left, answer)[-1]
+
+
+def test_what_only_a_run_can_tell_is_said(engine: Engine) -> None:
+    trace = run(engine, "paper", upper=0.5, lower=0.4)
+    left, _ = without(engine, trace, [0, 1])
+    assert answer_without(engine, left, web_on=True).reason == "web"
+    joint = run(engine, "joint", k=4)
+    left, answer = without(engine, joint, [0])
+    assert left.what.decision is None and answer.reason == "decision"
+    assert "together is unknown" in " ".join(without_sentences(left, answer))
+    with pytest.raises(NotFoundError, match="no such text"):
+        leave_out(trace, ["nothing"])
+
+
+@pytest.mark.parametrize("name", [name for name, each in STRATEGIES.items() if each.settings.evaluator == "chunk"])
+@pytest.mark.parametrize("texts", [[GOOD, SOSO, BAD], [SOSO, BAD], [BAD], ["It is broken.", SOSO], []])
+def test_the_smallest_move_changes_the_action_and_one_hundredth_less_does_not(name: str, texts: list[str]) -> None:
+    trace = Case(name, texts, changes={"max_rewrites": 0}).trace
+    settings = Settings.stored(trace.settings).settings
+    for move in smallest_moves(trace):
+        assert redecide(trace, settings.changed(**move.settings)).action is move.decision.action is not trace.action
+        step = 0.01 if move.after > move.before else -0.01
+        for place in range(1, round(abs(move.after - move.before) / 0.01)):
+            between = dict.fromkeys(move.settings, round(move.before + place * step, 2))
+            assert redecide(trace, settings.changed(**between)).action is trace.action
+    if texts == [SOSO, BAD]:
+        assert smallest_moves(trace)
+
+
+def test_no_threshold_changes_a_forced_action_or_plain_rag() -> None:
+    forced = Case("paper", [GOOD], changes={"forced": "INCORRECT"}).trace
+    plain = Case("plain-rag", [GOOD]).trace
+    assert smallest_moves(forced) == smallest_moves(plain) == ()
+    assert "forced" in flip_sentences(forced, (), None)[0] and "no action" in flip_sentences(plain, (), None)[0]
+
+
+def test_the_nearest_run_that_ended_otherwise_has_the_nearest_question(engine: Engine) -> None:
+    library = engine.library()
+    alike = engine.trace(RunRequest("Which hiring days were handled on average in 2018?", "paper"))
+    far = engine.trace(RunRequest("Who flew the airplane?", "paper"))
+    other = strategy("paper").settings.changed(upper=0.0, lower=0.0)
+    mine = engine.trace(RunRequest(ASKED, "paper", settings=other))
+    assert mine.action is Action.CORRECT and Action.CORRECT not in (alike.action, far.action)
+    found = nearest_other_run(library, mine, engine.embedder)
+    assert found is not None and found.trace.run_id == alike.run_id and 0.7 < found.closeness < 1
+    assert found.settings == {"upper": (0.0, 0.76), "lower": (0.0, 0.07)}
+    assert any(figure.name == "action" and figure.differs for figure in found.differences.figures)
+    assert "Settings that differ" in flip_sentences(mine, (), found)[-1]
+    again = engine.trace(RunRequest(ASKED, "paper"))
+    same = nearest_other_run(library, mine, engine.embedder)
+    assert same is not None and same.trace.run_id == again.run_id and same.closeness == 1
+    library.runs.delete(again.run_id), library.runs.delete(alike.run_id), library.runs.delete(far.run_id)
+    assert nearest_other_run(library, mine, engine.embedder) is None
