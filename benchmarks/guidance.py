@@ -181,8 +181,8 @@ def page(results: Mapping[str, Any]) -> str:
         f"`python -m benchmarks.guidance`: {results['machine']}; evaluator {results['version']};",
         "strategy `balanced`, no language model, web search off. Dev data: nothing is chosen on test sets.",
         "",
-        "| library | chunks | asked | no answer | of these with a suggestion | different suggestions | CORRECT when asked |"
-        " CORRECT and its page cited | help, processor, median | by the clock | p95 |",
+        "| library | chunks | asked | no answer | of these with a suggestion | different suggestions |"
+        " CORRECT when asked | CORRECT and its page cited | help, processor, median | by the clock | p95 |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for name, row in results["libraries"].items():
