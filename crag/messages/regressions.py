@@ -15,7 +15,7 @@ from crag.text.formats import count
 
 DOCUMENTS_CHANGED = "The documents changed between the two, so a difference may come from them."
 DOCUMENTS_UNKNOWN = "Which documents the baseline was measured on was not recorded."
-PASSED, UNFOLLOWED = "passed every step", "not followed"
+PASSED, UNFOLLOWED = "Passed every step", "Not followed"
 
 _LOST: Mapping[Aspect, str] = {
     "ended": "the run fails now",
@@ -81,13 +81,17 @@ def left_out_notes(found: Regression) -> list[str]:
     ]
 
 
-def change_text(change: Change) -> str:
-    """What a question lost, then what it gained, as a part of a sentence."""
+def change_parts(change: Change) -> tuple[tuple[str, bool], ...]:
+    """What a question lost, each with False, then what it gained, each with True."""
     lost, gained = dict(_LOST), dict(_GAINED)
     if UNANSWERABLE in change.question.labels:
         lost["right"], gained["right"] = "answered now, though nothing answers it", "rightly refused now"
-    said = [*(lost[each] for each in change.lost), *(gained[each] for each in change.gained)]
-    return "; ".join(said)
+    return (*((lost[each], False) for each in change.lost), *((gained[each], True) for each in change.gained))
+
+
+def change_text(change: Change) -> str:
+    """The same as a part of a sentence."""
+    return "; ".join(said for said, _ in change_parts(change))
 
 
 def place_text(change: Change) -> str:

@@ -14,6 +14,7 @@ from crag.analysis.questions.sets import read_set
 from crag.core.config import AppConfig
 from crag.core.request import RunRequest
 from crag.core.settings import Settings
+from crag.core.strategies import strategy
 from crag.messages.evaluations import ROUGH
 from crag.testing.fakes import FixedWeb
 from tests.support import app_text, local_models
@@ -405,6 +406,20 @@ def test_a_lost_page_is_in_the_funnel_with_its_reason_and_opens_its_run(with_sam
     assert list(losses["Question"]) == ["How many people answered the employee survey?"]
     assert "Page 45" in losses["Why"][0] and "was not retrieved" in losses["Why"][0]
     assert [bool(each) for each in rows["Lost"]] == [False, True, False] and losses["Why"][0] in rows["Lost"][1]
+
+
+def test_a_baseline_says_what_got_worse_first_and_where_it_was_lost(with_sample, page):
+    drop(page, "two.jsonl", TWO)
+    over(run(page, "balanced"))
+    (made,) = evaluations.evaluations(library())
+    strict = strategy("balanced").settings.changed(lower=0.99999, upper=1.0, aggregation="any")
+    list(evaluations.evaluate(program().engine, made.set_id, RunRequest("", "balanced", settings=strict)))
+    page.run()
+    shown = said(view(page, "pair")).replace(chr(92), "")
+    assert "No certain difference: 50.0% of 2 labelled questions right, 100.0% before" in shown
+    changed = page.dataframe[0].value
+    assert list(changed["Question"]) == ["What average premium increase was negotiated for FEHB plan year 2020?"]
+    assert (changed["Lost now"][0], changed["Lost before"][0]) == ("Below the lower threshold", "Passed every step")
 
 
 def test_an_evaluation_whose_runs_were_deleted_says_that_nothing_can_be_followed(with_sample, page):

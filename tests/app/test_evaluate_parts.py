@@ -9,7 +9,8 @@ from pydantic import SecretStr
 from crag.analysis.evaluate import Evaluation, Progress
 from crag.analysis.metrics.metrics import Ranked, ResultRow
 from crag.analysis.metrics.results import compare_results, summed_up
-from crag.analysis.questions.sets import read_set
+from crag.analysis.questions.sets import Question, read_set
+from crag.analysis.regression import Measured, compare
 from crag.core.config import AppConfig, Keys
 from crag.core.settings import Settings, StoredSettings
 from crag.core.strategies import STRATEGIES
@@ -247,6 +248,23 @@ def test_the_questions_that_changed_are_told_with_what_changed():
     assert dict(found[1].what) == {"no longer fails": True}
     assert difference_row(found[1], ("A", "B"))["What changed"] == "✓ no longer fails"
     assert difference_row(found[1], ("A", "B"))["A"] == "no action: Failed: broken"
+
+
+def test_what_got_worse_comes_first_with_the_step_of_its_loss():
+    asked = [Question(id=str(n), question="?", answers=("1871",)) for n in (1, 2, 3, 4)]
+    first = [row(1, answer_holds=False), row(2, answer_holds=True), row(3, evidence_answer=True), row(4)]
+    second = [row(1, answer_holds=True), row(2, answer_holds=False), row(3, evidence_answer=False), row(4)]
+    sides = [
+        Measured(id="e", set_id="s", strategy="balanced", documents="", rows=tuple(rows), steps=steps)
+        for rows, steps in ((first, {"2": None}), (second, {"2": "search"}))
+    ]
+    found = changes(first, second, compare(*sides, asked), {"2": "It was not retrieved."})
+    assert [change.first.question_id for change in found] == ["2", "1", "3"]
+    assert [(each.has(False), each.has(True)) for each in found] == [(True, False), (False, True), (True, False)]
+    shown = difference_row(found[0], ("A", "B"))
+    assert (shown["Lost now"], shown["Lost before"]) == ("In the search", "Passed every step")
+    assert shown["Why now"] == "It was not retrieved." and "✕ the answer is no longer right" in shown["What changed"]
+    assert difference_row(found[2], ("A", "B"))["Lost now"] == ""
 
 
 def test_the_same_answer_is_never_called_another_one():

@@ -45,7 +45,7 @@ def test_a_change_that_loses_answers_fails_with_a_report(folder: Path) -> None:
     assert ran.code == 1, ran.err
     said = (folder / "report.md").read_text(encoding="utf-8")
     assert said.startswith("# Evaluation of balanced against a baseline\n\n**Worse: 0.0% of 2 labelled questions right")
-    assert "lighthouse.pdf, p. 2" in said and "Now: Below the lower threshold. Before: passed every step." in said
+    assert "lighthouse.pdf, p. 2" in said and "Now: Below the lower threshold. Before: Passed every step." in said
     assert "Worse: 2 questions" in ran.out and "From what distance" in ran.out
     assert evaluate(folder, *STRICT, *against[:2]).code == 0, "only --fail-if-worse fails"
     assert evaluate(folder, *against).code == 0, "nothing changed"

@@ -7,17 +7,23 @@ from collections.abc import Callable, Mapping, Sequence
 import streamlit as st
 
 from crag.analysis.evaluate import Evaluation
+from crag.analysis.funnel import Funnel
 from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.results import Difference
+from crag.analysis.regression import Regression
 from crag.core.errors import InputError
+from crag.export.regression import report
 from crag.messages.evaluations import UNTIMED, difference_sentence
+from crag.messages.funnel import loss_sentence
+from crag.messages.regressions import left_out_notes, regression_sentence
 from ui.app import tables
 from ui.app.session import Session
 from ui.components import charts, downloads
 from ui.components import html as h
 from ui.components.drawing import draw
-from ui.evaluate import numbers
-from ui.evaluate.difference import Change, changes, intervals, row, sentences
+from ui.components.safe_text import markdown
+from ui.evaluate import funnel, numbers
+from ui.evaluate.difference import STAGES, WHY, Change, changes, intervals, row, sentences
 from ui.evaluate.difference import numbers as other_numbers
 from ui.evaluate.names import file_name, names
 
@@ -28,11 +34,14 @@ _EMPTY = h.div("cx hero")[
         "here, with confidence intervals."
     ],
 ]
+_WIDTHS = {"Question": 200, "What changed": 220, **dict.fromkeys(STAGES, 125), WHY: 600}
+_ANSWER, _LINES = 270, 5
+"""Widths of columns in pixels, and lines of a row."""
 _KINDS: Mapping[str, tuple[str, Callable[[Change], bool]]] = {
+    "worse": ("Worse", lambda change: change.has(False)),
+    "better": ("Better", lambda change: change.has(True)),
     "all": ("All that changed", lambda change: True),
-    "better": ("Better", lambda change: any(better for _, better in change.what)),
-    "worse": ("Worse", lambda change: any(better is False for _, better in change.what)),
-    "action": ("Other action", lambda change: any(better is None for _, better in change.what)),
+    "action": ("Other action", lambda change: change.has(None)),
 }
 
 
@@ -48,25 +57,49 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
         return
     first, second = pair
     said = (called[first.id], called[second.id])
+    funnels = funnel.followed(session, first), funnel.followed(session, second)
+    found = _regression(session, pair, funnels, said)
     try:
-        found = numbers.difference(session, first, second, said)
+        measures = found.measures if found is not None else numbers.difference(session, first, second, said)
     except ValueError as error:
         raise InputError(
             "These two have no question in common.", "Choose two evaluations of the same questions."
         ) from error
-    st.markdown(sentences(found, said))
-    st.caption(UNTIMED)
+    one, other = (numbers.rows_of(session, each) for each in pair)
+    losses = funnels[1].losses if funnels[1] is not None else ()
+    reasons = {each.question_id: loss_sentence(each) for each in losses}
+    _changed(session, changes(one, other, found, reasons), said)
     st.subheader("Differences", anchor=False)
-    figure = intervals(found, said, charts.current_theme())
+    st.markdown(sentences(measures, said))
+    st.caption(UNTIMED)
+    figure = intervals(measures, said, charts.current_theme())
     if figure is not None:
         charts.shown(figure, "eval-diff")
         lines = f"the lines are {LEVEL} % bootstrap intervals over the questions that measure both."
         st.caption(f"Second minus first; {lines} A filled mark: the interval excludes zero.")
-    if rest := other_numbers(found, said):
+    if rest := other_numbers(measures, said):
         st.table(rest, border="horizontal", hide_index=True)
-    _files(first, second, found)
-    rows = [numbers.rows_of(session, each) for each in (first, second)]
-    _changed(session, changes(*rows), said)
+    _files(first, second, measures, found)
+
+
+def _regression(
+    session: Session,
+    pair: tuple[Evaluation, Evaluation],
+    funnels: tuple[Funnel | None, Funnel | None],
+    said: tuple[str, str],
+) -> Regression | None:
+    """Whether answers got worse since the first, its baseline, in a sentence; None where nothing can tell."""
+    try:
+        found = numbers.regression(session, pair, funnels, said)
+    except InputError as error:
+        st.caption(markdown(f"{error.message} {error.remedy}"))
+        return None
+    st.markdown(f"**{markdown(regression_sentence(found))}**")
+    for note in left_out_notes(found):
+        st.caption(markdown(note))
+    if waiting := [each for each, followed in zip(pair, funnels, strict=True) if followed is None]:
+        funnel.offer(waiting)
+    return found
 
 
 def _called(ready: Sequence[Evaluation]) -> dict[str, str]:
@@ -85,12 +118,12 @@ def _two(ready: Sequence[Evaluation], called: Mapping[str, str]) -> tuple[Evalua
     left, right = st.columns(2, gap="medium")
     ids = list(by_id)
     first = left.selectbox(
-        "First", ids, index=ids.index(base.id), format_func=lambda id: called[id], key=f"eval-first-of-{len(ids)}"
+        "Baseline", ids, index=ids.index(base.id), format_func=lambda id: called[id], key=f"eval-first-of-{len(ids)}"
     )
     others = [id for id in ids if id != first]
     best = next((id for id in others if by_id[id].set_id == by_id[first].set_id), others[0])
     second = right.selectbox(
-        "Second, compared with it",
+        "Compared with it",
         others,
         index=others.index(best),
         format_func=lambda id: called[id],
@@ -102,12 +135,14 @@ def _two(ready: Sequence[Evaluation], called: Mapping[str, str]) -> tuple[Evalua
 _COLUMNS = ("measure", "pairs", "first", "second", "difference", "low", "high", "includes_zero", "sentence")
 
 
-def _files(first: Evaluation, second: Evaluation, found: Mapping[str, Difference]) -> None:
+def _files(first: Evaluation, second: Evaluation, measures: Mapping[str, Difference], found: Regression | None) -> None:
     fields = ["value" if column == "difference" else column for column in _COLUMNS[:-1]]
-    lines = [[*(getattr(each, field) for field in fields), difference_sentence(each)] for each in found.values()]
+    lines = [[*(getattr(each, field) for field in fields), difference_sentence(each)] for each in measures.values()]
     stem = file_name(first.set_name, first.strategy, "to", second.strategy)
     with st.popover("Export"):
         downloads.table("Differences", lambda: (_COLUMNS, lines), stem, key="eval-pair")
+        if found is not None:
+            downloads.file("Report, MD", lambda: report(found), f"{stem}.md", "text/markdown", key="eval-pair-report")
 
 
 def _changed(session: Session, found: Sequence[Change], said: tuple[str, str]) -> None:
@@ -120,7 +155,7 @@ def _changed(session: Session, found: Sequence[Change], said: tuple[str, str]) -
     kind = st.pills(
         "Which",
         [key for key in _KINDS if counts[key]],
-        default="all",
+        default="worse" if counts["worse"] else "all",
         required=True,
         format_func=lambda key: f"{_KINDS[key][0]} {counts[key]:,}",
         key=f"eval-changes-{'-'.join(said)}",
@@ -128,12 +163,15 @@ def _changed(session: Session, found: Sequence[Change], said: tuple[str, str]) -
     )
     kept = [change for change in found if _KINDS[kind or "all"][1](change)]
     runs = set(session.library.runs.ids())
-    st.caption("Select an answer to open its run in Ask.")
+    st.caption("Select an answer to open its run in Ask. Other cells open the second's, “Lost before” the baseline's.")
 
     def run_of(place: int, column: str) -> str:
         change = kept[place]
-        run = (change.first if column == said[0] else change.second).run_id
+        run = (change.first if column in (said[0], STAGES[1]) else change.second).run_id
         return run if run in runs else ""
 
     rows = [row(each, said) for each in kept]
-    tables.open_run(session, rows, run_of, f"eval-changed-{kind}", "Questions that changed")
+    widths = _WIDTHS | dict.fromkeys(said, _ANSWER)
+    columns = {title: st.column_config.TextColumn(width=width) for title, width in widths.items()}
+    key = f"eval-changed-{kind}"
+    tables.open_run(session, rows, run_of, key, "Questions that changed", columns, lines=_LINES)

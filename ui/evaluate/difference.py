@@ -7,10 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from crag.analysis import regression
 from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Difference
+from crag.analysis.regression import Regression
 from crag.messages.evaluations import ROUGH, difference_sentence, title_of
+from crag.messages.regressions import change_parts, stage_text
 from ui.components import charts
 from ui.components.safe_text import escaped, markdown
 from ui.evaluate.measures import GROUPS, PLOTTED, as_text, signed
@@ -100,18 +103,45 @@ def _between(each: Difference) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One question under both, and what differs, in words; `better` None where neither way is better in itself."""
+    """One question under both, and what differs, in words; `better` None where neither way is better in itself.
+
+    `found`: what it lost and gained by its labels; `why` its place is lost in the second.
+    """
 
     first: ResultRow
     second: ResultRow
     what: tuple[tuple[str, bool | None], ...]
+    found: regression.Change | None = None
+    why: str = ""
+
+    def has(self, better: bool | None) -> bool:
+        """Whether it is better (True), worse (False) or only otherwise; its labels decide where they tell."""
+        if self.found is not None and better is not None:
+            return self.found.worse is not better
+        return any(each is better for _, each in self.what)
 
 
-def changes(first: Sequence[ResultRow], second: Sequence[ResultRow]) -> list[Change]:
-    """The questions in both that did not end alike, in the first's order."""
+def changes(
+    first: Sequence[ResultRow],
+    second: Sequence[ResultRow],
+    found: Regression | None = None,
+    reasons: Mapping[str, str] | None = None,
+) -> list[Change]:
+    """The questions in both that did not end alike: what `found` calls worse, then better, then the others in order.
+
+    `reasons`: why places are lost in the second, by question id.
+    """
     theirs = {row.question_id: row for row in second}
-    pairs = [(row, theirs[row.question_id]) for row in first if row.question_id in theirs]
-    return [Change(one, other, what) for one, other in pairs if (what := _differences(one, other))]
+    judged = {each.question.id: each for each in (*found.worse, *found.better)} if found else {}
+    place = {id: number for number, id in enumerate(judged)}
+    listed = []
+    for one in sorted(first, key=lambda row: place.get(row.question_id, len(place))):
+        if (other := theirs.get(one.question_id)) is None:
+            continue
+        change = judged.get(one.question_id)
+        if what := _differences(one, other, change):
+            listed.append(Change(one, other, what, change, (reasons or {}).get(one.question_id, "")))
+    return listed
 
 
 _WATCHED = (
@@ -127,8 +157,14 @@ _JUDGED = (
 _MARKS = re.compile(r"(?<!\s)\s*+\[\d{1,3}\]")
 
 
-def _differences(one: ResultRow, other: ResultRow) -> tuple[tuple[str, bool | None], ...]:
+def _differences(
+    one: ResultRow, other: ResultRow, change: regression.Change | None
+) -> tuple[tuple[str, bool | None], ...]:
     """What changed. An answer that stayed the same became neither better nor worse: then what it is judged by did."""
+    both = None not in (one.action, other.action)  # plain RAG takes none
+    taken = [(f"{one.action} → {other.action}", None)] if both and one.action is not other.action else []
+    if change is not None:
+        return (*change_parts(change), *taken)
     listed: list[tuple[str, bool | None]] = []
     if bool(one.problem) != bool(other.problem):
         listed.append(("now fails", False) if other.problem else ("no longer fails", True))
@@ -138,9 +174,7 @@ def _differences(one: ResultRow, other: ResultRow) -> tuple[tuple[str, bool | No
     listed += (evidence := _changed(one, other, _WATCHED))
     if judged and not evidence and _same_answer(one, other):
         listed.append(("same answer, judged by another label", None))
-    if None not in (one.action, other.action) and one.action is not other.action:  # plain RAG takes none
-        listed.append((f"{one.action} → {other.action}", None))
-    return tuple(listed)
+    return (*listed, *taken)
 
 
 def _changed(
@@ -161,12 +195,20 @@ def _same_answer(one: ResultRow, other: ResultRow) -> bool:
     return bool(said[0][0]) and said[0] == said[1]
 
 
+STAGES = ("Lost now", "Lost before")
+WHY = "Why now"
+"""Columns of where a place was lost."""
+
+
 def row(change: Change, said: tuple[str, str]) -> dict[str, str]:
     """A question that ended otherwise: what changed, and both answers."""
     what = [f"{'✓ ' if better else '✕ ' if better is False else ''}{text}" for text, better in change.what]
+    stages = [stage_text(each) for each in (change.found.now, change.found.before)] if change.found else ["", ""]
     return {
         "Question": change.first.question,
         "What changed": "; ".join(what),
+        **dict(zip(STAGES, stages, strict=True)),
         said[0]: f"{action_text(change.first)}: {answer_text(change.first)}",
         said[1]: f"{action_text(change.second)}: {answer_text(change.second)}",
+        WHY: change.why,
     }

@@ -43,7 +43,7 @@ def show(session: Session, chosen: Sequence[Evaluation], called: Mapping[str, st
         found = {called[each.id]: funnel for each in chosen if (funnel := followed(session, each)) is not None}
         waiting = [each for each in chosen if called[each.id] not in found]
         if waiting:
-            _offer(session, waiting)
+            offer(waiting)
         _show(found)
     return found
 
@@ -62,7 +62,8 @@ def _follow(ids: Sequence[str]) -> None:
     state().followed.update(ids)
 
 
-def _offer(session: Session, waiting: Sequence[Evaluation]) -> None:
+def offer(waiting: Sequence[Evaluation]) -> None:
+    """Say why these are not followed, with a button for the large ones."""
     large = [each for each in waiting if each.done > AT_ONCE]
     if len(large) < len(waiting):
         st.caption("An evaluation under way is followed when it has ended.")

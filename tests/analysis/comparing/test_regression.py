@@ -80,7 +80,7 @@ def test_what_got_worse_comes_first_with_the_step_of_its_loss() -> None:
     assert [each.question.id for each in found.better] == ["d", "e"]
     b, a, failed, refused = found.worse
     assert (b.lost, b.now, b.before) == (("right", "cited"), "search", "passed")
-    assert stages_text(a) == "Now: Between evidence and answer. Before: passed every step."
+    assert stages_text(a) == "Now: Between evidence and answer. Before: Passed every step."
     assert failed.lost == ("ended", "right", "cited") and refused.lost == ("answered",)
     assert change_text(refused) == "refused now"
     assert (found.right.first, found.right.second, found.right.pairs) == (0.5, pytest.approx(1 / 6), 6)
