@@ -49,6 +49,9 @@ _MODULES = {
     "explain": {
         "explain": "Say why a page is not in an answer, what a score rests on, or what would change the action.",
     },
+    "site": {
+        "site": "Make a static site of stored runs: an index and a page a run that replays it anywhere.",
+    },
     "evaluate": {
         "grade": 'Score texts for questions: lines of {"question", "text"} from standard input, in order.',
         "evaluate": "Ask a set of questions under one or more strategies, and compare what comes of it.",

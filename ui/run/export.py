@@ -153,6 +153,8 @@ body { font-family: Inter, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation San
 .evidence > summary { cursor: pointer; color: var(--accent); font-size: .9rem; margin-bottom: .8rem; }
 .evidence > summary:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
 .contents h1 { font-size: 1.5rem; margin: .4rem 0 .6rem; }
+.index .entry { border-top: 1px solid var(--line); padding: 1rem 0 .6rem; }
+.index h2 { font-size: 1.05rem; margin: 0 0 .3rem; }
 .contents ol { padding-left: 1.6rem; line-height: 1.7; margin: 0; }
 """)
 
@@ -184,15 +186,17 @@ def page(
     prices: Mapping[str, Price] = PRICES,
     stale: outdated.Stale = MappingProxyType({}),
     pictures: slides.Pictures = MappingProxyType({}),
+    home: str = "",
 ) -> Html:
     """The whole run as one HTML document, which replays its `events` and presents it: it loads nothing.
 
     Without script it shows the whole run; the only scripts that may run are its own, by their hashes. `stale`: what is
-    out of date of its documents by now. `pictures` of what its answer cites.
+    out of date of its documents by now. `pictures` of what its answer cites. `home`: the page that lists it.
     """
     played = states(trace, events, prices=prices, stale=stale)
-    body = _run(trace, sections(trace, prices, stale), played, pictures)
-    return _document(trace.meant, body, "one", f", {trace.strategy} strategy, {trace.started_at}")
+    above = home and h.nav("cx small")[h.a(href=home)["All runs"]]
+    body = h.fragment(above, _run(trace, sections(trace, prices, stale), played, pictures))
+    return document(trace.meant, body, "one", f", {trace.strategy} strategy, {trace.started_at}")
 
 
 def _run(
@@ -227,7 +231,8 @@ def _controls(name: str) -> Html:
     ]
 
 
-def _document(title: str, body: Html, kind: str, foot: str) -> Html:
+def document(title: str, body: Html, kind: str, foot: str) -> Html:
+    """A page of HTML that loads nothing; only the program's own scripts may run. `kind`: "one" or "several" runs."""
     scripts = [asset("replay.js"), asset("present.js")]
     hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     return _PAGE.format(
@@ -282,4 +287,4 @@ def conversation(turns: Iterable[Turn], number: int, prices: Mapping[str, Price]
         drawn.append(_run(turn.trace, shown, played, pictures, name=name, folded=True))
     note = f"The last {whole} hold their evidence." if number > whole else ""
     head = h.header("cx contents")[h.h1["Conversation"], note and h.p("small")[note], h.nav[h.ol[asked]]]
-    return _document("Conversation", h.fragment(head, drawn), "several", f", {number} turns")
+    return document("Conversation", h.fragment(head, drawn), "several", f", {number} turns")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from crag.core.trace import Trace
 from crag.core.types import Chunk
+from crag.engine import Engine
 from crag.messages.documents import stale_sentences
 from ui.app.program import program
 from ui.app.session import Session
@@ -18,8 +20,13 @@ Stale = Mapping[str, Sequence[str]]
 
 def of(session: Session, trace: Trace) -> Stale:
     """What is out of date by now of all documents that the run found. Raises CragError."""
+    return find(program().engine, session.workspace, trace)
+
+
+def find(engine: Engine, workspace: str | Path, trace: Trace) -> Stale:
+    """The same in a library that an engine opens. Raises CragError."""
     ids = {each.document_id for each in trace.sources.values() if isinstance(each, Chunk) and not each.elsewhere}
-    return stale_sentences(program().engine.stale(session.workspace, sorted(ids))) if ids else {}
+    return stale_sentences(engine.stale(workspace, sorted(ids))) if ids else {}
 
 
 def note(trace: Trace, stale: Stale) -> Html:
