@@ -56,6 +56,11 @@ _MODULES = {
         "grade": 'Score texts for questions: lines of {"question", "text"} from standard input, in order.',
         "evaluate": "Ask a set of questions under one or more strategies, and compare what comes of it.",
     },
+    "snapshots": {
+        "snapshot": "Keep the documents of a library as they are now, as a version to compare with and to go back to.",
+        "snapshots": "List the versions of a library, or compare the documents of two.",
+        "rollback": "Put the documents of a library back as a snapshot has them.",
+    },
     "admin": {
         "copy": "Copy libraries between folders and databases, compare every row, and fill the index of the copy.",
         "backup": "Write all that is stored into one file, while the app runs; and check whether such a file is whole.",

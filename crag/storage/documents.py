@@ -27,6 +27,7 @@ from crag.storage.records import Records
 from crag.storage.sqlite import driver
 from crag.storage.tables import chunks as stored_chunks
 from crag.storage.tables import documents, files, vectors
+from crag.storage.tables import labels as stored_labels
 from crag.storage.tables import tracks as stored_tracks
 
 _RESERVED, _RESERVED_EACH = 1536 * 1024, 2 * 1024
@@ -160,12 +161,8 @@ class Documents:
 
     def content_hash(self) -> str:
         """The same for the same documents cut into the same chunks, wherever they are stored: 32 hex digits."""
-        found = hashlib.sha256()
         with self._database.read() as connection:
-            for column in (documents.c.id, stored_chunks.c.id):
-                for id in connection.scalars(select(column).order_by(column)):
-                    found.update(f"{id}\n".encode())
-        return found.hexdigest()[:32]
+            return content_hash(connection)
 
     def tracks(self) -> dict[str, Track]:
         """What runs said of each document, by its id; of those that no run retrieved, nothing."""
@@ -250,6 +247,15 @@ class Documents:
         self._forget()
 
 
+def content_hash(connection: Connection) -> str:
+    """See `Documents.content_hash`."""
+    found = hashlib.sha256()
+    for column in (documents.c.id, stored_chunks.c.id):
+        for id in connection.scalars(select(column).order_by(column)):
+            found.update(f"{id}\n".encode())
+    return found.hexdigest()[:32]
+
+
 def reserved(chunks: int) -> int:
     """Bytes of the disk to be kept, so that a document of so many chunks can be deleted when it is full."""
     return _RESERVED + _RESERVED_EACH * chunks
@@ -270,13 +276,13 @@ def _put(
         **{"record": _clean(json.dumps(asdict(document))), "meta": dict(given)},
     }
     number = insert_document(connection, row)
-    _insert_file(connection, number, data)
+    insert_file(connection, number, data)
     numbers = insert_chunks(connection, number, [_row(chunk) for chunk in chunks])
     store.put_vectors(connection, numbers, vectors)
     return number, numbers
 
 
-def _insert_file(connection: Connection, number: int, data: bytes) -> None:
+def insert_file(connection: Connection, number: int, data: bytes) -> None:
     """In SQLite piece by piece: a value that is bound whole stays in the connection's memory with its statement."""
     if connection.dialect.name != "sqlite":
         connection.execute(insert(files).values(document=number, bytes=data))
@@ -320,6 +326,25 @@ def insert_chunks(connection: Connection, number: int, chunks: Sequence[Mapping[
     if rest:
         connection.execute(insert(stored_chunks), rest)
     return list(range(first, first + len(rows)))
+
+
+def insert_content(
+    connection: Connection, row: Mapping[str, Any], content: Mapping[str, Any], kept: NDArray[np.float32]
+) -> int:
+    """Store a document's own row with its chunks, labels and tracks from elsewhere under new numbers; its number.
+
+    `kept` are the vectors of the chunks. The file comes by itself. Raises InputError for a known id.
+    """
+    number = insert_document(connection, row)
+    rows = [{name: value for name, value in each.items() if name != "number"} for each in content["chunks"]]
+    numbers = insert_chunks(connection, number, rows)
+    store.put_vectors(connection, numbers, kept)
+    now = {each["number"]: at for each, at in zip(content["chunks"], numbers, strict=True)}
+    if content["labels"]:
+        connection.execute(insert(stored_labels), content["labels"])
+    if content["tracks"]:
+        connection.execute(insert(stored_tracks), [{**each, "chunk": now[each["chunk"]]} for each in content["tracks"]])
+    return number
 
 
 def remove(connection: Connection, number: int) -> None:

@@ -34,13 +34,14 @@ from crag.core.types import Chunk, Document, RetrievedChunk
 from crag.index.embedded import EmbeddedIndex
 from crag.storage import store
 from crag.storage.database import Database
-from crag.storage.documents import Documents, insert_chunks, insert_document, number_of, remove
+from crag.storage.documents import Documents, insert_content, number_of, remove
 from crag.storage.evaluations import Evaluations
 from crag.storage.index_sync import Differences, IndexSync, OpenIndex
 from crag.storage.labels import Labels, of_documents
 from crag.storage.records import Records
 from crag.storage.runs import Facts, InFlightJobs, Runs
 from crag.storage.search import Search
+from crag.storage.snapshots import Snapshots
 from crag.storage.store import Cache
 from crag.storage.tables import chunks, documents, files, labels, purged, tracks, vectors
 
@@ -195,17 +196,9 @@ def _bring_back(
     if len(given) < MOST_FIELDS:
         given[KEEP] = True
     rest = {name: value for name, value in document.items() if name != "number"}
-    number = insert_document(connection, {**rest, "meta": given})
+    number = insert_content(connection, {**rest, "meta": given}, content, kept)
     file = select(literal(number), purged.c.bytes).where(purged.c.id == id)
     connection.execute(insert(files).from_select(["document", "bytes"], file))
-    rows = [{name: value for name, value in row.items() if name != "number"} for row in content["chunks"]]
-    numbers = insert_chunks(connection, number, rows)
-    store.put_vectors(connection, numbers, kept)
-    now = {row["number"]: number for row, number in zip(content["chunks"], numbers, strict=True)}
-    if content["labels"]:
-        connection.execute(insert(labels), content["labels"])
-    if content["tracks"]:
-        connection.execute(insert(tracks), [{**row, "chunk": now[row["chunk"]]} for row in content["tracks"]])
     connection.execute(delete(purged).where(purged.c.id == id))
     store.bump(connection, "added", number)
 
@@ -283,7 +276,8 @@ _EMBED_BATCH = 64
 
 
 class Library:
-    """One folder's library: `documents`, `purges`, `runs`, `facts`, `in_flight`, `labels`, `cache` and `evaluations`.
+    """One folder's library: `documents`, `purges`, `runs`, `facts`, `in_flight`, `labels`, `cache`,
+    `evaluations` and `snapshots`.
 
     The records, in SQLite or on a PostgreSQL server, are the truth, the chunk index a cache of them.
 
@@ -313,6 +307,9 @@ class Library:
         self.labels = Labels(self._database)
         self.cache = Cache(self._database)
         self.evaluations = Evaluations(self._database)
+        self.snapshots = Snapshots(
+            folder / "snapshots", self._database, embedder, self._upkeep.forget_deleted, may_grow
+        )
 
     @classmethod
     def open(

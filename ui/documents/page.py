@@ -18,7 +18,7 @@ from ui.components import html as h
 from ui.components import problems, words
 from ui.components.drawing import draw
 from ui.components.safe_text import markdown
-from ui.documents import bulk_actions, contents, filters, page_browser, purged, table, uploads
+from ui.documents import bulk_actions, contents, filters, page_browser, purged, table, uploads, versions
 from ui.documents.listing import Held, holdings
 from ui.documents.progress import UploadEvent
 
@@ -70,6 +70,7 @@ def _end(session: Session, any_held: bool) -> None:
         st.button("Re-index all", key="reindex", on_click=once(_reindex), args=(session,), help=again)
         purged.form(session)
     purged.show(session)
+    versions.show(session, any_held)
 
 
 def _empty(session: Session) -> None:

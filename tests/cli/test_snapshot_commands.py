@@ -1,0 +1,62 @@
+"""`snapshot`, `snapshots`, `rollback`: a version is taken, compared and gone back to, and an evaluation names it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.shell import crag
+from tests.support.small_pdf import LIGHTHOUSE, small_pdf
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library with one document, a second one beside it, and a set."""
+    folder = tmp_path_factory.mktemp("versions")
+    (folder / "lighthouse.pdf").write_bytes(small_pdf(*LIGHTHOUSE))
+    (folder / "ferry.pdf").write_bytes(small_pdf("The ferry to Veldt Point leaves at nine every morning in summer."))
+    (folder / "set.csv").write_text("id,question,answer\nlamp,How far is the lamp visible?,nineteen nautical miles\n")
+    assert crag("index", folder / "lighthouse.pdf", "--library", folder / "library").code == 0
+    return folder
+
+
+def test_documents_go_back_and_forth_and_an_evaluation_says_that_they_changed(folder: Path) -> None:
+    place = ("--library", folder / "library")
+    assert crag("evaluate", folder / "set.csv", *place, "--json-file", folder / "base.json").code == 0
+    taken = crag("snapshot", "v1", *place, "--json")
+    assert (taken.code, taken.records[0]["name"], taken.records[0]["documents"]) == (0, "v1", 1)
+    assert crag("index", folder / "ferry.pdf", *place).code == 0
+    changed = crag("snapshots", "v1", *place)
+    assert "ferry.pdf: added" in changed.out and "1 document changed" in changed.err
+    assert crag("snapshot", *place).code == 0
+    (latest, first) = crag("snapshots", *place, "--json").records
+    assert first["name"] == "v1" and latest["documents"] == 2
+    assert [each["kind"] for each in crag("snapshots", latest["name"], "v1", *place, "--json").records] == ["gone"]
+    against = ("evaluate", folder / "set.csv", *place, "--against", folder / "base.json", "--json")
+    assert crag(*against).records[-1]["same_documents"] is False
+
+    back = crag("rollback", "v1", *place)
+    assert back.code == 0 and "1 taken out" in back.out and f"The state before it is {latest['name']}" in back.out
+    assert [each["name"] for each in crag("documents", *place, "--json").records] == ["lighthouse.pdf"]
+    assert crag(*against).records[-1]["same_documents"] is True
+    assert "already" in crag("rollback", "v1", *place).out
+    assert crag("rollback", latest["name"], *place).code == 0
+    assert crag("snapshots", "--delete", latest["name"], *place).out.startswith("deleted")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("rollback", "gone"), 1, "no snapshot gone"),
+        (("snapshots", "gone"), 1, "no snapshot gone"),
+        (("snapshots", "--delete", "gone"), 1, "no snapshot gone"),
+        (("snapshots", "a", "--delete", "b"), 2, "--delete"),
+        (("snapshot", "../up"), 1, "can't name a snapshot"),
+        (("rollback",), 2, "NAME"),
+    ],
+)
+def test_what_cannot_be_is_said(folder: Path, arguments: tuple[str, ...], code: int, says: str) -> None:
+    ran = crag(*arguments, "--library", folder / "library")
+    assert (ran.code, ran.out) == (code, ""), ran.err
+    assert says in ran.err and "Traceback" not in ran.err
