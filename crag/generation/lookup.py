@@ -156,6 +156,7 @@ def look_up(question: str, sources: Mapping[str, Chunk | WebPage]) -> Lookup | N
         return _read_field(field, wanted)
     if wanted is None:
         return None
+    chunks = [chunk for chunk in chunks if _is_of(chunk, wanted.source)]
     documents = {
         id: _Document.of([chunk for chunk in chunks if chunk.document_id == id])
         for id in dict.fromkeys(chunk.document_id for chunk in chunks)
@@ -177,6 +178,11 @@ def look_up(question: str, sources: Mapping[str, Chunk | WebPage]) -> Lookup | N
     first = next((cell for cell in nearest if cell.unit), nearest[0])
     others = tuple(cell for cell in cells if cell is not first and _agree(cell, first))
     return Lookup("found", wanted, (first, *others), against)
+
+
+def _is_of(chunk: Chunk, source: str) -> bool:
+    """Whether a chunk's document, or its section, has the title; any has ""."""
+    return "".join(words(source)) in "".join(words(f"{chunk.title} {chunk.source} {chunk.context}"))
 
 
 def _read_field(found: Field, wanted: Wanted | None) -> Lookup:

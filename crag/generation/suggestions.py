@@ -102,9 +102,12 @@ def _of_row(row: re.Match[str]) -> str:
         return ""
     if "; " not in cells and len(cells) > _ONE_CELL:
         return ""
-    if [*label.split(), ""][1].islower():  # the first word is large because it is the first
-        label = label[0].lower() + label[1:]
-    latest = max(_YEAR.findall(cells), key=lambda year: year[-4:], default="")
+    if [*label.split(), ""][1].islower() and label.split()[0].istitle():
+        label = label[0].lower() + label[1:]  # the first word is large because it is the first
+    years = _YEAR.findall(cells)
+    latest = max(years, key=lambda year: year[-4:], default="")
+    if sum(year[-4:] == latest[-4:] for year in years) > 1:
+        return ""  # several columns are of that year: no question would ask for one of them
     return f"What was {label}" + (f" in {latest}" if latest else "")
 
 

@@ -51,6 +51,7 @@ _INSTRUCTION = re.compile(
     rf"|using) (?:the |its |their )?(?:\w+ ){{0,4}}?{_PLACE}",
     re.IGNORECASE,
 )
+_SOURCE = re.compile(r",?\s?\baccording to\s?(?:“([^“”\n]{2,300})”|\"([^\"\n]{2,300})\")", re.IGNORECASE)
 _OPENING = re.compile(r"\b(?:beginning|start|opening)\b", re.IGNORECASE)
 _FILLER = frozenset(
     stem(word)
@@ -59,7 +60,7 @@ _FILLER = frozenset(
     recognized make made use used generate generated employ employed incur incurred post posted firm entity group rely
     relying response detail please level balance overall consolidated its their end beginning close people usd dollar
     dollars there in on at for us u.s segment segments division size worth sum question following get earn earned book
-    booked show shown""".split()
+    booked show shown according""".split()
 )
 
 
@@ -68,7 +69,8 @@ class Wanted:
     """What a look-up question asks for: the tokens to be met, the stems as they are written, a measure and a period.
 
     `firm`: it surely asks for a figure, so that no other row's may stand for it. `opening`: of the period's beginning.
-    `item`: the words of the question without its period, a blank apart.
+    `item`: the words of the question without its period, a blank apart. `source`: the title, in quotation marks, of
+    what it is to be looked up in; "" where none is named so.
     """
 
     tokens: frozenset[str]
@@ -78,6 +80,7 @@ class Wanted:
     firm: bool
     opening: bool = False
     item: str = ""
+    source: str = ""
 
     def without(self, label: str) -> frozenset[str] | None:
         """The tokens of the question beside a label that it says word by word; None where it does not."""
@@ -95,7 +98,9 @@ class Wanted:
 
 def wanted_of(question: str) -> Wanted | None:
     """What a question asks to be looked up; None where it asks for anything else, or for several periods."""
-    bare = _INSTRUCTION.sub(" ", question[:MOST_CHARACTERS].replace("’", "'"))
+    asked = question[:MOST_CHARACTERS].replace("’", "'")
+    named = _SOURCE.search(asked)
+    bare = _INSTRUCTION.sub(" ", _SOURCE.sub(" ", asked))
     if not _ASKS.search(bare) or _ASKS_MORE.search(bare):
         return None
     periods = periods_in(bare)
@@ -116,6 +121,7 @@ def wanted_of(question: str) -> Wanted | None:
         firm=counted or any(token.startswith(CONCEPT) for token in tokens),
         opening=is_opening(bare),
         item=" ".join(words(item)),
+        source=(named[1] or named[2]) if named else "",
     )
 
 
