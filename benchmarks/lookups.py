@@ -5,8 +5,9 @@ python -m benchmarks.lookups [--data FOLDER] [--filings N] [--each N] [--cache F
 The filings are added once to a library in --cache (or $CRAG_BENCH_CACHE). A question asks for a row of a table in a
 column, in words of its own: another common term for the line item, the segment where its table is of one. A near miss
 asks for a period or a line item that the filing does not have. Each is looked up among the ten chunks that a run of
-`balanced` is given, and among all chunks of the filing, where most cells compete. Every company belongs to one half
-(see benchmarks.answers_sets): "choose" may choose rules, "report" is only reported. Prints a page; --out writes it.
+`balanced` is given, and among all chunks of the filing, where most cells compete; and asked of `balanced` as a whole,
+among all filings. Every company belongs to one half (see benchmarks.answers_sets): "choose" may choose rules, "report"
+is only reported. Prints a page; --out writes it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ from benchmarks.evaluator_graders import evaluator_version
 from benchmarks.evidence_questions import company_names, part_of
 from benchmarks.financebench import indexed, parser_of
 from crag.core.config import AppConfig, Keys
+from crag.core.request import RunRequest
+from crag.core.strategies import strategy
 from crag.core.tables import SEPARATOR, Cell, Row, Table
+from crag.core.trace import Trace
 from crag.core.types import Chunk
 from crag.engine import Engine
 from crag.generation.arithmetic import reach_cells
@@ -43,8 +47,11 @@ Kind = Literal["cell", "segment", "other term", "other period", "other item"]
 KINDS: tuple[Kind, ...] = ("cell", "segment", "other term", "other period", "other item")
 MISSES = frozenset({"other period", "other item"})
 Outcome = Literal["right", "wrong", "several", "none"]
+Said = Literal["right", "right, low confidence", "wrong", "wrong, low confidence", "refused"]
+SAID: tuple[Said, ...] = ("right", "right, low confidence", "wrong", "wrong, low confidence", "refused")
 
 _YEAR = re.compile(r"(?<!\d)20[0-2]\d(?!\d)")
+_AMOUNTS = re.compile(r"\d[\d,.]*")
 _VAGUE = re.compile(
     r"(?:it|this|these|those|that|they|we|our|such|both|other|others|total|subtotal|note|see|table|item|part|page"
     r"|section|exhibit|and|or|of|less|add|plus|adjustments?|all|basic|diluted|current|deferred|balance|beginning|end"
@@ -114,12 +121,13 @@ def main() -> int:
         for question in asked:
             near = reach_cells(question.text, library.search(question.text, REACH), FOUND)
             found = [each.chunk for each in near]
-            rows.append((question, looked_up(question, found), looked_up(question, documents[question.source])))
+            said = answered(engine, library.folder, question)
+            rows.append((question, looked_up(question, found), looked_up(question, documents[question.source]), said))
     finally:
         engine.close()
-    for question, outcome, in_all in rows:
-        if options.show and part_of(question.source) == "choose" and options.show in (outcome[0], in_all[0]):
-            print(f"{question.kind}\t{question.text}\t{question.values}\t{outcome}\t{in_all}")
+    for question, *outcomes in rows:
+        if options.show and part_of(question.source) == "choose" and options.show in (each[0] for each in outcomes):
+            print(f"{question.kind}\t{question.text}\t{question.values}\t{outcomes}")
     page = report(rows)
     print(page)
     if options.out:
@@ -256,12 +264,25 @@ def looked_up(question: LookupQuestion, chunks: Sequence[Chunk]) -> tuple[Outcom
     return ("right" if right else "wrong"), f"{cell.row} | {cell.column} | {cell.text}"
 
 
+def answered(engine: Engine, library: Path, question: LookupQuestion) -> tuple[Said, str]:
+    """What a whole run says: right where its short answer, or else its first row, gives a value that is asked for."""
+    settings = strategy("balanced").settings.changed(verify=False)
+    answer = Trace.from_events(engine.ask(RunRequest(question.text, workspace=library, settings=settings))).answer
+    assert answer is not None, question.text
+    if answer.abstained:
+        return "refused", ""
+    said = answer.short.text if answer.short else answer.text.partition("\n")[0]
+    right = {_amount(value) for value in question.values} & set(map(_amount, _AMOUNTS.findall(said)))
+    sure: Said = "right" if right else "wrong"
+    return (f"{sure}, low confidence" if answer.low_confidence else sure), said  # type: ignore[return-value]
+
+
 def _company(source: str) -> str:
     """Filings of several years have the same figures: the company counts, by which files are named."""
     return source.partition("_")[0].casefold()
 
 
-Rows = Sequence[tuple[LookupQuestion, tuple[Outcome, str], tuple[Outcome, str]]]
+Rows = Sequence[tuple[LookupQuestion, tuple[Outcome, str], tuple[Outcome, str], tuple[Said, str]]]
 
 
 def report(rows: Rows) -> str:
@@ -281,14 +302,28 @@ def report(rows: Rows) -> str:
             "| asked for, half | questions | answered | right of those answered | several, not chosen | none |",
             "|---|---|---|---|---|---|",
         ]
-        for kind in (*KINDS, "all cells", "all near misses"):
-            for part in ("choose", "report"):
-                own = [row for row in rows if part_of(row[0].source) == part and _belongs(row[0].kind, kind)]
-                if own:
-                    lines.append(_line(f"{kind}, {part}", Counter(row[place][0] for row in own), len(own)))  # type: ignore[misc]
+        for name, own in _groups(rows):
+            lines.append(_line(name, Counter(row[place][0] for row in own), len(own)))  # type: ignore[misc]
         lines.append("")
-    lines.append("Of a near miss every answer is wrong.")
+    lines += [
+        "## What a run of `balanced` answers, among all filings",
+        "",
+        f"| asked for, half | questions | {' | '.join(SAID)} |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, own in _groups(rows):
+        counts = Counter(row[3][0] for row in own)
+        lines.append(f"| {name} | {len(own)} | {' | '.join(f'{counts[each] / len(own):.2f}' for each in SAID)} |")
+    lines += ["", "Of a near miss every answer is wrong."]
     return "\n".join(lines) + "\n"
+
+
+def _groups(rows: Rows) -> Iterator[tuple[str, Rows]]:
+    for kind in (*KINDS, "all cells", "all near misses"):
+        for part in ("choose", "report"):
+            own = [row for row in rows if part_of(row[0].source) == part and _belongs(row[0].kind, kind)]
+            if own:
+                yield f"{kind}, {part}", own
 
 
 def _belongs(kind: Kind, group: str) -> bool:

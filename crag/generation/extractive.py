@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from crag.core.protocols import AnswerGrader, AnswerReader, RetrievalEvaluator
 from crag.core.settings import Settings
@@ -14,7 +15,7 @@ from crag.core.types import Answer, Calculation, Chunk, Citation, Passage, Quote
 from crag.generation.arithmetic import Worked, work_out
 from crag.generation.citations import abstention, build_citation, pieces_of, quotable, usable_of, with_mark
 from crag.generation.formulas import asks_arithmetic, formula_of
-from crag.generation.lookup import FoundCell, Lookup, look_up
+from crag.generation.lookup import FoundCell, Lookup, has_cell, look_up
 from crag.generation.short import READ, Found, find_words, part_of, short_answer, titled_text
 from crag.generation.subjects import Subjects, subjects_of, years_of
 from crag.text.sentences import ends_as_sentence, sentences
@@ -50,6 +51,10 @@ _CELLS = re.compile(r"\||; |\t")
 _PAGE_NUMBER = re.compile(
     r"\W*+(?:(?:page|p\.)\s*+)?(?:\d{1,4}|[ivxl]{1,7})(?>(?:\s*+(?:of|/)\s*+\d{1,4})?)\W*+", re.IGNORECASE
 )
+
+
+_Ground = Literal["firm", "weak", "none"]
+"""Whether the best score reaches the upper threshold, less than that, or not even the least score of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +104,15 @@ class ExtractiveGenerator:
         A kept source is not quoted where another one names something of the question that it does not. Where nothing
         found names it, the answer says so; it abstains unless a strip reaches the upper threshold.
 
-        Where the question asks for a cell of a table and the knowledge has it, its row is the answer. Where it asks
-        for a figure and no cell is the one, no other cell stands for it; where no row has the period, the answer is of
-        low confidence; where a form leaves the field empty, there is none. Where up to three rows fit equally and
-        differ, they are the answer with `lookup_reach`.
+        Where the question asks for a cell of a table and the knowledge has it, its row is the answer, whatever its
+        strips scored. Where it asks for a figure and no cell is the one, no other cell stands for it; where no row has
+        the period, the answer is of low confidence; where a form leaves the field empty, there is none. Where up to
+        three rows fit equally and differ, they are the answer with `lookup_reach`.
 
         What is less likely right than `min_answer_confidence` is not answered.
         """
         usable, best = usable_of(knowledge)
-        if not usable or (best is not None and best < settings.min_answer_score):
+        if not usable or (_is_below(best, settings) and not has_cell(question, sources)):
             yield from pieces_of(abstention(best, sources, settings, self.by))
             return
         subjects = subjects_of(question, {strip.source_id for strip in usable}, sources)
@@ -118,10 +123,11 @@ class ExtractiveGenerator:
             return
         units, graded = self._units(question, usable, settings.min_answer_score)
         best = graded if best is None else best
-        if best is not None and best < settings.min_answer_score:
+        ground: _Ground = "none" if _is_below(best, settings) else "firm" if sure else "weak"
+        if ground == "none" and not has_cell(question, sources):
             whole = abstention(best, sources, settings, self.by)
         else:
-            whole = self._quoted(question, units, sources, settings, subjects, low=not sure)
+            whole = self._quoted(question, units, sources, settings, subjects, ground)
         yield from pieces_of(whole)
 
     def _quoted(
@@ -131,8 +137,7 @@ class ExtractiveGenerator:
         sources: dict[str, Chunk | WebPage],
         settings: Settings,
         subjects: Subjects,
-        *,
-        low: bool,
+        ground: _Ground,
     ) -> Answer:
         units = _of_the_year(question, units)
         if subjects.unnamed:  # whatever it is about, it is one subject
@@ -144,6 +149,8 @@ class ExtractiveGenerator:
             reason = f"“{field.row}” is empty on {field.chunk.where or 'a page'} of {field.chunk.source}"
             return replace(abstention(None, sources, settings, self.by, reason), lookup=lookup.outcome)
         row = _row_of(lookup.found, units, settings, subjects) if lookup else None
+        if ground == "none" and row is None:
+            return abstention(max(unit.strip.score or 0.0 for unit in units), sources, settings, self.by)
         surest, first = row if row else (None, None)
         several: list[_Unit] = []
         if lookup and settings.lookup_reach and lookup.outcome == "several" and len(lookup.cells) <= MOST_VALUES:
@@ -167,7 +174,11 @@ class ExtractiveGenerator:
         # Beside the row that was looked up, other rows would say something else.
         most = 1 if row else settings.answer_sentences
         chosen = several or _order_units(_choose_units(units, most, first), first)
-        low = low or bool(subjects.unnamed) or (lookup is not None and lookup.outcome in ("no period", "several"))
+        low = (
+            ground != "firm"
+            or bool(subjects.unnamed)
+            or (lookup is not None and lookup.outcome in ("no period", "several"))
+        )
         whole = _compose_answer(chosen, sources, found, low=low, by=self.by)
         whole = replace(whole, unnamed=subjects.unnamed, lookup=lookup.outcome if lookup else "")
         confidence = LOOKED_UP if row else self._confidence(question, whole, [chosen[0], *ranked], sources, surest)
@@ -240,6 +251,10 @@ class ExtractiveGenerator:
                 unit = replace(unit, rank=rank, tie=unit.tie / 10)
             found.append(unit)
         return found, max((grade.score for grade in grades.values() if grade.score is not None), default=None)
+
+
+def _is_below(best: float | None, settings: Settings) -> bool:
+    return best is not None and best < settings.min_answer_score
 
 
 def _row_of(

@@ -22,7 +22,7 @@ from crag.generation.citations import (
     place_of,
     usable_of,
 )
-from crag.generation.lookup import FoundCell, Lookup, contradicts_cell, look_up
+from crag.generation.lookup import FoundCell, Lookup, contradicts_cell, has_cell, look_up
 from crag.generation.subjects import Subjects, subjects_of
 from crag.text.injection import UNTRUSTED, fence, fence_text
 from crag.text.languages import other_language
@@ -65,14 +65,16 @@ class LlmGenerator:
         Of a reply that repeats itself without end the Answer holds one copy alone, whatever pieces were shown.
 
         The best strips are shown, as many as `answer_context` tokens hold. Abstains without a call where no strip
-        reaches the minimum answer score, and where the model finds no answer in them. Numbers are assigned again in the
-        order of the text; a number that stands for no source stays as the model wrote it, for the check to find.
+        reaches the minimum answer score and no table has the cell asked for, and where the model finds no answer.
+        Numbers are assigned again in the order of the text; a number that stands for no source stays as the model
+        wrote it, for the check to find.
 
         Where the question asks for a cell of a table and the look-up finds it, the model is shown the cell as a fact,
         and an answer that gives another amount says so and is of low confidence. So is one where no row has the period.
         """
         usable, best = usable_of(knowledge)
-        if not usable or (best is not None and best < settings.min_answer_score):
+        below = best is not None and best < settings.min_answer_score
+        if not usable or (below and not has_cell(question, sources)):
             yield from pieces_of(abstention(best, sources, settings, self.by))
             return
         subjects = subjects_of(question, {strip.source_id for strip in usable}, sources)

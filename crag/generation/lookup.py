@@ -180,6 +180,12 @@ def look_up(question: str, sources: Mapping[str, Chunk | WebPage]) -> Lookup | N
     return Lookup("found", wanted, (first, *others), against)
 
 
+def has_cell(question: str, sources: Mapping[str, Chunk | WebPage]) -> bool:
+    """Whether a table of the retrieved chunks has the cell that is asked for."""
+    lookup = look_up(question, sources)
+    return lookup is not None and bool(lookup.found)
+
+
 def _is_of(chunk: Chunk, source: str) -> bool:
     """Whether a chunk's document, or its section, has the title; any has ""."""
     return "".join(words(source)) in "".join(words(f"{chunk.title} {chunk.source} {chunk.context}"))

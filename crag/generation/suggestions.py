@@ -102,7 +102,7 @@ def _of_row(row: re.Match[str]) -> str:
         return ""
     if "; " not in cells and len(cells) > _ONE_CELL:
         return ""
-    if [*label.split(), ""][1].islower() and label.split()[0].istitle():
+    if [*label.split(), ""][1].islower() and label.split()[0][1:].islower():
         label = label[0].lower() + label[1:]  # the first word is large because it is the first
     years = _YEAR.findall(cells)
     latest = max(years, key=lambda year: year[-4:], default="")

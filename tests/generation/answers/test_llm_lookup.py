@@ -159,3 +159,13 @@ def test_another_amount_contradicts_the_cell_and_a_rounded_or_scaled_one_does_no
     lookup = look_up(ASKED, {SALES.id: SALES})
     assert lookup is not None and lookup.cell is not None
     assert contradicts_cell(said, lookup.cell) is against
+
+
+def test_a_cell_that_is_found_is_shown_whatever_its_strips_scored() -> None:
+    strict = Settings(min_answer_score=0.95)
+    answer, _, shown = answered(RIGHT, settings=strict)
+    assert not answer.abstained and "163,220" in shown
+    *_, other = LlmGenerator(FakeChat(lambda messages: RIGHT)).answer(
+        "What were Acme's patent sales in fiscal 2020?", rows_of(SALES, 1, 2), {SALES.id: SALES}, strict
+    )
+    assert isinstance(other, Answer) and other.abstained

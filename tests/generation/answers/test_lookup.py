@@ -270,6 +270,28 @@ def test_the_looked_up_row_answers_though_its_strip_was_dropped() -> None:
     assert not answered(question, INCOME, [3]).text.startswith("Net sales")
 
 
+@pytest.mark.parametrize(("question", "quoted"), [("net sales", ["Net sales"]), ("patent sales", [])])
+def test_the_looked_up_row_answers_whatever_its_strips_scored(question: str, quoted: list[str]) -> None:
+    asked = f"What were Acme's {question} in fiscal 2020?"
+    answer = answered(asked, INCOME, [0, 3], settings=Settings(min_answer_score=0.95))
+    assert [each.quote.partition(":")[0] for each in answer.citations] == quoted
+    assert answer.abstained is not bool(quoted)
+
+
+@pytest.mark.parametrize(
+    ("source", "value"),
+    [(f"“{TITLE}”", "$163,220"), ('"Zenith Inc., Form 10-K"', "$99"), ("“Unheard Ltd”", "")],
+)
+def test_a_source_that_is_quoted_by_its_title_is_the_one_looked_up(source: str, value: str) -> None:
+    other = chunk_of_rows(
+        *(["", "2021", "2020"], ["Net sales", "$98", "$99"]),
+        name="zenith",
+        title="Zenith Inc., Form 10-K, fiscal year ended May 30, 2021",
+    )
+    found = looked_up(f"What was net sales in 2020, according to {source}?", INCOME, replace(other, document_id="z"))
+    assert (found.cell.text if found.cell else "") == value
+
+
 @pytest.mark.parametrize(
     ("asked", "pointed", "stands"),
     [("net sales", "5%", False), ("net sales", "$5 million", True), ("tax rate", "$5 million", False)],

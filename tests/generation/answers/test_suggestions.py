@@ -55,11 +55,17 @@ def test_of_what_can_t_be_asked_about_by_itself_nothing_is_made(sentence: str) -
         ("Number of cases in the inventory: FY 2018 Results 12; FY 2019 Results 9", "FY 2019"),
         ("Income/loss: 2021 $12", "What was Income/loss in 2021?"),
         ("Operating margins: 12.5%", "What was operating margins?"),
+        ("U.S. equity securities: 2021 12; 2020 9", "What was U.S. equity securities in 2021?"),
     ],
 )
 def test_a_row_is_asked_for_by_its_label_in_its_latest_year(row: str, question: str) -> None:
     [only] = made(row, kind="table")
     assert question in only
+
+
+@pytest.mark.parametrize("row", ["Net sales: 13 Weeks Ended May 2, 2023 4; 52 Weeks Ended May 2, 2023 9"])
+def test_of_a_row_with_two_figures_of_the_year_none_is_asked_for(row: str) -> None:
+    assert made(row, kind="table") == []
 
 
 @pytest.mark.parametrize("row", ["Ending balance: 2018 12; 2017 13", "2018: 12; 13", "Middle East: 2018 12", "x: 1"])
