@@ -32,6 +32,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "deploy" / "Containerfile"
 INSIDE = "CRAG_CHECK_INSIDE"
+DEVICES = ("null", "zero", "full", "random", "urandom")
 PLAIN = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 QUESTION, DOCUMENT = (
     "What average premium increase was negotiated for FEHB plan year 2020?",
@@ -136,11 +137,20 @@ class Check:
         run("mount", "-t", "overlay", "overlay", "-o", options, str(root))
         for each in ("proc", "dev", "tmp"):
             (root / each).mkdir(exist_ok=True)
-        run("mount", "--rbind", "/dev", str(root / "dev"))
+        self.lend_devices(root / "dev")
         if self.base == Path("/"):  # this machine's Python may lie where only root may look
             for folder in Path(os.path.realpath(sys.executable)).parents:
                 (root / str(folder)[1:]).chmod(0o755)
         return Stage(name, root, dict(PLAIN))
+
+    def lend_devices(self, folder: Path) -> None:
+        """Single devices, never the machine's own folder of them: what goes wrong here must not reach it."""
+        run("mount", "-t", "tmpfs", "tmpfs", str(folder))
+        for name in DEVICES:
+            (folder / name).touch()
+            run("mount", "--bind", f"/dev/{name}", str(folder / name))
+        (folder / "shm").mkdir(mode=0o1777)
+        (folder / "fd").symlink_to("/proc/self/fd")
 
     def copy(self, stage: Stage, words: list[str]) -> None:
         flags = [word for word in words if word.startswith("--")]
@@ -306,6 +316,14 @@ def expect(holds: bool, what: str, else_said: str = "") -> None:
         raise SystemExit(1)
 
 
+def clear(work: Path) -> None:
+    """Unmounts all that is mounted in the folder, the newest first, before the folder goes: else that would go too."""
+    mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    for place in reversed([place for place in mounts if place.startswith(f"{work}/")]):
+        run("umount", "-l", place)
+    shutil.rmtree(work, ignore_errors=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--base", type=Path, default=Path("/"), help="a root file system (default: this machine's)")
@@ -324,12 +342,7 @@ def main() -> int:
         check = Check(options.base.resolve(), options.environment and options.environment.resolve(), work, options.bind)
         check.serve(check.build())
     finally:
-        subprocess.run(["umount", "-R", "-l", *map(str, work.glob("*/root"))], stderr=subprocess.DEVNULL)
-        # What is still mounted there is this machine's /dev and the lent packages: they must not go with the folder.
-        if str(work) in Path("/proc/self/mountinfo").read_text(encoding="utf-8"):
-            say(f"{work} could not be unmounted, so it was left: delete it when nothing is mounted there")
-        else:
-            shutil.rmtree(work, ignore_errors=True)
+        clear(work)
     say("all of it holds")
     return 0
 
