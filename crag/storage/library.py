@@ -38,6 +38,7 @@ from crag.storage.documents import Documents, insert_content, number_of, remove
 from crag.storage.evaluations import Evaluations
 from crag.storage.index_sync import Differences, IndexSync, OpenIndex
 from crag.storage.labels import Labels, of_documents
+from crag.storage.points import Points
 from crag.storage.records import Records
 from crag.storage.runs import Facts, InFlightJobs, Runs
 from crag.storage.search import Search
@@ -276,8 +277,8 @@ _EMBED_BATCH = 64
 
 
 class Library:
-    """One folder's library: `documents`, `purges`, `runs`, `facts`, `in_flight`, `labels`, `cache`,
-    `evaluations` and `snapshots`.
+    """One folder's library: its `documents`, their `points`, `purges`, `runs` and `facts`, `in_flight`, `labels`,
+    `cache`, `evaluations` and `snapshots`.
 
     The records, in SQLite or on a PostgreSQL server, are the truth, the chunk index a cache of them.
 
@@ -307,6 +308,7 @@ class Library:
         self.labels = Labels(self._database)
         self.cache = Cache(self._database)
         self.evaluations = Evaluations(self._database)
+        self.points = Points(self._database)
         self.snapshots = Snapshots(
             folder / "snapshots", self._database, embedder, self._upkeep.forget_deleted, may_grow
         )

@@ -18,7 +18,7 @@ from ui.components import html as h
 from ui.components import problems, words
 from ui.components.drawing import draw
 from ui.components.safe_text import markdown
-from ui.documents import bulk_actions, contents, filters, page_browser, purged, table, uploads, versions
+from ui.documents import bulk_actions, contents, filters, map_view, page_browser, purged, table, uploads, versions
 from ui.documents.listing import Held, holdings
 from ui.documents.progress import UploadEvent
 
@@ -29,6 +29,9 @@ def show(session: Session, *, live: bool) -> None:
         if not live:
             _warn_of_model(session)
         held = holdings(session)
+        if held and _view() == "map":
+            map_view.show(session, held)
+            return
         shown: Sequence[Held] = held
         if held:
             heading = st.container()
@@ -41,6 +44,21 @@ def show(session: Session, *, live: bool) -> None:
         _rows(session, held, shown)
         if not live:
             _end(session, bool(held))
+
+
+def _view() -> str:
+    """How the library is shown."""
+    st.session_state.setdefault(map_view.VIEW, "list")
+    chosen: str = st.segmented_control(
+        "View",
+        ["list", "map"],
+        required=True,
+        format_func=str.capitalize,
+        key=map_view.VIEW,
+        persist_state="session",
+        label_visibility="collapsed",
+    )
+    return chosen
 
 
 def _rows(session: Session, held: Sequence[Held], shown: Sequence[Held]) -> None:

@@ -12,8 +12,13 @@ from ui.components.tab_state import LibraryState, tab_state
 class DocumentsState(LibraryState):
     """`upload`: the job that is followed. `selected`, `rows`: ids of the documents selected, and of those listed.
 
+<<<<<<< HEAD
     `marked`: the only chunk marked on its page. `folder`: the one compared last. `turns`: how often each form
     was emptied, by its name.
+=======
+    `marked`: the only chunk marked on its page. `turns`: how often each form was emptied, by its name. `selection`:
+    what is selected on the map; `map_job`: the job that brings it up to date, `map_of`: what it was begun for.
+>>>>>>> 795e5153 (map: draw a library's chunks and past questions as points)
     """
 
     upload: str = ""
@@ -22,9 +27,13 @@ class DocumentsState(LibraryState):
     marked: str = ""
     folder: FolderComparison | None = None
     turns: dict[str, int] = field(default_factory=dict)
+    selection: object = None
+    map_job: str = ""
+    map_of: object = None
 
     def forget(self) -> None:
         self.upload, self.selected, self.rows, self.marked, self.folder = "", (), None, "", None
+        self.selection, self.map_job, self.map_of = None, "", None
 
 
 def state() -> DocumentsState:

@@ -1,0 +1,1 @@
+"""A library as points in the plane."""

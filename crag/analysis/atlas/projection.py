@@ -1,0 +1,252 @@
+"""A library's projection: where its chunks and past questions lie on the map; kept, and brought up to date.
+
+The file holds numbers alone, no word and no vector of a document, so nothing that was deleted can be read from it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import logging
+import zipfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crag.analysis.atlas import layout
+from crag.analysis.atlas.layout import Indices, Points, Progress
+from crag.analysis.gaps import RUNS
+from crag.core.errors import IndexUnavailableError, LibraryError, ModelMismatchError, StorageError
+from crag.core.protocols import Embedder, embed_question
+from crag.core.request import SearchQuery
+from crag.index.chunk_index import Numbers, Vectors
+from crag.storage.library import Library
+from crag.storage.records import KeyValueStore
+from crag.text.words import words
+
+FILE = "map.npz"
+VERSION = 1
+LANDMARKS = 10_000
+"""Chunks that are laid out; all others are placed among them."""
+MOST = 200_000
+"""Chunks on a map. Of a larger library every second one is shown, or every third, and so on."""
+NEAR, ALIKE = 0.95, 0.7
+"""Near-duplicates have a cosine of at least this, and share this part of the words that either has."""
+_PAIRS = 2_000
+_GROWN, _LEFT = 1.5, 0.75
+"""A map is laid out again when the library has grown by this factor, or when fewer of its landmarks are left."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Projection:
+    """Where n chunks and m past questions lie.
+
+    `made_of` names the library, the model of its vectors and the version of this layout. `numbers` (n,) are those of
+    the chunks, ascending, `points` (n, 2) their places, `clusters` (n,) their clusters from 0. `landmarks` (n,):
+    whether a chunk was laid out, and not placed among others; `laid`: how many chunks there were then. `pairs` (p, 2):
+    numbers of near-duplicates. `asked` (m,): hashes of questions, `asked_points` (m, 2) their places, `nearest` (m,)
+    the similarity of the nearest chunk.
+    """
+
+    made_of: str
+    numbers: Numbers
+    points: Points
+    clusters: NDArray[np.int16]
+    landmarks: NDArray[np.bool_]
+    laid: int
+    pairs: Indices
+    asked: Numbers
+    asked_points: Points
+    nearest: NDArray[np.float32]
+
+    def changed(self, library: Library) -> int:
+        """How many chunks were added or deleted since it was made."""
+        return len(np.setxor1d(self.numbers, _shown_numbers(library), assume_unique=True))
+
+
+def load(library: Library) -> Projection | None:
+    """The kept projection; None where there is none, it is damaged, or of another library, model or version."""
+    try:
+        data = KeyValueStore(library.folder).read(FILE)
+        if data is None:
+            return None
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            values: dict[str, Any] = {name: file[name] for name in Projection.__slots__}
+        found = Projection(**{**values, "made_of": str(values["made_of"]), "laid": int(values["laid"])})
+        sizes = {len(found.numbers), len(found.points), len(found.clusters), len(found.landmarks)}
+        asked = {len(found.asked), len(found.asked_points), len(found.nearest)}
+        if len(sizes) > 1 or len(asked) > 1:
+            raise ValueError("parts of different lengths")
+    except (StorageError, OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+        _log.warning("the map of a library can't be read and is made again: %s", error)
+        return None
+    return found if found.made_of == _identity(library) else None
+
+
+def refresh(library: Library, embedder: Embedder, progress: Progress = layout._no_progress) -> Projection:
+    """The projection as the library is now, from the kept one where that still serves; kept where that can be done.
+
+    Old chunks stay where they are while new ones are placed among them. Raises StorageError, and what `progress` does.
+    """
+    before, numbers = load(library), _shown_numbers(library)
+    if before is None or not np.array_equal(before.numbers, numbers):
+        now = _with_chunks(library, before, numbers, progress)
+    else:
+        now = before
+    now = _with_questions(library, embedder, now)
+    if now is not before and len(numbers):
+        _keep(library, now)
+    return now
+
+
+def question_key(question: str) -> int:
+    """What a question is known by in the file."""
+    return int.from_bytes(hashlib.sha256(question.encode("utf-8", "replace")).digest()[:8], signed=True)
+
+
+def landmark_index(library: Library, projection: Projection) -> Any:
+    """An index of the landmarks that are left, in their order, by which `layout.place` places questions."""
+    return layout.flat_index(library.points.vectors(projection.numbers[projection.landmarks]))
+
+
+def _identity(library: Library) -> str:
+    contents, _ = library.points.standing()
+    return f"{contents.library} {contents.model} {contents.dimension} {VERSION}"
+
+
+def _shown_numbers(library: Library) -> Numbers:
+    numbers = library.points.numbers()
+    return numbers[numbers % -(-len(numbers) // MOST) == 0] if len(numbers) > MOST else numbers
+
+
+def _with_chunks(library: Library, before: Projection | None, numbers: Numbers, progress: Progress) -> Projection:
+    """With exactly these chunks. No question is placed yet: each new chunk may be the nearest of any."""
+    vectors = library.points.vectors(numbers)
+    if before is None or _outgrown(before, numbers):
+        made = _laid_out(vectors, numbers, progress)
+    else:
+        made = _followed(before, vectors, numbers)
+    progress(0.95)
+    return replace(made, made_of=_identity(library), pairs=_duplicates(library, numbers, vectors))
+
+
+def _outgrown(before: Projection, numbers: Numbers) -> bool:
+    marks = before.numbers[before.landmarks]
+    left = len(np.intersect1d(marks, numbers, assume_unique=True))
+    return len(numbers) > _GROWN * before.laid or left < max(1, _LEFT * len(marks))
+
+
+def _laid_out(vectors: Vectors, numbers: Numbers, progress: Progress) -> Projection:
+    count = len(numbers)
+    marks = np.zeros(count, bool)
+    marks[np.unique(np.linspace(0, count - 1, min(count, LANDMARKS)).astype(int))] = count > 0
+    points, found = np.zeros((count, 2), np.float32), np.zeros(count, np.int16)
+    points[marks] = layout.lay_out(vectors[marks], lambda share: progress(0.9 * share))
+    found[marks] = layout.clusters(vectors[marks]) if count else found
+    if not marks.all():
+        points[~marks], found[~marks] = _among(vectors[~marks], vectors[marks], points[marks], found[marks])
+    empty = np.zeros(0, np.int64)
+    return Projection(
+        made_of="",
+        numbers=numbers,
+        points=points,
+        clusters=found,
+        landmarks=marks,
+        laid=count,
+        pairs=empty.reshape(0, 2),
+        asked=empty,
+        asked_points=np.zeros((0, 2), np.float32),
+        nearest=np.zeros(0, np.float32),
+    )
+
+
+def _followed(before: Projection, vectors: Vectors, numbers: Numbers) -> Projection:
+    """The same without the chunks that are gone, and with the new ones among the landmarks."""
+    _, here, there = np.intersect1d(numbers, before.numbers, assume_unique=True, return_indices=True)
+    points, found = np.zeros((len(numbers), 2), np.float32), np.zeros(len(numbers), np.int16)
+    marks = np.zeros(len(numbers), bool)
+    points[here], found[here], marks[here] = before.points[there], before.clusters[there], before.landmarks[there]
+    new = np.ones(len(numbers), bool)
+    new[here] = False
+    if new.any():
+        points[new], found[new] = _among(vectors[new], vectors[marks], points[marks], found[marks])
+    empty = np.zeros(0, np.int64)
+    return replace(
+        before,
+        numbers=numbers,
+        points=points,
+        clusters=found,
+        landmarks=marks,
+        asked=empty,
+        asked_points=np.zeros((0, 2), np.float32),
+        nearest=np.zeros(0, np.float32),
+    )
+
+
+def _among(
+    vectors: Vectors, landmarks: Vectors, points: Points, found: NDArray[np.int16]
+) -> tuple[Points, NDArray[np.int16]]:
+    """Places and clusters of vectors among landmarks, each with a place and a cluster."""
+    index = layout.flat_index(landmarks)
+    return layout.place(vectors, index, points), found[index.search(vectors, 1)[1][:, 0]]
+
+
+def _duplicates(library: Library, numbers: Numbers, vectors: Vectors) -> Indices:
+    """Numbers of chunks that say nearly the same in nearly the same words, not one after the other."""
+    rows = layout.near_pairs(vectors, NEAR, _PAIRS) if len(vectors) > 1 else np.zeros((0, 2), np.int64)
+    pairs = numbers[rows]
+    texts = library.points.texts(np.unique(pairs).tolist())
+    said = {number: set(words(text)) for number, text in texts.items()}
+    apart = [
+        (one, other)
+        for one, other in pairs.tolist()
+        if other - one > 1 and len(said[one] & said[other]) >= ALIKE * len(said[one] | said[other])
+    ]
+    return np.array(apart, np.int64).reshape(-1, 2)
+
+
+def _with_questions(library: Library, embedder: Embedder, now: Projection) -> Projection:
+    """With the latest questions that are not placed yet; without any where another model made the vectors."""
+    latest = dict.fromkeys(run.question for run in library.runs.latest(RUNS))
+    known = set(now.asked.tolist())
+    new = [question for question in latest if question.strip() and question_key(question) not in known]
+    if not new or not now.landmarks.any():
+        return now
+    try:
+        library.check_model()
+    except ModelMismatchError:
+        return now
+    asked = np.stack([embed_question(embedder, question) for question in new])
+    placed = layout.place(asked, landmark_index(library, now), now.points[now.landmarks])
+    return replace(
+        now,
+        asked=np.concatenate([now.asked, np.array([question_key(each) for each in new], np.int64)]),
+        asked_points=np.concatenate([now.asked_points, placed]),
+        nearest=np.concatenate([now.nearest, _nearest(library, new)]),
+    )
+
+
+def _nearest(library: Library, questions: Sequence[str]) -> NDArray[np.float32]:
+    """The similarity of the chunk nearest to each question; NaN where the chunk index fails."""
+    try:
+        found = [library.find(SearchQuery(question, 1, mode="dense")) for question in questions]
+    except IndexUnavailableError as error:
+        _log.warning("how near questions are to chunks is not known: %s", error.message)
+        return np.full(len(questions), np.nan, np.float32)
+    return np.array([hits[0].dense if hits and hits[0].dense is not None else np.nan for hits in found], np.float32)
+
+
+def _keep(library: Library, made: Projection) -> None:
+    """Keep it for the next time; where that can't be done, the next time makes it again."""
+    data = io.BytesIO()
+    np.savez_compressed(data, **{name: getattr(made, name) for name in Projection.__slots__})
+    try:
+        KeyValueStore(library.folder).put(FILE, data.getvalue())
+    except LibraryError as error:
+        _log.warning("the map of a library can't be kept: %s", error.message)

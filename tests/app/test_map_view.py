@@ -1,0 +1,164 @@
+"""The map on the Documents page: drawn, coloured, selected from, and plain where there is little or something fails."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from crag.core.filters.where import Scope
+from crag.engine import Engine
+from crag.testing.fakes import ScriptedEvaluator
+from tests.support.app_text import said
+from tests.support.small_library import TEXTS, WordEmbedder, add_document
+from tests.support.tab_states import state_in
+from ui.app.program import program
+from ui.app.tab import ChoicesState, RunsState
+from ui.documents import map_view
+from ui.documents.map_view import Selection
+from ui.documents.state import DocumentsState
+
+HOSTILE = "<img src=x onerror=alert(1)>.pdf"
+ALL = Selection(outlines=(((-99.0, -99.0), (99.0, -99.0), (99.0, 99.0), (-99.0, 99.0)),))
+
+
+@pytest.fixture
+def engine(data) -> Iterator[Engine]:
+    evaluator = ScriptedEvaluator(score=lambda text: 0.9 if "hired" in text else 0.02)
+    program().make = lambda config: Engine(config, embedder=WordEmbedder(), evaluator=evaluator)
+    return program().engine
+
+
+@pytest.fixture
+def filled(engine) -> list[str]:
+    return [add_document(engine, "report.pdf", TEXTS), add_document(engine, HOSTILE, TEXTS)]
+
+
+def on_map(app):
+    app.run()
+    app.switch_page("pages/documents.py").run()
+    app.segmented_control(key="documents-view").set_value("map").run()
+    assert not app.exception
+    return app
+
+
+def figure(app) -> dict[str, Any]:
+    [chart] = app.get("plotly_chart")
+    return json.loads(chart.proto.spec)
+
+
+def points(app) -> dict[str, Any]:
+    return next(trace for trace in figure(app)["data"] if trace["mode"] == "markers" and not trace["showlegend"])
+
+
+def named(app) -> list[str]:
+    return [trace["name"] for trace in figure(app)["data"] if trace.get("showlegend")]
+
+
+def test_all_chunks_are_drawn_and_what_is_foreign_is_escaped(app, filled):
+    shown = points(on_map(app))
+    assert len(shown["hovertext"]) == 8 and "8 chunks, 0 past questions" in said(app)
+    assert shown["hovertext"][0].startswith("<b>report.pdf</b>, p. 1<br>The agency hired")
+    assert shown["hovertext"][4].startswith("<b>&lt;img src=x onerror=alert(1)&gt;.pdf</b>")
+    assert not app.dataframe
+
+
+def test_past_questions_are_coloured_by_their_action_and_open_from_a_list(app, filled, engine):
+    run = engine.trace("How many people were hired?").run_id
+    engine.trace("Zebra quagga okapi")
+    assert {"✓ CORRECT"} <= set(named(on_map(app)))
+    app.session_state["ui.documents.state.DocumentsState"].selection = Selection(clicked=(run,))
+    app.run()
+    app.button(key="map-open-0").click().run()
+    assert state_in(app, RunsState).selected == run and not app.exception
+
+
+@pytest.mark.parametrize("colour", map_view._COLOURS)
+def test_each_colour_is_drawn(app, filled, engine, colour):
+    run = engine.trace("How many people were hired?").run_id
+    on_map(app)
+    state_in(app, RunsState).selected = run
+    app.run()
+    app.selectbox(key="map-colour").set_value(colour).run()
+    assert not app.exception and len(set(points(app)["marker"]["color"])) >= (2 if colour == "score" else 1)
+
+
+def test_a_run_whose_documents_are_gone_colours_nothing(app, filled, engine):
+    run = engine.trace("How many people were hired?").run_id
+    on_map(app)
+    state_in(app, RunsState).selected = run
+    engine.library().runs.delete(run)
+    app.run()
+    app.selectbox(key="map-colour").set_value("score").run()
+    assert not app.exception and len(set(points(app)["marker"]["color"])) == 1
+
+
+def test_a_selection_says_what_is_in_it_and_is_asked_by_itself(app, filled):
+    on_map(app)
+    state_in(app, DocumentsState).selection = ALL
+    app.run()
+    assert "**Selected: 8 chunks of 2 documents**" in said(app) and "**report\\.pdf**: 4 chunks, p. 1–4" in said(app)
+    app.button(key="map-ask").click().run()
+    assert state_in(app, ChoicesState).scope == Scope(tuple(filled)) and not app.exception
+
+
+def test_a_selection_is_selected_in_the_list_too(app, filled):
+    on_map(app)
+    state_in(app, DocumentsState).selection = ALL
+    app.run()
+    app.button(key="map-list").click().run()
+    assert state_in(app, DocumentsState).selected == tuple(filled) and len(app.dataframe) == 1
+
+
+def test_more_documents_than_can_be_named_are_not_asked(app, engine):
+    for at in range(101):
+        add_document(engine, f"{at}.pdf", TEXTS[:1])
+    on_map(app)
+    state_in(app, DocumentsState).selection = ALL
+    app.run()
+    assert app.button(key="map-ask").disabled and "And 93 more documents" in said(app)
+
+
+def test_layers_say_so_where_there_is_nothing(app, filled):
+    on_map(app)
+    app.button_group(key="map-layers").set_value(["Near-duplicates", "Contradictions"]).run()
+    assert "8 chunks" in said(app) and "No recent answer named sources that disagree" in said(app)
+    assert "Near-duplicates: 4 pairs" in " ".join(expander.label for expander in app.expander)
+    assert "near-duplicates" in named(app)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_library_of_hardly_any_chunk_says_so(app, engine, count):
+    add_document(engine, "report.pdf", TEXTS[:count])
+    assert "a map says more from three on" in said(on_map(app)) and len(points(app)["hovertext"]) == count
+
+
+def test_a_large_library_is_laid_out_by_a_job(app, filled, monkeypatch):
+    monkeypatch.setattr(map_view, "_AT_ONCE", 4)
+    on_map(app)
+    for job in program().jobs.running("map", workspace="default"):
+        for _ in job.follow():
+            pass
+    app.run()
+    assert len(points(app)["hovertext"]) == 8
+
+
+def test_a_job_that_failed_says_why_and_can_be_tried_again(app, filled, monkeypatch, engine):
+    monkeypatch.setattr(map_view, "_AT_ONCE", 4)
+    with engine.library()._database.write() as connection:
+        connection.exec_driver_sql("DELETE FROM vectors")
+    on_map(app)
+    for job in program().jobs.running("map", workspace="default"):
+        for _ in job.follow():
+            pass
+    app.run()
+    assert app.error[0].value and app.button(key="map-again") and not app.exception
+
+
+def test_of_many_points_an_even_part_is_drawn_over_a_picture_of_all(app, filled, monkeypatch):
+    monkeypatch.setattr("ui.documents.map_figure.DRAWN", 3)
+    on_map(app)
+    assert len(points(app)["hovertext"]) == 3
+    assert figure(app)["layout"]["images"][0]["source"].startswith("data:image/png;base64,")

@@ -1,0 +1,299 @@
+"""The map as a figure: chunks as points, past questions and links among them. Colour is never the only mark."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from crag.analysis.atlas.layers import Contradiction, Question
+from crag.analysis.atlas.layout import Indices, Points
+from crag.core.types import Action
+from crag.index.chunk_index import Numbers
+from crag.text.formats import format_score
+from ui.components import words
+from ui.components.charts import COLOURS, framed
+from ui.components.safe_text import excerpt, visible
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+DRAWN = 4_000
+"""Points drawn one by one. Of more, an even part is, over a picture of all: the page's rules for scripts, which allow
+none that is made from text, keep plotly's WebGL from working."""
+_SIDE = 1600
+_HEIGHT = 620
+_PALETTES = {
+    "light": ("#5546c8", "#2f8f3a", "#b07cc6", "#8a9417", "#5c6f86", "#33266e"),
+    "dark": ("#9d92ff", "#79c982", "#dcb8ec", "#cdd36b", "#93a5bd", "#6d62d9"),
+}
+"""Of groups, whose colours come again after six: none is an action's."""
+_NAMED = 6
+_SYMBOLS = {"CORRECT": "diamond", "AMBIGUOUS": "square", "INCORRECT": "x"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Chunks:
+    """The n chunks of a map: `documents` are places in `names` and `ids`, `clusters` in `titles`; the others have n."""
+
+    numbers: Numbers
+    points: Points
+    documents: NDArray[np.int64]
+    names: Sequence[str]
+    ids: Sequence[str]
+    pages: Sequence[int]
+    first: Sequence[str]
+    clusters: NDArray[np.int16]
+    titles: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Shade:
+    """What the points are coloured by: groups, places in `names`, or values on a scale from `low` to `high`, `label`.
+
+    A value is NaN, a group negative where there is none. `dates`: the values are days, as `date.toordinal` counts them.
+    """
+
+    values: NDArray[np.float64]
+    names: Sequence[str] = ()
+    label: str = ""
+    low: float = 0.0
+    high: float = 1.0
+    dates: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layers:
+    """What is drawn beside the points; empty where it is not."""
+
+    questions: Sequence[Question] = ()
+    holes: Sequence[Question] = ()
+    duplicates: Indices | None = None
+    contradictions: Sequence[Contradiction] = ()
+    titles: bool = True
+
+
+def draw(chunks: Chunks, shade: Shade, layers: Layers, theme: str) -> Figure:
+    """The figure; the custom data of a point is its chunk's number, of a question its run."""
+    colours, legend = _coloured(shade, theme)
+    rows = np.arange(len(chunks.numbers))
+    if len(rows) > DRAWN:
+        rows = np.unique(np.linspace(0, len(rows) - 1, DRAWN).astype(int))
+    size = 7 if len(rows) < 1_000 else 5
+    traces: list[Any] = [*_links(chunks, layers, theme), _points(chunks, rows, colours, size), *legend]
+    traces += [*([_titles(chunks, theme)] if layers.titles else []), *_questions(layers, theme)]
+    figure = framed(traces, theme, _HEIGHT, {"visible": False}, {"visible": False}, right=0, top=0)
+    figure.update_layout(
+        dragmode="lasso",
+        showlegend=any(trace.showlegend for trace in traces),
+        legend={"orientation": "h", "x": 0, "y": 0, "yanchor": "top", "itemclick": False, "itemdoubleclick": False},
+        modebar={"bgcolor": "rgba(0,0,0,0)", "color": COLOURS[theme]["quiet"], "activecolor": COLOURS[theme]["accent"]},
+        hoverlabel={"align": "left", "bgcolor": COLOURS[theme]["ground"], "font": {"color": COLOURS[theme]["ink"]}},
+    )
+    if len(rows) < len(chunks.numbers):
+        figure.add_layout_image(_picture(chunks.points, colours))
+    return figure
+
+
+def _points(chunks: Chunks, rows: NDArray[np.int64], colours: NDArray[np.uint8], size: int) -> Any:
+    import plotly.graph_objects as go  # takes half a second to load; only a chart needs it
+
+    return go.Scatter(
+        x=chunks.points[rows, 0],
+        y=chunks.points[rows, 1],
+        mode="markers",
+        marker={
+            "size": size,
+            "opacity": 0.75,
+            "color": [f"rgb({red},{green},{blue})" for red, green, blue in colours[rows].tolist()],
+        },
+        customdata=chunks.numbers[rows],
+        hovertext=[_hover(chunks, row) for row in rows.tolist()],
+        hoverinfo="text",
+        selected={"marker": {"opacity": 1.0}},
+        unselected={"marker": {"opacity": 0.2}},
+        showlegend=False,
+    )
+
+
+def _hover(chunks: Chunks, row: int) -> str:
+    name = excerpt(chunks.names[int(chunks.documents[row])], 60)
+    return f"<b>{_text(name)}</b>, p. {chunks.pages[row]}<br>{_text(excerpt(chunks.first[row], 80))}"
+
+
+def _text(said: str) -> str:
+    """Text for plotly, which reads a few tags and no name of a quotation mark."""
+    return html.escape(visible(said), quote=False)
+
+
+def _coloured(shade: Shade, theme: str) -> tuple[NDArray[np.uint8], list[Any]]:
+    """The colour (n, 3) of each point, and traces without points that explain them."""
+    import plotly.graph_objects as go
+
+    palette, quiet = _PALETTES[theme], _mixed(COLOURS[theme]["quiet"], COLOURS[theme]["ground"], 0.45)
+    empty = {"x": [None], "y": [None], "mode": "markers", "hoverinfo": "skip"}
+    if not shade.label:
+        groups = shade.values.astype(int)
+        table = np.array([_rgb(palette[place % len(palette)]) for place in range(int(groups.max(initial=0)) + 1)])
+        found = table[groups]
+        found[groups < 0] = quiet
+        named = [*zip(shade.names, palette, strict=False)] if len(shade.names) <= len(palette) else []
+        legend = [
+            go.Scatter(name=_text(excerpt(name, 40)), marker={"size": 9, "color": colour}, showlegend=True, **empty)
+            for name, colour in named
+        ]
+        return found.astype(np.uint8), legend
+    known, low, high = np.isfinite(shade.values), shade.low, shade.high
+    share = np.where(known, (shade.values - low) / (high - low), 0)[:, None]
+    ends = np.array(quiet, float), np.array(_rgb(COLOURS[theme]["accent"]), float)
+    found = ends[0] + share * (ends[1] - ends[0])
+    found[~known] = _mixed(COLOURS[theme]["quiet"], COLOURS[theme]["ground"], 0.25)
+    ticks = [low, high]
+    said = [date.fromordinal(round(each)).isoformat() if shade.dates else f"{each:g}" for each in ticks]
+    scale = {
+        "colorscale": [[0, f"rgb{tuple(quiet)}"], [1, COLOURS[theme]["accent"]]],
+        **{"cmin": low, "cmax": high, "color": [low], "showscale": True},
+        "colorbar": {
+            **{"thickness": 8, "len": 0.5, "y": 1, "yanchor": "top", "outlinewidth": 0},
+            "title": {"text": shade.label, "side": "right", "font": {"size": 11}},
+            **{"tickvals": ticks, "ticktext": said, "tickfont": {"size": 11}},
+        },
+    }
+    return found.astype(np.uint8), [go.Scatter(marker=scale, showlegend=False, **empty)]
+
+
+def _questions(layers: Layers, theme: str) -> list[Any]:
+    """Past questions by their action, each kind with its own shape; a ring round holes."""
+    import plotly.graph_objects as go
+
+    colours, traces = COLOURS[theme], list[Any]()
+    if layers.holes:
+        ring = {"size": 22, "symbol": "circle-open", "color": colours["ink"], "line": {"width": 1.5}}
+        traces.append(_marked("hole: no chunk is near", layers.holes, ring))
+    by_action: dict[str, list[Question]] = {}
+    for question in layers.questions:
+        by_action.setdefault(question.action, []).append(question)
+    for action, found in sorted(by_action.items()):
+        known = action in _SYMBOLS
+        marker = {
+            "size": 11,
+            "symbol": _SYMBOLS.get(action, "triangle-up"),
+            "color": colours[action] if known else colours["quiet"],
+            "line": {"width": 1.5, "color": colours["ground"]},
+        }
+        traces.append(_marked(f"{words.ICONS[Action(action)]} {action}" if known else "no action", found, marker))
+    assert all(isinstance(each, go.Scatter) for each in traces)
+    return traces
+
+
+def _marked(name: str, questions: Sequence[Question], marker: Mapping[str, Any]) -> Any:
+    import plotly.graph_objects as go
+
+    return go.Scatter(
+        name=name,
+        x=[float(each.point[0]) for each in questions],
+        y=[float(each.point[1]) for each in questions],
+        mode="markers",
+        marker=dict(marker),
+        customdata=[each.run for each in questions],
+        hovertext=[
+            f"<b>{_text(excerpt(each.text, 90))}</b><br>{each.action or 'no action'}"
+            + (f", nearest chunk at {format_score(each.nearest)}" if np.isfinite(each.nearest) else "")
+            for each in questions
+        ],
+        hoverinfo="text",
+        unselected={"marker": {"opacity": 0.6}},
+        showlegend=True,
+    )
+
+
+def _links(chunks: Chunks, layers: Layers, theme: str) -> list[Any]:
+    """Lines between near-duplicates, and broken ones between chunks that contradict each other."""
+    import plotly.graph_objects as go
+
+    place = dict(zip(chunks.numbers.tolist(), chunks.points.tolist(), strict=True))
+    pairs = [] if layers.duplicates is None else layers.duplicates.tolist()
+    against = [tuple(each.values)[:2] for each in layers.contradictions]
+    kinds = (("near-duplicates", pairs, "solid", "quiet"), ("contradiction", against, "dash", "ink"))
+    traces = []
+    for name, ends, dash, colour in kinds:
+        drawn = [(place[one], place[other]) for one, other in ends if one in place and other in place]
+        if drawn:
+            traces.append(
+                go.Scatter(
+                    name=name,
+                    x=[value for one, other in drawn for value in (one[0], other[0], None)],
+                    y=[value for one, other in drawn for value in (one[1], other[1], None)],
+                    mode="lines",
+                    line={"color": COLOURS[theme][colour], "width": 1.6, "dash": dash},
+                    hoverinfo="skip",
+                    showlegend=True,
+                )
+            )
+    return traces
+
+
+def _titles(chunks: Chunks, theme: str) -> Any:
+    """The clusters' words at their middles, the largest first; what would cover another is left out."""
+    import plotly.graph_objects as go
+
+    span = np.maximum(np.ptp(chunks.points, axis=0), 1e-6) if len(chunks.points) else np.ones(2)
+    found: list[tuple[float, float, str]] = []
+    for cluster in np.argsort(-np.bincount(chunks.clusters), kind="stable").tolist():
+        own = chunks.points[chunks.clusters == cluster]
+        if len(own) and chunks.titles[cluster]:
+            x, y = np.median(own, axis=0).tolist()
+            if all(abs(x - left) > 0.2 * span[0] or abs(y - up) > 0.06 * span[1] for left, up, _ in found):
+                found.append((x, y, _text(chunks.titles[cluster])))
+    shadow = ", ".join(f"{right}px {down}px 2px {COLOURS[theme]['ground']}" for right in (-1, 1) for down in (-1, 1))
+    return go.Scatter(
+        x=[x for x, _, _ in found],
+        y=[y for _, y, _ in found],
+        text=[said for _, _, said in found],
+        mode="text",
+        textfont={"color": COLOURS[theme]["ink"], "size": 13, "shadow": shadow},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _picture(points: Points, colours: NDArray[np.uint8]) -> dict[str, Any]:
+    """All points as a picture that lies below the others, two pixels each."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    span = float(max(high - low)) or 1.0
+    width, height = (max(2, int(_SIDE * each / span) + 2) for each in high - low)
+    at = ((points - low) / span * (_SIDE - 2)).astype(int)
+    pixels = np.zeros((height, width, 4), np.uint8)
+    for right in (0, 1):
+        for up in (0, 1):
+            cell = np.minimum(at[:, 1] + up, height - 1), np.minimum(at[:, 0] + right, width - 1)
+            pixels[(*cell, slice(0, 3))] = colours
+            pixels[(*cell, 3)] = 150
+    file = io.BytesIO()
+    Image.fromarray(pixels[::-1]).save(file, "PNG")
+    scale = span / (_SIDE - 2)
+    return {
+        "source": f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}",
+        **{"xref": "x", "yref": "y", "layer": "below", "sizing": "stretch"},
+        **{"x": float(low[0]), "y": float(low[1] + height * scale), "sizex": width * scale, "sizey": height * scale},
+    }
+
+
+def _rgb(colour: str) -> tuple[int, int, int]:
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return red, green, blue
+
+
+def _mixed(colour: str, ground: str, share: float) -> tuple[int, int, int]:
+    red, green, blue = (
+        round(share * one + (1 - share) * other) for one, other in zip(_rgb(colour), _rgb(ground), strict=True)
+    )
+    return red, green, blue

@@ -1,0 +1,398 @@
+"""The library as a map: what it is coloured by, its layers, and what a person selects on it."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from crag.analysis.atlas import layers, layout, projection
+from crag.analysis.atlas.projection import Projection
+from crag.core.errors import CancelledError, CragError
+from crag.core.filters.where import Scope
+from crag.runtime.jobs import Job
+from crag.storage.library import Library
+from ui.app import fragments, navigation, tab
+from ui.app.clicks import requires
+from ui.app.program import program
+from ui.app.session import Session
+from ui.components import charts, problems, words
+from ui.components.safe_text import excerpt, markdown, site
+from ui.documents import table
+from ui.documents.listing import Held
+from ui.documents.map_figure import DRAWN, Chunks, Layers, Shade, draw
+from ui.documents.state import state
+
+_AT_ONCE = 2_000
+"""Up to so many chunks a map is made while the page is drawn; of more, by a job."""
+VIEW = "documents-view"
+"""The key of the choice between the list and the map."""
+_KEY, _JOB = "documents-map", "map"
+_MOST_ASKED = 100
+_LISTED = 8
+_COLOURS = {
+    "cluster": "Topic",
+    "document": "Document",
+    "age": "Date",
+    "used": "How often used",
+    "score": "Score for the question shown in Ask",
+}
+_LAYERS = ("Topics", "Questions", "Holes", "Near-duplicates", "Contradictions")
+_BUTTONS = ["lasso2d", "select2d", "pan2d", "zoom2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]
+Stamp = tuple[str, tuple[str, str, int], str]
+"""The library's folder, what its documents are, and its latest run: another as soon as the map may be another."""
+
+
+def show(session: Session, held: Sequence[Held]) -> None:
+    """The map, its choices, and what is selected on it. Raises CragError."""
+    found = _current(session, held)
+    if found is None:
+        return
+    stamp = _stamp(session.library)
+    chunks = _chunks(stamp, found.made_of, len(found.numbers), _library=session.library, _found=found)
+    if len(chunks.numbers) < 3:
+        st.caption(f"The library has {words.count(len(chunks.numbers), 'chunk')}: a map says more from three on.")
+    colour, wanted = _choices(session)
+    questions = layers.past_questions(session.library, found)
+    holes = [each for each in questions if each.hole]
+    against = layers.contradictions(session.library) if "Contradictions" in wanted else []
+    figure = draw(
+        chunks,
+        _shade(session, colour, chunks, held),
+        Layers(
+            questions=questions if "Questions" in wanted else (),
+            holes=holes if "Holes" in wanted else (),
+            duplicates=found.pairs if "Near-duplicates" in wanted else None,
+            contradictions=against,
+            titles="Topics" in wanted,
+        ),
+        charts.current_theme(),
+    )
+    st.plotly_chart(
+        figure,
+        theme=None,
+        key=_KEY,
+        on_select=_select,
+        selection_mode=["lasso", "box", "points"],
+        config={"displaylogo": False, "modeBarButtons": [_BUTTONS], "displayModeBar": True},
+        alt=f"A map of {words.count(len(chunks.numbers), 'chunk')} and {words.count(len(questions), 'question')}",
+    )
+    _notes(chunks, questions)
+    _selected(session, chunks, questions)
+    if "Holes" in wanted and holes:
+        _list_holes(session, holes)
+    if "Near-duplicates" in wanted:
+        _list_pairs(chunks, found.pairs.tolist())
+    if "Contradictions" in wanted:
+        _list_contradictions(session, chunks, against)
+
+
+def _stamp(library: Library) -> Stamp:
+    latest = library.runs.latest(1)
+    return str(library.folder), library.documents.version(), latest[0].run_id if latest else ""
+
+
+def _current(session: Session, held: Sequence[Held]) -> Projection | None:
+    """The projection as the library is; of a large one the kept one, while a job brings it up to date."""
+    library, stamp = session.library, _stamp(session.library)
+    if sum(each.document.chunks for each in held) <= _AT_ONCE:
+        return _refreshed(stamp, _library=library)
+    running: list[Job[Any]] = program().jobs.running(_JOB, workspace=session.workspace)
+    job = running[0] if running else program().jobs.get(state().map_job, workspace=session.workspace)
+    if not running and state().map_of != stamp:
+        state().map_of = stamp
+        job = _begin(session)
+        state().map_job = job.id
+    if job is not None and job.running:
+        fragments.follow(session, lambda: job.running, lambda: _progress(job))
+    elif job is not None and job.problem is not None:
+        problems.show(job.problem)
+        st.button("Try again", key="map-again", on_click=_forget_job)
+    return projection.load(library)
+
+
+@st.cache_resource(show_spinner="Drawing the map…", max_entries=8)
+def _refreshed(stamp: Stamp, *, _library: Library) -> Projection:
+    return projection.refresh(_library, program().engine.embedder)
+
+
+def _begin(session: Session) -> Job[float]:
+    engine, workspace = program().engine, session.workspace
+
+    def work(cancel: threading.Event, emit: Callable[[float], None]) -> None:
+        def progress(share: float) -> None:
+            if cancel.is_set():
+                raise CancelledError("The map was not finished.", "Open the map again.")
+            emit(share)
+
+        projection.refresh(engine.library(workspace), engine.embedder, progress)
+
+    return program().jobs.start(_JOB, "the map", work, workspace=workspace)
+
+
+def _progress(job: Job[Any]) -> None:
+    done = job.events()[-1:]
+    st.progress(float(done[0]) if done else 0.0, "Bringing the map up to date…")
+
+
+def _forget_job() -> None:
+    state().map_of, state().map_job = None, ""
+
+
+@st.cache_resource(show_spinner="Drawing the map…", max_entries=4)
+def _chunks(stamp: Stamp, made_of: str, count: int, *, _library: Library, _found: Projection) -> Chunks:
+    """What the map's points are, but for those that were deleted since."""
+    places = _library.points.places()
+    numbers, there, rows = np.intersect1d(_found.numbers, places.numbers, assume_unique=True, return_indices=True)
+    names = _library.documents.names()
+    order = {id: place for place, id in enumerate(names)}
+    titles = layers.cluster_words(_library, _found.numbers, _found.clusters)
+    return Chunks(
+        numbers=numbers,
+        points=_found.points[there],
+        documents=np.array([order.get(places.documents[row], -1) for row in rows.tolist()], np.int64),
+        names=list(names.values()),
+        ids=list(names),
+        pages=[places.pages[row] for row in rows.tolist()],
+        first=[places.first[row] for row in rows.tolist()],
+        clusters=_found.clusters[there],
+        titles=[", ".join(each) for each in titles],
+    )
+
+
+def _choices(session: Session) -> tuple[str, Sequence[str]]:
+    offered = [name for name in _COLOURS if name != "score" or tab.runs().selected]
+    if st.session_state.get("map-colour") not in (None, *offered):
+        del st.session_state["map-colour"]
+    with st.container(key="map-choices", horizontal=True, vertical_alignment="bottom", gap="small"):
+        colour = st.selectbox(
+            "Colour by",
+            offered,
+            format_func=_COLOURS.__getitem__,
+            key="map-colour",
+            persist_state="session",
+            width=240,
+        )
+        wanted = st.pills(
+            "Show",
+            _LAYERS,
+            selection_mode="multi",
+            default=["Topics", "Questions", "Holes"],
+            key="map-layers",
+            persist_state="session",
+        )
+    return colour, wanted
+
+
+def _shade(session: Session, colour: str, chunks: Chunks, held: Sequence[Held]) -> Shade:
+    library = session.library
+    match colour:
+        case "document":
+            counts = Counter(chunks.documents.tolist())
+            largest = [place for place, _ in counts.most_common(6)]
+            group = {place: rank for rank, place in enumerate(largest)}
+            values = np.array([group.get(place, -1) for place in chunks.documents.tolist()], float)
+            return Shade(values=values, names=[chunks.names[place] for place in largest])
+        case "age":
+            days = layers.document_days(library, [each.document for each in held])
+            ordinals = {id: date.fromisoformat(day).toordinal() for id, day in days.items()}
+            values = np.array([ordinals.get(id, np.nan) for id in chunks.ids], float)[chunks.documents]
+            low, high = min(ordinals.values()), max(ordinals.values())
+            return Shade(values=values, label="date", low=low, high=max(high, low + 1), dates=True)
+        case "used":
+            values = _by_number(chunks, library.points.used(), 0.0)
+            return Shade(values=values, label="runs that used it", high=max(1.0, values.max(initial=0)))
+        case "score":
+            return Shade(values=_by_number(chunks, _scores(session), np.nan), label="score")
+        case _:
+            return Shade(values=chunks.clusters.astype(float), names=chunks.titles)
+
+
+def _scores(session: Session) -> Mapping[int, float]:
+    """The scores of the question that Ask shows; none where its run is gone."""
+    run = tab.runs().selected
+    if run is None:
+        return {}
+    try:
+        return layers.scores(session.library, session.trace(run))
+    except CragError:
+        return {}
+
+
+def _by_number(chunks: Chunks, values: Mapping[int, float], other: float) -> NDArray[np.float64]:
+    return np.array([values.get(number, other) for number in chunks.numbers.tolist()], float)
+
+
+def _notes(chunks: Chunks, questions: Sequence[layers.Question]) -> None:
+    said = f"{words.count(len(chunks.numbers), 'chunk')}, {words.count(len(questions), 'past question')}."
+    if len(chunks.numbers) > DRAWN:
+        said += f" Points that can be pointed at: {DRAWN:,}, evenly over all. A selection takes all."
+    st.caption(f"{said} Near points say similar things; the axes have no meaning. Draw a line round points to select.")
+
+
+# ---- what is selected ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a person selected: outlines, corners (m, 2) each, and the custom data of points clicked."""
+
+    outlines: tuple[tuple[tuple[float, float], ...], ...] = ()
+    clicked: tuple[str, ...] = ()
+
+
+def _select() -> None:
+    """Note what was selected: the figure forgets it when it is drawn in other colours."""
+    chosen: Any = st.session_state[_KEY]["selection"]
+    outlines = [tuple(zip(each["x"], each["y"], strict=True)) for each in chosen["lasso"]]
+    for each in chosen["box"]:
+        (x0, x1), (y0, y1) = each["x"], each["y"]
+        outlines.append(((x0, y0), (x1, y0), (x1, y1), (x0, y1)))
+    clicked = () if outlines else tuple(str(point.get("customdata")) for point in chosen["points"])
+    state().selection = Selection(tuple(outlines), clicked)
+
+
+def _clear() -> None:
+    state().selection = None
+
+
+def _selected(session: Session, chunks: Chunks, questions: Sequence[layers.Question]) -> None:
+    chosen = state().selection
+    if not isinstance(chosen, Selection) or not (chosen.outlines or chosen.clicked):
+        return
+    rows = np.isin(chunks.numbers.astype(str), chosen.clicked)
+    asked = [each for each in questions if each.run in chosen.clicked]
+    for outline in chosen.outlines:
+        corners = np.array(outline, np.float32)
+        rows |= layout.inside(chunks.points, corners)
+        asked += [each for each in questions if layout.inside(each.point[None], corners)[0]]
+    with st.container(border=True, key="map-selection"):
+        _describe(session, chunks, np.flatnonzero(rows), asked)
+
+
+def _describe(session: Session, chunks: Chunks, rows: NDArray[np.int64], asked: Sequence[layers.Question]) -> None:
+    documents = Counter(chunks.documents[rows].tolist())
+    ids = [chunks.ids[place] for place in documents]
+    said = [words.count(len(rows), "chunk"), words.count(len(documents), "document")]
+    heading = f"**Selected: {said[0]} of {said[1]}" + (f", {words.count(len(asked), 'question')}**" if asked else "**")
+    st.markdown(heading)
+    topics = Counter(chunks.clusters[rows].tolist())
+    if named := [chunks.titles[cluster] for cluster, _ in topics.most_common(2) if chunks.titles[cluster]]:
+        st.caption(f"Topics: {'; '.join(markdown(each) for each in named)}")
+    for place, count in documents.most_common(_LISTED):
+        pages = sorted({chunks.pages[row] for row in rows.tolist() if chunks.documents[row] == place})
+        st.markdown(f"- **{markdown(chunks.names[place])}**: {words.count(count, 'chunk')}, {_pages(pages)}")
+    if len(documents) > _LISTED:
+        st.caption(f"And {len(documents) - _LISTED:,} more documents.")
+    if len(rows) == 1:
+        st.caption(f"“{markdown(chunks.first[int(rows[0])])}…”")
+    _list_questions(session, asked)
+    with st.container(horizontal=True, gap="small"):
+        if ids and session.may("ask"):
+            many = len(ids) > _MOST_ASKED
+            st.button(
+                "Ask only this document" if len(ids) == 1 else "Ask only these documents",
+                key="map-ask",
+                type="primary",
+                on_click=_ask,
+                args=(session, ids),
+                disabled=many,
+                help=f"At most {_MOST_ASKED} documents can be asked by themselves. Give them a tag and ask that."
+                if many
+                else "Questions then search these documents whole, until you choose Ask all.",
+            )
+        if ids:
+            st.button("Select in the list", key="map-list", on_click=_list, args=(ids,))
+        st.button("Clear", key="map-clear", type="tertiary", on_click=_clear)
+
+
+def _pages(pages: Sequence[int]) -> str:
+    """Pages in words, with runs joined: "p. 3–5, 9"."""
+    spans: list[list[int]] = []
+    for page in pages:
+        if spans and page == spans[-1][1] + 1:
+            spans[-1][1] = page
+        else:
+            spans.append([page, page])
+    shown = [str(first) if first == last else f"{first}–{last}" for first, last in spans[:_LISTED]]
+    return f"p. {', '.join(shown)}{' …' if len(spans) > _LISTED else ''}"
+
+
+@requires("ask")
+def _ask(session: Session, ids: Sequence[str]) -> None:
+    session.limit(Scope(tuple(ids)))
+    navigation.go("ask")
+
+
+def _list(ids: Sequence[str]) -> None:
+    table.pick(ids)
+    st.session_state[VIEW] = "list"
+
+
+def _open(session: Session, run: str) -> None:
+    session.visit(run)
+    navigation.go("ask")
+
+
+# ---- lists of what the layers show ---------------------------------------------------------------------------------
+
+
+def _list_questions(session: Session, asked: Sequence[layers.Question]) -> None:
+    for place, each in enumerate(asked[:_LISTED]):
+        _question(session, each, f"map-open-{place}")
+
+
+def _question(session: Session, each: layers.Question, key: str) -> None:
+    icon = words.ICONS.get(each.action, "")  # type: ignore[call-overload]
+    label = markdown(excerpt(each.text, 110))
+    st.button(f"{icon} {label}", key=key, type="tertiary", on_click=_open, args=(session, each.run))
+
+
+def _list_holes(session: Session, holes: Sequence[layers.Question]) -> None:
+    with st.expander(f"Holes: {words.count(len(holes), 'question')} that your documents did not answer"):
+        for place, each in enumerate(holes[:_LISTED]):
+            _question(session, each, f"map-hole-{place}")
+            pages = layers.web_pages(session.library, each)
+            if pages:
+                st.caption("Answered by: " + ", ".join(markdown(page.title or site(page.url)) for page in pages))
+        if len(holes) > _LISTED:
+            st.caption(f"And {len(holes) - _LISTED:,} more.")
+
+
+def _place(chunks: Chunks, number: int) -> str:
+    row = int(np.searchsorted(chunks.numbers, number))
+    return f"{markdown(chunks.names[int(chunks.documents[row])])}, p. {chunks.pages[row]}"
+
+
+def _list_pairs(chunks: Chunks, pairs: Sequence[Sequence[int]]) -> None:
+    known = set(chunks.numbers.tolist())
+    found = [pair for pair in pairs if known.issuperset(pair)]
+    with st.expander(f"Near-duplicates: {words.count(len(found), 'pair')} of chunks"):
+        if not found:
+            st.caption("No two chunks in different places say nearly the same.")
+        for one, other in found[:_LISTED]:
+            row = int(np.searchsorted(chunks.numbers, one))
+            st.markdown(f"- {_place(chunks, one)} and {_place(chunks, other)}: “{markdown(chunks.first[row])}…”")
+        if len(found) > _LISTED:
+            st.caption(f"And {len(found) - _LISTED:,} more, less alike.")
+
+
+def _list_contradictions(session: Session, chunks: Chunks, found: Sequence[layers.Contradiction]) -> None:
+    known = set(chunks.numbers.tolist())
+    with st.expander(f"Contradictions: {len(found):,} that answers named", expanded=bool(found)):
+        if not found:
+            st.caption("No recent answer named sources that disagree.")
+        for each in found[:_LISTED]:
+            values = [
+                f"{markdown(value)} ({_place(chunks, number)})"
+                for number, value in each.values.items()
+                if number in known
+            ]
+            st.markdown(f"- **{markdown(each.subject)}**: {' against '.join(values)}")
