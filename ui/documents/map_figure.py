@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import html
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,9 +18,10 @@ from crag.analysis.atlas.layout import Indices, Points
 from crag.core.types import Action
 from crag.index.chunk_index import Numbers
 from crag.text.formats import format_score
+from ui.components import html as h
 from ui.components import words
 from ui.components.charts import COLOURS, framed
-from ui.components.safe_text import excerpt, visible
+from ui.components.safe_text import excerpt
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -126,12 +126,12 @@ def _points(chunks: Chunks, rows: NDArray[np.int64], colours: NDArray[np.uint8],
 
 def _hover(chunks: Chunks, row: int) -> str:
     name = excerpt(chunks.names[int(chunks.documents[row])], 60)
-    return f"<b>{_text(name)}</b>, p. {chunks.pages[row]}<br>{_text(excerpt(chunks.first[row], 80))}"
+    return _text(h.b[name], f", p. {chunks.pages[row]}", h.br, excerpt(chunks.first[row], 80))
 
 
-def _text(said: str) -> str:
-    """Text for plotly, which reads a few tags and no name of a quotation mark."""
-    return html.escape(visible(said), quote=False)
+def _text(*said: object) -> str:
+    """Text for plotly, which reads a few tags, and marks by their numbers."""
+    return str(h.fragment(*said)).replace("&quot;", "&#34;")
 
 
 def _coloured(shade: Shade, theme: str) -> tuple[NDArray[np.uint8], list[Any]]:
@@ -205,8 +205,10 @@ def _marked(name: str, questions: Sequence[Question], marker: Mapping[str, Any])
         marker=dict(marker),
         customdata=[each.run for each in questions],
         hovertext=[
-            f"<b>{_text(excerpt(each.text, 90))}</b><br>{each.action or 'no action'}"
-            + (f", nearest chunk at {format_score(each.nearest)}" if np.isfinite(each.nearest) else "")
+            _text(
+                *(h.b[excerpt(each.text, 90)], h.br, each.action or "no action"),
+                np.isfinite(each.nearest) and f", nearest chunk at {format_score(each.nearest)}",
+            )
             for each in questions
         ],
         hoverinfo="text",
@@ -219,9 +221,10 @@ def _links(chunks: Chunks, layers: Layers, theme: str) -> list[Any]:
     """Lines between near-duplicates, and broken ones between chunks that contradict each other."""
     import plotly.graph_objects as go
 
-    place = dict(zip(chunks.numbers.tolist(), chunks.points.tolist(), strict=True))
     pairs = [] if layers.duplicates is None else layers.duplicates.tolist()
     against = [tuple(each.values)[:2] for each in layers.contradictions]
+    rows = np.flatnonzero(np.isin(chunks.numbers, [number for ends in (*pairs, *against) for number in ends]))
+    place = dict(zip(chunks.numbers[rows].tolist(), chunks.points[rows].tolist(), strict=True))
     kinds = (("near-duplicates", pairs, "solid", "quiet"), ("contradiction", against, "dash", "ink"))
     traces = []
     for name, ends, dash, colour in kinds:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
@@ -29,6 +30,9 @@ from ui.documents import table
 from ui.documents.listing import Held
 from ui.documents.map_figure import DRAWN, Chunks, Layers, Shade, draw
 from ui.documents.state import state
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 _AT_ONCE = 2_000
 """Up to so many chunks a map is made while the page is drawn; of more, by a job."""
@@ -56,27 +60,25 @@ def show(session: Session, held: Sequence[Held]) -> None:
     if found is None:
         return
     stamp = _stamp(session.library)
-    chunks = _chunks(stamp, found.made_of, len(found.numbers), _library=session.library, _found=found)
+    mark = zlib.crc32(found.points.tobytes()), zlib.crc32(found.asked.tobytes())
+    chunks = _chunks(stamp, mark, _library=session.library, _found=found)
     if len(chunks.numbers) < 3:
         st.caption(f"The library has {words.count(len(chunks.numbers), 'chunk')}: a map says more from three on.")
     colour, wanted = _choices(session)
     questions = layers.past_questions(session.library, found)
     holes = [each for each in questions if each.hole]
     against = layers.contradictions(session.library) if "Contradictions" in wanted else []
-    figure = draw(
-        chunks,
-        _shade(session, colour, chunks, held),
-        Layers(
-            questions=questions if "Questions" in wanted else (),
-            holes=holes if "Holes" in wanted else (),
-            duplicates=found.pairs if "Near-duplicates" in wanted else None,
-            contradictions=against,
-            titles="Topics" in wanted,
-        ),
-        charts.current_theme(),
+    drawn = Layers(
+        questions=questions if "Questions" in wanted else (),
+        holes=holes if "Holes" in wanted else (),
+        duplicates=found.pairs if "Near-duplicates" in wanted else None,
+        contradictions=against,
+        titles="Topics" in wanted,
     )
+    theme = charts.current_theme()
+    key = (stamp, mark, colour, tuple(wanted), theme, tab.runs().selected)
     st.plotly_chart(
-        figure,
+        _figure(key, _draw=lambda: draw(chunks, _shade(session, colour, chunks, held), drawn, theme)),
         theme=None,
         key=_KEY,
         on_select=_select,
@@ -147,7 +149,7 @@ def _forget_job() -> None:
 
 
 @st.cache_resource(show_spinner="Drawing the map…", max_entries=4)
-def _chunks(stamp: Stamp, made_of: str, count: int, *, _library: Library, _found: Projection) -> Chunks:
+def _chunks(stamp: Stamp, mark: tuple[int, int], *, _library: Library, _found: Projection) -> Chunks:
     """What the map's points are, but for those that were deleted since."""
     places = _library.points.places()
     numbers, there, rows = np.intersect1d(_found.numbers, places.numbers, assume_unique=True, return_indices=True)
@@ -165,6 +167,11 @@ def _chunks(stamp: Stamp, made_of: str, count: int, *, _library: Library, _found
         clusters=_found.clusters[there],
         titles=[", ".join(each) for each in titles],
     )
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _figure(key: tuple[object, ...], *, _draw: Callable[[], Figure]) -> Figure:
+    return _draw()
 
 
 def _choices(session: Session) -> tuple[str, Sequence[str]]:

@@ -49,7 +49,7 @@ def show(session: Session, *, live: bool) -> None:
 def _view() -> str:
     """How the library is shown."""
     st.session_state.setdefault(map_view.VIEW, "list")
-    chosen: str = st.segmented_control(
+    chosen = st.segmented_control(
         "View",
         ["list", "map"],
         required=True,
@@ -58,7 +58,7 @@ def _view() -> str:
         persist_state="session",
         label_visibility="collapsed",
     )
-    return chosen
+    return chosen or "list"
 
 
 def _rows(session: Session, held: Sequence[Held], shown: Sequence[Held]) -> None:

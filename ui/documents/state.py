@@ -12,13 +12,9 @@ from ui.components.tab_state import LibraryState, tab_state
 class DocumentsState(LibraryState):
     """`upload`: the job that is followed. `selected`, `rows`: ids of the documents selected, and of those listed.
 
-<<<<<<< HEAD
     `marked`: the only chunk marked on its page. `folder`: the one compared last. `turns`: how often each form
-    was emptied, by its name.
-=======
-    `marked`: the only chunk marked on its page. `turns`: how often each form was emptied, by its name. `selection`:
-    what is selected on the map; `map_job`: the job that brings it up to date, `map_of`: what it was begun for.
->>>>>>> 795e5153 (map: draw a library's chunks and past questions as points)
+    was emptied, by its name. `selection`: what is selected on the map; `map_job`: the job that brings it up to date,
+    `map_of`: what it was started for.
     """
 
     upload: str = ""

@@ -77,13 +77,16 @@ def lay_out(vectors: Vectors, progress: Progress = _no_progress) -> Points:
     return places
 
 
-def place(vectors: Vectors, landmarks: Any, points: Points) -> Points:
-    """Places (m, 2) of m vectors at the weighted mean of the nearest `points` (n, 2), whose index is `landmarks`."""
+def place(vectors: Vectors, landmarks: Any, points: Points) -> tuple[Points, Indices]:
+    """Places (m, 2) of m vectors at the weighted mean of the nearest `points` (n, 2), and the row of the nearest (m,).
+
+    `landmarks` is the index of what lies at these points.
+    """
     found, rows = landmarks.search(vectors, min(_ANCHORS, len(points)))
     weights = np.exp((found - found[:, :1]) / _WIDTH)
     weights /= weights.sum(axis=1, keepdims=True)
     placed: Points = (weights[:, :, None] * points[rows]).sum(axis=1).astype(np.float32)
-    return placed
+    return placed, rows[:, 0]
 
 
 def clusters(vectors: Vectors) -> NDArray[np.int16]:
@@ -103,8 +106,10 @@ def near_pairs(vectors: Vectors, least: float, most: int) -> Indices:
 
     Of each row its five nearest are looked at. Beyond ten thousand rows they are looked for in the nearest cells alone.
     """
-    index, count = flat_index(vectors), min(6, len(vectors))
-    if len(vectors) > 10_000:
+    count = min(6, len(vectors))
+    if len(vectors) <= 10_000:
+        index = flat_index(vectors)
+    else:
         cells = round(len(vectors) ** 0.5)
         index = faiss.IndexIVFFlat(faiss.IndexFlatIP(vectors.shape[1]), vectors.shape[1], cells)
         index.metric_type, index.nprobe = faiss.METRIC_INNER_PRODUCT, 8

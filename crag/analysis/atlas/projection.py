@@ -110,11 +110,6 @@ def question_key(question: str) -> int:
     return int.from_bytes(hashlib.sha256(question.encode("utf-8", "replace")).digest()[:8], signed=True)
 
 
-def landmark_index(library: Library, projection: Projection) -> Any:
-    """An index of the landmarks that are left, in their order, by which `layout.place` places questions."""
-    return layout.flat_index(library.points.vectors(projection.numbers[projection.landmarks]))
-
-
 def _identity(library: Library) -> str:
     contents, _ = library.points.standing()
     return f"{contents.library} {contents.model} {contents.dimension} {VERSION}"
@@ -193,8 +188,8 @@ def _among(
     vectors: Vectors, landmarks: Vectors, points: Points, found: NDArray[np.int16]
 ) -> tuple[Points, NDArray[np.int16]]:
     """Places and clusters of vectors among landmarks, each with a place and a cluster."""
-    index = layout.flat_index(landmarks)
-    return layout.place(vectors, index, points), found[index.search(vectors, 1)[1][:, 0]]
+    placed, nearest = layout.place(vectors, layout.flat_index(landmarks), points)
+    return placed, found[nearest]
 
 
 def _duplicates(library: Library, numbers: Numbers, vectors: Vectors) -> Indices:
@@ -223,7 +218,8 @@ def _with_questions(library: Library, embedder: Embedder, now: Projection) -> Pr
     except ModelMismatchError:
         return now
     asked = np.stack([embed_question(embedder, question) for question in new])
-    placed = layout.place(asked, landmark_index(library, now), now.points[now.landmarks])
+    landmarks = layout.flat_index(library.points.vectors(now.numbers[now.landmarks]))
+    placed, _ = layout.place(asked, landmarks, now.points[now.landmarks])
     return replace(
         now,
         asked=np.concatenate([now.asked, np.array([question_key(each) for each in new], np.int64)]),

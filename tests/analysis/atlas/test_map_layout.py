@@ -37,8 +37,9 @@ def test_neighbours_stay_near_far_better_than_on_the_two_main_directions() -> No
 def test_other_points_are_placed_beside_their_own_kind() -> None:
     vectors = groups(400)
     points = layout.lay_out(vectors[:300])
-    placed = layout.place(vectors[300:], layout.flat_index(vectors[:300]), points)
+    placed, nearest = layout.place(vectors[300:], layout.flat_index(vectors[:300]), points)
     assert kept(vectors, np.concatenate([points, placed])) > 0.6
+    assert np.array_equal(nearest, (vectors[300:] @ vectors[:300].T).argmax(axis=1))
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 40])
