@@ -90,7 +90,10 @@ class OtherRun:
 
 
 def nearest_other_run(library: Library, trace: Trace, embedder: Embedder) -> OtherRun | None:
-    """Of the latest runs with another action the one whose question is nearest, of equals the latest; None of none."""
+    """Of the latest runs with another action the one whose question is nearest; None of none.
+
+    Of equals it is one of the same strategy, and of these the latest.
+    """
     others = [each for each in library.runs.latest(RUNS) if each.action and each.action != (trace.action or "")]
     others = [each for each in others if each.run_id != trace.run_id]
     questions = list(dict.fromkeys(each.question for each in others))
@@ -101,7 +104,8 @@ def nearest_other_run(library: Library, trace: Trace, embedder: Embedder) -> Oth
         closeness[question] = 1.0 if same else float(np.dot(embed_question(embedder, question), own))
         if same:
             break
-    near = sorted((each for each in others if each.question in closeness), key=lambda each: -closeness[each.question])
+    near = [each for each in others if each.question in closeness]
+    near.sort(key=lambda each: (-closeness[each.question], each.strategy != trace.strategy))
     for other in library.runs.traces([each.run_id for each in near]):
         if isinstance(other, Trace):
             here, there = (Settings.stored(each.settings).settings.model_dump() for each in (trace, other))

@@ -98,6 +98,11 @@ class GradeExplanation:
         return self.grade.score if self.grade is not None else None
 
     @property
+    def log_odds(self) -> float:
+        """What the layers add up to; 0 of none."""
+        return sum(part.adds for part in self.parts)
+
+    @property
     def verdict(self) -> Action | None:
         """What the score alone leads to; None where there is none."""
         return None if self.score is None else verdict(self.score, upper=self.upper, lower=self.lower)

@@ -17,7 +17,7 @@ from crag.messages.tuning import unknown_sentence
 from crag.messages.wording import decision_sentence
 from crag.text.formats import count, format_score, join_names
 
-_LEAST = 0.01
+LEAST = 0.01
 """The least change of a score that is worth a sentence."""
 
 _SETTINGS = 6
@@ -65,7 +65,7 @@ def grade_sentences(found: GradeExplanation) -> list[str]:
         return [*said, _REASONS[found.reason].format(who=who)]
     said += _counting(found, "word", found.question, found.words)
     said += _counting(found, "sentence", found.chunk.text, found.sentences)
-    if found.untitled is not None and abs(found.untitled - found.score) >= _LEAST:
+    if found.untitled is not None and abs(found.untitled - found.score) >= LEAST:
         said.append(f"Without the title and heading that are read with it, it would score {found.untitled:.2f}.")
     return said
 
@@ -82,11 +82,11 @@ def _counting(found: GradeExplanation, part: str, text: str, occluded: Sequence[
         return []
     (low, least), (high, most) = min(scored, key=lambda each: each[0]), max(scored, key=lambda each: each[0])
     said = []
-    if found.score - low >= _LEAST:
+    if found.score - low >= LEAST:
         said.append(f"The {part} {_quote(text, least)} counts most: without it the score would be {low:.2f}.")
-    if high - found.score >= _LEAST:
+    if high - found.score >= LEAST:
         said.append(f"The {part} {_quote(text, most)} counts against it: without it the score would be {high:.2f}.")
-    return said or [f"No single {part} changes the score by {_LEAST} or more."]
+    return said or [f"No single {part} changes the score by {LEAST} or more."]
 
 
 def _quote(text: str, occlusion: Occlusion) -> str:
@@ -183,6 +183,8 @@ def settings_sentence(found: OtherRun) -> str:
 
 
 def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
     if isinstance(value, tuple):
         return join_names([str(each) for each in value]) or "none"
     return str(value) if value != "" else "none"

@@ -33,7 +33,8 @@ class RunsState(LibraryState):
     with their weights in bytes; `so_far`: those of runs under way, with how many events each holds. `lines`: what is
     said of the turns that ended; `more`: how many more turns are listed. `gone`: how many documents of the next
     question's scope were deleted. `miss`: what became of the page or sentence that was missed last. `listed`: the
-    upload whose results were seen. `reset`: how often the sliders beside a run were set back.
+    upload whose results were seen. `why`: the chunk whose score is to be explained. `reset`: how often the sliders
+    beside a run were set back.
     """
 
     turns: list[str] = field(default_factory=list)
@@ -51,13 +52,14 @@ class RunsState(LibraryState):
     gone: int = 0
     miss: Miss | None = None
     listed: str = ""
+    why: str = ""
     reset: int = 0
 
     def forget(self) -> None:
         self.turns, self.conversations = [], []
         self.selected = self.opened = self.leaf = self.asked = None
         self.typed, self.traces, self.weights, self.so_far = "", {}, {}, {}
-        self.lines, self.gone, self.miss, self.listed = {}, 0, None, ""
+        self.lines, self.gone, self.miss, self.listed, self.why = {}, 0, None, "", ""
 
 
 @dataclass(slots=True)

@@ -53,6 +53,8 @@ def follow(session: Session, picked: str) -> None:
         session.visit(rest)
     elif kind in ("cite", "chunk"):
         session.open(picked)
+    elif kind == "why":
+        tab.runs().why = rest
     elif kind == "present":
         presentation.leave()
     elif kind in ("keep", "verify") and (selected := session.attach()):

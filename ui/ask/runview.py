@@ -18,7 +18,7 @@ from crag.messages.wording import stored_sentence
 from crag.runtime.jobs import Job
 from ui.app import clicks, fragments
 from ui.app.session import Session
-from ui.ask import conversation, files, misses, presentation, sliders, turns
+from ui.ask import causes, conversation, files, misses, presentation, sliders, turns
 from ui.compare import state
 from ui.components import forms, problems, words
 from ui.components.drawing import draw
@@ -43,7 +43,13 @@ class _Shown:
     saved: SavedPages | None = None
 
     def parts(self, view: View) -> RunParts:
-        view = replace(view, thumbs=self.labels, stale=self.stale, saved=self.saved)
+        view = replace(
+            view,
+            thumbs=self.labels,
+            stale=self.stale,
+            saved=self.saved,
+            explains=not self.running,
+        )
         number = _cited(self.opened)
         return RunParts(trace=self.trace, view=view, opened=number, web_on=self.web_on, announced=self.asked)
 
@@ -190,6 +196,8 @@ def _tools(session: Session, run: str, trace: Trace, stale: outdated.Stale) -> N
         )
         if asks and trace.action is not None and not trace.failure and not trace.elsewhere:
             _as_if(session, trace)
+        if trace.rounds:
+            causes.button(session, trace)
         if trace.rounds and not trace.elsewhere:
             misses.button(session, trace)
         with st.popover("Export"):

@@ -93,7 +93,7 @@ def _over(session: Session, lanes: Sequence[Lane], labels: Labels) -> None:
 
 def _summary(lanes: Sequence[Lane], *, whole: bool) -> None:
     known = figures([each.trace for each in lanes], meter.in_use())
-    rows = compare_table.summary(known, lanes, whole=whole)
+    rows = compare_table.summary(known, [f"{lane.letter} {lane.name}".strip() for lane in lanes], whole=whole)
     st.table(rows, border="horizontal", hide_index=True, width="content")
     if whole:
         st.caption(compare_table.alike(known))

@@ -122,8 +122,13 @@ def compare_changed(session: Session, trace: Trace, **changes: object) -> None:
     """The run beside another one of the same settings but for these changes. Raises CragError."""
     settings = Settings.stored(trace.settings).settings.changed(**changes)
     [other] = session.start(trace.meant, [(trace.strategy, settings)])
+    compare(trace.run_id, other)
+
+
+def compare(*runs: str) -> None:
+    """Go to these runs side by side."""
     close_source()
-    _state().runs = [trace.run_id, other]
+    _state().runs = list(runs)
     navigation.go("compare")
 
 

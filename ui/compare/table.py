@@ -8,7 +8,6 @@ from functools import partial
 from crag.analysis.comparison import HANDED, Differences, Figure, Item, Value
 from crag.core.types import Action
 from crag.text.formats import money
-from ui.compare.run_columns import Lane
 from ui.components import words
 from ui.components.safe_text import excerpt, markdown
 
@@ -24,9 +23,9 @@ _KINDS = {
 LISTED = 60
 
 
-def summary(figures: Sequence[Figure], lanes: Sequence[Lane], *, whole: bool) -> list[dict[str, str]]:
-    """A row for each figure that differs, a column for each lane. Until the runs are over, always the same few."""
-    heads = [markdown(f"{lane.letter} {lane.name}".strip()) for lane in lanes]
+def summary(figures: Sequence[Figure], names: Sequence[str], *, whole: bool) -> list[dict[str, str]]:
+    """A row for each figure that differs, a column for each run. Until the runs are over, always the same few."""
+    heads = [markdown(name) for name in names]
     shown = [each for each in figures if (each.name == "action" or each.differs if whole else each.name in _LIVE)]
     rows = [zip(heads, map(partial(_cell, each), each.values), strict=True) for each in shown]
     return [{"What differs": each.label, **dict(cells)} for each, cells in zip(shown, rows, strict=True)]

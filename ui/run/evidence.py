@@ -171,6 +171,7 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
                 h.span["from another store"]
                 if chunk.elsewhere
                 else h.button("more", data_pick="chunk:" + chunk.id)["Show it on the page"],
+                own and view.explains and h.button("more", data_pick="why:" + chunk.id)["Why this score"],
                 h.span[saved_pages.origin(chunk)] if chunk.from_web else "",
                 saved_pages.verifier(chunk.document_id, view.saved),
             ],

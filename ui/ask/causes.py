@@ -1,0 +1,249 @@
+"""What the run that is shown rests on, asked in a dialog: a score, the run without some texts, what would change it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import streamlit as st
+
+from crag.analysis.causes import AnswerWithout, OtherRun, answer_without, nearest_other_run
+from crag.analysis.occlusion import GradeExplanation, Occlusion, explain_grade
+from crag.analysis.whatif.without import Move, Without, leave_out, smallest_moves
+from crag.core.protocols import SetGrader
+from crag.core.trace import Trace
+from crag.messages.causes import (
+    LEAST,
+    grade_sentences,
+    move_sentence,
+    moves_sentence,
+    other_run_sentence,
+    other_text_sentence,
+    part_text,
+    settings_sentence,
+    untried_sentence,
+    without_sentences,
+)
+from crag.text.formats import format_score
+from ui.app import tab
+from ui.app.program import program
+from ui.app.session import Session
+from ui.compare import state, table
+from ui.components import html as h
+from ui.components import problems, words
+from ui.components.drawing import draw
+from ui.components.html import Html
+from ui.components.safe_text import excerpt, markdown
+from ui.run.passage import annotate
+from ui.run.path import chip
+
+_SCORE = "A score"
+_VIEW, _CHUNK = "why-view", "why-chunk"
+"""Keys of what is chosen."""
+_LEGEND = (
+    "Shaded: without it the score falls, the darker the more. Dotted line: without it the score rises. Unmarked: it "
+    "changes by less than 0.01."
+)
+
+
+def button(session: Session, trace: Trace) -> None:
+    """The button that opens the dialog; a click on a chunk's score opens it too."""
+    said = "What a score rests on, the run without some texts, and what would change the action."
+    pressed = st.button("Why…", key="why", help=said)
+    if choose(tab.runs()) or pressed:
+        st.dialog("Why this result?", width="large")(panel)(session, trace)
+
+
+def choose(runs: tab.RunsState) -> bool:
+    """Whether a chunk was clicked, whose score is explained then."""
+    chunk, runs.why = runs.why, ""
+    if chunk:
+        st.session_state[_VIEW], st.session_state[_CHUNK] = _SCORE, chunk
+    return bool(chunk)
+
+
+def panel(session: Session, trace: Trace) -> None:
+    """One of the three explanations at a time."""
+    views = {_SCORE: _score, "Without a text": _without, "Another action": _flip}
+    st.session_state.setdefault(_VIEW, _SCORE)
+    chosen = st.segmented_control("Explain", list(views), required=True, key=_VIEW, label_visibility="collapsed")
+    with problems.reported():
+        views[chosen or _SCORE](session, trace)
+
+
+def _chunks(trace: Trace) -> dict[str, str]:
+    """The chunks that are acted on, by id, each as a person chooses it."""
+    here = trace.round
+    names = {}
+    for place, found in enumerate(here.chunks if here is not None else (), 1):
+        grade = trace.grade_of(found.chunk.id)
+        score = format_score(grade.score) if grade is not None and grade.score is not None else ""
+        parts = (str(place), words.place(found.chunk) or excerpt(found.chunk.source, 30), score)
+        names[found.chunk.id] = " · ".join(filter(None, parts))
+    return names
+
+
+# ---- a score -------------------------------------------------------------------------------------------------------
+
+
+def _score(session: Session, trace: Trace) -> None:
+    names = _chunks(trace)
+    if not names:
+        st.markdown("The run retrieved nothing.")
+        return
+    if st.session_state.get(_CHUNK) not in names:
+        deciding = trace.decision.deciding_id if trace.decision is not None else None
+        st.session_state[_CHUNK] = deciding if deciding in names else next(iter(names))
+    id = st.selectbox("Chunk", list(names), format_func=names.__getitem__, key=_CHUNK)
+    found = explain_grade(program().engine, session.library, trace, id)
+    lead, *rest = grade_sentences(found)
+    st.markdown(f"**{markdown(lead)}**")
+    if rest:
+        st.markdown("\n".join(f"- {markdown(each)}" for each in rest))
+    if found.words or found.sentences:
+        draw(_shaded(found))
+        st.caption(markdown(" ".join(filter(None, (_LEGEND, untried_sentence(found))))))
+    if said := other_text_sentence(found):
+        st.markdown(markdown(said))
+    if found.other is not None:
+        draw(h.div("cx")[h.p("small")[f"“{excerpt(found.other.chunk.text, 300)}”"]])
+    if found.words or found.sentences or found.parts:
+        with st.expander("Numbers"):
+            _numbers(found)
+
+
+def _shaded(found: GradeExplanation) -> Html:
+    """The question's words and the chunk's sentences, each shaded by the share of the score that is lost without it."""
+    return h.div("cx")[
+        h.h3["Question"],
+        _parts(found, found.question, found.words),
+        h.h3["Chunk"],
+        _parts(found, found.chunk.text, found.sentences),
+    ]
+
+
+def _parts(found: GradeExplanation, text: str, occluded: Sequence[Occlusion]) -> Html:
+    spans = sorted((start, end, place) for place, each in enumerate(occluded) for start, end in each.spans)
+
+    def drawn(place: int, inside: Html, start: int, end: int) -> Html:
+        score, whole = occluded[place].score, found.score
+        if score is None or not whole:
+            return inside
+        falls = whole - score
+        title = f"{score:.2f} without it ({-falls:+.2f})"
+        if abs(falls) < LEAST:
+            return h.span(title=title)[inside]
+        # The root, so that what takes a tenth of the score is seen beside what takes all of it.
+        style = f"--share:{math.sqrt(falls / whole):.2f}" if falls > 0 else None
+        return h.span("adds" if falls > 0 else "takes", style=style, title=title)[inside]
+
+    return h.div("text")[annotate(text, 0, len(text), (spans, drawn))]
+
+
+def _numbers(found: GradeExplanation) -> None:
+    rows = [_row(found, "Word", found.question, each) for each in found.words]
+    rows += [_row(found, "Sentence", found.chunk.text, each) for each in found.sentences]
+    if found.untitled is not None:
+        title = Occlusion(spans=((0, len(found.chunk.context)),), score=found.untitled)
+        rows.append(_row(found, "Title", found.chunk.context, title))
+    st.table(rows, border="horizontal", hide_index=True)
+    if found.parts:
+        score = format_score(found.score or 0.0)
+        st.caption(
+            f"The layers of the score: together they make log-odds of {found.log_odds:+.2f}, a score of {score}."
+        )
+        layers = [
+            {"Layer": markdown(part_text(part)), "Reading": f"{part.value:.2f}", "Adds": f"{part.adds:+.2f}"}
+            for part in found.parts
+        ]
+        st.table(layers, border="horizontal", hide_index=True)
+
+
+def _row(found: GradeExplanation, kind: str, text: str, part: Occlusion) -> dict[str, str]:
+    start, end = part.spans[0]
+    change = part.score - found.score if part.score is not None and found.score is not None else None
+    return {
+        "Without": f"{kind} “{markdown(excerpt(text[start:end], 120))}”",
+        "Score": f"{part.score:.3f}" if part.score is not None else "failed",
+        "Change": f"{change:+.3f}" if change is not None else "",
+    }
+
+
+# ---- without a text ------------------------------------------------------------------------------------------------
+
+
+def _without(session: Session, trace: Trace) -> None:
+    names = _chunks(trace)
+    strips = {strip.id: excerpt(strip.text, 90) for strip in trace.kept()}
+    gone: list[str] = st.pills(
+        "Leave out chunks",
+        list(names),
+        selection_mode="multi",
+        format_func=lambda id: markdown(names[id]),
+        key="why-out",
+    )
+    if strips:
+        gone = [
+            *gone,
+            *st.multiselect("Or kept strips", list(strips), format_func=strips.__getitem__, key="why-strips"),
+        ]
+    if not gone:
+        st.caption("Choose texts, and see the action and the answer without them at once. Nothing takes their place.")
+        return
+    engine = program().engine
+    grader = engine.evaluator if isinstance(engine.evaluator, SetGrader) else None
+    left = leave_out(trace, gone, grader)
+    answer = answer_without(engine, left, web_on=bool(session.resolve_providers().webs))
+    draw(_become(left, answer))
+    if answer.answer is not None and trace.answer is not None:
+        same = answer.answer.text == trace.answer.text
+        st.markdown("**The answer stays the same.**" if same else "**The answer then**")
+        st.markdown("\n\n".join(markdown(each) for each in answer.answer.text.split("\n\n")))
+
+
+def _become(left: Without, answer: AnswerWithout) -> Html:
+    what = left.what
+    chips = (chip(what.before), " → ", chip(what.action)) if what.changes_action else (chip(what.action),)
+    listed = [h.li[each] for each in without_sentences(left, answer)]
+    return h.div("cx")[h.div("change", role="status")[chips, h.ul[listed]]]
+
+
+# ---- another action ------------------------------------------------------------------------------------------------
+
+
+def _flip(session: Session, trace: Trace) -> None:
+    moves = smallest_moves(trace)
+    for move in moves:
+        _offer(session, trace, move)
+    if said := moves_sentence(trace, moves):
+        st.markdown(markdown(said))
+    other = nearest_other_run(session.library, trace, program().engine.embedder)
+    st.markdown(markdown(other_run_sentence(other)))
+    if other is not None:
+        _contrast(session, trace, other)
+
+
+def _offer(session: Session, trace: Trace, move: Move) -> None:
+    text, action = st.columns([5, 2], vertical_alignment="center")
+    text.markdown(markdown(move_sentence(move)))
+    said = "Asks again with this change; both runs stand side by side."
+    if session.may("ask") and action.button("Try it in Compare", key=f"why-try-{move.threshold}", help=said):
+        state.compare_changed(session, trace, **move.settings)
+        st.rerun()
+
+
+def _contrast(session: Session, trace: Trace, other: OtherRun) -> None:
+    if said := settings_sentence(other):
+        st.caption(markdown(said))
+    st.table(
+        table.summary(other.differences.figures, other.differences.names, whole=True),
+        border="horizontal",
+        hide_index=True,
+    )
+    with st.container(horizontal=True):
+        if st.button("Open that run", key="why-open"):
+            session.visit(other.trace.run_id)
+            st.rerun()
+        if st.button("Compare both", key="why-compare"):
+            state.compare(trace.run_id, other.trace.run_id)
+            st.rerun()
