@@ -145,10 +145,10 @@ class Grade:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradePart:
-    """What one reading of a text adds to the log-odds of its score; `value` is the reading itself."""
+    """What one reading of a text, `value`, adds to the log-odds of its score; None of what is always added."""
 
     name: str
-    value: float
+    value: float | None
     adds: float
 
 

@@ -105,7 +105,7 @@ class Head:
         for name, weight in zip(FEATURES, self.weights, strict=True):
             adds[PART_OF[name]] += weight * values[name]
         parts = (GradePart(name=name, value=values[name], adds=added) for name, added in adds.items())
-        return *parts, GradePart(name="bias", value=1.0, adds=self.bias)
+        return *parts, GradePart(name="bias", value=None, adds=self.bias)
 
     def score(self, reading: Reading, coverage: float) -> float:
         """The calibrated score, 0..1."""

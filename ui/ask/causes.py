@@ -97,16 +97,12 @@ def _score(session: Session, trace: Trace) -> None:
     id = st.selectbox("Chunk", list(names), format_func=names.__getitem__, key=_CHUNK)
     found = explain_grade(program().engine, session.library, trace, id)
     lead, *rest = grade_sentences(found)
-    st.markdown(f"**{markdown(lead)}**")
-    if rest:
-        st.markdown("\n".join(f"- {markdown(each)}" for each in rest))
+    draw(h.div("cx")[h.p[h.b[lead]], h.ul[(h.li[each] for each in rest)] if rest else ""])
     if found.words or found.sentences:
         draw(_shaded(found))
         st.caption(markdown(" ".join(filter(None, (_LEGEND, untried_sentence(found))))))
-    if said := other_text_sentence(found):
-        st.markdown(markdown(said))
-    if found.other is not None:
-        draw(h.div("cx")[h.p("small")[f"“{excerpt(found.other.chunk.text, 300)}”"]])
+    other = f"“{excerpt(found.other.chunk.text, 300)}”" if found.other is not None else ""
+    draw(h.div("cx")[h.p[other_text_sentence(found)], h.p("small")[other]])
     if found.words or found.sentences or found.parts:
         with st.expander("Numbers"):
             _numbers(found)
@@ -146,27 +142,31 @@ def _numbers(found: GradeExplanation) -> None:
     if found.untitled is not None:
         title = Occlusion(spans=((0, len(found.chunk.context)),), score=found.untitled)
         rows.append(_row(found, "Title", found.chunk.context, title))
-    st.table(rows, border="horizontal", hide_index=True)
+    formats = {
+        name: st.column_config.NumberColumn(format=format, width="small")
+        for name, format in (("Score", "%.3f"), ("Change", "%+.3f"))
+    }
+    st.dataframe(rows, hide_index=True, column_config=formats)
     if found.parts:
         score = format_score(found.score or 0.0)
         st.caption(
             f"The layers of the score: together they make log-odds of {found.log_odds:+.2f}, a score of {score}."
         )
         layers = [
-            {"Layer": markdown(part_text(part)), "Reading": f"{part.value:.2f}", "Adds": f"{part.adds:+.2f}"}
+            {
+                "Layer": markdown(part_text(part)),
+                "Reading": "" if part.value is None else f"{part.value:.2f}",
+                "Adds": f"{part.adds:+.2f}",
+            }
             for part in found.parts
         ]
         st.table(layers, border="horizontal", hide_index=True)
 
 
-def _row(found: GradeExplanation, kind: str, text: str, part: Occlusion) -> dict[str, str]:
+def _row(found: GradeExplanation, kind: str, text: str, part: Occlusion) -> dict[str, object]:
     start, end = part.spans[0]
     change = part.score - found.score if part.score is not None and found.score is not None else None
-    return {
-        "Without": f"{kind} “{markdown(excerpt(text[start:end], 120))}”",
-        "Score": f"{part.score:.3f}" if part.score is not None else "failed",
-        "Change": f"{change:+.3f}" if change is not None else "",
-    }
+    return {"Without": f"{kind}: {excerpt(text[start:end], 120)}", "Score": part.score, "Change": change}
 
 
 # ---- without a text ------------------------------------------------------------------------------------------------
@@ -197,8 +197,8 @@ def _without(session: Session, trace: Trace) -> None:
     draw(_become(left, answer))
     if answer.answer is not None and trace.answer is not None:
         same = answer.answer.text == trace.answer.text
-        st.markdown("**The answer stays the same.**" if same else "**The answer then**")
-        st.markdown("\n\n".join(markdown(each) for each in answer.answer.text.split("\n\n")))
+        lead = "The answer stays the same" if same else "The answer then"
+        draw(h.div("cx")[h.h3[lead], (h.p[each] for each in answer.answer.text.split("\n\n"))])
 
 
 def _become(left: Without, answer: AnswerWithout) -> Html:
@@ -215,10 +215,8 @@ def _flip(session: Session, trace: Trace) -> None:
     moves = smallest_moves(trace)
     for move in moves:
         _offer(session, trace, move)
-    if said := moves_sentence(trace, moves):
-        st.markdown(markdown(said))
     other = nearest_other_run(session.library, trace, program().engine.embedder)
-    st.markdown(markdown(other_run_sentence(other)))
+    draw(h.div("cx")[h.p[moves_sentence(trace, moves)], h.p[other_run_sentence(other)]])
     if other is not None:
         _contrast(session, trace, other)
 
