@@ -40,6 +40,7 @@ OWN_TAB = {
     "ui/ask/conversation.py: session.reset",
     "ui/ask/runview.py: presentation.enter",
     "ui/ask/runview.py: state.prepare",
+    "ui/ask/welcome.py: state.open_tour",
     "ui/ask/scope.py: _chosen",
     "ui/ask/scope.py: _limit",
     "ui/ask/sliders.py: _back",

@@ -92,8 +92,9 @@ EDGES = {"messages", "cli", "integrations", "testing"}
 TO_MODELS = {
     *("evaluation/llm.py", "evaluation/selection.py", "generation/llm.py", "generation/conversation/model.py"),
     *("providers/chat.py", "providers/discovery.py", "retrieval/rewriting.py", "text/injection.py"),
+    "analysis/breaking.py",
 }
-"""Modules with prompts."""
+"""Modules with prompts, and with an order that a page gives to a model."""
 DECLARED = {"analysis/monitoring/metrics.py", "runtime/origins.py"}
 """Modules that declare metrics, and refusals of the servers, each with its text."""
 OWED = {"ingest/reader.py": 8, "ingest/scans.py": 5, "admin/quantities.py": 1}

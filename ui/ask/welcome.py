@@ -16,6 +16,7 @@ from crag.messages.slides import Kind, build_slides, describe_slide
 from ui.app import guide, tab
 from ui.app.session import Session
 from ui.ask import conversation
+from ui.compare import state
 from ui.components import html as h
 from ui.components import problems, words
 from ui.components.drawing import apply_more, draw
@@ -110,6 +111,7 @@ def _questions(session: Session) -> None:
             with problems.reported():
                 session.ask(each.question)
                 st.rerun()
+    st.button("Break it on purpose: a guided tour", key="to-tour", type="tertiary", on_click=state.open_tour)
 
 
 _log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from crag.core.errors import CragError, InputError
 from ui.app import clicks, fragments, guide, navigation
 from ui.app.session import Session
 from ui.compare import run_columns as compare_lanes
-from ui.compare import setup, state
+from ui.compare import setup, state, tour
 from ui.compare import table as compare_table
 from ui.compare.run_columns import Lane
 from ui.components import downloads, problems, words
@@ -147,9 +147,10 @@ def _first(session: Session) -> None:
                 "Load the sample library", key="compare-to-ask", on_click=navigation.go, args=("ask",), type="primary"
             )
             st.button("Add your own documents", key="compare-to-documents", on_click=navigation.go, args=("documents",))
-        return
-    setup.form(session)
-    setup.questions(session)
+    else:
+        setup.form(session)
+        setup.questions(session)
+    tour.panel(session)
 
 
 def _lanes(session: Session, runs: Sequence[str]) -> list[Lane]:

@@ -20,6 +20,8 @@ MOST = 4
 
 _RUN = re.compile(r"[\w-]{1,80}")
 
+TOUR = "tour-panel"
+"""The key of the guided tour's panel, which holds whether it is open."""
 QUESTION = "compare-question"
 """The key of the widget that holds what the next comparison asks."""
 
@@ -34,15 +36,19 @@ class Way:
 
 @dataclass(slots=True)
 class CompareState(LibraryState):
-    """The runs compared, the run and source that are open, the ways of the next comparison, how often they changed."""
+    """The runs compared, the run and source that are open, the ways of the next comparison, how often they changed.
+
+    `tour`: the job of the guided tour that is followed.
+    """
 
     runs: list[str] = field(default_factory=list)
     opened: tuple[str, str] | None = None
     ways: list[Way] | None = None
     turn: int = 0
+    tour: str = ""
 
     def forget(self) -> None:
-        self.runs, self.opened, self.ways = [], None, None
+        self.runs, self.opened, self.ways, self.tour = [], None, None, ""
 
 
 def compared_runs() -> list[str]:
@@ -130,6 +136,22 @@ def compare(*runs: str) -> None:
     close_source()
     _state().runs = list(runs)
     navigation.go("compare")
+
+
+def open_tour() -> None:
+    """From another page to the guided tour."""
+    _state().runs = []
+    st.session_state[TOUR] = True
+    navigation.go("compare")
+
+
+def tour() -> str:
+    """The job of the guided tour that this tab follows; empty for none."""
+    return _state().tour
+
+
+def follow_tour(job: str) -> None:
+    _state().tour = job
 
 
 def _state() -> CompareState:

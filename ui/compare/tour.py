@@ -1,0 +1,164 @@
+"""The guided tour: the sample broken on purpose, with what plain RAG and CRAG make of each situation side by side."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import streamlit as st
+
+from crag.analysis.breaking import BREAKS, Outcome, Report, play, read_report, situations, tour_questions
+from crag.analysis.questions.sets import Question
+from crag.core.errors import BusyError, NotFoundError
+from crag.core.trace import Trace
+from crag.messages.breaking import TITLES, outcome_lines, says_text, situation_sentence
+from crag.runtime.jobs import Job
+from ui.app import clicks, fragments
+from ui.app.clicks import once, requires
+from ui.app.program import program
+from ui.app.session import REFUSALS, Session
+from ui.compare import state
+from ui.components import html as h
+from ui.components import problems, words
+from ui.components.drawing import draw
+from ui.components.html import Html
+from ui.components.safe_text import excerpt, markdown
+from ui.run.path import chip
+
+_KIND = "tour"
+_QUESTION = "tour-question"
+_ANSWER = 320
+"""Characters of an answer that are shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedded:
+    """`done` chunks of `total` of a situation's copy of the report are embedded."""
+
+    done: int
+    total: int
+
+
+Event = Embedded | Outcome
+
+
+def panel(session: Session) -> None:
+    """Where the tour is started, followed and shown; nothing where the sample is not there."""
+    try:
+        sample = program().engine.sample()
+    except NotFoundError:
+        return
+    opened = st.expander("Break it on purpose: a guided tour on the sample", key=state.TOUR, on_change="rerun")
+    if not opened.open:
+        return
+    with opened, problems.reported():
+        st.caption(
+            "Breaks copies of the sample report in five ways, and asks plain RAG and CRAG each time. It runs on this "
+            "machine, without a language model, with the sample's pages as the web. Your library is not touched."
+        )
+        questions = {each.id: each for each in tour_questions(sample)}
+        job = _current(session)
+        running = job is not None and job.running
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            chosen = st.selectbox(
+                "Question",
+                list(questions),
+                format_func=lambda id: questions[id].question,
+                key=_QUESTION,
+                disabled=running,
+            )
+            asks = session.may("ask")
+            st.button(
+                "Start the tour",
+                key="tour-start",
+                type="primary",
+                disabled=running or not asks,
+                help=None if asks else REFUSALS["ask"],
+                on_click=once(_start),
+                args=(session, questions[chosen]),
+            )
+        if job is None:
+            return
+        if running:
+            fragments.follow(session, lambda: job.running, lambda: _under_way(session, job))
+            return
+        if job.problem:
+            problems.show(job.problem)
+        _show(job)
+
+
+@requires("ask")
+def _start(session: Session, question: Question) -> None:
+    """One tour at a time in this program: it is work of half a minute. Raises BusyError."""
+    if program().jobs.running(_KIND):
+        raise BusyError("A tour is under way.", "Wait a minute, then start yours.")
+    engine = program().engine
+
+    def work(cancel: threading.Event, emit: Callable[[Event], None]) -> None:
+        report = _report()
+        ways = situations(report, question)
+        for outcome in play(engine, report, ways, cancel, lambda done, total: emit(Embedded(done=done, total=total))):
+            emit(outcome)
+
+    job = program().jobs.start(_KIND, question.question, work, workspace=session.workspace, who=session.visitor.person)
+    state.follow_tour(job.id)
+
+
+@st.cache_resource(show_spinner=False)
+def _report() -> Report:
+    """The sample's report, read once: its vectors are kept with it."""
+    engine = program().engine
+    return read_report(engine, engine.sample())
+
+
+def _current(session: Session) -> Job[Event] | None:
+    """This tab's tour, or one of its workspace that goes on since before a reload."""
+    found = program().jobs.get(state.tour(), workspace=session.workspace) if state.tour() else None
+    found = found or next(iter(program().jobs.running(_KIND, workspace=session.workspace)), None)
+    return found  # type: ignore[return-value]
+
+
+def _under_way(session: Session, job: Job[Event]) -> None:
+    events = job.events()
+    done = sum(isinstance(each, Outcome) for each in events)
+    last = events[-1] if events else None
+    if last is None:
+        said = "Reading the report"
+    elif isinstance(last, Embedded):
+        said = f"{TITLES[BREAKS[done]]}: chunk {last.done:,} of {last.total:,} embedded"
+    else:
+        said = TITLES[BREAKS[min(done, len(BREAKS) - 1)]]
+    st.progress(done / len(BREAKS), f"**{done} of {len(BREAKS)}** · {said}")
+    stopping = job.stopping
+    st.button(
+        "Stopping…" if stopping else "Stop",
+        key="tour-stop",
+        on_click=clicks.stop,
+        args=(session, job.id),
+        disabled=stopping,
+    )
+    _show(job)
+
+
+def _show(job: Job[Event]) -> None:
+    """Each situation that was played, with both runs side by side."""
+    outcomes = [each for each in job.events() if isinstance(each, Outcome)]
+    if outcomes:
+        st.markdown(f"**{markdown(job.label)}**")
+    for number, outcome in enumerate(outcomes, 1):
+        situation = outcome.situation
+        with st.container(border=True, key=f"tour-{situation.kind}"):
+            st.markdown(f"**{number}. {TITLES[situation.kind]}**")
+            st.caption(markdown(situation_sentence(situation)))
+            columns = st.columns(len(outcome.runs), gap="medium")
+            for column, trace in zip(columns, outcome.runs, strict=True):
+                with column:
+                    draw(_run(trace, says_text(trace, situation)))
+
+
+def _run(trace: Trace, says: str) -> Html:
+    """One run's action, answer and flags."""
+    text = trace.answer.text if trace.answer else ""
+    head = h.p[h.b[words.strategy(trace.strategy)], " ", chip(trace.action), " ", h.span("tag")[says]]
+    return h.div("cx")[head, h.p[excerpt(text, _ANSWER)], [h.p("small")[line] for line in outcome_lines(trace)]]
