@@ -33,6 +33,7 @@ from crag.storage.places import DataFolder, LibraryRoot, Place, check_workspace_
 from crag.storage.records import CHOSEN, SIGNED_WITH, KeyValueStore, Records, server_at
 from crag.storage.tables import chunks, metadata, revision
 from crag.storage.tables import meta as about
+from crag.storage.votes import VOTE
 
 if TYPE_CHECKING:
     from crag.storage.postgres import Server
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 TABLES = tuple(table for table in metadata.sorted_tables if table not in (about, revision))
 """What is copied, each after those that it refers to."""
 _CARRIED = "generation", "model", "dimension"
-"""What a copy has of what the library is itself."""
+"""What a copy has of what the library is itself, besides votes."""
 _NOTE = "copied from"
 ROWS: Mapping[str, int] = {"files": 1, "purged": 1, "question_sets": 1, "runs": 20, "searches": 100, "results": 200}
 """How many rows are in memory at once, where they are large."""
@@ -163,7 +164,7 @@ def _copy_records(source: Connection, into: Connection, watch: Watch, cancel: th
     for table in TABLES:
         _copy_table(source, into, table, watch, cancel)
     values = {_NOTE: store.meta(source, "library"), "library": uuid.uuid4().hex}
-    values |= {key: store.meta(source, key) for key in _CARRIED}
+    values |= {row.key: row.value for row in source.execute(_rows(about))}
     store.put(into, about, [{"key": key, "value": value} for key, value in values.items()])
     return Copy(tables=_compare_tables(source, into, cancel))
 
@@ -199,7 +200,8 @@ def _batch(table: Table) -> int:
 
 
 def _rows(table: Table) -> Select[Any]:
-    return select(table).where(about.c.key.in_(_CARRIED)) if table is about else select(table)
+    carried = or_(about.c.key.in_(_CARRIED), about.c.key.startswith(VOTE))
+    return select(table).where(carried) if table is about else select(table)
 
 
 def _compare_tables(source: Connection, target: Connection, cancel: threading.Event | None) -> tuple[Compared, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from crag.analysis.evaluate import Evaluation
 from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.results import STEP_SECONDS, Difference
+from crag.analysis.votes import Tally
 from crag.core.makers import name_in_sentence
 from crag.messages.wording import stored_sentence
 from crag.text.formats import count
@@ -123,6 +124,19 @@ def difference_sentence(found: Difference, *, rough: bool = True) -> str:
         f"the {LEVEL}% interval of the difference, {found.low:.3g} to {found.high:.3g}, {zero}."
     )
     return f"{said} {ROUGH}" if rough and found.rough else said
+
+
+def tally_sentence(found: Tally, names: tuple[str, str]) -> str:
+    """How people voted between two, and how often the second is preferred."""
+    said = f"Of {count(found.votes, 'vote')}, {found.first:,} for {names[0]}, {found.second:,} for {names[1]}, "
+    said += f"{found.both:,} for both, {found.neither:,} for neither."
+    preferred = found.preferred
+    if preferred.value is None or preferred.low is None or preferred.high is None:
+        return f"{said} None decides between the two."
+    share = f"{preferred.value:.0%} of the {preferred.of:,} that decide"
+    return (
+        f"{said} {names[1]} is preferred in {share} ({LEVEL} % interval {preferred.low:.0%} to {preferred.high:.0%})."
+    )
 
 
 def parts_sentence(evaluation: Evaluation) -> str:

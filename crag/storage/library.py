@@ -45,6 +45,7 @@ from crag.storage.search import Search
 from crag.storage.snapshots import Snapshots
 from crag.storage.store import Cache
 from crag.storage.tables import chunks, documents, files, labels, purged, tracks, vectors
+from crag.storage.votes import Votes
 
 if TYPE_CHECKING:
     from crag.storage.postgres import Server
@@ -278,7 +279,7 @@ _EMBED_BATCH = 64
 
 class Library:
     """One folder's library: its `documents`, their `points`, `purges`, `runs` and `facts`, `in_flight`, `labels`,
-    `cache`, `evaluations` and `snapshots`.
+    `cache`, `evaluations`, `votes` and `snapshots`.
 
     The records, in SQLite or on a PostgreSQL server, are the truth, the chunk index a cache of them.
 
@@ -309,6 +310,7 @@ class Library:
         self.cache = Cache(self._database)
         self.evaluations = Evaluations(self._database)
         self.points = Points(self._database)
+        self.votes = Votes(self._database)
         self.snapshots = Snapshots(
             folder / "snapshots", self._database, embedder, self._upkeep.forget_deleted, may_grow
         )

@@ -91,7 +91,7 @@ HANDED_IN = {"ui/documents/progress.py: end": "ui/documents/uploads.py: clicks.s
 """A callback that is a parameter: what is handed in for it."""
 CHANGES = re.compile(
     r"(documents\.(delete|describe)|runs\.delete|labels\.(save|delete)|evaluations\.(delete|delete_set)"
-    r"|purges\.(purge|undo)|snapshots\.(take|roll_back|delete)|begun\.over|\.reindex|idle\.(keep|touch)|people\.(invite|change_role|remove)"
+    r"|purges\.(purge|undo)|snapshots\.(take|roll_back|delete)|votes\.(save|delete)|begun\.over|\.reindex|idle\.(keep|touch)|people\.(invite|change_role|remove)"
     r"|spaces\.(make|adopt|rename|hand_over|share|unshare|delete)|links\.(issue|end)|ledger\.begin_day|quotas\.change"
     r"|jobs\(?\)?\.(begin|start)|job\.(answer|stop)|server\.end|engine\.(remove|add|add_files|reconfigure)|\.configure"
     r"|pages\.(add|refresh))$|^(add_set|keep|verify)$"

@@ -11,6 +11,7 @@ from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import rows_to_json
 from crag.analysis.questions.adapters import csv_export
 from crag.analysis.questions.sets import read_set
+from crag.analysis.votes import left_of
 from crag.core.config import AppConfig
 from crag.core.request import RunRequest
 from crag.core.settings import Settings
@@ -420,6 +421,32 @@ def test_a_baseline_says_what_got_worse_first_and_where_it_was_lost(with_sample,
     changed = page.dataframe[0].value
     assert list(changed["Question"]) == ["What average premium increase was negotiated for FEHB plan year 2020?"]
     assert (changed["Lost now"][0], changed["Lost before"][0]) == ("Below the lower threshold", "Passed every step")
+
+
+def test_two_answers_are_voted_on_blind_and_counted(with_sample, page):
+    drop(page, "two.jsonl", TWO)
+    over(run(page, "balanced"))
+    (made,) = evaluations.evaluations(library())
+    strict = strategy("balanced").settings.changed(lower=0.99999, upper=1.0, aggregation="any")
+    list(evaluations.evaluate(program().engine, made.set_id, RunRequest("", "balanced", settings=strict)))
+    page.run()
+    view(page, "pair")
+    other, first = (each.id for each in evaluations.evaluations(library()))
+    assert "0 of 1 question voted on" in said(page) and "Show the count" not in [each.label for each in page.toggle]
+    left = left_of((first, other), "fehb")
+    answers = {id: " ".join(evaluations.rows(library(), id)[0].answer.split()) for id in (first, other)}
+    texts = [each.value.replace(chr(92), "") for each in page.markdown]
+    shown = [id for text in texts for id, answer in answers.items() if text == answer]
+    assert shown[0] == left and set(shown) == {first, other}, "the drawn one stands left"
+    page.button(key="eval-vote-left").click().run()
+    assert library().votes.of((first, other)) == {"fehb": left}
+    assert not page.exception and "All questions are voted on" in said(page)
+    page.toggle(key="eval-vote-count").set_value(True).run()
+    assert "Of 1 vote" in said(page)
+    page.button(key="eval-vote-undo").click().run()
+    assert library().votes.of((first, other)) == {} and not page.exception
+    page.button(key="eval-vote-neither").click().run()
+    assert library().votes.of((first, other)) == {"fehb": "neither"}
 
 
 def test_an_evaluation_whose_runs_were_deleted_says_that_nothing_can_be_followed(with_sample, page):

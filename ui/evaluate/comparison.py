@@ -22,7 +22,7 @@ from ui.components import charts, downloads
 from ui.components import html as h
 from ui.components.drawing import draw
 from ui.components.safe_text import markdown
-from ui.evaluate import funnel, numbers
+from ui.evaluate import blind, funnel, numbers
 from ui.evaluate.difference import STAGES, WHY, Change, changes, intervals, row, sentences
 from ui.evaluate.difference import numbers as other_numbers
 from ui.evaluate.names import file_name, names
@@ -65,6 +65,7 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
         raise InputError(
             "These two have no question in common.", "Choose two evaluations of the same questions."
         ) from error
+    blind.show(session, pair, said)
     one, other = (numbers.rows_of(session, each) for each in pair)
     losses = funnels[1].losses if funnels[1] is not None else ()
     reasons = {each.question_id: loss_sentence(each) for each in losses}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Difference
 from crag.analysis.regression import Regression
+from crag.analysis.votes import same_answer
 from crag.messages.evaluations import ROUGH, difference_sentence, title_of
 from crag.messages.regressions import change_parts, stage_text
 from ui.components import charts
@@ -154,7 +154,6 @@ _JUDGED = (
     ("abstention_right", "now rightly answered or abstained", "now wrongly answered or abstained"),
 )
 """What is said of the answer itself."""
-_MARKS = re.compile(r"(?<!\s)\s*+\[\d{1,3}\]")
 
 
 def _differences(
@@ -169,10 +168,10 @@ def _differences(
     if bool(one.problem) != bool(other.problem):
         listed.append(("now fails", False) if other.problem else ("no longer fails", True))
     judged = _changed(one, other, _JUDGED)
-    if not _same_answer(one, other):
+    if not same_answer(one, other):
         listed += judged
     listed += (evidence := _changed(one, other, _WATCHED))
-    if judged and not evidence and _same_answer(one, other):
+    if judged and not evidence and same_answer(one, other):
         listed.append(("same answer, judged by another label", None))
     return (*listed, *taken)
 
@@ -187,12 +186,6 @@ def _changed(
         for before, after, gained, lost in both
         if before is not None and after is not None and before != after
     ]
-
-
-def _same_answer(one: ResultRow, other: ResultRow) -> bool:
-    """Whether both give the same answer, but for the numbers of citations."""
-    said = [(" ".join(_MARKS.sub("", row.answer).split()), row.short_answer, row.abstained) for row in (one, other)]
-    return bool(said[0][0]) and said[0] == said[1]
 
 
 STAGES = ("Lost now", "Lost before")
