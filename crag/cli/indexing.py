@@ -209,9 +209,9 @@ class _Watcher:
     def bring(self, delete: bool) -> Counter[str]:
         """Bring the library in step with what was shown last; how many ended in each way."""
         gone = [each for each in self.open if each.state == "gone"]
-        question = f"Delete {count(len(gone), 'document')} whose files are gone?"
+        question = f"Delete what is gone ({count(len(gone), 'document')})?"
         if gone and not (delete or self.output.confirm(question)):
-            self.output.note(f"{count(len(gone), 'document')} whose files are gone stay; --delete removes them.")
+            self.output.note(f"What is gone stays ({count(len(gone), 'document')}); --delete removes it.")
             gone = []
         files = [*(each for each in self.open if each.state in _ADDED), *gone]
         started = deque(files)

@@ -83,7 +83,7 @@ def _preview(session: Session, compared: FolderComparison) -> None:
     gone = compared.of("gone")
     if gone:
         tables.plain([_row(compared, each) for each in gone], "folder-gone", "Documents whose files are gone")
-        st.checkbox(f"Also delete {words.count(len(gone), 'document')} whose files are gone", key=_REMOVE)
+        st.checkbox(f"Also delete what is gone ({words.count(len(gone), 'document')})", key=_REMOVE)
     if gone or compared.of(*_ADDED):
         st.button("Bring in step", key="folder-bring", type="primary", on_click=once(_bring), args=(session,))
     elif compared.files:
