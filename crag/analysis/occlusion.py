@@ -72,10 +72,10 @@ class OtherText:
 class GradeExplanation:
     """What a chunk's score rests on. Where `reason` says why, nothing was left out and `parts` is empty.
 
-    `words`: of the question, those that say something; `sentences`: of the chunk's text; both in their order.
-    `more_words` and `more_sentences` count those that were not tried. `untitled`: the score without the chunk's context
-    (its title and heading), where it has one. `parts`: the layers that made the score, as its evaluator tells them.
-    `other` is None where none of the `compared` texts got another verdict.
+    `words`: of the question, those that say something; `sentences`: of the chunk's text, those with a word; both in
+    order. `more_words` and `more_sentences` count those that were not tried. `untitled`: the score without the chunk's
+    context (its title and heading), where it has one. `parts`: the layers that made the score, as its evaluator names
+    them. `other` is None where none of the `compared` texts got another verdict.
     """
 
     question: str
@@ -156,7 +156,8 @@ def _occlude(found: GradeExplanation, service: GradingService, engine: Engine, l
     most = max(2, CHARACTERS // max(1, len(whole)))
     asked = _content_words(question)
     tried = asked[: min(WORDS, most)] if len(asked) > 1 else []
-    spans = sentences(read.text[:MAX_CHARACTERS])
+    text = read.text[:MAX_CHARACTERS]
+    spans = [span for span in sentences(text) if _WORD.search(text, *span)]
     chosen = _choose(engine, question, read, spans, min(SENTENCES, most)) if len(spans) > 1 else []
     texts = [_without(read.text, [span]) for span in chosen]
     passages = [Passage(id=str(at), text=replace(read, text=text).graded_text()) for at, text in enumerate(texts)]

@@ -41,7 +41,7 @@ def explain(
         str, Option(metavar="NAME:PAGE", help="a document, and after a colon its page, as: report.pdf:12")
     ] = "",
     text: Annotated[str, Option(metavar="SENTENCE", help="a sentence, as the document has it")] = "",
-    grade: Annotated[int, Option(metavar="N", help="explain the score of the run's chunk N, from 1")] = 0,
+    grade: Annotated[int | None, Option(metavar="N", help="explain the score of the run's chunk N, from 1")] = None,
     without: Annotated[str, Option(metavar="N[,N…]", help="the action and answer without these chunks")] = "",
     flip: Annotated[bool, Option("--flip", help="say what would change the action")] = False,
 ) -> int:
@@ -50,7 +50,7 @@ def explain(
     With --grade: what the score of a chunk rests on. With --without: the run without some of its chunks. With --flip:
     the smallest move of a threshold that changes the action, and the nearest run that ended otherwise.
     """
-    if not (page or text or grade or without or flip):
+    if not (page or text or grade is not None or without or flip):
         raise InputError(
             "Nothing to look for.",
             "Give --page NAME:PAGE, --text with a sentence, --grade N, --without N or --flip.",
@@ -62,7 +62,7 @@ def explain(
         if page or text:
             miss = explain_miss(library, trace, Wanted(document=document, page=number, text=text))
             output.show(MissRecord.of(miss).json_values(), "\n".join(_miss_lines(miss, output)))
-        if grade:
+        if grade is not None:
             _grade(engine, library, trace, grade, output)
         if without:
             _without(engine, trace, [_number(each) for each in without.split(",")], output)
@@ -102,7 +102,7 @@ def _without(engine: Engine, trace: Trace, numbers: Iterable[int], output: Outpu
     left = leave_out(trace, [_chunk_id(trace, number) for number in numbers], grader)
     web_on = bool(engine.resolve_providers(settings=left.settings).webs)
     record = WithoutRecord.of(left, answer_without(engine, left, web_on=web_on))
-    answer = ["", strip_controls(record.answer)] if record.answer is not None else []
+    answer = ["", strip_controls(record.answer), plain(record.cited)] if record.answer is not None else []
     output.show(record.json_values(), "\n".join([*_headed(record.said, output), *answer]))
 
 

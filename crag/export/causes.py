@@ -14,6 +14,7 @@ from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.export.records import Record, shared
 from crag.messages.causes import (
+    citations_sentence,
     flip_sentences,
     grade_sentences,
     move_sentence,
@@ -107,6 +108,7 @@ class WithoutRecord(Record):
     score: float | None
     searches_again: bool = Field(description="Whether the library would first be searched with a rewritten query.")
     answer: str | None
+    cited: str = Field(description="A sentence about what the answer cites.")
     said: tuple[str, ...]
 
     @classmethod
@@ -119,6 +121,7 @@ class WithoutRecord(Record):
             score=decision.score if decision is not None else None,
             searches_again=without.searches_again,
             answer=answer.answer.text if answer.answer is not None else None,
+            cited=citations_sentence(answer.answer) if answer.answer is not None else "",
             said=tuple(without_sentences(without, answer)),
         )
 

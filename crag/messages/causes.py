@@ -11,7 +11,7 @@ from crag.core.fields import meta
 from crag.core.makers import name_in_sentence
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Chunk, GradePart
+from crag.core.types import Answer, Chunk, Citation, GradePart
 from crag.messages.misses import setting_text
 from crag.messages.tuning import unknown_sentence
 from crag.messages.wording import decision_sentence
@@ -49,9 +49,9 @@ _PARTS = {
 }
 
 
-def place_text(chunk: Chunk) -> str:
-    """Where a chunk stands, as "page 4 of report.pdf"."""
-    return f"{chunk.where} of {chunk.source}" if chunk.where else chunk.source
+def place_text(text: Chunk | Citation) -> str:
+    """Where a text stands, as "page 4 of report.pdf"."""
+    return f"{text.where} of {text.source}" if text.where else text.source
 
 
 def grade_sentences(found: GradeExplanation) -> list[str]:
@@ -96,13 +96,20 @@ def _quote(text: str, occlusion: Occlusion) -> str:
 
 
 def untried_sentence(found: GradeExplanation) -> str:
-    """What was not left out, of a long question or text; empty where all was."""
-    one = found.more_words == 1 and not found.words
-    if one and not found.more_sentences:
-        return "The question has one word, so none can be left out."
-    left = [(found.more_words, "word"), (found.more_sentences, "sentence")]
-    parts = [count(number, noun) for number, noun in left if number]
-    return f"Not tried: {join_names(parts)}." if parts and not found.reason else ""
+    """What was not left out, of a long question or text or of one that has too little; empty where all was."""
+    if found.reason:
+        return ""
+    parts = (
+        ("question", "content word", found.words, found.more_words),
+        ("chunk", "sentence", found.sentences, found.more_sentences),
+    )
+    few = [
+        f"The {whole} has {'one' if more else 'no'} {part}, so none is left out."
+        for whole, part, tried, more in parts
+        if not tried
+    ]
+    left = [count(more, part) for _, part, tried, more in parts if more and tried]
+    return " ".join([*few, f"Not tried: {join_names(left)}."] if left else few)
 
 
 def other_text_sentence(found: GradeExplanation) -> str:
@@ -138,6 +145,13 @@ def without_sentences(without: Without, answer: AnswerWithout) -> list[str]:
             "Before that, the library would be searched again with a rewritten query. What this finds needs a new run."
         )
     return said
+
+
+def citations_sentence(answer: Answer) -> str:
+    """What an answer cites; empty of nothing."""
+    cited = [f"[{each.number}] {place_text(each)}" for each in answer.citations]
+    low = " Low confidence." if answer.low_confidence else ""
+    return f"It cites {join_names(cited)}.{low}" if cited else ""
 
 
 def move_sentence(move: Move) -> str:

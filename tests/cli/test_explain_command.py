@@ -51,11 +51,14 @@ def test_the_shell_says_what_a_score_rests_on_and_what_would_change_the_action(p
     assert grade["verdict"] == "CORRECT" and min(each["score"] for each in grade["words"]) < grade["score"]
     assert min(each["score"] for each in grade["sentences"]) < 0.2
     assert (left["before"], len(left["left_out"])) == ("CORRECT", 2) and left["action"] != "CORRECT"
+    one = crag("explain", asked["run_id"], "--without", 1, "--json", "--library", place).records[0]
+    assert one["action"] == "CORRECT" and one["cited"].startswith("It cites [1] page")
     assert flip["moves"][0]["settings"]["upper"] > 0.4 and flip["other"]["action"] != "CORRECT"
 
 
 def test_chunks_that_the_run_does_not_have_are_refused(place: Path, sample: Sample) -> None:
     crag("ask", sample.questions[0].question, "--library", place)
-    assert "has no chunk 99" in crag("explain", "last", "--grade", 99, "--library", place).err
+    for number in (0, 99):
+        assert f"has no chunk {number}" in crag("explain", "last", "--grade", number, "--library", place).err
     assert "has no chunk 99" in crag("explain", "last", "--without", "1,99", "--library", place).err
     assert "no number of a chunk" in crag("explain", "last", "--without", "one", "--library", place).err

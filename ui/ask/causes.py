@@ -14,6 +14,7 @@ from crag.core.protocols import SetGrader
 from crag.core.trace import Trace
 from crag.messages.causes import (
     LEAST,
+    citations_sentence,
     grade_sentences,
     move_sentence,
     moves_sentence,
@@ -100,7 +101,9 @@ def _score(session: Session, trace: Trace) -> None:
     draw(h.div("cx")[h.p[h.b[lead]], h.ul[(h.li[each] for each in rest)] if rest else ""])
     if found.words or found.sentences:
         draw(_shaded(found))
-        st.caption(markdown(" ".join(filter(None, (_LEGEND, untried_sentence(found))))))
+        st.caption(_LEGEND)
+    if untried := untried_sentence(found):
+        st.caption(markdown(untried))
     other = f"“{excerpt(found.other.chunk.text, 300)}”" if found.other is not None else ""
     draw(h.div("cx")[h.p[other_text_sentence(found)], h.p("small")[other]])
     if found.words or found.sentences or found.parts:
@@ -142,11 +145,13 @@ def _numbers(found: GradeExplanation) -> None:
     if found.untitled is not None:
         title = Occlusion(spans=((0, len(found.chunk.context)),), score=found.untitled)
         rows.append(_row(found, "Title", found.chunk.context, title))
-    formats = {
-        name: st.column_config.NumberColumn(format=format, width="small")
-        for name, format in (("Score", "%.3f"), ("Change", "%+.3f"))
+    number = st.column_config.NumberColumn
+    columns = {
+        "Score": number(format="%.3f", width=70),
+        "Change": number(format="%+.3f", width=70),
+        "Without": st.column_config.TextColumn(width="large"),
     }
-    st.dataframe(rows, hide_index=True, column_config=formats)
+    st.dataframe(rows, hide_index=True, column_config=columns)
     if found.parts:
         score = format_score(found.score or 0.0)
         st.caption(
@@ -166,7 +171,7 @@ def _numbers(found: GradeExplanation) -> None:
 def _row(found: GradeExplanation, kind: str, text: str, part: Occlusion) -> dict[str, object]:
     start, end = part.spans[0]
     change = part.score - found.score if part.score is not None and found.score is not None else None
-    return {"Without": f"{kind}: {excerpt(text[start:end], 120)}", "Score": part.score, "Change": change}
+    return {"Score": part.score, "Change": change, "Without": f"{kind}: {excerpt(text[start:end], 120)}"}
 
 
 # ---- without a text ------------------------------------------------------------------------------------------------
@@ -198,7 +203,8 @@ def _without(session: Session, trace: Trace) -> None:
     if answer.answer is not None and trace.answer is not None:
         same = answer.answer.text == trace.answer.text
         lead = "The answer stays the same" if same else "The answer then"
-        draw(h.div("cx")[h.h3[lead], (h.p[each] for each in answer.answer.text.split("\n\n"))])
+        paragraphs = [h.p[each] for each in answer.answer.text.split("\n\n")]
+        draw(h.div("cx")[h.h3[lead], paragraphs, h.p("small")[citations_sentence(answer.answer)]])
 
 
 def _become(left: Without, answer: AnswerWithout) -> Html:
