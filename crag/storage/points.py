@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from crag.core.errors import StorageError
 from crag.index.chunk_index import Contents, Numbers, Vectors
@@ -16,18 +16,16 @@ from crag.storage.records import Records
 from crag.storage.tables import chunks, documents, runs, tracks, vectors
 
 _AT_ONCE = 4_000
-_FIRST = 90
-"""Characters of a chunk's beginning."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Places:
-    """Where n chunks stand: `numbers` (n,) ascending; `documents`, an id each; `pages`; `first`, their first words."""
+    """Where n chunks stand: `numbers` (n,) ascending; `documents` (n,), places in `ids`; `pages` (n,) from 1."""
 
     numbers: Numbers
-    documents: Sequence[str]
-    pages: Sequence[int]
-    first: Sequence[str]
+    documents: NDArray[np.int64]
+    ids: Sequence[str]
+    pages: NDArray[np.int64]
 
 
 class Points:
@@ -64,14 +62,14 @@ class Points:
         return stacked
 
     def places(self) -> Places:
-        """Where all chunks stand."""
-        c = chunks.c
-        first = func.substr(c.text, 1, _FIRST)
-        asked = select(c.number, documents.c.id, c.page, first).join_from(chunks, documents).order_by(c.number)
+        """Where all chunks stand, and all documents in the order in which they were added."""
+        c, d = chunks.c, documents.c
         with self._database.read() as connection:
-            rows = connection.execute(asked).all()
-        numbers, names, pages, texts = zip(*rows, strict=True) if rows else ((), (), (), ())
-        return Places(np.array(numbers, np.int64), names, pages, texts)
+            added = connection.execute(select(d.number, d.id).order_by(d.number)).all()
+            rows = connection.execute(select(c.number, c.document, c.page).order_by(c.number)).all()
+        found = np.array([tuple(row) for row in rows], np.int64).reshape(-1, 3)
+        order = np.searchsorted(np.array([row.number for row in added], np.int64), found[:, 1])
+        return Places(found[:, 0], order, [row.id for row in added], found[:, 2])
 
     def texts(self, numbers: Sequence[int]) -> dict[int, str]:
         """The texts of these chunks by their numbers; unknown numbers are absent."""

@@ -42,15 +42,18 @@ _SYMBOLS = {"CORRECT": "diamond", "AMBIGUOUS": "square", "INCORRECT": "x"}
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Chunks:
-    """The n chunks of a map: `documents` are places in `names` and `ids`, `clusters` in `titles`; the others have n."""
+    """The n chunks of a map: `documents` (n,) are places in `names` and `ids`, `clusters` (n,) in `titles`.
+
+    `numbers` (n,) ascending, `points` (n, 2), `pages` (n,); `first`: how those begin that are drawn, by number.
+    """
 
     numbers: Numbers
     points: Points
     documents: NDArray[np.int64]
     names: Sequence[str]
     ids: Sequence[str]
-    pages: Sequence[int]
-    first: Sequence[str]
+    pages: NDArray[np.int64]
+    first: Mapping[int, str]
     clusters: NDArray[np.int16]
     titles: Sequence[str]
 
@@ -84,12 +87,10 @@ class Layers:
 def draw(chunks: Chunks, shade: Shade, layers: Layers, theme: str) -> Figure:
     """The figure; the custom data of a point is its chunk's number, of a question its run."""
     colours, legend = _coloured(shade, theme)
-    rows = np.arange(len(chunks.numbers))
-    if len(rows) > DRAWN:
-        rows = np.unique(np.linspace(0, len(rows) - 1, DRAWN).astype(int))
+    rows = drawn_rows(len(chunks.numbers))
     size = 7 if len(rows) < 1_000 else 5
     traces: list[Any] = [*_links(chunks, layers, theme), _points(chunks, rows, colours, size), *legend]
-    traces += [*([_titles(chunks, theme)] if layers.titles else []), *_questions(layers, theme)]
+    traces += [*_questions(layers, theme), *([_titles(chunks, theme)] if layers.titles else [])]
     figure = framed(traces, theme, _HEIGHT, {"visible": False}, {"visible": False}, right=0, top=0)
     figure.update_layout(
         dragmode="lasso",
@@ -101,6 +102,11 @@ def draw(chunks: Chunks, shade: Shade, layers: Layers, theme: str) -> Figure:
     if len(rows) < len(chunks.numbers):
         figure.add_layout_image(_picture(chunks.points, colours))
     return figure
+
+
+def drawn_rows(count: int) -> NDArray[np.int64]:
+    """Which of so many chunks are drawn one by one, ascending."""
+    return np.unique(np.linspace(0, count - 1, min(count, DRAWN)).astype(np.int64))
 
 
 def _points(chunks: Chunks, rows: NDArray[np.int64], colours: NDArray[np.uint8], size: int) -> Any:
@@ -126,7 +132,8 @@ def _points(chunks: Chunks, rows: NDArray[np.int64], colours: NDArray[np.uint8],
 
 def _hover(chunks: Chunks, row: int) -> str:
     name = excerpt(chunks.names[int(chunks.documents[row])], 60)
-    return _text(h.b[name], f", p. {chunks.pages[row]}", h.br, excerpt(chunks.first[row], 80))
+    first = excerpt(chunks.first.get(int(chunks.numbers[row]), ""), 80)
+    return _text(h.b[name], f", p. {chunks.pages[row]}", h.br, first)
 
 
 def _text(*said: object) -> str:
@@ -207,7 +214,7 @@ def _marked(name: str, questions: Sequence[Question], marker: Mapping[str, Any])
         hovertext=[
             _text(
                 *(h.b[excerpt(each.text, 90)], h.br, each.action or "no action"),
-                np.isfinite(each.nearest) and f", nearest chunk at {format_score(each.nearest)}",
+                f", nearest chunk at {format_score(each.nearest)}",
             )
             for each in questions
         ],
@@ -263,6 +270,7 @@ def _titles(chunks: Chunks, theme: str) -> Any:
         text=[said for _, _, said in found],
         mode="text",
         textfont={"color": COLOURS[theme]["ink"], "size": 13, "shadow": shadow},
+        unselected={"textfont": {"color": COLOURS[theme]["ink"]}},
         hoverinfo="skip",
         showlegend=False,
     )

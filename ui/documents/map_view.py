@@ -28,7 +28,7 @@ from ui.components import charts, problems, words
 from ui.components.safe_text import excerpt, markdown, site
 from ui.documents import table
 from ui.documents.listing import Held
-from ui.documents.map_figure import DRAWN, Chunks, Layers, Shade, draw
+from ui.documents.map_figure import DRAWN, Chunks, Layers, Shade, draw, drawn_rows
 from ui.documents.state import state
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ VIEW = "documents-view"
 _KEY, _JOB = "documents-map", "map"
 _MOST_ASKED = 100
 _LISTED = 8
+_FIRST = 90
+"""Characters of a chunk that are shown of it."""
 _COLOURS = {
     "cluster": "Topic",
     "document": "Document",
@@ -91,7 +93,7 @@ def show(session: Session, held: Sequence[Held]) -> None:
     if "Holes" in wanted and holes:
         _list_holes(session, holes)
     if "Near-duplicates" in wanted:
-        _list_pairs(chunks, found.pairs.tolist())
+        _list_pairs(session, chunks, found.pairs.tolist())
     if "Contradictions" in wanted:
         _list_contradictions(session, chunks, against)
 
@@ -106,23 +108,25 @@ def _current(session: Session, held: Sequence[Held]) -> Projection | None:
     library, stamp = session.library, _stamp(session.library)
     if sum(each.document.chunks for each in held) <= _AT_ONCE:
         return _refreshed(stamp, _library=library)
+    kept = projection.load(library)
     running: list[Job[Any]] = program().jobs.running(_JOB, workspace=session.workspace)
     job = running[0] if running else program().jobs.get(state().map_job, workspace=session.workspace)
     if not running and state().map_of != stamp:
-        state().map_of = stamp
-        job = _begin(session)
-        state().map_job = job.id
+        job = _begin(session) if kept is None or kept.changed(library) else None
+        state().map_of, state().map_job = stamp, job.id if job else ""
     if job is not None and job.running:
         fragments.follow(session, lambda: job.running, lambda: _progress(job))
     elif job is not None and job.problem is not None:
         problems.show(job.problem)
         st.button("Try again", key="map-again", on_click=_forget_job)
-    return projection.load(library)
+    elif kept is not None:
+        return _refreshed(stamp, _library=library)
+    return kept
 
 
 @st.cache_resource(show_spinner="Drawing the map…", max_entries=8)
 def _refreshed(stamp: Stamp, *, _library: Library) -> Projection:
-    return projection.refresh(_library, program().engine.embedder)
+    return projection.refresh(_library)
 
 
 def _begin(session: Session) -> Job[float]:
@@ -134,7 +138,7 @@ def _begin(session: Session) -> Job[float]:
                 raise CancelledError("The map was not finished.", "Open the map again.")
             emit(share)
 
-        projection.refresh(engine.library(workspace), engine.embedder, progress)
+        projection.refresh(engine.library(workspace), progress)
 
     return program().jobs.start(_JOB, "the map", work, workspace=workspace)
 
@@ -151,21 +155,19 @@ def _forget_job() -> None:
 @st.cache_resource(show_spinner="Drawing the map…", max_entries=4)
 def _chunks(stamp: Stamp, mark: tuple[int, int], *, _library: Library, _found: Projection) -> Chunks:
     """What the map's points are, but for those that were deleted since."""
-    places = _library.points.places()
+    places, names = _library.points.places(), _library.documents.names()
     numbers, there, rows = np.intersect1d(_found.numbers, places.numbers, assume_unique=True, return_indices=True)
-    names = _library.documents.names()
-    order = {id: place for place, id in enumerate(names)}
-    titles = layers.cluster_words(_library, _found.numbers, _found.clusters)
+    texts = _library.points.texts(numbers[drawn_rows(len(numbers))].tolist())
     return Chunks(
         numbers=numbers,
         points=_found.points[there],
-        documents=np.array([order.get(places.documents[row], -1) for row in rows.tolist()], np.int64),
-        names=list(names.values()),
-        ids=list(names),
-        pages=[places.pages[row] for row in rows.tolist()],
-        first=[places.first[row] for row in rows.tolist()],
+        documents=places.documents[rows],
+        names=[names.get(id, "") for id in places.ids],
+        ids=places.ids,
+        pages=places.pages[rows],
+        first={number: text[:_FIRST] for number, text in texts.items()},
         clusters=_found.clusters[there],
-        titles=[", ".join(each) for each in titles],
+        titles=[", ".join(each) for each in layers.cluster_words(_library, _found.numbers, _found.clusters)],
     )
 
 
@@ -293,13 +295,16 @@ def _describe(session: Session, chunks: Chunks, rows: NDArray[np.int64], asked: 
     topics = Counter(chunks.clusters[rows].tolist())
     if named := [chunks.titles[cluster] for cluster, _ in topics.most_common(2) if chunks.titles[cluster]]:
         st.caption(f"Topics: {'; '.join(markdown(each) for each in named)}")
+    lines = []
     for place, count in documents.most_common(_LISTED):
-        pages = sorted({chunks.pages[row] for row in rows.tolist() if chunks.documents[row] == place})
-        st.markdown(f"- **{markdown(chunks.names[place])}**: {words.count(count, 'chunk')}, {_pages(pages)}")
+        pages = np.unique(chunks.pages[rows[chunks.documents[rows] == place]]).tolist()
+        lines.append(f"- **{markdown(chunks.names[place])}**: {words.count(count, 'chunk')}, {_pages(pages)}")
+    st.markdown("\n".join(lines))
     if len(documents) > _LISTED:
         st.caption(f"And {len(documents) - _LISTED:,} more documents.")
     if len(rows) == 1:
-        st.caption(f"“{markdown(chunks.first[int(rows[0])])}…”")
+        for text in session.library.points.texts(chunks.numbers[rows].tolist()).values():
+            st.caption(f"“{markdown(excerpt(text, _FIRST))}”")
     _list_questions(session, asked)
     with st.container(horizontal=True, gap="small"):
         if ids and session.may("ask"):
@@ -352,8 +357,11 @@ def _open(session: Session, run: str) -> None:
 
 
 def _list_questions(session: Session, asked: Sequence[layers.Question]) -> None:
-    for place, each in enumerate(asked[:_LISTED]):
-        _question(session, each, f"map-open-{place}")
+    with st.container(gap=None):
+        for place, each in enumerate(asked[:_LISTED]):
+            _question(session, each, f"map-open-{place}")
+    if len(asked) > _LISTED:
+        st.caption(f"And {len(asked) - _LISTED:,} more questions.")
 
 
 def _question(session: Session, each: layers.Question, key: str) -> None:
@@ -378,15 +386,16 @@ def _place(chunks: Chunks, number: int) -> str:
     return f"{markdown(chunks.names[int(chunks.documents[row])])}, p. {chunks.pages[row]}"
 
 
-def _list_pairs(chunks: Chunks, pairs: Sequence[Sequence[int]]) -> None:
+def _list_pairs(session: Session, chunks: Chunks, pairs: Sequence[Sequence[int]]) -> None:
     known = set(chunks.numbers.tolist())
     found = [pair for pair in pairs if known.issuperset(pair)]
     with st.expander(f"Near-duplicates: {words.count(len(found), 'pair')} of chunks"):
         if not found:
             st.caption("No two chunks in different places say nearly the same.")
+        texts = session.library.points.texts([one for one, _ in found[:_LISTED]])
         for one, other in found[:_LISTED]:
-            row = int(np.searchsorted(chunks.numbers, one))
-            st.markdown(f"- {_place(chunks, one)} and {_place(chunks, other)}: “{markdown(chunks.first[row])}…”")
+            said = markdown(excerpt(texts.get(one, ""), _FIRST))
+            st.markdown(f"- {_place(chunks, one)} and {_place(chunks, other)}: “{said}”")
         if len(found) > _LISTED:
             st.caption(f"And {len(found) - _LISTED:,} more, less alike.")
 

@@ -20,9 +20,9 @@ from crag.storage.library import Library
 from crag.storage.runs import RunSummary
 from crag.text.words import STOP_WORDS, words
 
-_READ = 40
+_READ = 80
 """Texts of a cluster that its words are taken from, evenly over all."""
-_SHORTEST, _WORDS = 4, 2
+_SHORTEST, _WORDS, _STEM = 4, 2, 5
 _JUDGED, _FAR = 10, 0.05
 """Questions that the documents answered, at least, before distance alone makes a hole; and the share of them that lies
 farther than the line."""
@@ -32,7 +32,7 @@ farther than the line."""
 class Question:
     """A past question: its latest `run`, the `action` it took ("" for none), its place (2,), whether it is a hole.
 
-    `nearest`: the similarity of the nearest chunk, NaN where that is not known.
+    `nearest`: the similarity of the nearest chunk.
     """
 
     text: str
@@ -66,9 +66,11 @@ def cluster_words(library: Library, numbers: NDArray[np.int64], clusters: NDArra
     total = len(shares)
     named = []
     for share in shares:
-        weight = {word: each * np.log(1 + total / everywhere[word]) for word, each in share.items()}
-        best = sorted(weight, key=lambda word: (-weight[word], word))
-        named.append(tuple(best[:_WORDS]))
+        weight = {word: each * np.log(1 + total / everywhere[word]) ** 2 for word, each in share.items()}
+        best: dict[str, str] = {}
+        for word in sorted(weight, key=lambda word: (-weight[word], word)):
+            best.setdefault(word[:_STEM], word)
+        named.append(tuple(best.values())[:_WORDS])
     return named
 
 
@@ -95,7 +97,7 @@ def past_questions(library: Library, projection: Projection) -> list[Question]:
     answered = [
         float(projection.nearest[row])
         for run, row in placed.values()
-        if (fact := facts.get(run.run_id)) is not None and fact.covered and np.isfinite(projection.nearest[row])
+        if (fact := facts.get(run.run_id)) is not None and fact.covered
     ]
     line = float(np.quantile(answered, _FAR)) if len(answered) >= _JUDGED else np.inf
     found = []
@@ -108,7 +110,7 @@ def past_questions(library: Library, projection: Projection) -> list[Question]:
                 action=run.action,
                 point=projection.asked_points[row],
                 nearest=nearest,
-                hole=fact is not None and fact.gap and (nearest < line or not np.isfinite(nearest)),
+                hole=fact is not None and fact.gap and nearest < line,
             )
         )
     return found

@@ -27,8 +27,8 @@ _ROUNDS, _PARTS, _REPELLED = 200, 2, 5
 _A, _B = 1.577, 0.895
 """The curve of UMAP for a least distance of 0.1 between points."""
 _MOST_STEP = 4.0
-_ANCHORS, _WIDTH = 5, 0.05
-"""Landmarks that place another point, and the distance over which their weight falls by e: on 10,000 synthetic vectors
+ANCHORS, _WIDTH = 5, 0.05
+"""Points that place another one, and the distance over which their weight falls by e: on 10,000 synthetic vectors
 these kept the most neighbours."""
 _CLUSTERS = 3, 24
 
@@ -82,11 +82,16 @@ def place(vectors: Vectors, landmarks: Any, points: Points) -> tuple[Points, Ind
 
     `landmarks` is the index of what lies at these points.
     """
-    found, rows = landmarks.search(vectors, min(_ANCHORS, len(points)))
-    weights = np.exp((found - found[:, :1]) / _WIDTH)
+    found, rows = landmarks.search(vectors, min(ANCHORS, len(points)))
+    return weigh(found, points[rows]), rows[:, 0]
+
+
+def weigh(similar: NDArray[np.float32], points: Points) -> Points:
+    """The means (m, 2) of `points` (m, k, 2), weighted by how `similar` (m, k) what lies there is, best first."""
+    weights = np.exp((similar - similar[:, :1]) / _WIDTH)
     weights /= weights.sum(axis=1, keepdims=True)
-    placed: Points = (weights[:, :, None] * points[rows]).sum(axis=1).astype(np.float32)
-    return placed, rows[:, 0]
+    means: Points = (weights[:, :, None] * points).sum(axis=1).astype(np.float32)
+    return means
 
 
 def clusters(vectors: Vectors) -> NDArray[np.int16]:

@@ -10,7 +10,6 @@ import io
 import logging
 import zipfile
 import zlib
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +20,6 @@ from crag.analysis.atlas import layout
 from crag.analysis.atlas.layout import Indices, Points, Progress
 from crag.analysis.gaps import RUNS
 from crag.core.errors import IndexUnavailableError, LibraryError, ModelMismatchError, StorageError
-from crag.core.protocols import Embedder, embed_question
 from crag.core.request import SearchQuery
 from crag.index.chunk_index import Numbers, Vectors
 from crag.storage.library import Library
@@ -37,6 +35,8 @@ MOST = 200_000
 NEAR, ALIKE = 0.95, 0.7
 """Near-duplicates have a cosine of at least this, and share this part of the words that either has."""
 _PAIRS = 2_000
+_FOUND = 4 * layout.ANCHORS
+"""Chunks that a question's place is taken from, should most of them not be on the map."""
 _GROWN, _LEFT = 1.5, 0.75
 """A map is laid out again when the library has grown by this factor, or when fewer of its landmarks are left."""
 
@@ -89,7 +89,7 @@ def load(library: Library) -> Projection | None:
     return found if found.made_of == _identity(library) else None
 
 
-def refresh(library: Library, embedder: Embedder, progress: Progress = layout._no_progress) -> Projection:
+def refresh(library: Library, progress: Progress = layout._no_progress) -> Projection:
     """The projection as the library is now, from the kept one where that still serves; kept where that can be done.
 
     Old chunks stay where they are while new ones are placed among them. Raises StorageError, and what `progress` does.
@@ -99,7 +99,7 @@ def refresh(library: Library, embedder: Embedder, progress: Progress = layout._n
         now = _with_chunks(library, before, numbers, progress)
     else:
         now = before
-    now = _with_questions(library, embedder, now)
+    now = _with_questions(library, now)
     if now is not before and len(numbers):
         _keep(library, now)
     return now
@@ -206,36 +206,41 @@ def _duplicates(library: Library, numbers: Numbers, vectors: Vectors) -> Indices
     return np.array(apart, np.int64).reshape(-1, 2)
 
 
-def _with_questions(library: Library, embedder: Embedder, now: Projection) -> Projection:
-    """With the latest questions that are not placed yet; without any where another model made the vectors."""
+def _with_questions(library: Library, now: Projection) -> Projection:
+    """With the latest questions that are not placed yet, each at the weighted mean of the chunks nearest to it.
+
+    Without new ones where another model made the vectors, or the chunk index fails: the next time tries again.
+    """
     latest = dict.fromkeys(run.question for run in library.runs.latest(RUNS))
     known = set(now.asked.tolist())
     new = [question for question in latest if question.strip() and question_key(question) not in known]
-    if not new or not now.landmarks.any():
+    if not new or not len(now.numbers):
         return now
     try:
-        library.check_model()
-    except ModelMismatchError:
+        placed = [_place(library, now, question) for question in new]
+    except (ModelMismatchError, IndexUnavailableError) as error:
+        _log.warning("past questions are not placed on the map: %s", error.message)
         return now
-    asked = np.stack([embed_question(embedder, question) for question in new])
-    landmarks = layout.flat_index(library.points.vectors(now.numbers[now.landmarks]))
-    placed, _ = layout.place(asked, landmarks, now.points[now.landmarks])
+    found = [(question_key(question), *each) for question, each in zip(new, placed, strict=True) if each]
     return replace(
         now,
-        asked=np.concatenate([now.asked, np.array([question_key(each) for each in new], np.int64)]),
-        asked_points=np.concatenate([now.asked_points, placed]),
-        nearest=np.concatenate([now.nearest, _nearest(library, new)]),
+        asked=np.concatenate([now.asked, np.array([key for key, _, _ in found], np.int64)]),
+        asked_points=np.concatenate([now.asked_points, *[point for _, point, _ in found]]),
+        nearest=np.concatenate([now.nearest, np.array([near for _, _, near in found], np.float32)]),
     )
 
 
-def _nearest(library: Library, questions: Sequence[str]) -> NDArray[np.float32]:
-    """The similarity of the chunk nearest to each question; NaN where the chunk index fails."""
-    try:
-        found = [library.find(SearchQuery(question, 1, mode="dense")) for question in questions]
-    except IndexUnavailableError as error:
-        _log.warning("how near questions are to chunks is not known: %s", error.message)
-        return np.full(len(questions), np.nan, np.float32)
-    return np.array([hits[0].dense if hits and hits[0].dense is not None else np.nan for hits in found], np.float32)
+def _place(library: Library, now: Projection, question: str) -> tuple[Points, float] | None:
+    """A question's place (1, 2) and its similarity to the nearest chunk; None where no chunk near it is on the map."""
+    hits = library.find(SearchQuery(question, _FOUND, mode="dense"))
+    numbers = library.points.numbered([hit.chunk.id for hit in hits])
+    near = {numbers[hit.chunk.id]: hit.dense for hit in hits if hit.dense is not None and hit.chunk.id in numbers}
+    rows, at = np.intersect1d(now.numbers, np.array(list(near), np.int64), return_indices=True)[1:]
+    if not len(rows):
+        return None
+    similar = np.array(list(near.values()), np.float32)[at]
+    best = np.argsort(-similar)[: layout.ANCHORS]
+    return layout.weigh(similar[best][None], now.points[rows[best]][None]), float(similar[best[0]])
 
 
 def _keep(library: Library, made: Projection) -> None:

@@ -40,7 +40,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 def refreshed(engine: Engine) -> Projection:
-    found = projection.refresh(engine.library(), engine.embedder)
+    found = projection.refresh(engine.library())
     assert len({len(found.numbers), len(found.points), len(found.clusters), len(found.landmarks)}) == 1
     assert np.isfinite(found.points).all()
     return found
@@ -143,5 +143,5 @@ def test_work_that_is_stopped_keeps_nothing(engine: Engine) -> None:
         raise CancelledError("Stopped.")
 
     with pytest.raises(CancelledError):
-        projection.refresh(engine.library(), engine.embedder, stop)
+        projection.refresh(engine.library(), stop)
     assert not (engine.library().folder / FILE).exists()

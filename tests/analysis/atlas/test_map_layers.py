@@ -51,7 +51,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 def questions(engine: Engine) -> list[Question]:
-    return layers.past_questions(engine.library(), projection.refresh(engine.library(), engine.embedder))
+    return layers.past_questions(engine.library(), projection.refresh(engine.library()))
 
 
 def test_questions_lie_where_their_chunks_do_and_a_hole_has_its_web_pages(engine: Engine) -> None:
