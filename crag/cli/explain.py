@@ -92,7 +92,7 @@ def _grade(engine: Engine, library: Library, trace: Trace, number: int, output: 
     lines = _headed(record.said, output)
     for each in (*record.words, *record.sentences):
         score = format_score(each.score) if each.score is not None else "failed"
-        lines.append(plain(f"    {score} without: {each.text}")[:_WIDE])
+        lines.append(f"    {plain(f'{score} without: {each.text}')}"[:_WIDE])
     lines += [f"    {part.adds:+.2f} {part_text(part)}" for part in found.parts]
     output.show(record.json_values(), "\n".join(lines))
 
