@@ -56,6 +56,7 @@ OWN_TAB = {
     "ui/documents/map_view.py: _forget_job",
     "ui/documents/map_view.py: _list",
     "ui/documents/map_view.py: _open",
+    "ui/documents/map_view.py: _pick",
     "ui/documents/map_view.py: _select",
     "ui/documents/table.py: lambda: _take(ids)",
     "ui/documents/bulk_actions.py: _ask",

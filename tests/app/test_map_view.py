@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from crag.core.filters.where import Scope
+from crag.analysis.atlas import projection
+from crag.analysis.evaluate import evaluations
+from crag.core.filters.where import Scope, narrow_filter
 from crag.engine import Engine
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.app_text import said
@@ -102,6 +104,45 @@ def test_a_selection_says_what_is_in_it_and_is_asked_by_itself(app, filled):
     assert "**Selected: 8 chunks of 2 documents**" in said(app) and "**report\\.pdf**: 4 chunks, p. 1–4" in said(app)
     app.button(key="map-ask").click().run()
     assert state_in(app, ChoicesState).scope == Scope(tuple(filled)) and not app.exception
+
+
+def test_a_selection_is_evaluated_by_itself(app, filled, engine):
+    add_document(engine, "left-out.pdf", TEXTS)
+    on_map(app)
+    state_in(app, DocumentsState).selection = ALL
+    app.run()
+    app.button(key="map-evaluate").click().run()
+    app.session_state["eval-strategies"] = ["balanced"]
+    app.switch_page("pages/evaluate.py").run()
+    app.file_uploader[0].set_value([("set.csv", b"question\nHow many people were hired?\n", "text/csv")]).run()
+    assert app.checkbox(key="eval-scoped").value and "(3 documents)" in app.checkbox(key="eval-scoped").label
+    state_in(app, ChoicesState).scope = Scope(tuple(filled))
+    app.run()
+    app.button(key="eval-run").click().run()
+    for job in program().jobs.running("evaluation"):
+        for _ in job.follow():
+            pass
+    [made] = evaluations(engine.library())
+    assert made.done == 1 and made.settings.where == narrow_filter("", Scope(tuple(filled))) and not app.exception
+
+
+def test_selected_questions_are_what_tune_and_monitor_show(app, filled, engine):
+    engine.trace("How many people were hired?")
+    engine.trace("Zebra quagga okapi")
+    [hired, _] = projection.refresh(engine.library()).asked_points.tolist()[::-1]
+    on_map(app)
+    near = tuple((hired[0] + x / 1e3, hired[1] + y / 1e3) for x, y in ((-1, -1), (1, -1), (1, 1), (-1, 1)))
+    state_in(app, DocumentsState).selection = Selection(outlines=(near,))
+    app.run()
+    app.button(key="map-tune").click().run()
+    app.switch_page("pages/tune.py").run()
+    assert app.selectbox(key="tune-runs").value == "picked" and not app.exception
+    assert "Selected on the map (1)" in app.selectbox(key="tune-runs").options
+    app.switch_page("pages/monitor.py").run()
+    assert app.checkbox(key="mon-picked").value and not app.exception
+    shown = said(app)
+    app.checkbox(key="mon-picked").uncheck().run()
+    assert said(app) != shown
 
 
 def test_a_selection_is_selected_in_the_list_too(app, filled):

@@ -7,6 +7,7 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 DRAWN = 4_000
 """Points drawn one by one. Of more, an even part is, over a picture of all: the page's rules for scripts, which allow
 none that is made from text, keep plotly's WebGL from working."""
-_SIDE = 1600
+_SIDE, _LINE = 1600, 42
+"""Pixels of the picture of all, at its longer side, and characters of a line beside the pointer."""
 _HEIGHT = 620
 _PALETTES = {
     "light": ("#5546c8", "#2f8f3a", "#b07cc6", "#8a9417", "#5c6f86", "#33266e"),
@@ -131,9 +133,14 @@ def _points(chunks: Chunks, rows: NDArray[np.int64], colours: NDArray[np.uint8],
 
 
 def _hover(chunks: Chunks, row: int) -> str:
-    name = excerpt(chunks.names[int(chunks.documents[row])], 60)
+    name = excerpt(chunks.names[int(chunks.documents[row])], _LINE)
     first = excerpt(chunks.first.get(int(chunks.numbers[row]), ""), 80)
-    return _text(h.b[name], f", p. {chunks.pages[row]}", h.br, first)
+    return _text(h.b[name], f", p. {chunks.pages[row]}", *((h.br, line) for line in wrap(first, _LINE)))
+
+
+def _asked(question: Question) -> str:
+    lines = [(h.b[line], h.br) for line in wrap(excerpt(question.text, 90), _LINE)]
+    return _text(*lines, question.action or "no action", f", nearest chunk at {format_score(question.nearest)}")
 
 
 def _text(*said: object) -> str:
@@ -211,13 +218,7 @@ def _marked(name: str, questions: Sequence[Question], marker: Mapping[str, Any])
         mode="markers",
         marker=dict(marker),
         customdata=[each.run for each in questions],
-        hovertext=[
-            _text(
-                *(h.b[excerpt(each.text, 90)], h.br, each.action or "no action"),
-                f", nearest chunk at {format_score(each.nearest)}",
-            )
-            for each in questions
-        ],
+        hovertext=[_asked(each) for each in questions],
         hoverinfo="text",
         unselected={"marker": {"opacity": 0.6}},
         showlegend=True,

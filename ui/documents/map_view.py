@@ -29,7 +29,7 @@ from ui.components.safe_text import excerpt, markdown, site
 from ui.documents import table
 from ui.documents.listing import Held
 from ui.documents.map_figure import DRAWN, Chunks, Layers, Shade, draw, drawn_rows
-from ui.documents.state import state
+from ui.documents.state import EVALUATE_SCOPED, MONITOR_PICKED, PICKED, TUNE_RUNS, state
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -292,6 +292,14 @@ def _describe(session: Session, chunks: Chunks, rows: NDArray[np.int64], asked: 
     said = [words.count(len(rows), "chunk"), words.count(len(documents), "document")]
     heading = f"**Selected: {said[0]} of {said[1]}" + (f", {words.count(len(asked), 'question')}**" if asked else "**")
     st.markdown(heading)
+    with st.container(horizontal=True, gap="small"):
+        if ids:
+            _offer_documents(session, ids)
+        if asked:
+            runs = frozenset(each.run for each in asked)
+            st.button("Tune with these questions", key="map-tune", on_click=_pick, args=(runs, "tune"))
+            st.button("Show them in Monitor", key="map-monitor", on_click=_pick, args=(runs, "monitor"))
+        st.button("Clear", key="map-clear", type="tertiary", on_click=_clear)
     topics = Counter(chunks.clusters[rows].tolist())
     if named := [chunks.titles[cluster] for cluster, _ in topics.most_common(2) if chunks.titles[cluster]]:
         st.caption(f"Topics: {'; '.join(markdown(each) for each in named)}")
@@ -299,30 +307,31 @@ def _describe(session: Session, chunks: Chunks, rows: NDArray[np.int64], asked: 
     for place, count in documents.most_common(_LISTED):
         pages = np.unique(chunks.pages[rows[chunks.documents[rows] == place]]).tolist()
         lines.append(f"- **{markdown(chunks.names[place])}**: {words.count(count, 'chunk')}, {_pages(pages)}")
-    st.markdown("\n".join(lines))
+    if lines:
+        st.markdown("\n".join(lines))
     if len(documents) > _LISTED:
         st.caption(f"And {len(documents) - _LISTED:,} more documents.")
     if len(rows) == 1:
         for text in session.library.points.texts(chunks.numbers[rows].tolist()).values():
             st.caption(f"“{markdown(excerpt(text, _FIRST))}”")
     _list_questions(session, asked)
-    with st.container(horizontal=True, gap="small"):
-        if ids and session.may("ask"):
-            many = len(ids) > _MOST_ASKED
-            st.button(
-                "Ask only this document" if len(ids) == 1 else "Ask only these documents",
-                key="map-ask",
-                type="primary",
-                on_click=_ask,
-                args=(session, ids),
-                disabled=many,
-                help=f"At most {_MOST_ASKED} documents can be asked by themselves. Give them a tag and ask that."
-                if many
-                else "Questions then search these documents whole, until you choose Ask all.",
-            )
-        if ids:
-            st.button("Select in the list", key="map-list", on_click=_list, args=(ids,))
-        st.button("Clear", key="map-clear", type="tertiary", on_click=_clear)
+
+
+def _offer_documents(session: Session, ids: Sequence[str]) -> None:
+    many = len(ids) > _MOST_ASKED
+    help = (
+        f"At most {_MOST_ASKED} documents can be asked by themselves. Give them a tag and ask that."
+        if many
+        else "Questions then search these documents whole, until you choose Ask all in Ask."
+    )
+    if session.may("ask"):
+        label = "Ask only this document" if len(ids) == 1 else "Ask only these documents"
+        st.button(label, key="map-ask", type="primary", on_click=_ask, args=(session, ids), disabled=many, help=help)
+    if session.may("edit"):
+        st.button(
+            "Evaluate only them", key="map-evaluate", on_click=_evaluate, args=(session, ids), disabled=many, help=help
+        )
+    st.button("Select in the list", key="map-list", on_click=_list, args=(ids,))
 
 
 def _pages(pages: Sequence[int]) -> str:
@@ -341,6 +350,20 @@ def _pages(pages: Sequence[int]) -> str:
 def _ask(session: Session, ids: Sequence[str]) -> None:
     session.limit(Scope(tuple(ids)))
     navigation.go("ask")
+
+
+@requires("edit")
+def _evaluate(session: Session, ids: Sequence[str]) -> None:
+    session.limit(Scope(tuple(ids)))
+    st.session_state[EVALUATE_SCOPED] = True
+    navigation.go("evaluate")
+
+
+def _pick(runs: frozenset[str], page: str) -> None:
+    """Let Tune and Monitor show these runs, and open one of the two."""
+    state().picked = runs
+    st.session_state[TUNE_RUNS], st.session_state[MONITOR_PICKED] = PICKED, True
+    navigation.go(page)
 
 
 def _list(ids: Sequence[str]) -> None:

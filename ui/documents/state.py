@@ -7,6 +7,11 @@ from dataclasses import dataclass, field
 from crag.pipeline.folders import FolderComparison
 from ui.components.tab_state import LibraryState, tab_state
 
+TUNE_RUNS, PICKED = "tune-runs", "picked"
+"""The key of Tune's choice of runs, and its value for those of the questions picked on the map."""
+MONITOR_PICKED, EVALUATE_SCOPED = "mon-picked", "eval-scoped"
+"""The keys of the boxes with which Monitor shows the runs picked, and Evaluate asks only what Ask is limited to."""
+
 
 @dataclass(slots=True)
 class DocumentsState(LibraryState):
@@ -14,7 +19,7 @@ class DocumentsState(LibraryState):
 
     `marked`: the only chunk marked on its page. `folder`: the one compared last. `turns`: how often each form
     was emptied, by its name. `selection`: what is selected on the map; `map_job`: the job that brings it up to date,
-    `map_of`: what it was started for.
+    `map_of`: what it was started for. `picked`: the runs of the questions that Tune and Monitor take from the map.
     """
 
     upload: str = ""
@@ -26,10 +31,11 @@ class DocumentsState(LibraryState):
     selection: object = None
     map_job: str = ""
     map_of: object = None
+    picked: frozenset[str] = frozenset()
 
     def forget(self) -> None:
         self.upload, self.selected, self.rows, self.marked, self.folder = "", (), None, "", None
-        self.selection, self.map_job, self.map_of = None, "", None
+        self.selection, self.map_job, self.map_of, self.picked = None, "", None, frozenset()
 
 
 def state() -> DocumentsState:

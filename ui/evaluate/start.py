@@ -9,6 +9,7 @@ import streamlit as st
 
 from crag.analysis.evaluate import Evaluation
 from crag.core.config import AppConfig
+from crag.core.filters.where import Scope, narrow_filter
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.messages.evaluations import parts_sentence
@@ -20,6 +21,7 @@ from ui.app.session import REFUSALS, Session
 from ui.components import problems, words
 from ui.components.safe_text import markdown
 from ui.documents import progress, uploads
+from ui.documents.state import EVALUATE_SCOPED
 from ui.evaluate.evaluation_job import Plan, start, state
 from ui.evaluate.names import name
 
@@ -43,7 +45,11 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
         persist_state="session",
         help="Each is run over all questions, one after another, with this session's settings.",
     )
-    plans = [Plan(strategy=key, settings=session.settings(key)) for key in STRATEGIES if key in chosen]
+    scope = _scope(session)
+    plans = [
+        Plan(strategy=key, settings=settings.changed(where=narrow_filter(settings.where, scope)))
+        for key, settings in ((key, session.settings(key)) for key in STRATEGIES if key in chosen)
+    ]
     mine = [
         f"{STRATEGIES[key].title}: {', '.join(words.describe_settings(session.changes(key)))}"
         for key in chosen
@@ -75,6 +81,18 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
         st.rerun()
     if upload is not None:
         progress.follow(session, upload, uploads.ender(session, upload))
+
+
+def _scope(session: Session) -> Scope:
+    """What the questions are asked of: all, or where the person wants that, what Ask is limited to. StorageError."""
+    ids = session.scope.documents and tuple(session.library.documents.names(session.scope.documents))
+    scope = Scope(ids, session.scope.tags)
+    if not scope:
+        return scope
+    said = [words.count(len(ids), "document")] if ids else []
+    named = ", ".join([*said, *(f"tag {tag}" for tag in scope.tags)])
+    label = f"Only what Ask is limited to ({markdown(named)})"
+    return scope if st.checkbox(label, key=EVALUATE_SCOPED, persist_state="session") else Scope()
 
 
 def _asking(session: Session) -> AppConfig:

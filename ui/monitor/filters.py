@@ -15,6 +15,7 @@ from crag.messages.answers import origin_word
 from ui.app.session import Session
 from ui.components import words
 from ui.components.safe_text import excerpt
+from ui.documents.state import MONITOR_PICKED, state
 from ui.monitor import stored
 
 _SPANS: Mapping[Span, str] = {"day": "24 hours", "week": "7 days", "month": "30 days", "all": "All"}
@@ -65,7 +66,11 @@ def choice(runs: Sequence[RunFacts]) -> Choice:
             persist_state="session",
             width=200,
         )
-    return Choice(span=span or "month", evaluations=evaluations, **picked)
+    mapped = state().picked
+    only = any(run.run_id in mapped for run in runs) and st.checkbox(
+        "Only the questions selected on the map", key=MONITOR_PICKED, persist_state="session"
+    )
+    return Choice(span=span or "month", evaluations=evaluations, runs=mapped if only else frozenset(), **picked)
 
 
 def _filter(label: str, field: str, runs: Sequence[RunFacts], named: Callable[[str], str], whole: str = "") -> str:

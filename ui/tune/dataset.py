@@ -14,6 +14,7 @@ from crag.analysis.whatif.replay_plan import StoredDecisions
 from crag.messages.answers import origin_text
 from ui.app.session import Session
 from ui.components import words
+from ui.documents.state import PICKED, TUNE_RUNS, state
 from ui.run import meter
 from ui.tune import labels as tune_labels
 from ui.tune import stored
@@ -21,7 +22,6 @@ from ui.tune.cache import cached
 from ui.tune.labels import Labels
 from ui.tune.stored import StoredRuns
 
-_CHOICE = "tune-runs"
 _ALL = "all"
 _AT_ONCE = 20
 """Runs that are read between two updates of the progress."""
@@ -94,9 +94,14 @@ def _choice(session: Session, stored_runs: StoredRuns) -> frozenset[str] | None:
             members[f"evaluation:{each.id}"] = own
             about = f"{each.set_name}, {words.strategy(each.strategy)}, {words.ago(each.started_at)}"
             options[f"evaluation:{each.id}"] = f"Evaluated: {about} ({len(own):,})"
-    if st.session_state.get(_CHOICE) not in options:
-        st.session_state[_CHOICE] = _ALL
-    choice = st.selectbox("Runs", list(options), format_func=options.__getitem__, key=_CHOICE, persist_state="session")
+    if mapped := state().picked & runs.keys():
+        members[PICKED] = mapped
+        options[PICKED] = f"Selected on the map ({len(mapped):,})"
+    if st.session_state.get(TUNE_RUNS) not in options:
+        st.session_state[TUNE_RUNS] = _ALL
+    choice = st.selectbox(
+        "Runs", list(options), format_func=options.__getitem__, key=TUNE_RUNS, persist_state="session"
+    )
     kind, _, name = choice.partition(":")
     if kind == "strategy":
         return frozenset(id for id, read in runs.items() if read.entry.strategy == name)
