@@ -95,6 +95,7 @@ def main() -> int:
     said = page(len(files), sum(bool(pair.value) for pair in pairs), read, found)
     print(said)
     if out := given.out or (None if given.limit else RESULT.parent):
+        out.mkdir(parents=True, exist_ok=True)
         (out / RESULT.name).write_text(said, encoding="utf-8")
     return 0
 

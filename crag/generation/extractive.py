@@ -174,13 +174,12 @@ class ExtractiveGenerator:
         # Beside the row that was looked up, other rows would say something else.
         most = 1 if row else settings.answer_sentences
         chosen = several or _order_units(_choose_units(units, most, first), first)
-        low = (
-            ground != "firm"
-            or bool(subjects.unnamed)
-            or (lookup is not None and lookup.outcome in ("no period", "several"))
-        )
+        outcome = lookup.outcome if lookup else ""
+        if outcome == "no item" and _is_row(chosen[0], sources):
+            outcome = "other row"
+        low = ground != "firm" or bool(subjects.unnamed) or outcome in ("no period", "several", "other row")
         whole = _compose_answer(chosen, sources, found, low=low, by=self.by)
-        whole = replace(whole, unnamed=subjects.unnamed, lookup=lookup.outcome if lookup else "")
+        whole = replace(whole, unnamed=subjects.unnamed, lookup=outcome)
         confidence = LOOKED_UP if row else self._confidence(question, whole, [chosen[0], *ranked], sources, surest)
         if confidence is not None and confidence < settings.min_answer_confidence:
             return abstention(None, sources, settings, self.by, confidence=confidence)
@@ -251,6 +250,14 @@ class ExtractiveGenerator:
                 unit = replace(unit, rank=rank, tie=unit.tie / 10)
             found.append(unit)
         return found, max((grade.score for grade in grades.values() if grade.score is not None), default=None)
+
+
+def _is_row(unit: _Unit, sources: Mapping[str, Chunk | WebPage]) -> bool:
+    """Whether a unit is no sentence: a heading, a line of names, or a row of a table."""
+    source = sources.get(unit.strip.source_id)
+    start, end = unit.strip.start + unit.start, unit.strip.start + unit.end
+    rows = (row for table in source.tables for row in table.rows) if isinstance(source, Chunk) else ()
+    return not _is_statement(unit.text) or any(row.cells and row.start < end and start < row.end for row in rows)
 
 
 def _is_below(best: float | None, settings: Settings) -> bool:

@@ -1,7 +1,8 @@
-"""The field of a form that a question names: the row whose whole label the question says. Pure.
+"""The field that a question names: the row of a form, or a line "label: value", whose whole label it says. Pure.
 
-A form's labels are words that its author chose to be asked by. A row is the one only where the question says every
-word of its label, where little else is asked for, and where its document has the rest of the question's words.
+Labels are words that an author chose to be asked by. A row is the one only where the question says every word of its
+label, where little else is asked for, and where its document has the rest of the question's words. Outside a form,
+nothing else may be asked for: the rest of the question names the document.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from crag.core.tables import Row, Table
+from crag.core.tables import BESIDE, Cell, Row, Table
 from crag.core.types import Chunk
+from crag.text.dates import dates_in
 from crag.text.words import FUNCTION_WORDS, stem, words
 
 MOST_CHARACTERS = 2_000
@@ -20,6 +22,11 @@ MOST_CHARACTERS = 2_000
 _ASKS_MORE = re.compile(
     r"\b(?:why|how (?!much|many|old|long|large|big|high|far)\w+|compare|difference)\b", re.IGNORECASE
 )
+_LINE = re.compile(r"([^\W\d_][^:;|\n]{1,59}?)\s?:\s+([^\s:;|][^:;|\n]{0,119})")
+"""A label and its value, alone on their line."""
+_MOST_LABEL, _MOST_VALUE = 6, 14
+"""Words of each: more of them are a sentence."""
+_NUMBER = re.compile(r"\b(?:no|nr|num)\b\.?|#|№", re.IGNORECASE)
 _ASIDE = re.compile(r"\(([^()]*)\)")
 _PLURAL = re.compile(r"\(e?s\)")
 _FUNCTION = frozenset(map(stem, FUNCTION_WORDS)) | {"s"}
@@ -29,11 +36,19 @@ _SILENT = _FUNCTION | frozenset(
     called name named please according report reported document form file record recorded value entry field""".split()
 )
 """Stems of a question that ask and name nothing."""
+_KINDS = frozenset(
+    stem(word) for word in "invoice receipt bill voucher letter statement order booking contract sheet page".split()
+)
+"""Stems that name a document by its kind, which it need not say itself."""
+_DATE = frozenset({stem("date")})
+"""What a value that is a date need not be called, and what "when" asks for."""
+_WHEN = re.compile(r"\s*when\b", re.IGNORECASE)
+_NONE: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A row of a form, where it stands."""
+    """A row of a form, or a line of a label and a value, where it stands."""
 
     chunk: Chunk
     table: Table
@@ -60,11 +75,22 @@ class _Label:
 
 
 def find_field(question: str, chunks: Sequence[Chunk]) -> Field | None:
-    """The field that the question names best; None where none is named, or several that differ are named alike."""
-    fields = [*_fields(chunks)]
+    """The field of a form that the question names best; None of none, or of several that differ and are named alike."""
+    return _named_best(question, chunks, [field for chunk in chunks for field in _form_fields(chunk)])
+
+
+def find_line(question: str, chunks: Sequence[Chunk]) -> Field | None:
+    """The same of lines of a label and its value outside forms; the question may ask for nothing else."""
+    return _named_best(question, chunks, [field for chunk in chunks for field in _lines(chunk)], alone=True)
+
+
+def _named_best(
+    question: str, chunks: Sequence[Chunk], fields: Sequence[Field], *, alone: bool = False
+) -> Field | None:
     if not fields or _ASKS_MORE.search(question[:MOST_CHARACTERS]):
         return None
-    asked = _stems(question[:MOST_CHARACTERS]) - _FUNCTION
+    asked = _stems(_NUMBER.sub(" number ", question[:MOST_CHARACTERS])) - _FUNCTION
+    asked |= _DATE if _WHEN.match(question) else _NONE
     said: dict[str, frozenset[str]] = {}
     titles: dict[str, frozenset[str]] = {}
     for chunk in chunks:
@@ -75,11 +101,11 @@ def find_field(question: str, chunks: Sequence[Chunk]) -> Field | None:
     for field in fields:
         label = _label_of(field.label)
         covered = _covered(label, asked)
-        rest = asked - covered - _SILENT
+        rest = asked - covered - _SILENT - _KINDS - (_DATE if dates_in(field.value) else frozenset())
         own = field.chunk.document_id
         beside = rest - titles[own] - _stems(field.chunk.context)
         elsewhere = any(beside & title for document, title in titles.items() if document != own)
-        if len(covered) > len(beside) and beside <= said[own] and not elsewhere:
+        if len(covered) > (0 if alone else len(beside)) and beside <= (_NONE if alone else said[own]) and not elsewhere:
             best.append(((-len(covered), len(beside), len(label.aside - asked)), field))
     if not best:
         return None
@@ -88,12 +114,33 @@ def find_field(question: str, chunks: Sequence[Chunk]) -> Field | None:
     return nearest[0] if len({field.value.casefold() for field in nearest}) == 1 else None
 
 
-def _fields(chunks: Sequence[Chunk]) -> Iterator[Field]:
-    for chunk in chunks:
-        for table in chunk.tables:
-            for row in table.rows if table.is_form(chunk.text) else ():
-                if len(row.cells) <= 1:
-                    yield Field(chunk, table, row, " ".join(chunk.text[row.start : row.label].split()).rstrip(": "))
+def _form_fields(chunk: Chunk) -> Iterator[Field]:
+    for table in chunk.tables:
+        for row in table.rows if table.is_form(chunk.text) else ():
+            if len(row.cells) <= 1:
+                yield Field(chunk, table, row, " ".join(chunk.text[row.start : row.label].split()).rstrip(": "))
+
+
+def _lines(chunk: Chunk) -> Iterator[Field]:
+    """The lines of a label and one value that stand in no form, nor in a table with several columns or named ones."""
+    taken = [
+        (row.start, row.end)
+        for table in chunk.tables
+        for row in table.rows
+        if len(row.cells) > 1 or any(table.header) or table.is_form(chunk.text)
+    ]
+    start = 0
+    for line in chunk.text.split("\n"):
+        end = start + len(line)
+        found = _LINE.fullmatch(line.strip())
+        if found and not any(first < end and start < last for first, last in taken):
+            label, value = found[1].strip(), found[2].strip()
+            if len(label.split()) <= _MOST_LABEL and len(value.split()) <= _MOST_VALUE:
+                at = chunk.text.index(value, start + line.index(label) + len(label))
+                cells = (Cell(BESIDE, at, at + len(value)),)
+                row = Row(start + line.index(label), at + len(value), start + line.index(label) + len(label), cells)
+                yield Field(chunk, Table(start=start, end=end, rows=(row,)), row, label)
+        start = end + 1
 
 
 def _stems(text: str) -> frozenset[str]:
@@ -103,7 +150,7 @@ def _stems(text: str) -> frozenset[str]:
 @lru_cache(maxsize=4_096)
 def _label_of(label: str) -> _Label:
     """What of a label a question must say. "Length/Width" is either, "Rating(s)" a plural."""
-    plain = _PLURAL.sub("", label)
+    plain = _NUMBER.sub(" number ", _PLURAL.sub("", label))
     aside = frozenset(stem(word) for part in _ASIDE.findall(plain) for word in words(part))
     groups = [_stems(each.replace("/", " ")) for each in _ASIDE.sub(" ", plain).split()]
     return _Label(tuple(filter(None, (group - _FUNCTION for group in groups))), aside)

@@ -45,10 +45,11 @@ def _unsure(answer: Answer, decision: Decision | None, knowledge: Sequence[Strip
 
     Otherwise one whose confidence is known does so below `confident_answer`. Where it is not known, or nothing was
     graded, it is what the generator says of the strips it used. An answer to a question that names what nothing found
-    names, a period that no row has, or a cell that tables give differently, stands on weak ground whatever the grades
-    say; so does one that a cell contradicts.
+    names, an item or a period that no row has, or a cell that tables give differently, stands on weak ground whatever
+    the grades say; so does one that a cell contradicts.
     """
-    if decision is None or answer.unnamed or answer.lookup in ("no period", "several", "empty") or answer.contradicts:
+    unmet = answer.lookup in ("other row", "no period", "several", "empty")
+    if decision is None or answer.unnamed or unmet or answer.contradicts:
         return answer.low_confidence
     if lacks_support(decision, knowledge):
         return True

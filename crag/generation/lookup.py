@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from crag.core.tables import SEPARATOR, Cell, Row, Table
 from crag.core.types import Chunk, LookupOutcome, RetrievedChunk, Strip, WebPage
 from crag.evaluation.refinement import make_strip
-from crag.generation.fields import Field, find_field
+from crag.generation.fields import Field, find_field, find_line
 from crag.generation.line_items import GENERIC, item_tokens, plain_stems
 from crag.generation.periods import Period, Span, fiscal_offset, is_same_period, periods_in, span_in
 from crag.generation.wanted import Measure, Wanted, is_opening, measure_of, wanted_of, without_periods
@@ -155,14 +155,16 @@ def look_up(question: str, sources: Mapping[str, Chunk | WebPage]) -> Lookup | N
     if field := find_field(question, chunks):
         return _read_field(field, wanted)
     if wanted is None:
-        return None
+        return _read_field(field, None) if (field := find_line(question, chunks)) else None
     chunks = [chunk for chunk in chunks if _is_of(chunk, wanted.source)]
     documents = {
         id: _Document.of([chunk for chunk in chunks if chunk.document_id == id])
         for id in dict.fromkeys(chunk.document_id for chunk in chunks)
     }
     met = [each for chunk in chunks for each in _candidates(chunk, wanted, documents[chunk.document_id])]
-    cells = [cell for cell, fits in met if fits]
+    cells = [cell for cell, fits in met if fits and not wanted.date]
+    if not cells and (field := find_line(question, chunks)):
+        return _read_field(field, wanted)
     if not cells:
         return Lookup("no period" if met else "no item", wanted)
     best = min(cell.steps for cell in cells)
@@ -300,6 +302,8 @@ def _candidates(chunk: Chunk, wanted: Wanted, document: _Document) -> Iterator[t
                 column = _meant(_COUNTED.sub(" ", table.name(cell)), document)
                 if not column <= wanted.tokens or not (said or column or _is_total(label)):
                     continue
+                if not said and not _is_of_table(label, column, wanted, table, scopes, document):
+                    continue
                 missing = (open_ if rest is None else open_ & rest) - said - column
                 if missing - section - around:
                     continue
@@ -348,6 +352,18 @@ def _steps(
     if wanted.tokens & _BALANCES and "cash flow" in heading.casefold():
         return None
     return steps + (0 if _PRIMARY.search(heading) else 1)
+
+
+def _is_of_table(
+    label: str, column: frozenset[str], wanted: Wanted, table: Table, scopes: Sequence[str], document: _Document
+) -> bool:
+    """Whether a row that names no item is the one asked for: a total where that, or its whole table, is; a period's
+    where one is; or the only row.
+    """
+    if not _is_total(label):
+        return wanted.period is not None or sum(bool(row.cells) for row in table.rows) == 1
+    named = (_meant(scope, document) - _HARMLESS for scope in scopes)
+    return bool(column) or wanted.total or any(each and each <= wanted.tokens for each in named)
 
 
 def _meant(text: str, document: _Document) -> frozenset[str]:

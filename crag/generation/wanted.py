@@ -52,6 +52,8 @@ _INSTRUCTION = re.compile(
     re.IGNORECASE,
 )
 _SOURCE = re.compile(r",?\s?\baccording to\s?(?:“([^“”\n]{2,300})”|\"([^\"\n]{2,300})\")", re.IGNORECASE)
+_TOTAL = re.compile(r"\b(?:totals?|altogether|in all|overall|sum|amounts?)\b", re.IGNORECASE)
+_DATE = re.compile(r"\b(?:is|was|are|were) the (?:\w+ ){0,3}dates?\b|\bwhat dates?\b", re.IGNORECASE)
 _OPENING = re.compile(r"\b(?:beginning|start|opening)\b", re.IGNORECASE)
 _FILLER = frozenset(
     stem(word)
@@ -69,8 +71,9 @@ class Wanted:
     """What a look-up question asks for: the tokens to be met, the stems as they are written, a measure and a period.
 
     `firm`: it surely asks for a figure, so that no other row's may stand for it. `opening`: of the period's beginning.
-    `item`: the words of the question without its period, a blank apart. `source`: the title, in quotation marks, of
-    what it is to be looked up in; "" where none is named so.
+    `total`: it says so itself. `date`: it asks for one, which is no amount. `item`: the words of the question without
+    its period, a blank apart. `source`: the title, in quotation marks, of what it is to be looked up in; "" where none
+    is named so.
     """
 
     tokens: frozenset[str]
@@ -79,6 +82,8 @@ class Wanted:
     period: Period | None
     firm: bool
     opening: bool = False
+    total: bool = False
+    date: bool = False
     item: str = ""
     source: str = ""
 
@@ -120,6 +125,8 @@ def wanted_of(question: str) -> Wanted | None:
         period=periods[0] if periods else None,
         firm=counted or any(token.startswith(CONCEPT) for token in tokens),
         opening=is_opening(bare),
+        total=_TOTAL.search(bare) is not None,
+        date=_DATE.search(bare) is not None,
         item=" ".join(words(item)),
         source=(named[1] or named[2]) if named else "",
     )

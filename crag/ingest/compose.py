@@ -13,7 +13,7 @@ from itertools import chain, repeat, takewhile
 
 from crag.core.tables import SEPARATOR, Cell, Table, place_sections
 from crag.core.tables import Row as TableRow
-from crag.ingest.forms import find_forms, form_subject
+from crag.ingest.forms import find_forms, find_stacked, form_subject
 from crag.ingest.grids import PlacedTable, ruled_tables
 from crag.ingest.headers import Column, Rules
 from crag.ingest.layout import Frame, Row, frames, read_order
@@ -193,7 +193,8 @@ def _with_repeats(laid: Iterator[LaidPage]) -> Iterator[tuple[LaidPage, set[tupl
 
 def lay_out(number: int, page: PageWords) -> LaidPage:
     """The page's words in reading order, one part for each direction of text."""
-    grids = sorted([*find_forms(page), *ruled_tables(page)], key=lambda placed: (placed.box.top, placed.box.left))
+    placed = [*find_forms(page), *ruled_tables(page), *find_stacked(page)]
+    grids = sorted(placed, key=lambda each: (each.box.top, each.box.left))
     return LaidPage(number, page, [(frame, read_order(frame.words)) for frame in frames(page)], grids)
 
 

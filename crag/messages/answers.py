@@ -75,6 +75,8 @@ def weakness_text(trace: Trace) -> str:
         return "nothing that it rests on was graded"
     if answer.lookup == "no period":
         return "no table found has the period that is asked for"
+    if answer.lookup == "other row":
+        return "no row found is named as the question asks, and what is quoted is another one"
     if answer.lookup == "empty":
         return "the form leaves what is asked for empty"
     if answer.lookup == "several":

@@ -16,6 +16,7 @@ import pytest
 
 from tests.benchmarks.test_faithbench import write_summaries
 from tests.support.model_server import serving
+from tests.support.tiny_pdf import line, pdf
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared"))
@@ -50,6 +51,7 @@ COMMANDS = {
     "model_lookups": "--each 1 --minutes 1",
     "monitor": "--runs 60 --out out",
     "overhead": "--runs 30 --warm-up 1",
+    "papers": "--papers papers --limit 1",
     "popqa": "--limit 3",
     "providers": "--seconds 0.02 --repeats 1 --cold 1",
     "recognition": "--pages 1",
@@ -93,6 +95,9 @@ def tree() -> Iterator[Path]:
             (folder / path.name).symlink_to(path)
     (folder / "out").mkdir()
     write_summaries(folder / "faithbench")
+    for group in ("first", "second"):
+        (folder / "papers" / group).mkdir(parents=True)
+        (folder / "papers" / group / "invoice.pdf").write_bytes(pdf([line(60, 700, "Invoice Number: 42183017", 10)]))
     shutil.copytree(ROOT / "benchmarks", folder / "benchmarks", ignore=shutil.ignore_patterns("__pycache__"))
     with outer:
         yield folder

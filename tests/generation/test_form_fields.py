@@ -99,3 +99,39 @@ def test_an_empty_field_is_found_empty_not_taken_from_another_document() -> None
     lookup = look_up("Seats of the Chevroux accident?", sources)
     assert lookup is not None
     assert (lookup.outcome, lookup.found) == ("empty", ())
+
+
+def paper(document: str, *lines: str) -> Chunk:
+    text = "\n".join(lines)
+    title = f"{document} Inc. – Invoice"
+    return Chunk(
+        id=f"{document}-1", document_id=document, source=f"{document}.pdf", title=title, page=1, ordinal=0, start=0,
+        end=len(text), text=text, context=title,
+    )  # fmt: skip
+
+
+PAPERS = {
+    each.id: each
+    for each in (
+        paper("Acme", "Invoice No.: 4218", "PO Number: 7", "Due Date: 04/04/2023", "Note: it rained all day", "Tax: 5"),
+        paper("Zenith", "Invoice No.: 99", "Payment terms: Net 30 days", "Order: see above: below"),
+    )
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("What is the invoice number of the Acme invoice?", "4218"),
+        ("What is the invoice number of Zenith?", "99"),
+        ("What are the payment terms?", "Net 30 days"),
+        ("When is the Acme invoice due?", "04/04/2023"),
+        ("What is the account number of Acme?", None),
+        ("What is the delivery due date of Acme?", None),
+        ("What is the invoice number?", None),
+        ("What is the order of Zenith?", None),
+    ],
+)
+def test_a_line_of_label_and_value_answers_only_what_its_label_says(question: str, value: str | None) -> None:
+    found = look_up(question, PAPERS)
+    assert (found.cell.text if found and found.cell else None) == value

@@ -123,3 +123,46 @@ def test_a_form_of_labels_in_two_columns_is_one_even_where_all_is_empty() -> Non
     document = _read(_form(700, *((left, "", right, "") for left, _, right, _ in ROWS)))
     assert set(pairs_of(document).values()) == {""}
     assert len(pairs_of(document)) == 8
+
+
+def _columns(top: float, *texts: str) -> bytes:
+    return b"".join(line(x, top, text, 9) for x, text in zip(COLUMNS, texts, strict=False) if text)
+
+
+PROSE = line(60, 600, "This is a sentence of prose that stands below, and it is as long as such sentences are.", 9)
+INVOICE = {"Invoice Date": "03/20/2023", "Due Date": "04/04/2023", "Reference": "CUST 123"}
+
+
+@pytest.mark.parametrize("colon", [":", ""])
+def test_labels_on_one_line_have_the_values_on_the_line_below(colon: str) -> None:
+    labels = _columns(700, *(f"{label}{colon}" for label in INVOICE))
+    document = _read(labels + _columns(686, *INVOICE.values()) + PROSE)
+    assert pairs_of(document) == INVOICE
+    assert f"Due Date: {INVOICE['Due Date']}" in document.pages[0].text
+    assert INVOICE["Due Date"] not in document.title
+
+
+def test_a_label_alone_has_a_number_below_it_but_no_list() -> None:
+    number = line(60, 700, "Account number:", 9) + line(60, 689, "296664039561", 9)
+    assert pairs_of(_read(number + PROSE)) == {"Account number": "296664039561"}
+    listed = line(60, 700, "Contents:", 9) + line(60, 689, "20 screws", 9) + line(60, 678, "20 nuts", 9)
+    assert pairs_of(_read(listed + PROSE)) == {}
+
+
+def test_addresses_below_their_labels_are_read_column_by_column() -> None:
+    lines = _columns(700, "Bill To:", "Ship To:") + _columns(688, "Ann Lee", "The Store")
+    document = _read(lines + _columns(676, "1 Hill Road", "2 Lake Road") + PROSE)
+    assert pairs_of(document) == {"Bill To": "Ann Lee 1 Hill Road", "Ship To": "The Store 2 Lake Road"}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (("Item", "Price"), ("Chair", "70.00"), ("Table", "90.50")),
+        (("Total", "Less than"), ("Commitment", "1 year")),
+        (("he said that", "Others"), ("1200 people", "3400 people")),
+    ],
+)
+def test_a_table_or_prose_has_no_labels_above_values(lines: tuple[tuple[str, str], ...]) -> None:
+    document = _read(b"".join(_columns(700 - 13 * at, *texts) for at, texts in enumerate(lines)) + PROSE)
+    assert not any(table.is_form(page.text) for page in document.pages for table in page.tables)

@@ -350,7 +350,7 @@ def test_earnings_per_share_are_not_counted_in_what_the_table_is() -> None:
 
 def test_no_other_cell_stands_for_a_figure_that_was_not_found() -> None:
     answer = answered("What was Acme's equipment revenue in fiscal 2021?", BRANDS, [0, 1], pointed="20%")
-    assert (answer.short, answer.lookup) == (None, "no item")
+    assert (answer.short, answer.lookup) == (None, "other row")
 
 
 def test_an_answer_about_a_period_that_no_row_has_is_of_low_confidence() -> None:
@@ -368,3 +368,21 @@ def test_rows_that_differ_are_all_cited_where_rows_may_be_reached(reach: int, ci
     assert (answer.short, answer.lookup, answer.low_confidence) == (None, "several", True)
     quotes = [each.quote for each in answer.citations]
     assert len(quotes) == len(cited) and all(map(str.__contains__, quotes, cited))
+
+
+@pytest.mark.parametrize("asked", ["invoice date", "tax", "account number"])
+def test_a_total_is_not_what_another_word_asks_for(asked: str) -> None:
+    bill = chunk_of_rows(
+        *(["", "Amount"], ["Chair", "70.00"], ["Total", "279.84"]),
+        title="Acme Invoice account",
+        heading="Quantity Taxes",
+    )
+    assert looked_up("What is the total of the Acme invoice?", bill).cell is not None
+    assert looked_up(f"What is the {asked} of the Acme invoice?", bill).cell is None
+
+
+def test_a_row_that_names_no_item_answers_only_for_a_period_or_alone() -> None:
+    trips = chunk_of_rows(["", "Discount"], ["2/5/2020", "15"], ["2/9/2020", "20"], title="Acme")
+    assert looked_up("What is the discount of Acme?", trips).cell is None
+    one = chunk_of_rows(["", "Discount"], ["2/5/2020", "15"], title="Acme")
+    assert looked_up("What is the discount of Acme?", one).cell is not None
