@@ -39,6 +39,9 @@ _PALETTES = {
 }
 """Of groups, whose colours come again after six: none is an action's."""
 _NAMED = 6
+_ROOM, _CLEAR, _STEPS = (0.2, 0.06), (0.08, 0.025), (0, 0.04, -0.04, 0.08, -0.08)
+"""The room round a title, in shares of the width and height: to another title, and to a question; and how far it steps
+up or down for that."""
 _SYMBOLS = {"CORRECT": "diamond", "AMBIGUOUS": "square", "INCORRECT": "x"}
 
 
@@ -92,7 +95,7 @@ def draw(chunks: Chunks, shade: Shade, layers: Layers, theme: str) -> Figure:
     rows = drawn_rows(len(chunks.numbers))
     size = 7 if len(rows) < 1_000 else 5
     traces: list[Any] = [*_links(chunks, layers, theme), _points(chunks, rows, colours, size), *legend]
-    traces += [*_questions(layers, theme), *([_titles(chunks, theme)] if layers.titles else [])]
+    traces += [*_questions(layers, theme), *([_titles(chunks, layers, theme)] if layers.titles and len(rows) else [])]
     figure = framed(traces, theme, _HEIGHT, {"visible": False}, {"visible": False}, right=0, top=0)
     figure.update_layout(
         dragmode="lasso",
@@ -176,7 +179,7 @@ def _coloured(shade: Shade, theme: str) -> tuple[NDArray[np.uint8], list[Any]]:
         "colorscale": [[0, f"rgb{tuple(quiet)}"], [1, COLOURS[theme]["accent"]]],
         **{"cmin": low, "cmax": high, "color": [low], "showscale": True},
         "colorbar": {
-            **{"thickness": 8, "len": 0.5, "y": 1, "yanchor": "top", "outlinewidth": 0},
+            **{"thickness": 8, "len": 0.5, "y": 0.93, "yanchor": "top", "outlinewidth": 0},
             "title": {"text": shade.label, "side": "right", "font": {"size": 11}},
             **{"tickvals": ticks, "ticktext": said, "tickfont": {"size": 11}},
         },
@@ -252,24 +255,31 @@ def _links(chunks: Chunks, layers: Layers, theme: str) -> list[Any]:
     return traces
 
 
-def _titles(chunks: Chunks, theme: str) -> Any:
-    """The clusters' words at their middles, the largest first; what would cover another is left out."""
+def _titles(chunks: Chunks, layers: Layers, theme: str) -> Any:
+    """The clusters' words at their middles, the largest first, beside questions; none where it would cover another."""
     import plotly.graph_objects as go
 
-    span = np.maximum(np.ptp(chunks.points, axis=0), 1e-6) if len(chunks.points) else np.ones(2)
-    found: list[tuple[float, float, str]] = []
+    low, span = chunks.points.min(axis=0), np.maximum(np.ptp(chunks.points, axis=0), 1e-6)
+    marks = np.array([each.point for each in (*layers.questions, *layers.holes)]).reshape(-1, 2)
+    found, names = np.zeros((0, 2)), list[str]()
     for cluster in np.argsort(-np.bincount(chunks.clusters), kind="stable").tolist():
         own = chunks.points[chunks.clusters == cluster]
-        if len(own) and chunks.titles[cluster]:
-            x, y = np.median(own, axis=0).tolist()
-            if all(abs(x - left) > 0.2 * span[0] or abs(y - up) > 0.06 * span[1] for left, up, _ in found):
-                found.append((x, y, _text(chunks.titles[cluster])))
+        if not len(own) or not chunks.titles[cluster]:
+            continue
+        for step in _STEPS:
+            at = np.median(own, axis=0) + np.array([0, step]) * span
+            apart, clear = np.abs((found - at) / span), np.abs((marks - at) / span)
+            if (apart > _ROOM).any(axis=1).all() and (clear > _CLEAR).any(axis=1).all():
+                found, names = np.vstack([found, at]), [*names, _text(chunks.titles[cluster])]
+                break
     shadow = ", ".join(f"{right}px {down}px 2px {COLOURS[theme]['ground']}" for right in (-1, 1) for down in (-1, 1))
+    along = (found[:, 0] - low[0]) / span[0]
     return go.Scatter(
-        x=[x for x, _, _ in found],
-        y=[y for _, y, _ in found],
-        text=[said for _, _, said in found],
+        x=found[:, 0],
+        y=found[:, 1],
+        text=names,
         mode="text",
+        textposition=np.select([along < 0.2, along > 0.8], ["middle right", "middle left"], "middle center").tolist(),
         textfont={"color": COLOURS[theme]["ink"], "size": 13, "shadow": shadow},
         unselected={"textfont": {"color": COLOURS[theme]["ink"]}},
         hoverinfo="skip",
