@@ -40,6 +40,7 @@ COMMANDS = {
     "faithfulness_figures": "--half dev",
     "financebench": "--limit 1 --strategies plain-rag balanced",
     "forms": "--limit 3",
+    "funnels": "--limit 1",
     "guidance": "--limit 1",
     "headline": "--limit 3",
     "ingest": "--documents 1 --without-recipe",
