@@ -13,6 +13,7 @@ import streamlit as st
 from PIL import Image
 from streamlit.delta_generator import DeltaGenerator
 
+from crag.core.config import AppConfig
 from crag.core.errors import CragError, NotFoundError
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Document, Rect, ShortAnswer, WebPage
@@ -211,9 +212,19 @@ def described(source: str, page: int, pages: int, marked: str) -> str:
     return f"{source}, page {page} of {pages}. Marked: {excerpt(marked or 'nothing', _DESCRIBED)}"
 
 
-def image(library: Library, document: str, page: int, rects: Sequence[Rect], strong: Sequence[Rect] = ()) -> bytes:
-    """A page as PNG with the rectangles marked; remembered. Raises NotFoundError, DocumentError."""
-    return _image(str(library.folder), document, page, tuple(rects), tuple(strong), _library=library)
+def image(
+    library: Library,
+    document: str,
+    page: int,
+    rects: Sequence[Rect],
+    strong: Sequence[Rect] = (),
+    config: AppConfig | None = None,
+) -> bytes:
+    """A page as PNG with the rectangles marked; remembered. `config`: another one than the app's own.
+
+    Raises NotFoundError, DocumentError.
+    """
+    return _image(str(library.folder), document, page, tuple(rects), tuple(strong), _library=library, _config=config)
 
 
 def inline(png: bytes) -> str:
@@ -232,9 +243,16 @@ def _depth(png: bytes, rects: Sequence[Rect]) -> float:
 
 @st.cache_data(show_spinner=False, max_entries=96, ttl=3600)
 def _image(
-    folder: str, document: str, page: int, rects: tuple[Rect, ...], strong: tuple[Rect, ...], *, _library: Library
+    folder: str,
+    document: str,
+    page: int,
+    rects: tuple[Rect, ...],
+    strong: tuple[Rect, ...],
+    *,
+    _library: Library,
+    _config: AppConfig | None,
 ) -> bytes:
-    config = program().config  # a document that was read under other limits is drawn under them
+    config = _config or program().config  # a document that was read under other limits is drawn under them
     data = _library.documents.file(document)
     return render_page(data, page, config, highlights=rects, strong=strong, width=_WIDTH)
 
@@ -248,23 +266,28 @@ _QUALITY = 72
 """Of the WebP: letters stay sharp at it, and a picture takes some 80 to 100 kB."""
 
 
-def pictures(library: Library, trace: Trace) -> dict[int, bytes]:
-    """WebP images of the sources that a presentation shows, by number; none of one without pages, or that is gone."""
+def pictures(library: Library, trace: Trace, config: AppConfig | None = None) -> dict[int, bytes]:
+    """WebP images of the sources that a presentation shows, by number; none of one without pages, or that is gone.
+
+    `config`: another one than the app's own.
+    """
     found = {}
     for citation in shown_sources(trace):
         source = trace.sources.get(citation.source_id)
-        if isinstance(source, Chunk) and (made := _picture(library, trace, source, citation)):
+        if isinstance(source, Chunk) and (made := _picture(library, trace, source, citation, config)):
             found[citation.number] = made
     return found
 
 
-def _picture(library: Library, trace: Trace, chunk: Chunk, citation: Citation) -> bytes | None:
+def _picture(
+    library: Library, trace: Trace, chunk: Chunk, citation: Citation, config: AppConfig | None
+) -> bytes | None:
     document = _document(library, chunk)
     if document is None or document.kind not in textview.DRAWN:
         return None
     page, here, strong = _marked(trace, chunk, citation)
     try:
-        png = image(library, chunk.document_id, page, here, strong)
+        png = image(library, chunk.document_id, page, here, strong, config)
     except CragError as error:  # the words of the citation are shown in its place
         _LOG.info("no picture of page %d of %s: %s", page, chunk.document_id, error)
         return None

@@ -39,7 +39,7 @@ def write_site(engine: Engine, workspace: str | Path, ids: Sequence[str], folder
         folder.mkdir(parents=True, exist_ok=True)
         for trace, file in zip(traces, files, strict=True):
             stale = outdated.find(engine, workspace, trace)
-            events, shown = library.runs.events(trace.run_id), pictures(library, trace)
+            events, shown = library.runs.events(trace.run_id), pictures(library, trace, engine.config)
             _write(folder / file, export.page(trace, events, prices, stale, shown, home=f"./{INDEX}"))
             yield trace.run_id, folder / file
         _write(folder / INDEX, index(traces, files))
