@@ -35,6 +35,7 @@ COMMANDS = {
     "conversation_page": "--reruns 3",
     "drift": "--pool pool --weeks 8 --out out",
     "evaluator": "--limit 4 --skip-t5",
+    "explorer": "--vectors 500 --files 20",
     "faithbench": "--limit 2 --data faithbench",
     "faithfulness": "--limit 4 --part figures",
     "faithfulness_figures": "--half dev",
