@@ -3,9 +3,9 @@
 python -m benchmarks.explorer [--vectors N] [--files N] [--out FOLDER]
 
 Grades are those of three questions of the sample, each explained once with an empty cache and once again. The map is
-that of the sample and of made-up vectors in groups (seeded). The folder has so many small text files, noted once, then
-looked at again. Times are of the processor, as other work on the machine changes the clock's. Prints a page; writes
-results/explorer.md unless sizes were given.
+that of the sample and of made-up vectors in groups (seeded). The folder has small text files. Times are of the
+processor, as other work on the machine changes the clock's. Prints a page; writes results/explorer.md unless sizes
+were given.
 """
 
 from __future__ import annotations

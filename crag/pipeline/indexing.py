@@ -41,7 +41,7 @@ batches take no less of a processor."""
 AHEAD = 2
 """Files read ahead of the one that is being embedded."""
 _EARLIER = 20
-"""Of so many documents in whose place one came, the ids are kept."""
+"""The most ids that are kept of documents in whose place one came."""
 
 
 Ended = DocumentAdded | DocumentFailed | DocumentRefreshed | DuplicateFound

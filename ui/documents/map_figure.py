@@ -110,7 +110,7 @@ def draw(chunks: Chunks, shade: Shade, layers: Layers, theme: str) -> Figure:
 
 
 def drawn_rows(count: int) -> NDArray[np.int64]:
-    """Which of so many chunks are drawn one by one, ascending."""
+    """Which of the chunks are drawn one by one, ascending."""
     return np.unique(np.linspace(0, count - 1, min(count, DRAWN)).astype(np.int64))
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 _AT_ONCE = 2_000
-"""Up to so many chunks a map is made while the page is drawn; of more, by a job."""
+"""The most chunks of which a map is made while the page is drawn; of more, a job makes it."""
 VIEW = "documents-view"
 """The key of the choice between the list and the map."""
 _KEY, _JOB = "documents-map", "map"

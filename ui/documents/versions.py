@@ -18,7 +18,7 @@ from ui.components.safe_text import markdown
 
 _NAME = "snapshot-name"
 _SHOWN = 50
-"""So many of the documents that differ are named."""
+"""The most documents that differ and are named."""
 _COLUMNS = {
     "Snapshot": st.column_config.TextColumn(width=260, pinned=True),
     "Taken": st.column_config.DatetimeColumn(format="distance"),

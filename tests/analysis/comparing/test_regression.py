@@ -33,7 +33,7 @@ def side(rows: list[ResultRow], steps: dict[str, Step | None] | None = None, **k
 
 
 def of(lost: int, won: int, same: int) -> Regression:
-    """So many questions of each kind."""
+    """A set with this number of questions of each kind."""
     count = lost + won + same
     questions = [question(f"q{number}") for number in range(count)]
     before = [row(f"q{number}", not lost <= number < lost + won) for number in range(count)]
