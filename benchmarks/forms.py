@@ -158,10 +158,6 @@ def outcome(pair: Pair, answer: Answer | None) -> Outcome:
 
 
 def page(files: int, filled: int, read: int, found: dict[str, Counter[Outcome]]) -> str:
-    rows = [
-        f"| {name} | {counts.total()} | " + " | ".join(str(counts[each]) for each in OUTCOMES) + " |"
-        for name, counts in found.items()
-    ]
     return "\n".join(
         [
             "# Forms",
@@ -171,12 +167,18 @@ def page(files: int, filled: int, read: int, found: dict[str, Counter[Outcome]])
             "",
             f"{read} of {filled} labels with a value are read in one line with it.",
             "",
-            "| field | asked | " + " | ".join(OUTCOMES) + " |",
-            "|---|" + "---:|" * (len(OUTCOMES) + 1),
-            *rows,
+            *outcome_table("field", found),
             "",
         ]
     )
+
+
+def outcome_table(head: str, found: dict[str, Counter[Outcome]]) -> Iterator[str]:
+    """A row for each group of questions, a column for each way in which they end."""
+    yield f"| {head} | asked | " + " | ".join(OUTCOMES) + " |"
+    yield "|---|" + "---:|" * (len(OUTCOMES) + 1)
+    for name, counts in found.items():
+        yield f"| {name} | {counts.total()} | " + " | ".join(str(counts[each]) for each in OUTCOMES) + " |"
 
 
 if __name__ == "__main__":

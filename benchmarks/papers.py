@@ -23,7 +23,7 @@ from collections import Counter
 from pathlib import Path
 
 from benchmarks.evaluator_graders import evaluator_version
-from benchmarks.forms import OUTCOMES, Outcome
+from benchmarks.forms import Outcome, outcome_table
 from crag.core.config import AppConfig, Keys
 from crag.core.request import RunRequest
 from crag.core.types import Answer
@@ -75,10 +75,6 @@ def outcome(value: str, answer: Answer | None) -> Outcome:
 
 
 def page(found: dict[str, Counter[Outcome]]) -> str:
-    rows = [
-        f"| {name} | {counts.total()} | " + " | ".join(str(counts[each]) for each in OUTCOMES) + " |"
-        for name, counts in found.items()
-    ]
     return "\n".join(
         [
             "# Invoices, receipts and statements",
@@ -86,9 +82,7 @@ def page(found: dict[str, Counter[Outcome]]) -> str:
             f"By `python -m benchmarks.papers --papers FOLDER`, evaluator {evaluator_version()}: strategy `balanced`, "
             "no language model, no web. Rules were made on the first group.",
             "",
-            "| group | asked | " + " | ".join(OUTCOMES) + " |",
-            "|---|" + "---:|" * (len(OUTCOMES) + 1),
-            *rows,
+            *outcome_table("group", found),
             "",
         ]
     )

@@ -91,22 +91,25 @@ def _named_best(
         return None
     asked = _stems(_NUMBER.sub(" number ", question[:MOST_CHARACTERS])) - _FUNCTION
     asked |= _DATE if _WHEN.match(question) else _NONE
+    named = [(field, covered) for field in fields if (covered := _covered(_label_of(field.label), asked))]
+    if not named:
+        return None
     said: dict[str, frozenset[str]] = {}
     titles: dict[str, frozenset[str]] = {}
     for chunk in chunks:
         document = chunk.document_id
-        said[document] = said.get(document, frozenset()) | _stems(f"{chunk.context}\n{chunk.text}")
+        if not alone:
+            said[document] = said.get(document, _NONE) | _stems(f"{chunk.context}\n{chunk.text}")
         titles[document] = _stems(f"{chunk.title}\n{chunk.source}")
     best: list[tuple[tuple[int, int, int], Field]] = []
-    for field in fields:
-        label = _label_of(field.label)
-        covered = _covered(label, asked)
-        rest = asked - covered - _SILENT - _KINDS - (_DATE if dates_in(field.value) else frozenset())
+    for field, covered in named:
+        rest = asked - covered - _SILENT - _KINDS - (_DATE if dates_in(field.value) else _NONE)
         own = field.chunk.document_id
         beside = rest - titles[own] - _stems(field.chunk.context)
         elsewhere = any(beside & title for document, title in titles.items() if document != own)
-        if len(covered) > (0 if alone else len(beside)) and beside <= (_NONE if alone else said[own]) and not elsewhere:
-            best.append(((-len(covered), len(beside), len(label.aside - asked)), field))
+        fits = not beside if alone else len(covered) > len(beside) and beside <= said[own]
+        if fits and not elsewhere:
+            best.append(((-len(covered), len(beside), len(_label_of(field.label).aside - asked)), field))
     if not best:
         return None
     least = min(rank for rank, _ in best)

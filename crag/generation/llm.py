@@ -22,7 +22,7 @@ from crag.generation.citations import (
     place_of,
     usable_of,
 )
-from crag.generation.lookup import FoundCell, Lookup, contradicts_cell, has_cell, look_up
+from crag.generation.lookup import FoundCell, Lookup, contradicts_cell, look_up
 from crag.generation.subjects import Subjects, subjects_of
 from crag.text.injection import UNTRUSTED, fence, fence_text
 from crag.text.languages import other_language
@@ -65,7 +65,7 @@ class LlmGenerator:
         Of a reply that repeats itself without end the Answer holds one copy alone, whatever pieces were shown.
 
         The best strips are shown, as many as `answer_context` tokens hold. Abstains without a call where no strip
-        reaches the minimum answer score and no table has the cell asked for, and where the model finds no answer.
+        reaches the minimum answer score and the cell asked for can't be shown, and where the model finds no answer.
         Numbers are assigned again in the order of the text; a number that stands for no source stays as the model
         wrote it, for the check to find.
 
@@ -73,13 +73,15 @@ class LlmGenerator:
         and an answer that gives another amount says so and is of low confidence. So is one where no row has the period.
         """
         usable, best = usable_of(knowledge)
-        below = best is not None and best < settings.min_answer_score
-        if not usable or (below and not has_cell(question, sources)):
+        if not usable:
             yield from pieces_of(abstention(best, sources, settings, self.by))
             return
         subjects = subjects_of(question, {strip.source_id for strip in usable}, sources)
         lookup = None if subjects.unnamed else look_up(question, sources)
         held = _hold_cell(lookup, usable, subjects, settings) if lookup else None
+        if held is None and best is not None and best < settings.min_answer_score:
+            yield from pieces_of(abstention(best, sources, settings, self.by))
+            return
         fact = _fence_cell(held[0]) if held else ""
         room = settings.answer_context - int(len(fact) / CHARS_A_TOKEN)
         shown = fit_strips(usable, room, held[1] if held else None)

@@ -169,3 +169,10 @@ def test_a_cell_that_is_found_is_shown_whatever_its_strips_scored() -> None:
         "What were Acme's patent sales in fiscal 2020?", rows_of(SALES, 1, 2), {SALES.id: SALES}, strict
     )
     assert isinstance(other, Answer) and other.abstained
+
+
+def test_a_cell_that_can_t_be_shown_lifts_no_floor() -> None:
+    chat = FakeChat(lambda messages: RIGHT)
+    strict = Settings(min_answer_score=0.95, lookup_reach=0)
+    *_, answer = LlmGenerator(chat).answer(ASKED, rows_of(SALES, 2), {SALES.id: SALES}, strict)
+    assert isinstance(answer, Answer) and answer.abstained and not chat.asked
