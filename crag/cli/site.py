@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from typer import Argument, Option
 
 from crag.cli.options import Place, latest_run
 from crag.cli.output import Output
 from crag.core.errors import SettingsError
+from crag.export.html.site import write_site
 from crag.text.formats import count
 
 
@@ -29,25 +28,12 @@ def site(
     of the cited pages. Nothing is written where a run is not there."""
     if not runs and not last:
         raise SettingsError("No run is chosen.", "Name runs by their ids, or give --last 5.")
-    drawing = _drawing()
     with place.opened() as (engine, library):
         named = [latest_run(library) if run == "last" else run for run in runs or ()]
         ids = list(dict.fromkeys([*named, *(run.run_id for run in library.runs.latest(last or 1)[:last])]))
         if not ids:
             latest_run(library)  # says that there is none
-        for run, file in drawing.write_site(engine, place.target, ids, out):
+        for run, file in write_site(engine, place.target, ids, out):
             output.show({"run": run, "file": str(file)}, str(file))
     output.note(f"{count(len(ids), 'run')}; open {out / 'index.html'}")
     return 0
-
-
-def _drawing() -> Any:
-    """The app's module that draws runs. The engine knows no app: it is asked for only here. Raises SettingsError."""
-    os.environ.setdefault("STREAMLIT_LOGGER_LEVEL", "error")  # it warns that no page is served
-    try:
-        return import_module("ui.run.site")
-    except ImportError as error:
-        raise SettingsError(
-            f"A site is drawn by the app, which is not here: {error.name} is missing.",
-            "Run it in the app's folder: python -m crag site",
-        ) from error

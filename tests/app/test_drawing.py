@@ -12,9 +12,9 @@ import pytest
 from crag.core import events as ev
 from crag.core.trace import Trace
 from crag.core.types import Answer, ShortAnswer
+from crag.export.html import answer, evidence, meter, pages, path
 from tests.support.inspector import Inspector
 from tests.support.whole_run import NASTY, events, strip
-from ui.run import answer, evidence, export, meter, path
 
 
 @pytest.fixture(autouse=True)
@@ -179,15 +179,15 @@ def test_failures_and_stops_are_told():
 
 def test_the_exported_page_is_whole_and_loads_nothing():
     trace = Trace.from_events(events())
-    made = export.page(trace, events())
+    made = pages.page(trace, events())
     seen = Inspector(made)
     assert not seen.open and "link" not in seen.tags and "AMBIGUOUS" in seen.said
     assert "default-src 'none'" in made and not [name for name, _ in seen.attributes if name == "src"]
-    assert export.file_name(trace, "html") == "crag-why-img-src-x-onerror-alert.html"
+    assert pages.file_name(trace, "html") == "crag-why-img-src-x-onerror-alert.html"
 
 
 def test_only_the_exports_own_script_may_run():
-    made = export.page(Trace.from_events(events()), events())
+    made = pages.page(Trace.from_events(events()), events())
     scripts = re.findall(r"<script([^>]*)>(.*?)</script>", made, re.DOTALL)
     assert [about for about, _ in scripts] == [' type="application/json" class="states"', "", ""]
     first, second = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for _, text in scripts[1:])
@@ -197,11 +197,11 @@ def test_only_the_exports_own_script_may_run():
 
 def test_replayed_states_begin_with_the_run_and_end_with_the_whole():
     trace = Trace.from_events(events())
-    made = json.loads(export.states(trace, events()))
+    made = json.loads(pages.states(trace, events()))
     drawn = ["".join(made["pieces"][id] for part in frame["parts"] for id in part) for frame in made["frames"]]
-    assert drawn[-1] == "".join(export.sections(trace)) and len(drawn) > 15
+    assert drawn[-1] == "".join(pages.sections(trace)) and len(drawn) > 15
     assert all(one != other for one, other in itertools.pairwise(drawn)), "a moment that changes nothing is none"
-    assert drawn[0] == "".join(export.sections(Trace.from_events(events()[:1])))
+    assert drawn[0] == "".join(pages.sections(Trace.from_events(events()[:1])))
     assert len(set(made["pieces"])) == len(made["pieces"])
     assert [frame["at"] for frame in made["frames"]] == sorted(frame["at"] for frame in made["frames"])
 
@@ -209,9 +209,9 @@ def test_replayed_states_begin_with_the_run_and_end_with_the_whole():
 @pytest.mark.parametrize("share", [0.9, 0.6, 0.3])
 def test_a_run_too_long_skips_moments_but_never_its_end(share):
     trace = Trace.from_events(events())
-    whole = export.states(trace, events())
+    whole = pages.states(trace, events())
     budget = int(share * len(whole.encode()))
-    less = export.states(trace, events(), budget)
+    less = pages.states(trace, events(), budget)
     assert len(less.encode()) <= budget
     frames = json.loads(less)["frames"]
     if share > 0.5:

@@ -7,9 +7,9 @@ import pytest
 from crag.core import events as ev
 from crag.core.trace import Trace
 from crag.core.types import Answer, Judgement, SentenceCheck
+from crag.export.html import answer, pages
 from tests.support.inspector import Inspector
 from tests.support.whole_run import GRADER, QWEN, approved, cited
-from ui.run import answer, export
 
 TEXT = "The bridge was opened in 1890. It rose by 5 % [1]. It is red. Here is more:"
 CHECKS = (
@@ -110,5 +110,5 @@ def test_what_claims_nothing_is_not_flagged_and_the_label_counts_the_others():
 
 def test_the_exported_page_has_them_too():
     events = checked()
-    page = export.page(Trace.from_events(events), events)
+    page = pages.page(Trace.from_events(events), events)
     assert "nothing shown supports this" in page and "found afterwards" in page

@@ -6,9 +6,9 @@ import pytest
 
 from crag.core.trace import Trace
 from crag.core.types import Answer, Disagreement, FigureCheck, Reported, SentenceCheck
+from crag.export.html import answer, pages
 from tests.support.inspector import Inspector
 from tests.support.whole_run import NASTY, events
-from ui.run import answer, export
 
 
 @pytest.fixture(autouse=True)
@@ -88,5 +88,5 @@ def test_a_cell_that_says_another_amount_is_told_with_its_source():
 
 
 def test_both_are_in_the_exported_page():
-    assert "Disagreement." in export.page(disagreed())
-    assert 'class="figure missing"' in export.page(trace_with("Sales were 1,632 in 2018, which is 79 more [1].", CHECK))
+    assert "Disagreement." in pages.page(disagreed())
+    assert 'class="figure missing"' in pages.page(trace_with("Sales were 1,632 in 2018, which is 79 more [1].", CHECK))

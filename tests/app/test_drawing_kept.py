@@ -8,10 +8,10 @@ import pytest
 
 from crag.core import events as ev
 from crag.core.trace import Trace
+from crag.export.html import answer, evidence, pages
+from crag.export.html.passage import View
+from crag.export.html.saved_pages import SavedPages, keeper, verifier
 from tests.support.whole_run import NASTY, events
-from ui.run import answer, evidence, export
-from ui.run.passage import View
-from ui.run.saved_pages import SavedPages, keeper, verifier
 
 
 def run(url: str, from_web: str = "unverified") -> list[ev.Event]:
@@ -39,7 +39,7 @@ def run(url: str, from_web: str = "unverified") -> list[ev.Event]:
 def test_a_kept_page_is_marked_and_inert_wherever_it_stands(url: str) -> None:
     made = run(url)
     trace = Trace.from_events(made)
-    page = export.page(trace, made)
+    page = pages.page(trace, made)
     for drawn in (answer.sources(trace), evidence.chunks(trace, View.of(trace)), page):
         assert "WEB, KEPT" in drawn and "ept from the web, unverified" in drawn
         assert NASTY not in drawn and 'href="javascript' not in drawn

@@ -9,12 +9,12 @@ import pytest
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk
+from crag.export.html import answer
 from crag.generation.extractive import ExtractiveGenerator
 from crag.testing.contracts import strip_of
 from crag.testing.fakes import table_chunk_of
 from tests.support.inspector import Inspector
 from tests.support.whole_run import events
-from ui.run import answer
 
 
 @pytest.fixture(autouse=True)

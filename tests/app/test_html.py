@@ -8,8 +8,8 @@ from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
 from crag.core.types import Action
-from ui.components import html as h
-from ui.components.html import Html
+from crag.export.html import elements as h
+from crag.export.html.elements import Html
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)> \"quoted\" 'single' & co"
 ESCAPED = (
@@ -87,9 +87,9 @@ def test_a_link_leads_to_the_web_or_to_a_page_of_this_program(address):
 
 def test_what_is_drawn_and_is_no_html_is_text():
     def page():
+        from crag.export.html import elements as h
         from tests.app.test_html import HOSTILE
         from ui.components import drawing
-        from ui.components import html as h
 
         for each in (HOSTILE, h.p["x"], h.Html(), h.div("cx")):
             drawing.draw(each)

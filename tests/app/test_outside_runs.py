@@ -8,13 +8,13 @@ from crag.core.request import RunRequest
 from crag.core.sample import load_sample
 from crag.core.trace import Trace
 from crag.core.types import Action
+from crag.export.html import pages, path
 from crag.testing.fakes import FixedRetriever, chunk_of
 from tests.support.app_text import pick, said, select
 from tests.support.tab_states import state_in
 from tests.support.whole_run import NASTY, events
 from ui.app.program import program
 from ui.app.tab import RunsState
-from ui.run import export, path
 
 QUESTION = load_sample().questions[0].question
 STORE = FixedRetriever(
@@ -101,6 +101,6 @@ def test_every_moment_of_it_is_exported_well_formed():
     told = [replace(event, wanted="evidence", via="mcp", client=NASTY) for event in events()[:1]]
     told += [event for event in events()[1:] if event.kind not in ("answered", "verified", "token")]
     trace = Trace.from_events(told)
-    page = export.page(trace, told)
+    page = pages.page(trace, told)
     assert NASTY not in page and "handed to the program that asked through MCP" in page and "Handed over" in page
-    assert "Verify" not in path.path(trace) and "Working on it" in "".join(export.sections(Trace.from_events(told[:3])))
+    assert "Verify" not in path.path(trace) and "Working on it" in "".join(pages.sections(Trace.from_events(told[:3])))

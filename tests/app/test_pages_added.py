@@ -4,12 +4,12 @@ import pytest
 
 from crag.core.request import RunRequest
 from crag.core.trace import Trace
+from crag.export.html import pages
 from crag.messages.documents import stale_sentences
 from tests.support.app_text import pick, said
 from tests.support.web_pages import Site
 from tests.support.web_server import Reply, serving
 from ui.app.program import program
-from ui.run import export
 
 FERRY = "The ferry over the river Veldt was built in 1890 and carries sixty people."
 
@@ -51,8 +51,8 @@ def test_pages_are_added_fetched_again_and_what_is_wrong_with_them_is_marked(doc
     assert not documents.exception and "There is no page" in said(documents)
     assert "Its web page was gone" in documents.dataframe[0].value["Problems"][0]
     stale = stale_sentences(program().engine.stale())
-    assert "out of date" not in export.page(trace).lower()
-    made = export.page(trace, stale=stale)
+    assert "out of date" not in pages.page(trace).lower()
+    made = pages.page(trace, stale=stale)
     assert "Out of date: 127.0.0.1" in made and "Its web page was gone" in made and "tag old" in made
 
     site.answer = Site(ferry=Reply(kind="text/plain", body=FERRY.replace("sixty", "ninety").encode()))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ui.components import safe_text
+from crag.export.html import safe_text
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,12 @@ from crag.core.protocols import RetrievalEvaluator
 from crag.core.request import RunRequest
 from crag.core.trace import Trace
 from crag.engine import Engine
+from crag.export.html import pages
 from crag.providers.prices import table
 from crag.runtime.jobs import Jobs
 from tests.support import local_models
 from tests.support.model_server import KEY as ECHOED
 from ui.app.program import program
-from ui.run import export
 
 MODEL_KEY, WEB_KEY = "sk-secrecy-7Tq2Vx9Lm4", "tvly-secrecy-8Kd3Nb6Wp1"
 QUESTION = "What average premium increase was negotiated for FEHB plan year 2020?"
@@ -58,7 +58,7 @@ def test_a_run_leaves_no_key_behind(data, with_sample, model_server, model, capl
         "log": caplog.text.encode(),
         "events": events_to_jsonl(events).encode(),
         "trace": trace.to_json().encode(),
-        "export": export.page(trace, events, table(())).encode(),
+        "export": pages.page(trace, events, table(())).encode(),
         "engine": repr(vars(engine)).encode(),
         **files,
     }

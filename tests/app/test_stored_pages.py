@@ -9,12 +9,12 @@ import pytest
 from crag.analysis.evaluate import evaluations
 from crag.core.settings import Settings
 from crag.core.trace import Trace
+from crag.export.html import pages
 from tests.support.app_text import said
 from tests.support.inspector import Inspector
 from tests.support.stored import RUNS, stored_library, stored_run
 from ui.app.program import program
 from ui.compare.run_columns import Lane, heads, name_lanes
-from ui.run import export
 from ui.tune.stored import StoredRun
 
 
@@ -29,10 +29,10 @@ def with_stored_library(data, monkeypatch):
 def test_a_stored_run_is_drawn_exported_and_replayed_at_any_moment(name):
     events = stored_run(name)
     trace = Trace.from_events(events)
-    seen = Inspector(export.page(trace, events))
+    seen = Inspector(pages.page(trace, events))
     assert not seen.open and trace.question in seen.said
     for length in range(1, len(events), 5):
-        assert not Inspector("".join(export.sections(Trace.from_events(events[:length])))).open
+        assert not Inspector("".join(pages.sections(Trace.from_events(events[:length])))).open
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -105,7 +105,7 @@ def of_another_build(events):
 def test_a_run_of_another_build_is_drawn_everywhere(name):
     events = of_another_build(stored_run(name))
     trace = Trace.from_events(events)
-    assert trace.question in Inspector(export.page(trace, events)).said
+    assert trace.question in Inspector(pages.page(trace, events)).said
     lane = Lane(run=trace.run_id, trace=trace, job=None, following=False)
     name_lanes([lane])
     assert "another version" in heads([lane]) and "speed" in heads([lane]) and "gone-strategy" in heads([lane])

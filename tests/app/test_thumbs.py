@@ -7,12 +7,13 @@ import pytest
 from crag.core.errors import InputError, NotFoundError
 from crag.core.trace import Trace
 from crag.engine import Engine
+from crag.export.html import evidence
+from crag.export.html.passage import View
 from crag.storage.library import Library
 from tests.support.inspector import Inspector
 from tests.support.whole_run import NASTY, events
 from ui.app.program import program
-from ui.run import evidence, thumbs
-from ui.run.passage import View
+from ui.run import thumbs
 
 
 @dataclass

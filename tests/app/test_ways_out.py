@@ -10,11 +10,11 @@ from crag.cli.output import plain, strip_controls
 from crag.core import events as ev
 from crag.core.trace import Trace
 from crag.core.types import InjectionSpan, Strip
+from crag.export.html import answer, evidence, pages
+from crag.export.html.passage import passage
+from crag.export.html.safe_text import markdown
 from tests.support.inspector import Inspector
 from tests.support.whole_run import events
-from ui.components.safe_text import markdown
-from ui.run import answer, evidence, export
-from ui.run.passage import passage
 from ui.run.textview import leaf
 
 HOSTILE = [
@@ -72,11 +72,11 @@ def test_on_screen_and_in_the_evidence(text: str) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_in_the_exported_page(text: str) -> None:
-    page = export.page(said_by_model(text))
+    page = pages.page(said_by_model(text))
     body = str(page).partition("<body>")[2].partition('<script type="application/json"')[0]
     seen = Inspector(body)
     assert not {"img", "iframe"} & set(seen.tags) and not links(seen)
-    plain = str(export.page(said_by_model("Plain.")))
+    plain = str(pages.page(said_by_model("Plain.")))
     assert str(page).count("<script") == plain.count("<script") and "default-src 'none'" in str(page)
 
 

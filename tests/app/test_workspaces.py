@@ -10,12 +10,12 @@ from streamlit.testing.v1 import AppTest
 
 from crag.core.config import AppConfig
 from crag.core.events import events_to_jsonl
+from crag.export.html.pages import page
 from crag.storage.places import name_of
 from tests.support.app_text import said
 from tests.support.small_pdf import small_pdf
 from ui.access import workspaces
 from ui.app.program import program
-from ui.run.export import page
 
 TEXT = "The lighthouse of Alexandria guided ships into the harbour of the city, and was built of stone."
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from crag.core.trace import Trace
+from crag.export.html import pages
 from tests.support.whole_run import events
-from ui.run import export
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
@@ -23,7 +23,7 @@ def run():
 def exported(browser, run, tmp_path):
     """The page, opened from a file; at the end it must have asked for nothing but itself."""
     file = tmp_path / "run.html"
-    file.write_text(export.page(Trace.from_events(run), run), encoding="utf-8")
+    file.write_text(pages.page(Trace.from_events(run), run), encoding="utf-8")
     context = browser.new_context(viewport={"width": 900, "height": 900})
     page, asked, troubles = context.new_page(), [], []
     page.on("request", lambda request: asked.append(request.url))
@@ -95,7 +95,7 @@ def test_hostile_words_are_only_words(exported):
 @pytest.mark.slow
 def test_without_scripts_the_whole_run_is_there(browser, run, tmp_path):
     file = tmp_path / "run.html"
-    file.write_text(export.page(Trace.from_events(run), run), encoding="utf-8")
+    file.write_text(pages.page(Trace.from_events(run), run), encoding="utf-8")
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(file.as_uri())

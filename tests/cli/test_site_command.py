@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import shutil
 from pathlib import Path
@@ -55,15 +54,3 @@ def test_nothing_is_written_for_a_run_that_is_not_there(asked: tuple[Path, list[
     (tmp_path / "file").touch()
     taken = crag("site", ids[0], "--out", tmp_path / "file", "--library", place)
     assert taken.code == 1 and "can't be written" in taken.err
-
-
-def test_where_the_app_is_not_installed_it_says_so(
-    asked: tuple[Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def missing(name: str) -> object:
-        raise ModuleNotFoundError(f"No module named {name}", name=name)
-
-    monkeypatch.setattr("crag.cli.site.import_module", missing)
-    ran = crag("site", "last", "--out", tmp_path / "site", "--library", asked[0])
-    assert ran.code == 2 and "drawn by the app" in ran.err
-    assert importlib.import_module("ui.run.site")

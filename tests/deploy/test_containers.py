@@ -46,9 +46,13 @@ def test_the_image_has_what_it_needs_and_nothing_that_is_secret() -> None:
     given = check.context()
     copied = {word for line in re.findall(r"^COPY (?!--)(.*) \S+$", FILE, flags=re.MULTILINE) for word in line.split()}
     assert all(any(name == word or name.startswith(f"{word}/") for name in given) for word in copied)
-    assert {"app.py", "crag/engine.py", "pages/ask.py", "ui/components/assets/style.css", ".streamlit/config.toml"} <= {
-        *given
-    }
+    assert {
+        "app.py",
+        "crag/engine.py",
+        "pages/ask.py",
+        "crag/export/html/static/style.css",
+        ".streamlit/config.toml",
+    } <= {*given}
     assert any(name.endswith(".onnx") for name in given), "models inside"
     tops = {name.split("/")[0] for name in given}
     assert tops <= {"app.py", "crag", "ui", "pages", "samples", "requirements", ".streamlit", "LICENSE"}

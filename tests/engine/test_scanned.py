@@ -12,13 +12,13 @@ from crag.core.config import AppConfig
 from crag.core.ingesting import DocumentAdded, RecognisingPage
 from crag.core.trace import Trace
 from crag.engine import Engine
+from crag.export.html import answer, evidence, pages
+from crag.export.html.passage import View
 from crag.export.records import HitRecord, RunRecord
 from crag.ingest.reader import render_page
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.scanned_page import drawn, needs_recognition
 from tests.support.small_library import WordEmbedder
-from ui.run import answer, evidence, export
-from ui.run.passage import View
 
 LINES = ["The harbour was dredged in 1931.", "Its depth is 12.5 metres at low water."]
 
@@ -58,7 +58,7 @@ def test_a_citation_on_a_scanned_page_is_marked_and_says_how_it_was_read(tmp_pat
 
     said = "read by text recognition"
     assert said in answer.sources(trace) and said in evidence.chunks(trace, View.of(trace))
-    assert sum(said in section for section in export.sections(trace)) == 2
+    assert sum(said in section for section in pages.sections(trace)) == 2
     record = RunRecord.of(trace)
     assert record.citations[0].recognised == citation.recognised
     assert HitRecord.of(trace.rounds[0].chunks[0]).recognised == trace.rounds[0].chunks[0].chunk.recognised

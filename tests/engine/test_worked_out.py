@@ -9,12 +9,12 @@ import pytest
 from crag.core.config import AppConfig
 from crag.core.trace import Trace
 from crag.engine import Engine
+from crag.export.html import answer as drawing
 from crag.export.markdown import extract_answer, opening, turn
 from crag.export.records import RunRecord
 from crag.messages.answers import brief_text
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.small_library import WordEmbedder
-from ui.run import answer as drawing
 
 REPORT = """<html><head><title>Acme, annual report 2020</title></head><body>
 <p>Acme sells anvils to coyotes all over the desert. The year was a good one for the company and its customers.</p>

@@ -196,7 +196,8 @@ def test_the_engine_yields_facts() -> None:
     found = {}
     for path in sorted((ROOT / "crag").rglob("*.py")):
         name = path.relative_to(ROOT / "crag").as_posix()
-        if name.split("/")[0] not in EDGES and name not in TO_MODELS | DECLARED:
+        drawn = name.startswith("export/html/")  # what is drawn has labels and hints beside the sentences of messages
+        if not drawn and name.split("/")[0] not in EDGES and name not in TO_MODELS | DECLARED:
             lines = list(composed(tree_of(path)))
             if len(lines) > OWED.get(name, 0):
                 found[name] = lines

@@ -26,7 +26,7 @@ BUILT = {
     "crag/text/dates.py: form": "_FORMS",
     "crag/web/markup.py: f'</{name}": "re.compile(r'</a(?=[\\s/>])[^>]*+>?', re.IGNORECASE)",
     "crag/web/webpage.py: f'{mark}{mark}": "_STRONG",
-    "ui/run/answer.py: f'(?<!\\\\w){wanted}": "re.compile(r'(?<!\\w)a\\s+a(?!\\w)')",
+    "crag/export/html/answer.py: f'(?<!\\\\w){wanted}": "re.compile(r'(?<!\\w)a\\s+a(?!\\w)')",
 }
 """Of a pattern that is built at run time how its source begins, and what holds it: an expression in its module."""
 

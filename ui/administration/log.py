@@ -11,10 +11,10 @@ import streamlit as st
 
 from crag.admin.audit import AuditedAct, Entry
 from crag.analysis.questions.adapters import csv_export, guard_formula
+from crag.export.html.safe_text import visible
 from ui.app.program import program
 from ui.app.session import Session
 from ui.components import downloads
-from ui.components.safe_text import visible
 
 _SHOWN, _WRITTEN = 500, 100_000
 """Entries in the table, and in a file, at most."""

@@ -9,12 +9,13 @@ import streamlit as st
 from crag.admin.people import GIVEN_ROLES, Person
 from crag.admin.roles import Role
 from crag.analysis.questions.adapters import guard_formula
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.safe_text import visible
 from ui.app.program import program
 from ui.app.session import Session
-from ui.components import html as h
-from ui.components import problems, words
+from ui.components import problems
 from ui.components.drawing import draw
-from ui.components.safe_text import visible
 from ui.components.tab_state import tab_state
 
 _STANDINGS = {"here": "", "invited": "invited", "removed": "removed"}

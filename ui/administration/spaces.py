@@ -12,15 +12,16 @@ from crag.admin.idle import Ending
 from crag.admin.workspaces import Workspace
 from crag.analysis.questions.adapters import guard_formula
 from crag.core.errors import CragError
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.safe_text import markdown, visible
 from ui.access import workspace_entry
 from ui.administration.people import state
 from ui.app import sharing
 from ui.app.program import program
 from ui.app.session import Session
-from ui.components import html as h
-from ui.components import problems, words
+from ui.components import problems
 from ui.components.drawing import draw
-from ui.components.safe_text import markdown, visible
 from ui.settings import limits
 
 _ENDING = 50

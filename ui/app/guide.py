@@ -5,17 +5,17 @@ from __future__ import annotations
 import streamlit as st
 
 from crag.admin.roles import Role
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.elements import Html
+from crag.export.html.safe_text import markdown
 from ui.access import signed_in, workspace_entry
 from ui.access.workspace_entry import Entered
 from ui.app.program import program
 from ui.app.session import Session
 from ui.app.sharing import MAY
 from ui.app.workspace_menu import called
-from ui.components import html as h
-from ui.components import words
 from ui.components.drawing import draw
-from ui.components.html import Html
-from ui.components.safe_text import markdown
 
 MEANS: dict[Role, str] = {
     "reader": "Read-only: you can open documents, answers and reports. You can't ask questions or change anything.",

@@ -10,13 +10,13 @@ import streamlit as st
 
 from crag.admin import quantities
 from crag.core.errors import CragError
+from crag.export.html.safe_text import markdown
 from crag.text.formats import count
 from ui.access.current import Presence
 from ui.app import tab
 from ui.app.program import program
 from ui.app.session import Session
 from ui.components import problems, script_context
-from ui.components.safe_text import markdown
 
 ASKING = ("questions", "calls", "dollars")
 ADDING = ("documents", "mb", "files")

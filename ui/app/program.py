@@ -6,7 +6,7 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from crag.core.errors import SettingsError, StorageError
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.messages.providers import describe_providers
+from crag.providers.prices import Price, usable
 from crag.runtime.jobs import Jobs
 from crag.storage.records import CHOSEN, IN_USE, KeyValueStore, server_at
 from crag.web.folder import FOLDER
@@ -274,3 +275,8 @@ def stop_of_removed(engine: Engine, jobs: Jobs) -> None:
             role = person.role  # of a library that is no workspace of anybody
         if role is None or not may(role, "ask" if job.kind == "run" else "edit"):
             job.stop()
+
+
+def prices_in_use() -> Mapping[str, Price]:
+    """The prices of this program."""
+    return usable(program().config.providers.prices)

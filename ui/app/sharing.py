@@ -13,14 +13,14 @@ from crag.admin.sharing import LONGEST, Link
 from crag.admin.workspaces import Kind, Member
 from crag.core.errors import AccessError, NotFoundError
 from crag.engine import Engine
+from crag.export.html import elements as h
+from crag.export.html.safe_text import markdown
 from ui.access import signed_in, workspace_entry
 from ui.access.workspace_entry import Entered
 from ui.app import tab
 from ui.app.program import program
-from ui.components import html as h
 from ui.components import problems
 from ui.components.drawing import draw
-from ui.components.safe_text import markdown
 
 MAY: dict[Role, str] = {
     "reader": "read",

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from crag.export.html import elements as h
 from crag.text.formats import count
 from ui.app import open_tabs, tab
 from ui.app.program import program
-from ui.components import html as h
 from ui.components.drawing import draw
 
 _AGAIN = 5.0

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import streamlit as st
 
 from crag.analysis.questions.adapters import guard_formula
+from crag.export.html.safe_text import visible
 from ui.app import navigation
 from ui.app.session import Session
-from ui.components.safe_text import visible
 
 Row = Mapping[str, Any]
 _LINE, _AROUND = 17, 12

@@ -7,12 +7,12 @@ import streamlit as st
 from crag.admin.roles import may
 from crag.admin.workspaces import own_name
 from crag.core.errors import AccessError, CragError
+from crag.export.html.safe_text import markdown, visible
 from ui.access import signed_in, workspace_entry
 from ui.access.workspace_entry import Entered
 from ui.app import sharing
 from ui.app.program import program
 from ui.components import problems
-from ui.components.safe_text import markdown, visible
 
 _CHOSEN, _TITLE = "ws-choice", "ws-title"
 _FEW = 60

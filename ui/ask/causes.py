@@ -12,6 +12,12 @@ from crag.analysis.occlusion import GradeExplanation, Occlusion, explain_grade
 from crag.analysis.whatif.without import Move, Without, leave_out, smallest_moves
 from crag.core.protocols import SetGrader
 from crag.core.trace import Trace
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.elements import Html
+from crag.export.html.passage import annotate
+from crag.export.html.path import chip
+from crag.export.html.safe_text import excerpt, markdown
 from crag.messages.causes import (
     LEAST,
     citations_sentence,
@@ -30,13 +36,8 @@ from ui.app import tab
 from ui.app.program import program
 from ui.app.session import Session
 from ui.compare import state, table
-from ui.components import html as h
-from ui.components import problems, words
+from ui.components import problems
 from ui.components.drawing import draw
-from ui.components.html import Html
-from ui.components.safe_text import excerpt, markdown
-from ui.run.passage import annotate
-from ui.run.path import chip
 
 _SCORE = "A score"
 _VIEW, _CHUNK = "why-view", "why-chunk"

@@ -10,6 +10,10 @@ from crag.core.request import OWN
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Action
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.elements import Html
+from crag.export.html.safe_text import excerpt, markdown
 from crag.messages.answers import origin_text, origin_word
 from crag.pipeline.libraries import close_interrupted_runs
 from crag.storage.runs import RunSummary
@@ -18,11 +22,8 @@ from ui.app import notices, tab
 from ui.app.program import program
 from ui.app.session import REFUSALS, Session
 from ui.ask import presentation, scope
-from ui.components import forms, problems, words
-from ui.components import html as h
+from ui.components import forms, problems
 from ui.components.drawing import draw
-from ui.components.html import Html
-from ui.components.safe_text import excerpt, markdown
 from ui.run import saved_pages, thumbs
 
 _PAST = 30

@@ -8,13 +8,15 @@ from functools import partial
 from crag.core.events import events_to_jsonl
 from crag.core.trace import Trace
 from crag.export import markdown
+from crag.export.html import elements as h
+from crag.export.html import outdated, pages
+from crag.export.html.pictures import pictures
 from crag.storage.runs import Unreadable
+from ui.app.program import prices_in_use, program
 from ui.app.session import Session
 from ui.components import downloads
-from ui.components import html as h
 from ui.components.drawing import draw
-from ui.run import export, meter, outdated
-from ui.run.pageview import pictures
+from ui.run import pageview
 
 _MARKDOWN = "text/markdown"
 
@@ -34,15 +36,16 @@ def offer(session: Session, trace: Trace, stale: outdated.Stale) -> None:
     run = trace.run_id
 
     def page() -> str:
-        return export.page(trace, session.events(run), meter.in_use(), stale, pictures(session.library, trace))
+        shown = pictures(session.library, trace, pageview.image)
+        return pages.page(trace, session.events(run), prices_in_use(), stale, shown)
 
-    downloads.file("One HTML page", page, export.file_name(trace, "html"), "text/html", key="export-html")
-    name = export.file_name(trace, "md")
+    downloads.file("One HTML page", page, pages.file_name(trace, "html"), "text/html", key="export-html")
+    name = pages.file_name(trace, "md")
     downloads.file("Markdown with footnotes", lambda: markdown.turn(trace), name, _MARKDOWN, key="export-markdown")
     downloads.file(
         "Events, one JSON object a line",
         lambda: events_to_jsonl(session.events(run)),
-        export.file_name(trace, "jsonl"),
+        pages.file_name(trace, "jsonl"),
         "application/x-ndjson",
         key="export-json",
     )
@@ -55,7 +58,7 @@ def _conversation(session: Session) -> None:
 
     def page() -> str:
         shown = (_turn(session, trace) for trace in _traces(session, turns))
-        return export.conversation(shown, len(turns), meter.in_use())
+        return pages.conversation(shown, len(turns), prices_in_use())
 
     def text() -> str:
         return markdown.conversation(_traces(session, turns))
@@ -72,10 +75,10 @@ def _traces(session: Session, turns: Sequence[str]) -> Iterator[Trace]:
             yield trace
 
 
-def _turn(session: Session, trace: Trace) -> export.Turn:
-    return export.Turn(
+def _turn(session: Session, trace: Trace) -> pages.Turn:
+    return pages.Turn(
         trace=trace,
         events=partial(session.events, trace.run_id),
-        stale=outdated.of(session, trace),
-        pictures=partial(pictures, session.library, trace),
+        stale=outdated.find(program().engine, session.workspace, trace),
+        pictures=partial(pictures, session.library, trace, pageview.image),
     )

@@ -6,12 +6,12 @@ import streamlit as st
 
 from crag.analysis.misses import Fate, Miss, Wanted, explain_miss
 from crag.core.trace import Trace
+from crag.export.html.safe_text import excerpt, markdown
 from crag.messages.misses import change_sentence, miss_sentence, missing_sentence
 from ui.app import tab
 from ui.app.session import Session
 from ui.compare import state
 from ui.components import problems
-from ui.components.safe_text import excerpt, markdown
 
 _SHOWN = 5
 """Chunks that are listed."""

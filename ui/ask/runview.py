@@ -14,19 +14,22 @@ from crag.core.events import Event
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action
+from crag.export.html import outdated, words
+from crag.export.html.passage import View
+from crag.export.html.safe_text import markdown
+from crag.export.html.saved_pages import SavedPages
 from crag.messages.wording import stored_sentence
 from crag.runtime.jobs import Job
 from ui.app import clicks, fragments
+from ui.app.program import program
 from ui.app.session import Session
 from ui.ask import causes, conversation, files, misses, presentation, sliders, turns
 from ui.compare import state
-from ui.components import forms, problems, words
+from ui.components import forms, problems
 from ui.components.drawing import draw
-from ui.components.safe_text import markdown
-from ui.run import approval, outdated, pageview, thumbs
+from ui.run import approval, pageview, thumbs
 from ui.run.parts import RunParts
-from ui.run.passage import View
-from ui.run.saved_pages import SavedPages, saved_pages_of
+from ui.run.saved_pages import saved_pages_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +138,7 @@ def _over(session: Session, run: str, shown: _Shown, said: DeltaGenerator) -> No
     """
     trace = shown.trace
     with said, problems.reported():
-        shown = replace(shown, stale=outdated.of(session, trace))
+        shown = replace(shown, stale=outdated.find(program().engine, session.workspace, trace))
     shown = replace(shown, saved=saved_pages_of(session, trace) if session.may("edit") else None)
     parts = shown.parts(View.of(trace))
     with said:

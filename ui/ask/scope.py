@@ -8,10 +8,11 @@ import streamlit as st
 
 from crag.core.filters.where import Scope
 from crag.core.metadata import tags_of
+from crag.export.html import words
+from crag.export.html.safe_text import excerpt, markdown
 from ui.app import tab
 from ui.app.session import Session
-from ui.components import problems, words
-from ui.components.safe_text import excerpt, markdown
+from ui.components import problems
 
 _MOST = 100
 _DOCUMENTS, _TAGS = "scope-chosen", "scope-chosen-tags"

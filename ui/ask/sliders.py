@@ -12,6 +12,11 @@ from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import KeepReason, Strip
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.elements import Html
+from crag.export.html.passage import View
+from crag.export.html.path import chip
 from crag.messages.answers import lacking_sentence
 from crag.messages.tuning import unknown_sentence
 from crag.messages.wording import decision_sentence, words_text
@@ -19,13 +24,9 @@ from crag.text.words import count_words
 from ui.app import tab
 from ui.app.clicks import requires
 from ui.app.session import Session
-from ui.components import forms, words
-from ui.components import html as h
+from ui.components import forms
 from ui.components.drawing import draw
-from ui.components.html import Html
 from ui.components.problems import show
-from ui.run.passage import View
-from ui.run.path import chip
 
 
 def sliders(run: str, base: Settings) -> Settings:

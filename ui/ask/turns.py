@@ -12,17 +12,17 @@ import streamlit as st
 
 from crag.core.errors import CragError
 from crag.core.trace import Trace
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.elements import Html
+from crag.export.html.path import chip
+from crag.export.html.safe_text import excerpt
 from crag.messages.answers import brief_text
 from ui.app import tab
 from ui.app.clicks import once
 from ui.app.session import MOST_TURNS, Session
 from ui.app.tab import TurnLine
-from ui.components import html as h
-from ui.components import words
 from ui.components.drawing import draw
-from ui.components.html import Html
-from ui.components.safe_text import excerpt
-from ui.run.path import chip
 
 _NEAR, _MORE = 6, 50
 """So many turns are shown before and after the selected one, and so many more by each click."""

@@ -12,18 +12,18 @@ from pydantic import ValidationError
 from crag.core.events import Event, StepFinished, events_from_jsonl
 from crag.core.sample import RECORDING
 from crag.core.trace import Trace
+from crag.export.html import elements as h
+from crag.export.html import path, slides, words
+from crag.export.html.elements import Html
+from crag.export.html.safe_text import markdown
 from crag.messages.slides import Kind, build_slides, describe_slide
 from ui.app import guide, tab
 from ui.app.session import Session
 from ui.ask import conversation
 from ui.compare import state
-from ui.components import html as h
-from ui.components import problems, words
+from ui.components import problems
 from ui.components.drawing import apply_more, draw
-from ui.components.html import Html
-from ui.components.safe_text import markdown
 from ui.documents import progress, upload_form, uploads
-from ui.run import path, slides
 from ui.settings import choices
 
 _TITLE = "Ask your documents, and see why"

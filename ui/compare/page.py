@@ -9,18 +9,20 @@ import streamlit as st
 
 from crag.analysis.comparison import Differences, differences, figures, table
 from crag.core.errors import CragError, InputError
+from crag.export.html import elements as h
+from crag.export.html import outdated, pages, words
+from crag.export.html.elements import Html
+from crag.export.html.safe_text import markdown
 from ui.app import clicks, fragments, guide, navigation
+from ui.app.program import prices_in_use, program
 from ui.app.session import Session
 from ui.compare import run_columns as compare_lanes
 from ui.compare import setup, state, tour
 from ui.compare import table as compare_table
 from ui.compare.run_columns import Lane
-from ui.components import downloads, problems, words
-from ui.components import html as h
+from ui.components import downloads, problems
 from ui.components.drawing import draw
-from ui.components.html import Html
-from ui.components.safe_text import markdown
-from ui.run import export, meter, outdated, pageview, thumbs
+from ui.run import pageview, thumbs
 
 _BESIDE = 2
 """Up to so many lanes are wide enough to hold a page's image; of more, it stands above them."""
@@ -80,7 +82,7 @@ def _under_way(session: Session, runs: Sequence[str], labels: Labels) -> None:
 
 def _over(session: Session, lanes: Sequence[Lane], labels: Labels) -> None:
     """The runs that have ended, and what differs between them."""
-    found = differences([each.trace for each in lanes], [each.name for each in lanes], meter.in_use())
+    found = differences([each.trace for each in lanes], [each.name for each in lanes], prices_in_use())
     draw(_question(lanes))
     with st.container(horizontal=True):
         _exports(session, lanes, found)
@@ -92,7 +94,7 @@ def _over(session: Session, lanes: Sequence[Lane], labels: Labels) -> None:
 
 
 def _summary(lanes: Sequence[Lane], *, whole: bool) -> None:
-    known = figures([each.trace for each in lanes], meter.in_use())
+    known = figures([each.trace for each in lanes], prices_in_use())
     rows = compare_table.summary(known, [f"{lane.letter} {lane.name}".strip() for lane in lanes], whole=whole)
     st.table(rows, border="horizontal", hide_index=True, width="content")
     if whole:
@@ -201,19 +203,19 @@ def _stop(session: Session, lanes: Sequence[Lane]) -> None:
 
 
 def _exported(session: Session, lane: Lane) -> str:
-    stale = outdated.of(session, lane.trace)
-    return export.page(lane.trace, session.events(lane.run), meter.in_use(), stale)
+    stale = outdated.find(program().engine, session.workspace, lane.trace)
+    return pages.page(lane.trace, session.events(lane.run), prices_in_use(), stale)
 
 
 def _exports(session: Session, lanes: Sequence[Lane], found: Differences) -> None:
     first = lanes[0].trace
     with st.popover("Export"):
-        downloads.table("What differs", lambda: table(found), export.file_name(first, "compared"), key="compare")
+        downloads.table("What differs", lambda: table(found), pages.file_name(first, "compared"), key="compare")
         for number, each in enumerate(lanes):
             downloads.file(
                 f"{markdown(each.name)}, one HTML page",
                 partial(_exported, session, each),
-                export.file_name(each.trace, f"{number + 1}.html"),
+                pages.file_name(each.trace, f"{number + 1}.html"),
                 "text/html",
                 key=f"compare-html-{number}",
             )

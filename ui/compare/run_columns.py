@@ -11,18 +11,19 @@ from crag.analysis.comparison import Differences, Marks
 from crag.core.events import Event
 from crag.core.settings import Settings
 from crag.core.trace import Trace
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.elements import Html
+from crag.export.html.passage import View
+from crag.export.html.path import chip
 from crag.messages.answers import origin_text, origin_word
 from crag.messages.wording import stored_sentence
 from crag.runtime.jobs import Job
 from ui.app.session import Session
-from ui.components import html as h
-from ui.components import problems, words
+from ui.components import problems
 from ui.components.drawing import draw
-from ui.components.html import Html
 from ui.run import approval
 from ui.run.parts import Part, RunParts
-from ui.run.passage import View
-from ui.run.path import chip
 
 
 @dataclass(kw_only=True)

@@ -9,13 +9,14 @@ import streamlit as st
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Action
+from crag.export.html import words
+from crag.export.html.safe_text import markdown
 from crag.pipeline.executor import check_question
 from ui.app import clicks
 from ui.app.session import REFUSALS, Session
 from ui.compare import state
 from ui.compare.state import MOST, QUESTION, Way
-from ui.components import forms, problems, words
-from ui.components.safe_text import markdown
+from ui.components import forms, problems
 
 _AS_SCORED = "As the scores decide"
 

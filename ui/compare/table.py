@@ -7,9 +7,9 @@ from functools import partial
 
 from crag.analysis.comparison import HANDED, Differences, Figure, Item, Value
 from crag.core.types import Action
+from crag.export.html import words
+from crag.export.html.safe_text import excerpt, markdown
 from crag.text.formats import money
-from ui.components import words
-from ui.components.safe_text import excerpt, markdown
 
 _LIVE = ("action", "score", "chunks_used", "words", "answer", "seconds")
 """The columns while runs are under way."""

@@ -12,6 +12,11 @@ from crag.analysis.breaking import BREAKS, Outcome, Report, play, read_report, s
 from crag.analysis.questions.sets import Question
 from crag.core.errors import BusyError, NotFoundError
 from crag.core.trace import Trace
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.elements import Html
+from crag.export.html.path import chip
+from crag.export.html.safe_text import excerpt, markdown
 from crag.messages.breaking import TITLES, outcome_lines, says_text, situation_sentence
 from crag.runtime.jobs import Job
 from ui.app import clicks, fragments
@@ -19,12 +24,8 @@ from ui.app.clicks import once, requires
 from ui.app.program import program
 from ui.app.session import REFUSALS, Session
 from ui.compare import state
-from ui.components import html as h
-from ui.components import problems, words
+from ui.components import problems
 from ui.components.drawing import draw
-from ui.components.html import Html
-from ui.components.safe_text import excerpt, markdown
-from ui.run.path import chip
 
 _KIND = "tour"
 _QUESTION = "tour-question"

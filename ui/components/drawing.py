@@ -8,20 +8,11 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui.components.html import Html, Tag, fragment
+from crag.export.html.assets import asset
+from crag.export.html.elements import Html, Tag, fragment
 
 ASSETS = Path(__file__).parent / "assets"
-
-
-def stylesheet() -> Html:
-    """What every page is drawn with."""
-    return asset("style.css")
-
-
-@cache
-def asset(name: str) -> Html:
-    """A style sheet or script of the program's own, by its file's name."""
-    return Html((ASSETS / name).read_text(encoding="utf-8"))
+"""The app's icons, and what hears clicks."""
 
 
 @cache

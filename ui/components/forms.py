@@ -14,10 +14,10 @@ from pydantic import BaseModel
 from crag.core.fields import meta
 from crag.core.settings import Settings
 from crag.core.types import Action, Aggregation
+from crag.export.html import elements as h
+from crag.export.html.safe_text import markdown
 from crag.pipeline.executor import QUESTION_CHARS
-from ui.components import html as h
 from ui.components.drawing import draw
-from ui.components.safe_text import markdown
 
 _SLIDER_STEPS = {int: 100, float: 150}
 """A setting with this many steps is typed, not slid: a hand can't aim at one."""

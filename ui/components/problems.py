@@ -9,8 +9,8 @@ import streamlit as st
 
 from crag.core.errors import CragError
 from crag.core.makers import about, name_in_sentence
+from crag.export.html.safe_text import markdown
 from crag.runtime.jobs import explain_os_error
-from ui.components.safe_text import markdown
 
 
 def show(error: CragError) -> None:

@@ -11,10 +11,11 @@ import streamlit as st
 from crag.core.filters.where import Scope
 from crag.core.metadata import Fields, Value, checked_fields, read_field, written_field
 from crag.core.types import Document
+from crag.export.html import words
+from crag.export.html.safe_text import markdown, visible
 from ui.app import navigation
 from ui.app.session import Session
-from ui.components import problems, words
-from ui.components.safe_text import markdown, visible
+from ui.components import problems
 from ui.documents import table, upload_form
 from ui.documents.listing import Held
 from ui.documents.state import state

@@ -10,11 +10,11 @@ import streamlit as st
 from crag.analysis.questions.adapters import guard_formula
 from crag.core.trace import Track
 from crag.core.types import Chunk
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.safe_text import excerpt, markdown
 from ui.app.session import Session
-from ui.components import html as h
-from ui.components import words
 from ui.components.drawing import draw
-from ui.components.safe_text import excerpt, markdown
 from ui.documents import page_browser
 from ui.documents.listing import Held
 

@@ -10,8 +10,8 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from ui.components import words
-from ui.components.safe_text import visible
+from crag.export.html import words
+from crag.export.html.safe_text import visible
 from ui.documents.listing import Held
 
 _SEARCH, _TAGS, _ORDER, _MARKS = "documents-search", "documents-tags", "documents-order", "documents-marks"

@@ -12,14 +12,15 @@ import streamlit as st
 
 from crag.core.errors import AccessError
 from crag.core.ingesting import DocumentRefreshed, IngestEvent
+from crag.export.html import words
+from crag.export.html.safe_text import markdown
 from crag.messages.documents import folder_text
 from crag.pipeline.folders import FileState, FolderComparison, FolderFile
 from ui.app import tables
 from ui.app.clicks import once, requires
 from ui.app.program import program
 from ui.app.session import Session
-from ui.components import problems, words
-from ui.components.safe_text import markdown
+from ui.components import problems
 from ui.documents import uploads
 from ui.documents.listing import holdings
 from ui.documents.state import state

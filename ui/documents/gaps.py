@@ -7,6 +7,9 @@ from collections.abc import Sequence
 import streamlit as st
 
 from crag.analysis.gaps import RUNS, FoundPage, Gap, found_pages, gaps
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.safe_text import excerpt, site
 from crag.ingest.files import ENDINGS
 from crag.messages.answers import origins_text
 from crag.storage.library import Library
@@ -14,10 +17,8 @@ from ui.app import navigation
 from ui.app.clicks import once, requires
 from ui.app.program import program
 from ui.app.session import Session
-from ui.components import html as h
-from ui.components import problems, words
+from ui.components import problems
 from ui.components.drawing import draw
-from ui.components.safe_text import excerpt, site
 from ui.documents import uploads
 from ui.documents.state import state
 from ui.run import saved_pages

@@ -17,12 +17,12 @@ from PIL import Image
 from crag.analysis.atlas.layers import Contradiction, Question
 from crag.analysis.atlas.layout import Indices, Points
 from crag.core.types import Action
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.safe_text import excerpt
 from crag.index.chunk_index import Numbers
 from crag.text.formats import format_score
-from ui.components import html as h
-from ui.components import words
 from ui.components.charts import COLOURS, framed
-from ui.components.safe_text import excerpt
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

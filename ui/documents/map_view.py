@@ -18,14 +18,15 @@ from crag.analysis.atlas import layers, layout, projection
 from crag.analysis.atlas.projection import Projection
 from crag.core.errors import CancelledError, CragError
 from crag.core.filters.where import Scope
+from crag.export.html import words
+from crag.export.html.safe_text import excerpt, markdown, site
 from crag.runtime.jobs import Job
 from crag.storage.library import Library
 from ui.app import fragments, navigation, tab
 from ui.app.clicks import requires
 from ui.app.program import program
 from ui.app.session import Session
-from ui.components import charts, problems, words
-from ui.components.safe_text import excerpt, markdown, site
+from ui.components import charts, problems
 from ui.documents import table
 from ui.documents.listing import Held
 from ui.documents.map_figure import DRAWN, Chunks, Layers, Shade, draw, drawn_rows

@@ -10,14 +10,15 @@ import streamlit as st
 from crag.core.errors import CragError, ModelMismatchError
 from crag.core.ingesting import Embedding
 from crag.core.metadata import written_field
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.safe_text import markdown
 from ui.app import guide
 from ui.app.clicks import once, requires
 from ui.app.program import program
 from ui.app.session import Session
-from ui.components import html as h
-from ui.components import problems, words
+from ui.components import problems
 from ui.components.drawing import draw
-from ui.components.safe_text import markdown
 from ui.documents import bulk_actions, contents, filters, map_view, page_browser, purged, table, uploads, versions
 from ui.documents.listing import Held, holdings
 from ui.documents.progress import UploadEvent

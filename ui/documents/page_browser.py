@@ -8,11 +8,13 @@ import streamlit as st
 
 from crag.core.trace import Track
 from crag.core.types import Chunk
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.pictures import DRAWN
+from crag.export.html.safe_text import excerpt
 from ui.app.session import Session
-from ui.components import html as h
-from ui.components import problems, words
+from ui.components import problems
 from ui.components.drawing import draw
-from ui.components.safe_text import excerpt
 from ui.documents.listing import Held
 from ui.documents.state import state
 from ui.run import pageview, textview
@@ -25,14 +27,14 @@ def show(session: Session, held: Held) -> None:
     """Raises CragError."""
     document, stored = held.document, session.library.documents
     key = _page_key(document.id)
-    label = "Page" if held.kind in textview.DRAWN else "Part"
+    label = "Page" if held.kind in DRAWN else "Part"
     page = int(st.number_input(label, min_value=1, max_value=max(1, document.pages), key=key, width=180))
     here = stored.chunks(document.id, page=page)
     tracks = stored.chunk_tracks(document.id)
     left, right = st.columns([1, 1], gap="large")
     with left, problems.reported():
         marked = [chunk for chunk in here if chunk.id == state().marked]
-        if held.kind in textview.DRAWN:
+        if held.kind in DRAWN:
             rects = [rect for chunk in marked or here for rect in chunk.rects() if rect.page == page]
             st.image(
                 pageview.inline(pageview.image(session.library, document.id, page, rects)),
@@ -101,6 +103,6 @@ def _cards(held: Held, page: int, here: Sequence[Chunk], tracks: Mapping[str, Tr
     ]
     shown = h.div("cards ordinals")[cards] if cards else h.p["No text was found on this page."]
     more = len(here) > _MOST and h.p("small")[f"The first {_MOST}; all of them are under Chunks."]
-    part = "page" if held.kind in textview.DRAWN else "part"
+    part = "page" if held.kind in DRAWN else "part"
     heading = f"{words.count(len(here), 'chunk')} on {part} {page} of {held.document.pages}"
     draw(h.div("cx")[h.h3[heading], shown, more])

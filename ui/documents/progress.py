@@ -24,12 +24,13 @@ from crag.core.ingesting import (
     ReadingQueued,
     RecognisingPage,
 )
+from crag.export.html import words
+from crag.export.html.safe_text import markdown
 from crag.messages.documents import left_text, lost_text
 from crag.runtime.jobs import Job
 from ui.access.current import Presence
 from ui.app import fragments
-from ui.components import problems, words
-from ui.components.safe_text import markdown
+from ui.components import problems
 
 Result = DocumentAdded | DuplicateFound | DocumentFailed | DocumentRefreshed
 

@@ -8,10 +8,11 @@ import streamlit as st
 
 from crag.analysis.questions.adapters import guard_formula
 from crag.core.purging import conditions_of
+from crag.export.html import words
+from crag.export.html.safe_text import markdown
 from crag.storage.library import UNDO_HOURS
 from ui.app.session import Session
-from ui.components import problems, words
-from ui.components.safe_text import markdown
+from ui.components import problems
 
 _SHOWN = 20
 """So many of those that would go are named."""

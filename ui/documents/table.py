@@ -10,7 +10,7 @@ import streamlit as st
 
 from crag.analysis.questions.adapters import guard_formula
 from crag.core.metadata import written_field
-from ui.components import words
+from crag.export.html import words
 from ui.documents.listing import Held
 from ui.documents.state import state
 

@@ -10,12 +10,13 @@ from pathlib import PurePosixPath
 import streamlit as st
 
 from crag.core.metadata import kept_from_web
+from crag.export.html import words
 from crag.ingest.files import ENDINGS, safe_name
 from ui.app import guide, notices
 from ui.app.clicks import once, requires
 from ui.app.program import program
 from ui.app.session import REFUSALS, Session
-from ui.components import problems, words
+from ui.components import problems
 from ui.documents import uploads
 from ui.documents.listing import Held
 from ui.documents.state import state

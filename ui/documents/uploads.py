@@ -12,6 +12,8 @@ from functools import partial
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from crag.export.html import words
+from crag.export.html.safe_text import markdown
 from crag.ingest.files import safe_name
 from crag.runtime.jobs import Job, JobFunction
 from crag.storage.runs import InFlightJob
@@ -19,8 +21,7 @@ from ui.app import clicks, open_tabs
 from ui.app.clicks import requires
 from ui.app.program import program
 from ui.app.session import Session
-from ui.components import problems, script_context, words
-from ui.components.safe_text import markdown
+from ui.components import problems, script_context
 from ui.documents.progress import FilesChosen, UploadEvent
 from ui.documents.state import state
 

@@ -8,13 +8,14 @@ from datetime import datetime
 import streamlit as st
 
 from crag.analysis.questions.adapters import guard_formula
+from crag.export.html import words
+from crag.export.html.safe_text import markdown
 from crag.messages.snapshots import KEPT, KINDS, compared_sentence, rolled_back_sentence, snapshot_text
 from crag.storage.library import Library
 from crag.storage.snapshots import MOST_SNAPSHOTS, DocumentChange, Snapshot
 from ui.app.clicks import once, requires
 from ui.app.session import Session
-from ui.components import problems, words
-from ui.components.safe_text import markdown
+from ui.components import problems
 
 _NAME = "snapshot-name"
 _SHOWN = 50

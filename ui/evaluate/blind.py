@@ -9,11 +9,11 @@ import streamlit as st
 from crag.analysis.evaluate import Evaluation
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.votes import left_of, tally, vote_pairs
+from crag.export.html import words
+from crag.export.html.safe_text import excerpt, markdown
 from crag.messages.evaluations import tally_sentence
 from ui.app.clicks import once, requires
 from ui.app.session import Session
-from ui.components import words
-from ui.components.safe_text import excerpt, markdown
 from ui.evaluate import numbers
 
 _LEFT, _RIGHT = "Left", "Right"

@@ -12,6 +12,8 @@ from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.results import Difference
 from crag.analysis.regression import Regression
 from crag.core.errors import InputError
+from crag.export.html import elements as h
+from crag.export.html.safe_text import markdown
 from crag.export.regression import report
 from crag.messages.evaluations import UNTIMED, difference_sentence
 from crag.messages.funnel import loss_sentence
@@ -19,9 +21,7 @@ from crag.messages.regressions import left_out_notes, regression_sentence
 from ui.app import tables
 from ui.app.session import Session
 from ui.components import charts, downloads
-from ui.components import html as h
 from ui.components.drawing import draw
-from ui.components.safe_text import markdown
 from ui.evaluate import blind, funnel, numbers
 from ui.evaluate.difference import STAGES, WHY, Change, changes, intervals, row, sentences
 from ui.evaluate.difference import numbers as other_numbers

@@ -9,6 +9,8 @@ import streamlit as st
 
 from crag.analysis.evaluate import Evaluation
 from crag.analysis.funnel import STEPS, Followed, Funnel, Step
+from crag.export.html import words
+from crag.export.html.safe_text import escaped, markdown
 from crag.messages.funnel import (
     LOST_TITLES,
     STEP_TITLES,
@@ -20,8 +22,7 @@ from crag.messages.funnel import (
 )
 from ui.app import tables
 from ui.app.session import Session
-from ui.components import charts, problems, words
-from ui.components.safe_text import escaped, markdown
+from ui.components import charts, problems
 from ui.evaluate import evaluation_job, numbers
 from ui.evaluate.evaluation_job import state
 from ui.evaluate.table import MARKS

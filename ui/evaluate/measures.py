@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import MEASURES, STEP_SECONDS
-from ui.components import words
+from crag.export.html import words
 
 
 @dataclass(frozen=True, slots=True)

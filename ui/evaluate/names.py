@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from crag.analysis.evaluate import Evaluation
-from ui.components import words
+from crag.export.html import words
 
 _ENDING = re.compile(r"\.(csv|tsv|txt|jsonl|ndjson|json)$")
 _FEW = 2

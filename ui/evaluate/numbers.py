@@ -13,9 +13,9 @@ from crag.analysis.metrics.results import Difference, Result, compare_results, s
 from crag.analysis.regression import Measured, Regression, compare
 from crag.providers.prices import Spent
 from crag.storage.library import Library
+from ui.app.program import prices_in_use
 from ui.app.session import Session
 from ui.evaluate import evaluation_job
-from ui.run.meter import in_use
 
 _STEPS = 50
 """So often is a large evaluation summed up while it is under way."""
@@ -68,7 +68,7 @@ def _there(session: Session, evaluation: Evaluation) -> tuple[int, ...]:
 
 def cost(session: Session, evaluation: Evaluation) -> Spent:
     """What the outside calls of its runs took by today's prices, also of runs deleted since. Raises NotFoundError."""
-    return spending(session.library, evaluation.id, in_use())
+    return spending(session.library, evaluation.id, prices_in_use())
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

@@ -10,11 +10,12 @@ import streamlit as st
 from crag.core.errors import CragError
 from crag.core.trace import Approval, Trace
 from crag.core.types import Action
+from crag.export.html import words
+from crag.export.html.safe_text import excerpt, markdown
 from crag.runtime.jobs import Job
 from ui.app import clicks, fragments
 from ui.app.session import Session
-from ui.components import problems, words
-from ui.components.safe_text import excerpt, markdown
+from ui.components import problems
 from ui.evaluate.evaluation_job import Event, Part, State
 from ui.evaluate.measures import as_text
 from ui.evaluate.sets import loaded

@@ -13,13 +13,14 @@ from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Result, flat
 from crag.core.errors import InputError
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.safe_text import markdown
 from crag.messages.evaluations import parts_sentence, title_of
 from ui.app import navigation
 from ui.app.session import Session
-from ui.components import charts, downloads, problems, words
-from ui.components import html as h
+from ui.components import charts, downloads, problems
 from ui.components.drawing import draw
-from ui.components.safe_text import markdown
 from ui.evaluate import evaluation_job, funnel, numbers
 from ui.evaluate import rows as evaluate_rows
 from ui.evaluate.names import file_name, name, names

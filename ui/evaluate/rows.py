@@ -8,11 +8,11 @@ import streamlit as st
 
 from crag.analysis.evaluate import Evaluation
 from crag.analysis.metrics.metrics import ResultRow
+from crag.export.html import words
+from crag.export.html.safe_text import excerpt
 from crag.messages.evaluations import UNSCORED
 from ui.app import tables
 from ui.app.session import Session
-from ui.components import words
-from ui.components.safe_text import excerpt
 from ui.evaluate.measures import FILTERS, as_text, found
 
 _LOST = 240

@@ -12,15 +12,16 @@ import streamlit as st
 from crag.analysis.evaluate import Evaluation, add_set, question_set
 from crag.analysis.questions.sets import MOST_BYTES, MOST_QUESTIONS, QuestionSet, read_set
 from crag.core.errors import CragError, InputError
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.safe_text import markdown
 from crag.storage.evaluations import StoredSet
 from crag.storage.library import Library
 from ui.app import guide, notices, tables
 from ui.app.program import program
 from ui.app.session import REFUSALS, Session
-from ui.components import downloads, problems, words
-from ui.components import html as h
+from ui.components import downloads, problems
 from ui.components.drawing import draw
-from ui.components.safe_text import markdown
 from ui.documents import uploads
 from ui.evaluate.evaluation_job import Taken, state
 from ui.evaluate.names import file_name

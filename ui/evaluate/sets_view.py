@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from crag.analysis.metrics.metrics import files_of, name_of, on_web, pages_of
 from crag.analysis.questions.adapters import UNANSWERABLE, csv_export
 from crag.analysis.questions.sets import FIELDS, Question, QuestionSet
-from ui.components import words
+from crag.export.html import words
+from crag.export.html.safe_text import excerpt, markdown
 from ui.components.downloads import Table
-from ui.components.safe_text import excerpt, markdown
 
 SHOWN = 8
 """Problems that the page itself names; all of them are in the export."""

@@ -12,14 +12,15 @@ from crag.core.config import AppConfig
 from crag.core.filters.where import Scope, narrow_filter
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
+from crag.export.html import words
+from crag.export.html.safe_text import markdown
 from crag.messages.evaluations import parts_sentence
 from crag.pipeline.resolve import ProviderPlan
 from crag.storage.evaluations import StoredSet
 from crag.text.formats import money
 from ui.app.clicks import once, requires
 from ui.app.session import REFUSALS, Session
-from ui.components import problems, words
-from ui.components.safe_text import markdown
+from ui.components import problems
 from ui.documents import progress, uploads
 from ui.documents.state import EVALUATE_SCOPED
 from ui.evaluate.evaluation_job import Plan, start, state

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.results import STEP_SECONDS, Mean, Result
 from crag.core.types import Action
+from crag.export.html import words
+from crag.export.html.safe_text import escaped, markdown
 from crag.messages.evaluations import NOTES, title_of
 from crag.messages.providers import cost_text
 from crag.providers.prices import Spent
 from crag.text.formats import money
-from ui.components import charts, words
-from ui.components.safe_text import escaped, markdown
+from ui.components import charts
 from ui.evaluate.measures import GROUPS, PLOTTED, REST, as_text
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ import streamlit as st
 from crag.analysis.monitoring.choice import Choice, Span
 from crag.core.makers import maker
 from crag.core.runfacts import RunFacts
+from crag.export.html import words
+from crag.export.html.safe_text import excerpt
 from crag.messages.answers import origin_word
 from ui.app.session import Session
-from ui.components import words
-from ui.components.safe_text import excerpt
 from ui.documents.state import MONITOR_PICKED, state
 from ui.monitor import stored
 

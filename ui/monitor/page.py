@@ -14,14 +14,15 @@ from crag.analysis.monitoring.choice import behind
 from crag.analysis.monitoring.drift import FEWEST, FEWEST_BEFORE
 from crag.analysis.monitoring.figures import Change
 from crag.core.makers import maker
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.safe_text import markdown
 from crag.messages.monitoring import Said, change_sentence
 from ui.app import guide, navigation
 from ui.app import tables as cells
 from ui.app.session import Session
-from ui.components import charts, downloads, words
-from ui.components import html as h
+from ui.components import charts, downloads
 from ui.components.drawing import draw
-from ui.components.safe_text import markdown
 from ui.components.tab_state import tab_state
 from ui.monitor import exports, filters, plots, run_list, stored, tables
 from ui.monitor.board import Board, board

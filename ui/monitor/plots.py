@@ -9,9 +9,9 @@ from crag.analysis.intervals import Estimate
 from crag.analysis.monitoring.choice import BINS
 from crag.analysis.monitoring.figures import ACTIONS, Change, Latency, Spending
 from crag.core.types import Action
+from crag.export.html import words
 from crag.messages.monitoring import MOST_REWRITES, change_sentence
 from crag.text.formats import format_day, money
-from ui.components import words
 from ui.components.charts import COLOURS, framed
 
 if TYPE_CHECKING:

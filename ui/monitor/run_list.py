@@ -8,11 +8,12 @@ import streamlit as st
 
 from crag.core.runfacts import RunFacts
 from crag.core.types import Action
+from crag.export.html import words
+from crag.export.html.safe_text import markdown
 from crag.providers.registry import title
 from ui.app import tables
 from ui.app.session import Session
-from ui.components import downloads, words
-from ui.components.safe_text import markdown
+from ui.components import downloads
 from ui.monitor import exports
 from ui.monitor.filters import asker_text, scope_text
 from ui.monitor.plots import bucket_text

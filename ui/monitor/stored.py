@@ -11,9 +11,8 @@ from crag.analysis.monitoring.figures import RunFactsCache
 from crag.core.errors import CragError
 from crag.core.runfacts import RunFacts
 from crag.storage.library import Library
-from ui.app.program import program
+from ui.app.program import prices_in_use, program
 from ui.app.session import Session
-from ui.run.meter import in_use
 
 ALL = "*"
 """All libraries together."""
@@ -44,7 +43,7 @@ def workspaces(session: Session) -> dict[str, str]:
 def seen(session: Session, workspace: str) -> Seen:
     """The runs of a library, or of all. Raises CragError, also where this visitor may not see them."""
     if workspace == session.workspace:
-        reading = _ledger(workspace).read(session.library.facts, in_use())
+        reading = _ledger(workspace).read(session.library.facts, prices_in_use())
         return Seen(reading.runs, (workspace, reading.version))
     wanted = [name for name in workspaces(session) if workspace in (ALL, name)]
     runs: list[RunFacts] = []
@@ -52,7 +51,7 @@ def seen(session: Session, workspace: str) -> Seen:
     unread = 0
     for name in wanted:
         try:
-            reading = _ledger(name).read(program().engine.library(name).facts, in_use())
+            reading = _ledger(name).read(program().engine.library(name).facts, prices_in_use())
         except CragError:
             unread += 1
             continue

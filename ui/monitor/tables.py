@@ -10,10 +10,10 @@ from crag.analysis.monitoring.drift import Drift
 from crag.analysis.monitoring.figures import ACTIONS, Group, Latency, Spending
 from crag.core.runfacts import HERE
 from crag.core.types import Action
+from crag.export.html import words
 from crag.messages.monitoring import drift_word
 from crag.providers.registry import title
 from crag.text.formats import money
-from ui.components import words
 from ui.monitor.plots import bucket_text
 
 Cell = tuple[str, str]

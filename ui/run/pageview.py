@@ -1,11 +1,9 @@
-"""The source of a citation or chunk: its page as an image or text with the words marked, or the web passage; and small
-pictures of cited places, with the lines round them."""
+"""The source of a citation or chunk: its page as an image or text with the words marked, or the web passage."""
 
 from __future__ import annotations
 
 import base64
 import io
-import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
@@ -13,26 +11,23 @@ import streamlit as st
 from PIL import Image
 from streamlit.delta_generator import DeltaGenerator
 
-from crag.core.config import AppConfig
 from crag.core.errors import CragError, NotFoundError
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Document, Rect, ShortAnswer, WebPage
-from crag.ingest.reader import render_page
-from crag.messages.slides import shown_sources
+from crag.export.html import elements as h
+from crag.export.html import saved_pages, words
+from crag.export.html.passage import View, annotate, recognised, spoken_layer, surroundings
+from crag.export.html.pictures import DRAWN, draw_page, find_marked, find_shorts, held_document
+from crag.export.html.safe_text import excerpt, link
 from crag.storage.library import Library
 from crag.text.injection import detect_injection
 from ui.app import tab
 from ui.app.program import program
 from ui.app.session import Session
-from ui.components import html as h
-from ui.components import words
 from ui.components.drawing import draw
 from ui.components.problems import reported
-from ui.components.safe_text import excerpt, link
-from ui.run import saved_pages, textview
-from ui.run.passage import View, annotate, recognised, spoken_layer, surroundings
+from ui.run import textview
 
-_WIDTH = 1100
 _DESCRIBED = 300
 """Characters that a description says at most of what is marked."""
 
@@ -60,9 +55,9 @@ def prepare(session: Session, trace: Trace, what: str | None) -> None:
     with suppress(CragError):
         citation = _cited(trace, name) if kind == "cite" else None
         chunk = trace.sources.get(citation.source_id if citation else name)
-        document = _document(session.library, chunk) if isinstance(chunk, Chunk) else None
-        if isinstance(chunk, Chunk) and document and document.kind in textview.DRAWN:
-            image(session.library, chunk.document_id, *_marked(trace, chunk, citation, tab.runs().leaf))
+        document = held_document(session.library, chunk) if isinstance(chunk, Chunk) else None
+        if isinstance(chunk, Chunk) and document and document.kind in DRAWN:
+            image(session.library, chunk.document_id, *find_marked(trace, chunk, citation, tab.runs().leaf))
 
 
 def _label(what: str) -> str:
@@ -96,11 +91,11 @@ def _citation(session: Session, trace: Trace, citation: Citation, bar: DeltaGene
 
 
 def _chunk(session: Session, trace: Trace, chunk: Chunk, citation: Citation | None, bar: DeltaGenerator) -> None:
-    document = _document(session.library, chunk)
-    if document is None or document.kind not in textview.DRAWN:
+    document = held_document(session.library, chunk)
+    if document is None or document.kind not in DRAWN:
         _text(session, trace, document, chunk, citation, bar)
         return
-    leaf, here, answer_span = _marked(trace, chunk, citation, tab.runs().leaf)
+    leaf, here, answer_span = find_marked(trace, chunk, citation, tab.runs().leaf)
     pages = document.pages
     number = f"Source {citation.number}: " if citation else ""
     sure = citation.recognised if citation else chunk.recognised
@@ -118,31 +113,9 @@ def _chunk(session: Session, trace: Trace, chunk: Chunk, citation: Citation | No
         draw(h.div("cx small")[h.p[annotate(chunk.text, each.start, each.end, spoken_layer(chunk.text, [each]))]])
 
 
-def _document(library: Library, chunk: Chunk) -> Document | None:
-    """What the chunk is of, if the library holds it still."""
-    held = [] if chunk.elsewhere else library.documents.all([chunk.document_id])
-    return held[0] if held else None
-
-
-def _marked(
-    trace: Trace, chunk: Chunk, citation: Citation | None, leaf: int | None = None
-) -> tuple[int, Sequence[Rect], Sequence[Rect]]:
-    """The page to look at, which is `leaf` if given; what is marked on it, and over that the short answer."""
-    rects = citation.rects if citation and citation.rects else chunk.rects()
-    leaf = leaf or min((rect.page for rect in rects), default=chunk.page)
-    strong = [rect for short in _shorts(trace, citation) for rect in short.rects]
-    return leaf, [rect for rect in rects if rect.page == leaf], strong
-
-
-def _shorts(trace: Trace, citation: Citation | None) -> list[ShortAnswer]:
-    """The words of the short answer, or the cells of a result, that stand in what this citation quotes."""
-    places = trace.answer.places if trace.answer and citation else ()
-    return [each for each in places if citation and each.citation == citation.number]
-
-
 def _short(trace: Trace, citation: Citation | None) -> ShortAnswer | None:
     """The first of them."""
-    return next(iter(_shorts(trace, citation)), None)
+    return next(iter(find_shorts(trace, citation)), None)
 
 
 def _text(
@@ -218,13 +191,9 @@ def image(
     page: int,
     rects: Sequence[Rect],
     strong: Sequence[Rect] = (),
-    config: AppConfig | None = None,
 ) -> bytes:
-    """A page as PNG with the rectangles marked; remembered. `config`: another one than the app's own.
-
-    Raises NotFoundError, DocumentError.
-    """
-    return _image(str(library.folder), document, page, tuple(rects), tuple(strong), _library=library, _config=config)
+    """A page as PNG with the rectangles marked; remembered. Raises NotFoundError, DocumentError."""
+    return _image(str(library.folder), document, page, tuple(rects), tuple(strong), _library=library)
 
 
 def inline(png: bytes) -> str:
@@ -250,58 +219,5 @@ def _image(
     strong: tuple[Rect, ...],
     *,
     _library: Library,
-    _config: AppConfig | None,
 ) -> bytes:
-    config = _config or program().config  # a document that was read under other limits is drawn under them
-    data = _library.documents.file(document)
-    return render_page(data, page, config, highlights=rects, strong=strong, width=_WIDTH)
-
-
-_LOG = logging.getLogger(__name__)
-_HIGH = 0.56
-"""How high a cut of a page is, in its width: what a projector shows without scrolling."""
-_ABOVE = 0.3
-"""So much of the cut stands above the first marked words."""
-_QUALITY = 72
-"""Of the WebP: letters stay sharp at it, and a picture takes some 80 to 100 kB."""
-
-
-def pictures(library: Library, trace: Trace, config: AppConfig | None = None) -> dict[int, bytes]:
-    """WebP images of the sources that a presentation shows, by number; none of one without pages, or that is gone.
-
-    `config`: another one than the app's own.
-    """
-    found = {}
-    for citation in shown_sources(trace):
-        source = trace.sources.get(citation.source_id)
-        if isinstance(source, Chunk) and (made := _picture(library, trace, source, citation, config)):
-            found[citation.number] = made
-    return found
-
-
-def _picture(
-    library: Library, trace: Trace, chunk: Chunk, citation: Citation, config: AppConfig | None
-) -> bytes | None:
-    document = _document(library, chunk)
-    if document is None or document.kind not in textview.DRAWN:
-        return None
-    page, here, strong = _marked(trace, chunk, citation)
-    try:
-        png = image(library, chunk.document_id, page, here, strong, config)
-    except CragError as error:  # the words of the citation are shown in its place
-        _LOG.info("no picture of page %d of %s: %s", page, chunk.document_id, error)
-        return None
-    return cut(png, here)
-
-
-def cut(png: bytes, rects: Sequence[Rect]) -> bytes:
-    """The part of a page, drawn with its resolution, round the first of the rectangles, as WebP."""
-    with Image.open(io.BytesIO(png)) as page:
-        width, height = page.size
-        pixels = page.info.get("dpi", (72.0, 72.0))[1] / 72
-        tall = min(height, round(width * _HIGH))
-        first = min((rect.top for rect in rects), default=0.0) * pixels
-        top = round(min(max(0.0, first - _ABOVE * tall), height - tall))
-        made = io.BytesIO()
-        page.convert("RGB").crop((0, top, width, top + tall)).save(made, "webp", quality=_QUALITY, method=4)
-    return made.getvalue()
+    return draw_page(program().config, _library, document, page, rects, strong)

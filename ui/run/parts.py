@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from crag.core.trace import Trace
-from ui.components import html as h
+from crag.export.html import answer, evidence, guidance, meter, path
+from crag.export.html import elements as h
+from crag.export.html.elements import Html
+from crag.export.html.passage import View
+from ui.app.program import prices_in_use
 from ui.components.drawing import draw
-from ui.components.html import Html
-from ui.run import answer, evidence, guidance, meter, path
-from ui.run.passage import View
 
 Part = Literal["question", "answer", "help", "sources", "path", "action", "chunks", "web", "meter"]
 
@@ -61,6 +62,6 @@ class RunParts:
             case "web":
                 return evidence.web(trace, self.view)
             case "meter":
-                return meter.meter(trace, meter.in_use()) if trace.finished else Html()
+                return meter.meter(trace, prices_in_use()) if trace.finished else Html()
             case _:
                 assert_never(part)

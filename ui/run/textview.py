@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crag.core.types import Chunk, Citation, Strip
+from crag.export.html import elements as h
+from crag.export.html.elements import Html
+from crag.export.html.passage import annotate, short_layer, spoken_layer
 from crag.text.injection import detect_injection
-from ui.components import html as h
-from ui.components.html import Html
-from ui.run.passage import annotate, short_layer, spoken_layer
 
-DRAWN = ("pdf", "image")
-"""The kinds of documents that are shown as pictures of their pages."""
 _ENDS = (".", "!", "?", ":", ";", "。", "！", "？", "؟", "।")
 _SECTION = "section "
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from starlette.responses import HTMLResponse
 from starlette.types import Scope
 
+from crag.export.html.elements import Html
 from crag.text.formats import count
-from ui.components.html import Html
 from ui.server.connection_limit import Full
 from ui.server.headers import values
 

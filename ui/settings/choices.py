@@ -12,12 +12,13 @@ from crag.core.errors import CragError
 from crag.core.fields import meta
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
+from crag.export.html import words
+from crag.export.html.safe_text import markdown
 from ui.access import allowed_choices, oidc
 from ui.app import system_keyring, tab
 from ui.app.program import overridden, program, providers
 from ui.app.session import Session
-from ui.components import forms, problems, words
-from ui.components.safe_text import markdown
+from ui.components import forms, problems
 from ui.settings.state import state
 
 _STATES = {True: ":material/check_circle: on", False: ":material/do_not_disturb_on: off"}

@@ -12,13 +12,13 @@ from crag.admin.audit import format_setting
 from crag.core.config import SETTINGS
 from crag.core.errors import CragError
 from crag.core.fields import meta
+from crag.export.html.safe_text import markdown
 from crag.providers import registry
 from crag.runtime.provider import Provider
 from ui.access import allowed_choices
 from ui.app import keys, system_keyring
 from ui.app.session import Session
 from ui.components import forms, problems
-from ui.components.safe_text import markdown
 from ui.settings.state import state
 
 _WORDS: dict[str, dict[str, str]] = {

@@ -11,17 +11,17 @@ import streamlit as st
 from crag.analysis.questions.adapters import guard_formula, unguard_formula
 from crag.core.errors import SettingsError
 from crag.core.runfacts import DaySpending
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.elements import Html
+from crag.export.html.safe_text import markdown
 from crag.messages.providers import cost_text
 from crag.providers.prices import PRICES, Price, Spent, format_prices, of_day, sum_spent, table
 from ui.access import oidc
-from ui.app.program import overridden, program
+from ui.app.program import overridden, prices_in_use, program
 from ui.app.session import Session
-from ui.components import charts, problems, words
-from ui.components import html as h
+from ui.components import charts, problems
 from ui.components.drawing import draw
-from ui.components.html import Html
-from ui.components.safe_text import markdown
-from ui.run.meter import in_use
 from ui.settings.state import state
 
 _PERIODS = (7, 30, 90)
@@ -55,7 +55,7 @@ def _spending(session: Session) -> None:
     if not rows:
         draw(_empty(period))
         return
-    prices = in_use()
+    prices = prices_in_use()
     days = [(row, of_day(row, prices)) for row in rows]
     draw(_totals(sum_spent(sums for _, sums in days)))
     if len({row.day for row in rows}) > 1:

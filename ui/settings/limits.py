@@ -12,11 +12,11 @@ from crag.admin.quantities import QUANTITIES, Bound
 from crag.admin.quotas import Standing
 from crag.core.config import SETTINGS
 from crag.core.errors import CragError
+from crag.export.html.safe_text import markdown
 from ui.app.clicks import requires
 from ui.app.program import program
 from ui.app.session import Session
 from ui.components import forms, problems
-from ui.components.safe_text import markdown
 from ui.settings.state import state
 
 _PER = {"minute": "this minute", "hour": "this hour", "day": "today (UTC)", "": ""}

@@ -9,6 +9,8 @@ import streamlit as st
 
 from crag.core.config import AppConfig
 from crag.evaluation.reranker import RERANKER
+from crag.export.html import words
+from crag.export.html.safe_text import markdown
 from crag.pipeline.resolve import problem
 from crag.providers import registry
 from crag.runtime.provider import Provider
@@ -16,8 +18,7 @@ from crag.web.folder import FOLDER
 from ui.access import allowed_choices
 from ui.app.program import program
 from ui.app.session import Session
-from ui.components import problems, words
-from ui.components.safe_text import markdown
+from ui.components import problems
 from ui.settings import controls, servers
 from ui.settings.state import state
 

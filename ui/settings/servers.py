@@ -11,6 +11,9 @@ from crag.core.errors import CragError
 from crag.core.makers import about, name_in_sentence
 from crag.core.types import Step
 from crag.evaluation.reranker import RERANKER
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.safe_text import markdown
 from crag.pipeline.resolve import Service, model_folder, model_place, problem
 from crag.providers import registry
 from crag.providers.discovery import Trial, list_models, running_servers, try_model, try_reranker
@@ -23,10 +26,8 @@ from ui.access import allowed_choices
 from ui.app import keys
 from ui.app.clicks import requires
 from ui.app.session import Session
-from ui.components import html as h
-from ui.components import problems, words
+from ui.components import problems
 from ui.components.drawing import draw
-from ui.components.safe_text import markdown
 from ui.settings import controls
 from ui.settings.state import state
 

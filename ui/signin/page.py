@@ -8,12 +8,12 @@ import streamlit as st
 
 from crag.admin.people import Person
 from crag.core.errors import AccessError, CragError
+from crag.export.html import elements as h
+from crag.export.html.safe_text import markdown
 from ui.access import oidc, signed_in
 from ui.access.oidc import NO_AUTHLIB, SignIn
 from ui.app import guide, unsent_input
 from ui.components import drawing, problems
-from ui.components import html as h
-from ui.components.safe_text import markdown
 
 _LONGEST = 22
 """Characters of a name that the button shows."""

@@ -9,11 +9,12 @@ import streamlit as st
 from crag.analysis.thresholds.recommend import Recommendation, Refusal, effort, recommend
 from crag.analysis.thresholds.sweep import Sweep, Weights, sweep
 from crag.core.settings import Settings
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.safe_text import markdown
 from crag.messages.tuning import missing_texts, recommendation_sentence, refusal_sentence, warning_sentence
-from ui.components import charts, words
-from ui.components import html as h
+from ui.components import charts
 from ui.components.drawing import draw
-from ui.components.safe_text import markdown
 from ui.tune import exports, sliders
 from ui.tune.cache import cached, for_this_session
 from ui.tune.exports import Table

@@ -12,8 +12,9 @@ from crag.analysis.metrics.calibration import PrecisionRecall, Reliability, Roc,
 from crag.analysis.thresholds.recommend import ChunkScore
 from crag.core.errors import InputError
 from crag.core.settings import Settings
-from ui.components import charts, words
-from ui.components import html as h
+from crag.export.html import elements as h
+from crag.export.html import words
+from ui.components import charts
 from ui.components.drawing import draw
 from ui.tune.cache import cached
 from ui.tune.labels import Learnable

@@ -11,11 +11,11 @@ import streamlit as st
 from crag.analysis.evaluate import evaluations
 from crag.analysis.whatif.entries import Entry
 from crag.analysis.whatif.replay_plan import StoredDecisions
+from crag.export.html import words
 from crag.messages.answers import origin_text
+from ui.app.program import prices_in_use
 from ui.app.session import Session
-from ui.components import words
 from ui.documents.state import PICKED, TUNE_RUNS, state
-from ui.run import meter
 from ui.tune import labels as tune_labels
 from ui.tune import stored
 from ui.tune.cache import cached
@@ -57,7 +57,7 @@ def chosen(session: Session, stored_runs: StoredRuns) -> Callable[[], Material]:
     def found() -> Material:
         state = stored_runs.state  # before the ledger: what comes in between is seen by the next call
         thumbs = tuple(session.library.labels.all())
-        prices, sets = meter.in_use(), tune_labels.set_ids(session)
+        prices, sets = prices_in_use(), tune_labels.set_ids(session)
 
         ledger = cached("ledger", state, choice, lambda: stored_runs.ledger(choice))
 

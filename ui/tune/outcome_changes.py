@@ -9,16 +9,17 @@ import streamlit as st
 
 from crag.analysis.whatif.entries import Becomes, Entry, Outcome
 from crag.core.types import Action
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.elements import Html
+from crag.export.html.path import chip
 from crag.messages.answers import FAR, origin_text
 from crag.messages.tuning import unknown_sentence
 from crag.text.formats import money
 from ui.app import tables
 from ui.app.session import Session
-from ui.components import charts, words
-from ui.components import html as h
+from ui.components import charts
 from ui.components.drawing import draw
-from ui.components.html import Html
-from ui.run.path import chip
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

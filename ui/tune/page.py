@@ -12,14 +12,15 @@ from crag.analysis.whatif.entries import Outcome
 from crag.core.makers import maker
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.safe_text import markdown
 from crag.messages.tuning import warning_sentence
 from ui.app import fragments, guide, navigation
 from ui.app.clicks import requires
 from ui.app.session import REFUSALS, Session
-from ui.components import charts, words
-from ui.components import html as h
+from ui.components import charts
 from ui.components.drawing import draw
-from ui.components.safe_text import markdown
 from ui.tune import advice, curves, exports, outcome_changes, sliders
 from ui.tune import dataset as tune_material
 from ui.tune import labels as tune_labels

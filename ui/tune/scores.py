@@ -13,9 +13,10 @@ from crag.analysis.thresholds.recommend import ChunkScore
 from crag.core.makers import maker
 from crag.core.settings import Settings
 from crag.core.types import Action
-from ui.components import charts, words
-from ui.components import html as h
-from ui.components.html import Html
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.elements import Html
+from ui.components import charts
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

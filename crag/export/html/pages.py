@@ -13,12 +13,11 @@ from typing import Any
 
 from crag.core import events as ev
 from crag.core.trace import Trace
+from crag.export.html import answer, approval, evidence, guidance, meter, outdated, path, slides, words
+from crag.export.html import elements as h
+from crag.export.html.assets import asset
+from crag.export.html.elements import Html
 from crag.providers.prices import PRICES, Price
-from ui.components import html as h
-from ui.components import words
-from ui.components.drawing import asset, stylesheet
-from ui.components.html import Html
-from ui.run import answer, approval, evidence, guidance, meter, outdated, path, slides
 
 BUDGET = 1_200_000
 """Bytes that the states may take in a page; a longer run skips some of its moments."""
@@ -238,7 +237,7 @@ def document(title: str, body: Html, kind: str, foot: str) -> Html:
     return _PAGE.format(
         digests=Html(" ").join(Html("'sha256-{}'").format(digest) for digest in hashes),
         title=title,
-        stylesheet=stylesheet(),
+        stylesheet=asset("style.css"),
         style=_STYLE,
         presenting=asset("present.css"),
         kind=kind,

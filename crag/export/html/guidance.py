@@ -5,11 +5,11 @@ from __future__ import annotations
 from crag.core.guidance import Guidance
 from crag.core.settings import Settings
 from crag.core.trace import Trace
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.elements import Html
+from crag.export.html.safe_text import excerpt
 from crag.messages.answers import HEADS, about_text, against_text, headings_text, suggestion_text, web_text
-from ui.components import html as h
-from ui.components import words
-from ui.components.html import Html
-from ui.components.safe_text import excerpt
 
 _QUESTION = 300
 _NAME = 120

@@ -6,10 +6,10 @@ from crag.core.events import Failed
 from crag.core.makers import about, name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Grade, Step
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.elements import Html
 from crag.messages.wording import instead_sentence, why_sentence
-from ui.components import html as h
-from ui.components import words
-from ui.components.html import Html
 
 
 def of_step(trace: Trace, step: Step) -> list[Failed]:

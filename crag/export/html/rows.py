@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from crag.core.tables import SEPARATOR, Row, Table
 from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, Citation
+from crag.export.html import elements as h
+from crag.export.html.elements import Html
 from crag.generation.citations import quotable
-from ui.components import html as h
-from ui.components.html import Html
 
 _MARK = re.compile(r"\s*+\[(\d{1,3})\][.;]?")
 _WIDEST = 8

@@ -9,6 +9,15 @@ from dataclasses import dataclass
 from crag.core.makers import about, maker, name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Answer, Calculation, Chunk, Citation, SentenceCheck, WebPage
+from crag.export.html import elements as h
+from crag.export.html import fallbacks, saved_pages, words
+from crag.export.html.elements import Html
+from crag.export.html.figures import disagreements, figures_layer, remarks
+from crag.export.html.passage import annotate, recognised, short_layer
+from crag.export.html.path import chip
+from crag.export.html.rows import QuotedRows, draw_rows, find_rows
+from crag.export.html.safe_text import excerpt, link, site
+from crag.export.html.saved_pages import SavedPages
 from crag.export.markdown import handed_over
 from crag.generation.citations import MARK, locate_checks, split_cited_sentences
 from crag.messages.answers import (
@@ -26,16 +35,6 @@ from crag.messages.answers import (
     weakness_text,
 )
 from crag.messages.wording import context_text, failure_sentence, remark_sentence, scope_text, web_origin
-from ui.components import html as h
-from ui.components import words
-from ui.components.html import Html
-from ui.components.safe_text import excerpt, link, site
-from ui.run import fallbacks, saved_pages
-from ui.run.figures import disagreements, figures_layer, remarks
-from ui.run.passage import annotate, recognised, short_layer
-from ui.run.path import chip
-from ui.run.rows import QuotedRows, draw_rows, find_rows
-from ui.run.saved_pages import SavedPages
 
 _MARK = re.compile(r"\[(\d{1,3})\]([.,;:!?]*)")
 """A citation mark, and the punctuation that must not be torn from it at a line's end."""

@@ -9,11 +9,11 @@ from typing import Any
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import InjectionSpan, KeepReason, Strip
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.elements import Html
+from crag.export.html.saved_pages import SavedPages
 from crag.messages.wording import injection_reason, injection_text, kept_reason, kept_word, recognised_text
-from ui.components import html as h
-from ui.components import words
-from ui.components.html import Html
-from ui.run.saved_pages import SavedPages
 
 _WHOLE = 2500
 """Characters up to which a web page is shown whole."""

@@ -8,6 +8,11 @@ from typing import assert_never
 
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Chunk, Citation, RetrievedChunk, Strip, WebPage
+from crag.export.html import elements as h
+from crag.export.html import evidence, words
+from crag.export.html.elements import Html
+from crag.export.html.passage import View, passage
+from crag.export.html.safe_text import excerpt, site
 from crag.export.markdown import handed_over
 from crag.generation.citations import MARK, with_found
 from crag.messages.answers import calculation_text, check_sentence, conflict_sentences
@@ -23,12 +28,6 @@ from crag.messages.slides import (
     used_pages,
 )
 from crag.text.formats import format_score
-from ui.components import html as h
-from ui.components import words
-from ui.components.html import Html
-from ui.components.safe_text import excerpt, site
-from ui.run import evidence
-from ui.run.passage import View, passage
 
 STEP: dict[Kind, str] = {
     "question": "Question",

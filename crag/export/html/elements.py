@@ -1,7 +1,7 @@
 """HTML that escapes by default: elements are written as `div("cx")[children]`, and any child that is not HTML is text.
 
-To draw: `from ui.components import html as h`, then `h.p("small")["Found in ", h.b[name]]`. A string becomes HTML in no
-other way than by `Html("…")`, which is for the program's own constants.
+To draw: `from crag.export.html import elements as h`, then `h.p("small")["Found in ", h.b[name]]`. A string becomes
+HTML in no other way than by `Html("…")`, which is for the program's own constants.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ui.components.safe_text import escaped, link
+from crag.export.html.safe_text import escaped, link
 
 
 class Html(Markup):

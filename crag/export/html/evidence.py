@@ -9,6 +9,11 @@ from typing import get_args
 from crag.core.makers import Maker, about, maker, name_in_sentence
 from crag.core.trace import Approval, Round, Search, Trace
 from crag.core.types import Aggregation, Grade, InjectionSpan, KeepReason, RetrievedChunk, Strip, WebPage
+from crag.export.html import approval, fallbacks, outdated, saved_pages, thumbs, words
+from crag.export.html import elements as h
+from crag.export.html.elements import Html
+from crag.export.html.passage import View, passage, recognised, surroundings
+from crag.export.html.safe_text import excerpt, link, site
 from crag.messages.answers import lacking_sentence
 from crag.messages.wording import (
     injection_reason,
@@ -21,12 +26,6 @@ from crag.messages.wording import (
     words_text,
 )
 from crag.text.formats import format_score
-from ui.components import html as h
-from ui.components import words
-from ui.components.html import Html
-from ui.components.safe_text import excerpt, link, site
-from ui.run import approval, fallbacks, outdated, saved_pages, thumbs
-from ui.run.passage import View, passage, recognised, surroundings
 
 __all__ = ["View", "chunks", "passage", "surroundings", "web"]
 

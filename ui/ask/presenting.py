@@ -5,10 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from crag.core.errors import NotFoundError
+from crag.export.html import slides
+from crag.export.html.assets import asset
+from crag.export.html.pictures import pictures
 from ui.app.session import Session
-from ui.components.drawing import apply_more, asset, draw
-from ui.run import slides
-from ui.run.pageview import pictures
+from ui.components.drawing import apply_more, draw
+from ui.run import pageview
 
 _KEY = "present"
 
@@ -41,7 +43,7 @@ def show(session: Session, run: str) -> bool:
     if job is not None and job.running:
         return False
     apply_more("present.css")
-    draw(slides.show_slides(trace, pictures(session.library, trace), name=run, app=True))
+    draw(slides.show_slides(trace, pictures(session.library, trace, pageview.image), name=run, app=True))
     listener = st.components.v2.component("crag_present", js=_script(), isolate_styles=False)
     with st.container(key="presenter", height=1, border=False):
         listener(key="presenting")

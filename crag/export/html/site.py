@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from crag.core.errors import InputError
 from crag.core.trace import Trace
 from crag.engine import Engine
+from crag.export.html import elements as h
+from crag.export.html import outdated, pages, words
+from crag.export.html.elements import Html
+from crag.export.html.path import chip
+from crag.export.html.pictures import draw_page, pictures
+from crag.export.html.safe_text import excerpt
 from crag.generation.citations import MARK
 from crag.providers.prices import usable
-from ui.components import html as h
-from ui.components import words
-from ui.components.html import Html
-from ui.components.safe_text import excerpt
-from ui.run import export, outdated
-from ui.run.pageview import pictures
-from ui.run.path import chip
 
 INDEX = "index.html"
 _MARKS = re.compile(rf"\s?{MARK.pattern}")
@@ -34,13 +34,14 @@ def write_site(engine: Engine, workspace: str | Path, ids: Sequence[str], folder
     library = engine.library(workspace)
     traces = [library.runs.trace(id) for id in ids]
     prices = usable(engine.config.providers.prices)
-    files = [f"{place}-{export.file_name(trace, 'html')}" for place, trace in enumerate(traces, 1)]
+    image = partial(draw_page, engine.config)
+    files = [f"{place}-{pages.file_name(trace, 'html')}" for place, trace in enumerate(traces, 1)]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for trace, file in zip(traces, files, strict=True):
             stale = outdated.find(engine, workspace, trace)
-            events, shown = library.runs.events(trace.run_id), pictures(library, trace, engine.config)
-            _write(folder / file, export.page(trace, events, prices, stale, shown, home=f"./{INDEX}"))
+            events, shown = library.runs.events(trace.run_id), pictures(library, trace, image)
+            _write(folder / file, pages.page(trace, events, prices, stale, shown, home=f"./{INDEX}"))
             yield trace.run_id, folder / file
         _write(folder / INDEX, index(traces, files))
     except OSError as error:
@@ -57,7 +58,7 @@ def index(traces: Sequence[Trace], files: Sequence[str]) -> Html:
     """The page that lists the runs, each with its action and the first words of its answer."""
     rows = [_row(trace, file) for trace, file in zip(traces, files, strict=True)]
     head = h.header("cx contents")[h.h1["Recorded runs"], h.p("small")["Each page replays its run."]]
-    return export.document("Recorded runs", h.fragment(head, h.div("cx index")[rows]), "several", f", {len(rows)} runs")
+    return pages.document("Recorded runs", h.fragment(head, h.div("cx index")[rows]), "several", f", {len(rows)} runs")
 
 
 def _row(trace: Trace, file: str) -> Html:

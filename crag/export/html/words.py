@@ -10,13 +10,13 @@ from crag.core.fields import meta
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES, Strategy
 from crag.core.types import Action, Chunk, Citation, Step
+from crag.export.html.safe_text import markdown
 from crag.ingest.files import NAMES
 from crag.providers import registry
 from crag.text.formats import MONTHS
 from crag.text.formats import count as count
 from crag.text.formats import format_duration as format_duration
 from crag.text.formats import format_size as format_size
-from ui.components.safe_text import markdown
 
 ICONS = {Action.CORRECT: "✓", Action.AMBIGUOUS: "≈", Action.INCORRECT: "✕"}
 """A shape for each action, so that colour never speaks alone."""

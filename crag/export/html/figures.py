@@ -6,6 +6,10 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 
 from crag.core.types import Answer, FigureCheck, SentenceCheck
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.elements import Html
+from crag.export.html.passage import Layer
 from crag.generation.citations import MARK
 from crag.messages.answers import (
     contradiction_parts,
@@ -14,10 +18,6 @@ from crag.messages.answers import (
     figures_sentences,
     remarkable,
 )
-from ui.components import html as h
-from ui.components import words
-from ui.components.html import Html
-from ui.run.passage import Layer
 
 _SIGN = "?"
 """Beside the figure, since a line below it alone is easily overlooked."""

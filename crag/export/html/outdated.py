@@ -8,23 +8,16 @@ from pathlib import Path
 from crag.core.trace import Trace
 from crag.core.types import Chunk
 from crag.engine import Engine
+from crag.export.html import elements as h
+from crag.export.html.elements import Html
 from crag.messages.documents import stale_sentences
-from ui.app.program import program
-from ui.app.session import Session
-from ui.components import html as h
-from ui.components.html import Html
 
 Stale = Mapping[str, Sequence[str]]
 """What is out of date of documents, in sentences, by the document's id."""
 
 
-def of(session: Session, trace: Trace) -> Stale:
-    """What is out of date by now of all documents that the run found. Raises CragError."""
-    return find(program().engine, session.workspace, trace)
-
-
 def find(engine: Engine, workspace: str | Path, trace: Trace) -> Stale:
-    """The same in a library that an engine opens. Raises CragError."""
+    """What is out of date by now of all documents that the run found. Raises CragError."""
     ids = {each.document_id for each in trace.sources.values() if isinstance(each, Chunk) and not each.elsewhere}
     return stale_sentences(engine.stale(workspace, sorted(ids))) if ids else {}
 

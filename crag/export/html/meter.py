@@ -7,18 +7,12 @@ from collections.abc import Mapping
 from crag.core.makers import about, name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Step
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.elements import Html
 from crag.messages.providers import cost_text
-from crag.providers.prices import PRICES, PlainRag, Price, Spent, by_step, plain_rag, sum_calls, usable
+from crag.providers.prices import PRICES, PlainRag, Price, Spent, by_step, plain_rag, sum_calls
 from crag.text.formats import money
-from ui.app.program import program
-from ui.components import html as h
-from ui.components import words
-from ui.components.html import Html
-
-
-def in_use() -> Mapping[str, Price]:
-    """The prices of this program."""
-    return usable(program().config.providers.prices)
 
 
 def meter(trace: Trace, prices: Mapping[str, Price] = PRICES, *, plain: bool = True) -> Html:

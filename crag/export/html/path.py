@@ -5,11 +5,10 @@ from __future__ import annotations
 from crag.core.makers import name_in_sentence
 from crag.core.trace import StepRecord, Trace
 from crag.core.types import Action, Step
+from crag.export.html import elements as h
+from crag.export.html import fallbacks, words
+from crag.export.html.elements import Html
 from crag.messages.wording import decision_sentence, failure_sentence, outcome_sentence
-from ui.components import html as h
-from ui.components import words
-from ui.components.html import Html
-from ui.run import fallbacks
 
 _ORDER: list[Step] = list(words.STEPS)
 
