@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.field.figures import BUDGET
@@ -91,11 +92,11 @@ def _tables(found: dict[str, dict[str, Any]]) -> list[str]:
     ]
     for side, row in found["financebench"].items():
         names = ("document_hit@5", "hit@5", "hit@10", "ndcg@10", "hit_in_budget")
-        cells = [f"{row['chunks']:,}", f"{row['characters@5']:,.0f}", *(_estimate(row[name]) for name in names)]
+        cells = [f"{row['chunks']:,}", f"{row['characters@5']:,.0f}", *(estimate(row[name]) for name in names)]
         lines.append(f"| {side} | {' | '.join(cells)} |")
     lines += ["", "| SQuAD | passages | paragraph @5 | paragraph @10 | nDCG @10 |", "|---|---|---|---|---|"]
     for side, row in found["squad"].items():
-        cells = [f"{row['chunks']:,}", *(_estimate(row[name]) for name in ("hit@5", "hit@10", "ndcg@10"))]
+        cells = [f"{row['chunks']:,}", *(estimate(row[name]) for name in ("hit@5", "hit@10", "ndcg@10"))]
         lines.append(f"| {side} | {' | '.join(cells)} |")
     lines += [
         "",
@@ -106,8 +107,8 @@ def _tables(found: dict[str, dict[str, Any]]) -> list[str]:
     for side in found["financebench"] | found["squad"]:
         on_filings = found["financebench"].get(side, {}).get("against_ours") or {}
         on_texts = found["squad"].get(side, {}).get("against_ours") or {}
-        cells = [_difference(on_filings.get(name)) for name in names]
-        cells += [_difference(on_texts.get(name)) for name in ("hit@5", "ndcg@10")]
+        cells = [difference(on_filings.get(name)) for name in names]
+        cells += [difference(on_texts.get(name)) for name in ("hit@5", "ndcg@10")]
         if on_filings or on_texts:
             lines.append(f"| {side} | {' | '.join(cells)} |")
     return lines
@@ -142,11 +143,16 @@ def _costs(table: dict[str, Any]) -> list[str]:
     return [*lines, "", f"Versions: {'; '.join(named)}."]
 
 
-def _estimate(found: dict[str, Any]) -> str:
+def estimate(found: Mapping[str, Any]) -> str:
+    """A value with its interval; a dash where there is none."""
+    if found["value"] is None:
+        return "–"
+    if found["low"] is None:
+        return f"{found['value']:.2f}"
     return f"{found['value']:.2f} ({found['low']:.2f}–{found['high']:.2f})"
 
 
-def _difference(found: dict[str, Any] | None) -> str:
+def difference(found: Mapping[str, Any] | None) -> str:
     """In bold where the interval leaves out 0."""
     if found is None:
         return "–"

@@ -14,7 +14,9 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from benchmarks.evaluator_sets import lines
 from tests.benchmarks.test_faithbench import write_summaries
+from tests.benchmarks.test_field_filings import write_published
 from tests.support.model_server import serving
 from tests.support.tiny_pdf import line, pdf
 
@@ -39,6 +41,8 @@ COMMANDS = {
     "faithbench": "--limit 2 --data faithbench",
     "faithfulness": "--limit 4 --part figures",
     "faithfulness_figures": "--half dev",
+    "field.filings": "--published published --limit 1",
+    "field.summary": "",
     "financebench": "--limit 1 --strategies plain-rag balanced",
     "forms": "--limit 3",
     "funnels": "--limit 1",
@@ -75,13 +79,13 @@ NEEDS = {"chunking": "langchain_text_splitters", "retrieval": "sentence_transfor
 """Packages of benchmarks/requirements.txt, without which a command can't begin."""
 
 
-INSTALLS = {"field"}
+INSTALLS = {"field.retrieval"}
 """Installs other libraries from the network: tests/benchmarks/test_field.py runs what is left without them."""
 ASK_A_MODEL = ("headline", "model_lookups")
 
 
 def test_no_command_is_left_out() -> None:
-    named = set(re.findall(r"`python -m benchmarks\.(\w+)", (ROOT / "benchmarks" / "README.md").read_text("utf-8")))
+    named = set(re.findall(r"`python -m benchmarks\.([\w.]+)", (ROOT / "benchmarks" / "README.md").read_text("utf-8")))
     assert named - INSTALLS | {"replay_week"} == set(COMMANDS)
 
 
@@ -97,6 +101,10 @@ def tree() -> Iterator[Path]:
             (folder / path.name).symlink_to(path)
     (folder / "out").mkdir()
     write_summaries(folder / "faithbench")
+    filings = SHARED / "data" / "financebench" / "questions.jsonl"
+    write_published(
+        folder / "published", (row["financebench_id"] for row in lines(filings)) if filings.is_file() else ()
+    )
     for group in ("first", "second"):
         (folder / "papers" / group).mkdir(parents=True)
         (folder / "papers" / group / "invoice.pdf").write_bytes(pdf([line(60, 700, "Invoice Number: 42183017", 10)]))
