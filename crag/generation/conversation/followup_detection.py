@@ -277,7 +277,7 @@ def follows_on(question: str) -> bool:
     opened = len(rest) < len(asked)
     whole = clause(rest)
     if opened and not whole:
-        return len(rest.split()) <= _MOST_NEW
+        return 0 < len(rest.split()) <= _MOST_NEW
     if FRAGMENT.match(rest) or _prepositional(rest) or _only_period(rest):
         return True
     small = asked[0].islower() and len(asked.split()) > _MOST_SMALL

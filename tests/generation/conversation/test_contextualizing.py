@@ -59,6 +59,11 @@ def test_nothing_is_carried_over_to_a_question_that_stands_alone_nor_from_no_con
     assert RuleContextualizer().standalone("And in 2018?", []).question == "And in 2018?"
 
 
+@pytest.mark.parametrize("question", ["OK", "And?", "So, ok.", "What about?"])
+def test_words_that_open_a_follow_up_and_say_nothing_more_are_left_as_they_are(question):
+    assert made(question, NIKE) == question
+
+
 def test_of_a_thousand_turns_the_latest_few_are_looked_at_to_a_budget():
     history = [Exchange(question=f"{'x' * 900}{number}?", answer="y" * 9000) for number in range(1000)]
     found = recent(history)
