@@ -15,6 +15,8 @@ import crag
 from crag.analysis.metrics.metrics import ResultRow, measure_run
 from crag.analysis.metrics.results import rows_from_json, rows_to_json
 from crag.analysis.questions.sets import QUESTION_CHARS, Question, QuestionSet
+from crag.analysis.thresholds.recommend import Case, expected_relevance, with_thumbs
+from crag.analysis.whatif.entries import Entry
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import CragError, EmptyLibraryError, InputError, QuotaError, StorageError
 from crag.core.makers import Maker, about
@@ -266,6 +268,14 @@ def rows(library: Library, evaluation_id: str) -> tuple[ResultRow, ...]:
         return rows_from_json(f"[{','.join(texts)}]")
     except ValidationError:
         return tuple(_row(text) for text in texts)
+
+
+def labelled_cases(library: Library, evaluation_id: str) -> list[Case]:
+    """The stored runs of an evaluation, with what its question set says of what they retrieved. Raises CragError."""
+    questions = question_set(library, stored_evaluation(library, evaluation_id).set_id).questions
+    expected = {f"{evaluation_id}-{place}": each for place, each in enumerate(questions, start=1)}
+    traces = (each for each in library.runs.traces(list(expected)) if isinstance(each, Trace))
+    return [with_thumbs(Entry.of(each), *expected_relevance(each, expected[each.run_id]), {}) for each in traces]
 
 
 def spending(library: Library, evaluation_id: str, prices: Mapping[str, Price]) -> Spent:

@@ -1,10 +1,10 @@
-"""Confidence intervals: bootstrap of means, Wilson of shares, order statistics of quantiles."""
+"""Confidence intervals: bootstrap of means, Wilson of shares, order statistics of quantiles; exact binomial bounds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, floor, sqrt
+from math import ceil, floor, log, log1p, sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -98,3 +98,24 @@ def quantile(values: Sequence[float], part: float) -> Estimate:
     if low < 1 or high > count:
         return Estimate(at, of=count)
     return Estimate(at, ranked[low - 1], ranked[high - 1], count)
+
+
+def binomial_tail(hits: int, of: int, chance: float) -> float:
+    """The exact chance of at most so many `hits` of `of` independent draws, each a hit with `chance` (within 0..1)."""
+    if hits >= of:
+        return 1.0
+    step = np.arange(hits, dtype=np.float64)
+    logs = np.log((of - step) / (step + 1)) + log(chance) - log1p(-chance)
+    return min(1.0, float(np.exp(of * log1p(-chance) + np.concatenate(([0.0], np.cumsum(logs)))).sum()))
+
+
+def upper_bound(hits: int, of: int, error: float) -> float:
+    """The exact one-sided upper bound of a share (Clopper and Pearson 1934), exceeded with a chance of `error` at most.
+
+    1 where every draw is a hit, or there is none.
+    """
+    low, high = 0.0, 1.0
+    while hits < of and high - low > 1e-6:
+        middle = (low + high) / 2
+        low, high = (middle, high) if binomial_tail(hits, of, middle) > error else (low, middle)
+    return high

@@ -26,6 +26,8 @@ from crag.analysis.metrics.results import Cell, Difference, Mean, Result, compar
 from crag.analysis.questions.adapters import csv_export, json_export
 from crag.analysis.questions.sets import QuestionSet, read_set
 from crag.analysis.regression import Measured, to_cells
+from crag.analysis.thresholds.guarantee import Certificate, Promise, Shortfall, certify, tally_cases
+from crag.analysis.thresholds.recommend import Case
 from crag.cli.against import Against
 from crag.cli.files import check_target, read_file, write_results
 from crag.cli.options import Place, Providers, Run, interruptible
@@ -39,6 +41,7 @@ from crag.evaluation.trigger import verdict
 from crag.export.misses import FunnelRecord
 from crag.messages.evaluations import TITLES, UNTIMED, difference_sentence
 from crag.messages.funnel import beside_sentence, funnel_sentence, left_out_sentence
+from crag.messages.guarantees import ASSUMPTION, guarantee_sentence, left_out_text, no_promise_text
 from crag.messages.providers import cost_text
 from crag.messages.wording import why_sentence
 from crag.providers.prices import Spent
@@ -133,6 +136,12 @@ def difference_record(first: Column, second: Column, difference: Difference) -> 
     return {"kind": "difference", **between, **asdict(difference), "sentence": difference_sentence(difference)}
 
 
+def guarantee_record(found: Certificate | Shortfall) -> dict[str, Any]:
+    """Whether a pair is certified, the pairs or what is missing, the counts and the same in words."""
+    said = {"sentence": guarantee_sentence(found), "assumption": ASSUMPTION}
+    return {"certified": isinstance(found, Certificate), **asdict(found), **said}
+
+
 def _describe_action(column: Column, action: Action) -> str:
     counts = column.result.actions[str(action)]
     total = sum(counts.values())
@@ -158,7 +167,7 @@ BAR = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked(Options):
-    """Which questions are asked, and where the rows go besides the library."""
+    """Which questions are asked, where the rows go besides the library, and what is to be certified."""
 
     limit: Annotated[int | None, Option(metavar="N", min=1, help="only the first N questions")] = None
     restart: Annotated[
@@ -167,6 +176,16 @@ class _Asked(Options):
     ] = False
     csv: Annotated[Path | None, Option(metavar="FILE", help="write one row a question and strategy as CSV")] = None
     json_file: Annotated[Path | None, Option(metavar="FILE", help="the same as JSON")] = None
+    certify: Annotated[
+        float | None,
+        Option(metavar="SHARE", help="certify thresholds: of the questions called CORRECT at most this share is wrong"),
+    ] = None
+    confidence: Annotated[float, Option(metavar="SHARE", help="with --certify: how surely")] = 0.95
+
+    @property
+    def promise(self) -> Promise | None:
+        """What is to be certified, if anything. Raises SettingsError."""
+        return None if self.certify is None else Promise(target=self.certify, confidence=self.confidence)
 
 
 def evaluate(
@@ -190,7 +209,7 @@ def evaluate(
     failed, or if --fail-if-worse finds that answers got worse. A question is right if the answer says what is accepted;
     without an accepted answer, if the expected page is cited; an unanswerable one, if it is refused."""
     strategies = list(dict.fromkeys([run.strategy, *(more or ())]))
-    settings = {name: run.settings(name) for name in strategies}
+    settings, promise = {name: run.settings(name) for name in strategies}, asked.promise
     against.check(strategies)
     for file in (asked.csv, asked.json_file, against.report):
         check_target(file)
@@ -212,6 +231,11 @@ def evaluate(
                 Column(id=id, strategy=name, rows=answered, result=summed_up(answered), funnel=funnel, spent=cost)
             )
         _tell(done, output)
+        if promise is not None:
+            for column in done:
+                _certify(
+                    column, evaluation.labelled_cases(library, column.id), settings[column.strategy], promise, output
+                )
         sides = [Measured.of(evaluation.stored_evaluation(library, each.id), each.rows, each.funnel) for each in done]
         _export([cells for side in sides for cells in to_cells(side)], asked, output)
         worse = baseline is not None and against.conclude(baseline, sides[0], found.questions, output)
@@ -277,6 +301,21 @@ def _tell(done: list[Column], output: Output) -> None:
         *difference_lines(pair),
     ]:
         output.line(line)
+
+
+def _certify(column: Column, cases: Sequence[Case], settings: Settings, promise: Promise, output: Output) -> None:
+    """The certified pair, or what is missing for one."""
+    about = {"kind": "guarantee", "id": column.id, "strategy": column.strategy}
+    if not output.json:
+        output.line(f"\nCertified thresholds, {column.strategy}:")
+    if why := no_promise_text(settings):
+        output.show({**about, "certified": False, "sentence": why}, why)
+        return
+    found = certify(tally_cases(cases, settings), promise)
+    output.show({**about, **guarantee_record(found)}, guarantee_sentence(found))
+    if not output.json:
+        for line in filter(None, (left_out_text(found.counted), ASSUMPTION)):
+            output.line(line)
 
 
 def _export(tables: Sequence[Mapping[str, Cell]], asked: _Asked, output: Output) -> None:

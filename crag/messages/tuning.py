@@ -53,10 +53,10 @@ def recommendation_sentence(found: Recommendation) -> str:
     if found.current == (found.upper, found.lower):
         worth += " and is the pair you use now"
     elif found.current:
-        worth += f"; your current pair, {_pair(found.current)}, is worth {found.current_utility:.2f}"
+        worth += f"; your current pair, {pair_text(found.current)}, is worth {found.current_utility:.2f}"
     upper, lower = (f"{_threshold(low)} to {_threshold(high)}" for low, high in found.intervals)
     return (
-        f"With {_pair((found.upper, found.lower))}, {_become(found.correct, Action.CORRECT)}, "
+        f"With {pair_text((found.upper, found.lower))}, {_become(found.correct, Action.CORRECT)}, "
         f"{_become(found.incorrect, Action.INCORRECT)}, and {found.ambiguous:.0%} of {found.questions} end AMBIGUOUS. "
         f"{worth}. In {LEVEL:.0%} of resamples, upper is {upper} and lower {lower}."
     )
@@ -77,11 +77,11 @@ def warning_sentence(warning: Alike | Crowding) -> str:
             f"{warning.action} for every question is worth {warning.worth:.2f}."
         )
     said = (
-        f"{_pair(warning.pair)} sends {warning.share:.0%} of the questions to AMBIGUOUS, more than {CROWDED:.0%}. "
+        f"{pair_text(warning.pair)} sends {warning.share:.0%} of the questions to AMBIGUOUS, more than {CROWDED:.0%}. "
         "The web decides most of what the evaluator could settle."
     )
     if warning.instead:
-        said += f" {_pair(warning.instead)} stays below that and is worth {warning.instead_worth:.2f} per question."
+        said += f" {pair_text(warning.instead)} stays below that and is worth {warning.instead_worth:.2f} per question."
     return said
 
 
@@ -119,7 +119,8 @@ def missing_texts(refusal: Refusal) -> tuple[str, ...]:
     return tuple(more)
 
 
-def _pair(pair: Pair) -> str:
+def pair_text(pair: Pair) -> str:
+    """Upper and lower threshold."""
     return f"{_threshold(pair[0])} / {_threshold(pair[1])}"
 
 

@@ -18,7 +18,9 @@ from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.evaluation.refinement import make_strip
 from crag.messages.tuning import unknown_sentence
+from crag.testing.fakes import chunk_of
 from tests.support.app_text import said, select
+from tests.support.library_makers import make_document
 from tests.support.tab_states import state_in
 from tests.support.tune_runs import run
 from ui.app import warmup
@@ -322,6 +324,24 @@ def test_labels_recommend_a_pair_which_one_click_puts_on_the_sliders(silent, tab
     page.button(key="tune-use-these").click().run()
     assert state_in(page, ChoicesState).changes == {"balanced": {"upper": high, "lower": low}}
     assert "Ask now uses exactly these" in said(page) and page.button(key="tune-use-these").disabled
+
+
+def test_a_promise_is_certified_and_one_click_puts_its_pair_on_the_sliders(silent, tab):
+    documents = program().engine.library().documents
+    document, file, _ = make_document("report")
+    chunks = [chunk_of(f"Text {page}.", name="report.pdf", page=page, ordinal=page) for page in (1, 2)]
+    owned = [replace(each, id=f"report.pdf-{each.page}-0", document_id=document.id) for each in chunks]
+    documents.add(document, file, owned, np.eye(2, 3, dtype=np.float32))
+    page = tab(*labelled(60))
+    page.selectbox(key="tune-strategy").set_value("paper").run()
+    assert "No pair is certified for 5%" in said(page) and "more labelled questions" in said(page)
+    page.number_input(key="tune-promise").set_value(20.0).run()
+    assert "at most 20% of the questions called CORRECT are wrong, with 95% confidence" in said(page)
+    page.button(key="tune-certified").click().run()
+    assert slider(page, "Thresholds").value == (0.07, 0.9) and page.button(key="tune-certified").disabled
+    assert "at most 20%" in said(page), "the promise does not move with the sliders"
+    documents.delete(document.id)
+    assert "60 about documents that were deleted" in said(page.run())
 
 
 def test_too_few_labels_are_refused_in_words(silent, tab):

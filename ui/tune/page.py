@@ -21,7 +21,7 @@ from ui.app.clicks import requires
 from ui.app.session import REFUSALS, Session
 from ui.components import charts
 from ui.components.drawing import draw
-from ui.tune import advice, curves, exports, outcome_changes, sliders
+from ui.tune import advice, curves, exports, guarantee, outcome_changes, sliders
 from ui.tune import dataset as tune_material
 from ui.tune import labels as tune_labels
 from ui.tune import scores as tune_scores
@@ -101,7 +101,7 @@ def _moved(session: Session, name: str, material: Material) -> None:
         outcome = cached("outcome", material.labels, settings, lambda: material.ledger.redecide(settings))
         warning = _outcome_changes(session, material, outcome, settings, in_use=in_use)
         scores = _scores(material, settings)
-        tables = [exports.runs(outcome, material.entries), *_labelled(material, settings, own, warning)]
+        tables = [exports.runs(outcome, material.entries), *_labelled(session, material, settings, own, warning)]
         questions = {id: entry.question for id, entry in material.entries.items()}
         exports.offered([*tables, exports.scores(scores, questions)])
 
@@ -217,8 +217,10 @@ def _split(material: Material) -> Split:
     return found or "all"
 
 
-def _labelled(material: Material, settings: Settings, own: Settings, warning: DeltaGenerator) -> list[Table]:
-    """The recommendation, the map of all pairs and the curves; returns the tables that they make.
+def _labelled(
+    session: Session, material: Material, settings: Settings, own: Settings, warning: DeltaGenerator
+) -> list[Table]:
+    """The recommendation, the map of all pairs, the certified pair and the curves; returns the tables that they make.
 
     `warning`: where it is said that too much becomes AMBIGUOUS.
     """
@@ -244,6 +246,7 @@ def _labelled(material: Material, settings: Settings, own: Settings, warning: De
         return tables
     if not why:
         tables += advice.show((*about, settings.aggregation, settings.ambiguity_margin), part, settings, own)
+        guarantee.show(session, (*about, settings.aggregation), part, settings, own)
     scores = cached("curve-scores", part, about, lambda: tune_labels.scores(part.cases, settings))
     curves.show(part, about, scores, settings)
     return tables

@@ -1,0 +1,81 @@
+"""The pair of thresholds that labels certify for a promise that the person chooses, or what is missing for one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import streamlit as st
+
+from crag.analysis.thresholds.guarantee import Certificate, Promise, Shortfall, Tally, certify, tally_cases
+from crag.core.settings import Settings
+from crag.export.html import elements as h
+from crag.messages.guarantees import ASSUMPTION, guarantee_sentence, left_out_text
+from ui.app.session import Session
+from ui.components.drawing import draw
+from ui.tune import sliders
+from ui.tune.cache import cached
+from ui.tune.labels import Learnable
+
+
+def show(session: Session, about: Hashable, part: Learnable, settings: Settings, own: Settings) -> None:
+    """The section. `about`: what `part` was chosen by. `own`: what Ask uses now. Raises CragError."""
+    documents = session.library.documents
+    # The pairs that are tested do not move with the sliders.
+    asked = settings.changed(upper=own.upper, lower=own.lower)
+
+    def tallied() -> Tally:
+        ids = {id for case in part.cases for stored in case.entry.rounds[:1] for id in stored.chunks}
+        return tally_cases(part.cases, asked, documents.existing_chunks(ids))
+
+    tally = cached("tally", part, (about, asked, documents.version()), tallied)
+    with st.container(key="tune-guarantee"):
+        _section(tally, settings)
+
+
+def _section(tally: Tally, settings: Settings) -> None:
+    draw(h.div("cx")[h.h3["Certified pair ", h.span("small")["a promise about what is called CORRECT"]]])
+    left, right = st.columns([5, 6], gap="large")
+    with left:
+        found = certify(tally, _promise())
+        draw(h.div("cx")[h.p("small")[ASSUMPTION]])
+    with right:
+        _draw(found)
+        _apply(found, settings)
+
+
+def _promise() -> Promise:
+    """The share and the confidence, as the person chooses them; kept between pages."""
+    with st.container(horizontal=True):
+        percent = st.number_input(
+            "Wrong at most, %", 0.5, 50.0, 5.0, step=0.5, format="%g", key="tune-promise", persist_state="session",
+            help="Of the questions called CORRECT, this share at most may be wrong.",
+        )  # fmt: skip
+        confidence = st.selectbox(
+            "Confidence, %", (90, 95, 99), index=1, key="tune-promise-confidence", persist_state="session",
+            help="How surely the promise holds: the chance that labels drawn by luck certify a wrong pair is the rest.",
+        )  # fmt: skip
+    return Promise(target=percent / 100, confidence=confidence / 100)
+
+
+def _draw(found: Certificate | Shortfall) -> None:
+    if isinstance(found, Certificate):
+        best, questions = found.best, found.counted.questions
+        with st.container(horizontal=True):
+            st.metric("Upper", f"{best.upper:.2f}", width="content")
+            st.metric("Lower", f"{best.lower:.2f}", width="content")
+            st.metric("Called CORRECT", f"{best.called / questions:.0%}", width="content")
+            st.metric("Wrong at most", f"{found.promise.target:.3%}".replace(".000", ""), width="content")
+    left_out = left_out_text(found.counted)
+    draw(h.div("cx")[h.p[guarantee_sentence(found)], left_out and h.p("small")[left_out]])
+
+
+def _apply(found: Certificate | Shortfall, settings: Settings) -> None:
+    if isinstance(found, Certificate):
+        st.button(
+            "Apply the certified pair",
+            key="tune-certified",
+            disabled=(settings.upper, settings.lower) == (found.best.upper, found.best.lower),
+            on_click=sliders.move,
+            kwargs={"upper": found.best.upper, "lower": found.best.lower},
+            help="Moves the sliders there. Ask changes with “Use these”.",
+        )
