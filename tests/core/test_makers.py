@@ -16,17 +16,12 @@ QWEN = "openai-compatible:qwen@127.0.0.1:8080"
     [
         (f"llm:{QWEN}:1", "qwen, at 127.0.0.1:8080"),
         (f"llm:{QWEN}:1:support", "qwen, at 127.0.0.1:8080"),
-        (QWEN, "qwen, at 127.0.0.1:8080"),
         ("openai-compatible:meta/llama3:8b@[::1]:11434", "meta/llama3:8b, at [::1]:11434"),
         ("openai-compatible:@cf/meta/llama@host", "@cf/meta/llama, at host"),
         ("llm:openai:gpt-4o-mini:1", "gpt-4o-mini, at OpenAI"),
-        ("openai:ft:gpt-4o@me", "ft:gpt-4o@me, at OpenAI"),
         ("reranker:reranker:bge@rerank.example", "bge, at rerank.example"),
         ("reranker:reranker:@rerank.example", "the model, at rerank.example"),
         ("local-3", "the local evaluator"),
-        ("local-model", "local-model"),
-        ("scripted", "scripted"),
-        ("http://127.0.0.1:1234/v1", "http://127.0.0.1:1234/v1"),
         ("", "the evaluator"),
     ],
 )

@@ -21,12 +21,8 @@ STRIP = Strip(id="s", source_id="c", origin="internal", start=0, end=3, text="Ye
     ("via", "word", "text"),
     [
         ("app", "", ""),
-        ("", "", ""),
         ("agent", "agent", "through an agent"),
-        ("mcp", "MCP", "through MCP"),
         ("http", "HTTP", "through HTTP"),
-        ("cli", "command line", "from the command line"),
-        ("python", "Python", "from Python"),
         ("<b>", "another program", "through another program"),
     ],
 )

@@ -33,13 +33,11 @@ def test_a_scope_reads_back_and_meets_what_it_names(ids: list[str], tags: list[s
 @pytest.mark.parametrize(
     ("where", "documents", "tags"),
     [
-        ("", (), ()),
         ("tags has finance", (), ("finance",)),
         ("ID in (AB12) or Tags has 'annual report'", ("ab12",), ("annual report",)),
         ("id = ab12 and verified", ("ab12",), ()),
         ("verified and id = ab12", (), ()),
         ("id = ab12 or verified", (), ()),
-        ("id != ab12", (), ()),
         ("not tags has finance", (), ()),
     ],
 )

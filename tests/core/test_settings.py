@@ -25,15 +25,11 @@ ANY = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.l
     [
         ({"k": 0}, "k"),
         ({"k": 51}, "k"),
-        ({"upper": 1.5}, "upper"),
         ({"upper": 0.2, "lower": 0.3}, "lower threshold"),
         ({"binary": True}, "yes-or-no"),
         ({"aggregation": "joint"}, "joint"),
-        ({"evaluator": "joint"}, "joint"),
-        ({"aggregation": "best"}, "aggregation"),
         ({"no_such": 1}, "no_such"),
         ({"where": "verified and"}, r"where: The filter ends too early, at column 13: expected a field.*\S\. Correct"),
-        ({"where": 7}, "where"),
     ],
 )
 def test_a_bad_setting_is_named(changes: dict[str, object], names: str) -> None:
@@ -48,20 +44,14 @@ def test_the_same_filter_is_the_same_setting() -> None:
 @pytest.mark.parametrize(
     ("values", "changes", "unknown", "invalid"),
     [
-        ({}, {}, (), ()),
-        ({"k": 3, "web_on": ["CORRECT"]}, {"k": 3, "web_on": ("CORRECT",)}, (), ()),
         ({"k": 3, "speed": 9, "half": None}, {"k": 3}, ("speed", "half"), ()),
         ({"k": 99, "lower": 0.1}, {"lower": 0.1}, (), ("k",)),
         ({"k": "many", "upper": float("nan"), "strips": "halves", "verify": [], "lower": 0.1}, {"lower": 0.1}, (), ...),
         ({"where": "date >=", "k": 3}, {"k": 3}, (), ("where",)),
-        ({"where": "date>=2024", "k": 3}, {"k": 3, "where": "date >= 2024"}, (), ()),
         ({"web_on": ["CORRECT", "MAYBE"], "loop_on": []}, {"loop_on": ()}, (), ("web_on",)),
         ({"lower": 0.9, "upper": 0.3, "k": 3}, {"k": 3}, (), ("lower", "upper")),
-        ({"upper": 7, "lower": 0.6, "k": 3}, {"k": 3}, (), ("upper", "lower")),
         ({"binary": True, "upper": 0.5, "lower": 0.2}, {"lower": 0.2}, (), ("binary", "upper")),
-        ({"evaluator": "joint", "aggregation": "best", "upper": 0.9}, {"upper": 0.9}, (), ("evaluator", "aggregation")),
         ({"evaluator": "none", "forced": "CORRECT", "k": 3}, {"k": 3}, (), ("evaluator", "forced")),
-        ({"evaluator": "joint", "lower": 0.9, "upper": 0.1, "k": 3}, {}, (), ("evaluator", "lower", "upper", "k")),
         ({"changed": 1, "": 2, "model_fields": 3, "upper": {"a": {}}}, {}, ("changed", "", "model_fields"), ("upper",)),
     ],
 )

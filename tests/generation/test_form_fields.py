@@ -57,12 +57,9 @@ def field_of(question: str) -> str | None:
         ("Who is the registered owner in the Wausau report?", "Registered Owner: Flying Service"),
         ("Who is the registered owner in the Madill report?", "Registered Owner: Versatile Aviation"),
         ("What was the length of the runway at Wausau?", "Runway Length/Width: 3078 ft / 100 ft"),
-        ("What aircraft damage is given for Wausau?", "Aircraft Damage: substantial"),
         ("What was the visibility at Wausau?", "Visibility: 10 miles"),
         ("What was the visibility (RVR) at Wausau?", "Visibility (RVR): 6000 ft"),
         ("Which airplane rating did the pilot have in the Wausau accident?", "Airplane Rating(s): single-engine"),
-        ("What was the pilot's age in Wausau?", "Age: 61"),
-        ("What is the report date of Wausau?", "Report Date: 01/31/2008"),
     ],
 )
 def test_the_field_that_a_question_names(question: str, row: str | None) -> None:
@@ -123,11 +120,9 @@ PAPERS = {
     ("question", "value"),
     [
         ("What is the invoice number of the Acme invoice?", "4218"),
-        ("What is the invoice number of Zenith?", "99"),
         ("What are the payment terms?", "Net 30 days"),
         ("When is the Acme invoice due?", "04/04/2023"),
         ("What is the account number of Acme?", None),
-        ("What is the delivery due date of Acme?", None),
         ("What is the invoice number?", None),
         ("What is the order of Zenith?", None),
     ],

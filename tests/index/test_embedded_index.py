@@ -147,13 +147,6 @@ def test_what_comes_after_is_found_with_what_was_there(big: EmbeddedIndex, place
         assert lexical(found) == [MANY + 6]
 
 
-def test_adding_does_not_write_the_main_file_anew(big: EmbeddedIndex, place: Path) -> None:
-    before = {path.name: path.stat().st_mtime_ns for path in place.glob("*.faiss")}
-    filled(big, 50, first=MANY + 1, generation=2)
-    big.wait_for_writers()
-    assert {path.name: path.stat().st_mtime_ns for path in place.glob("*.faiss")} == before
-
-
 def test_the_main_file_is_made_anew_when_much_has_changed(big: EmbeddedIndex, place: Path) -> None:
     (before,) = place.glob("*.faiss")
     big.delete(range(1, 301))
@@ -225,13 +218,6 @@ def files(place: Path) -> list[Path]:
     return sorted(
         path for path in place.rglob("*") if path.is_file() and not path.name.endswith("lock") and path.name != "making"
     )
-
-
-def test_nothing_is_on_the_disk_before_the_first_commit(index: EmbeddedIndex, place: Path) -> None:
-    index.add([batch(1, 1, ["glacier"])])
-    assert not len(index.top(unit(), [["glacier"]], 5).numbers)
-    index.clear()
-    assert not place.exists()
 
 
 @pytest.mark.parametrize("how", ["cut", "emptied", "flipped", "gone", "lengthened"])
@@ -324,22 +310,6 @@ def test_what_a_cut_off_commit_left_goes_with_the_next_whatever_comes_then(index
 
 
 # ---- several at once -------------------------------------------------------------------------------------------------
-
-
-def test_two_that_are_open_see_what_the_other_commits(index: EmbeddedIndex, place: Path) -> None:
-    other = again(place)
-    assert other.generation == -1
-    filled(index)
-    assert (other.generation, other.size) == (1, 12)
-    filled(other, 10, first=20, generation=2)
-    assert index.generation == 2
-    assert lexical(index.top(unit(), [["word25"]], 5)) == [25]
-    index.delete([1])
-    index.commit(3)
-    assert not set(other.top(unit(), [["glacier"]], 50).numbers.tolist()) & set(range(1, 11))
-    index.clear()
-    assert (other.generation, other.size) == (-1, 0)
-    other.close()
 
 
 def test_another_goes_on_when_the_main_file_is_made(place: Path, index: EmbeddedIndex) -> None:

@@ -16,7 +16,6 @@ import pytest
 pytest.importorskip("pymilvus", reason="pip install -r requirements/milvus.txt")
 
 import grpc
-import numpy as np
 from pymilvus import DataType, MilvusClient
 
 from crag.core.errors import IndexUnavailableError, SettingsError
@@ -105,12 +104,6 @@ def test_an_older_server_is_refused(faults: Faults, open_index: Callable[..., Mi
     assert "2.4" in said and "2.6 or later" in said
 
 
-@pytest.mark.parametrize("number", ["v2.6.0", "2.6.11", "v3.0-beta", "v2.10.1", "Zilliz Cloud"])
-def test_a_newer_server_is_used(number: str, faults: Faults, open_index: Callable[..., MilvusIndex]) -> None:
-    faults.of["GetVersion"] = version(number)
-    assert open_index(faults.uri).generation == -1
-
-
 @pytest.mark.parametrize("method", ["Connect", "DescribeCollection"])
 def test_a_token_that_is_refused_is_told_and_kept_to_itself(
     method: str, faults: Faults, open_index: Callable[..., MilvusIndex], caplog: pytest.LogCaptureFixture
@@ -172,15 +165,6 @@ def test_a_collection_of_another_program_is_left_alone(faults: Faults, open_inde
         assert "is not this program's" in told(call)
     assert client.describe_collection("crag_chunks_16")["fields"][0]["type"] == DataType.INT64
     client.close()
-
-
-def test_each_dimension_has_a_collection_of_its_own(faults: Faults, open_index: Callable[..., MilvusIndex]) -> None:
-    index, wider = open_index(faults.uri), open_index(faults.uri, dimension=24)
-    index.add([batch(1, 1, ["glacier"])])
-    index.commit(1)
-    wider.commit(2)
-    assert not len(wider.top(np.ones(24, np.float32) / np.sqrt(24), [["glacier"]], 3).numbers)
-    assert (index.generation, wider.generation) == (1, 2)
 
 
 def test_a_cloud_that_takes_no_index_of_that_kind_gets_another(
@@ -286,17 +270,3 @@ def test_a_killed_server_is_told_and_used_again_with_all_that_was_committed(
         index.add([batch(1, 1, ["glacier"])])
         index.commit(9)
         assert lexical(index.top(unit(), [["glacier"]], 3)) == [1]
-
-
-def test_what_the_client_logs_is_kept_for_debugging(
-    faults: Faults,
-    open_index: Callable[..., MilvusIndex],
-    caplog: pytest.LogCaptureFixture,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    caplog.set_level(logging.DEBUG, logger="crag")
-    faults.of["DescribeCollection"] = aborts(grpc.StatusCode.INTERNAL, "what the server says")
-    told(lambda: open_index(faults.uri, timeout=1).generation)
-    ours = [record for record in caplog.records if record.name.startswith("crag.index")]
-    assert ours and {record.levelno for record in ours} == {logging.DEBUG}
-    assert not capfd.readouterr().err

@@ -112,10 +112,7 @@ def test_quotation_marks_that_never_end_cost_no_row(data: bytes) -> None:
         ("港口在一九三一年被疏浚,渔船队在年内返回港口。", "gb18030"),
         ("港は1931年に浚渫され、漁船団は年内に戻りました。", "cp932"),
         ("Гавань была углублена в 1931 году, и флот вернулся. ", "koi8_r"),
-        ("Το λιμάνι βυθοκορήθηκε το 1931 και ο στόλος επέστρεψε. ", "cp1253"),
-        ("הנמל נחפר בשנת 1931 והצי חזר אליו תוך שנה. ", "cp1255"),
         ("تم تجريف الميناء عام 1931 وعاد الأسطول إليه خلال عام. ", "cp1256"),
-        ("Port został pogłębiony w 1931 roku, a flota wróciła w ciągu roku. ", "cp1250"),
         ("El puerto fue dragado y la flota volvió en un año, según el señor Muñoz. ", "cp1252"),
     ],
 )

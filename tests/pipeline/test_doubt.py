@@ -29,11 +29,9 @@ def decided(score: float, **changes: object) -> Action:
     ("score", "action"),
     [
         (0.7, "CORRECT"),
-        (0.5, "AMBIGUOUS"),
         (0.39, "AMBIGUOUS"),
         (0.31, "AMBIGUOUS"),
         (0.29, "INCORRECT"),
-        (0.0, "INCORRECT"),
     ],
 )
 def test_a_score_below_by_no_more_than_the_margin_is_ambiguous(score: float, action: str) -> None:

@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from crag.storage import runs
 from crag.storage.library import Library
 from crag.storage.postgres import Server
-from crag.storage.runs import InFlightJob
 from tests.support.library_makers import HashEmbedder
 
 CHILD = """
@@ -61,26 +59,6 @@ def test_what_another_process_works_on_is_cut_off_by_its_kill_alone(library: Lib
 
 
 @pytest.mark.parametrize("records", ["sqlite"])
-def test_what_this_process_works_on_is_not_cut_off(library: Library) -> None:
-    assert library.in_flight.start(InFlightJob(id="mine", kind="upload", label="1 file"))
-    assert library.in_flight.cut_off() == []
-    library.in_flight.finish("mine")
-    assert not library.in_flight.known("mine")
-
-
-@pytest.mark.parametrize("records", ["sqlite"])
 def test_the_end_of_work_that_nobody_noted_makes_no_library(library: Library) -> None:
     library.in_flight.finish("nobody's")
     assert not library.exists
-
-
-def test_what_ends_while_it_is_looked_at_was_not_cut_off(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    look = runs._goes_on
-
-    def ends_just_now(*note: object) -> bool:
-        library.in_flight.finish("up")
-        return look(*note)
-
-    library.in_flight.start(InFlightJob(id="up", kind="upload", label="2 files"))
-    monkeypatch.setattr(runs, "_goes_on", ends_just_now)
-    assert library.in_flight.cut_off() == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -10,9 +9,7 @@ import pytest
 
 from crag.core.errors import FilterError
 from crag.core.types import Document
-from crag.storage import feed
 from crag.storage.catalog import Catalog, TitleIndex
-from crag.storage.library import Library
 from tests.support.library_makers import make_document
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
@@ -55,27 +52,6 @@ def test_filters_that_clients_name_take_bounded_memory() -> None:
     for number in range(400):
         assert len(np.asarray(found.allowed(f"confidence > 0.{number:04}", 0.0))) == 40
     assert found._meeting.cache_info().currsize == 32
-
-
-def test_a_change_reads_the_documents_that_changed(library: Library, fill: Callable[..., Document]) -> None:
-    alpha, beta = fill(library, "alpha"), fill(library, "beta")
-    with library._database.read() as connection:
-        before = feed.catalog(connection)
-    gamma = fill(library, "gamma")
-    library.documents.describe(beta.id, {"team": "north"})
-    library.documents.delete(alpha.id)
-    with library._database.read() as connection:
-        assert feed.catalog(connection).documents == feed.catalog(connection, before).documents
-        after = feed.catalog(connection, before)
-    assert [(document.id, given) for document, given in after.documents] == [
-        (beta.id, {"team": "north"}),
-        (gamma.id, {}),
-    ]
-    delta = fill(library, "delta")
-    with library._database.read() as connection:
-        last = feed.catalog(connection, after)
-    assert [document.id for document, _ in last.documents] == [beta.id, gamma.id, delta.id]
-    assert last.documents[0] is after.documents[0], "it was not read again"
 
 
 def test_what_is_left_of_a_similarity_halves_every_half_life() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crag.storage.sqlite import Idle, connect, driver, write_ahead
+from crag.storage.sqlite import write_ahead
 
 
 def opened(path: Path) -> sqlite3.Connection:
@@ -26,22 +26,3 @@ def test_who_turns_the_log_on_while_another_writes_waits_for_it(tmp_path: Path) 
         write_ahead(file)
         ends.join()
         assert file.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-
-
-def test_idle_connections_are_whole_few_and_closed_in_the_end(tmp_path: Path) -> None:
-    idle = Idle()
-    made = [connect(tmp_path / "library.db") for _ in range(6)]
-    assert idle.take() is None
-    for each in made[:5]:
-        idle.give_back(each)
-    assert [each.closed for each in made[:5]] == [False] * 4 + [True]
-    taken = idle.take()
-    assert taken is made[3]
-    driver(taken).execute("BEGIN")
-    idle.give_back(taken)
-    assert taken.closed, "it was left in the middle of something"
-    idle.rest()
-    assert all(each.closed for each in made[:3]) and idle.take() is None
-    idle.end()
-    idle.give_back(made[5])
-    assert made[5].closed, "it was out while that happened"

@@ -13,15 +13,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert, select
 
-from crag.admin.moving import TABLES, Copy, copy_library, fill_index, kept_copied
+from crag.admin.moving import TABLES, Copy, copy_library, kept_copied
 from crag.core.errors import CancelledError, NotFoundError, StorageError
 from crag.core.types import Document
-from crag.index.chunk_index import Contents
-from crag.index.embedded import EmbeddedIndex
-from crag.index.milvus import MilvusIndex
-from crag.storage import feed, store
+from crag.storage import store
 from crag.storage.library import Library
-from crag.storage.places import DataFolder, Place, PrivateLibraries, name_of
+from crag.storage.places import Place
 from crag.storage.postgres import Server
 from crag.storage.records import CHOSEN, SIGNED_WITH, KeyValueStore
 from crag.storage.tables import (
@@ -32,7 +29,6 @@ from crag.storage.tables import (
 from tests.support.kills import ROOT
 from tests.support.library_makers import HashEmbedder
 from tests.support.many_rows import many, rows_of, run_row
-from tests.support.milvus_server import MilvusServer
 from tests.support.shell import environment
 from tests.support.sizes import sized
 
@@ -65,10 +61,6 @@ def id_of(place: Place) -> str:
 
 def whole(copy: Copy) -> bool:
     return [each.table for each in copy.tables] == [*NAMES, "meta"] and all(each.same for each in copy.tables)
-
-
-def in_folder(place: Place) -> Callable[[Contents], EmbeddedIndex]:
-    return lambda contents: EmbeddedIndex(place.folder / "index", contents)
 
 
 # What arrives
@@ -109,32 +101,6 @@ def test_numbers_that_were_given_out_are_not_given_out_again(
                 assert connection.scalar(select(runs.c.number).where(runs.c.id == "run9")) == 9
             assert library.search("omega", 1)[0].chunk.source == "omega.pdf"
             library.verify()
-
-
-@pytest.mark.slow
-def test_an_index_is_filled_and_compared_in_a_folder_and_on_a_milvus_server(
-    source: Place, server: Server, tmp_path: Path, milvus_server: MilvusServer
-) -> None:
-    back, there = Place.at(tmp_path / "back"), server.place("default")
-    copy_library(source, back)
-    assert not fill_index(back, in_folder(back))
-    copy_library(back, there)
-    assert not fill_index(there, lambda contents: MilvusIndex(milvus_server.uri, contents))
-    records = there.records()
-    with records.read() as connection:
-        index = MilvusIndex(milvus_server.uri, feed.contents(connection))
-    assert len(index.numbers()) == 15
-    index.close()
-    records.close()
-
-
-def test_a_library_of_nothing_but_runs_is_copied_too(tmp_path: Path, server: Server) -> None:
-    with Library.open(tmp_path / "source", HashEmbedder()) as library, library._database.write() as connection:
-        connection.execute(insert(runs).values(run_row(1)))
-    source, there, back = Place.at(tmp_path / "source"), server.place("runs"), Place.at(tmp_path / "back")
-    assert whole(copy_library(source, there)) and whole(copy_library(there, back))
-    assert rows_of(back) == rows_of(source)
-    assert not fill_index(back, in_folder(back))
 
 
 # What is refused
@@ -227,28 +193,6 @@ def test_a_copy_that_was_used_since_is_compared_and_left_alone(source: Place, tm
 
 
 # What belongs to no library
-
-
-def test_private_addresses_go_on_working_where_all_is_copied(tmp_path: Path, server: Server, fill: Fill) -> None:
-    data = tmp_path / "data"
-    private = PrivateLibraries(data)
-    key = private.issue()
-    for name in ("default", name_of(key), "No Workspace"):
-        with Library.open(data / "workspaces" / name, HashEmbedder()) as library:
-            fill(library, name)
-    KeyValueStore(data).put(CHOSEN, b"{}")
-    one, other = DataFolder(data), server
-    assert one.unnamed() == 1, "a folder whose name is none of a workspace"
-    assert kept_copied(one.values, other.values) == {SIGNED_WITH: "copied", CHOSEN: "copied"}
-    assert kept_copied(one.values, other.values) == {SIGNED_WITH: "there", CHOSEN: "there"}
-    for name in one.names():
-        assert copy_library(one.place(name), other.place(name)).whole
-    assert other.names() == one.names() == sorted(["default", name_of(key)])
-    there = PrivateLibraries(tmp_path / "none", server)
-    assert there.known(key) and not there.known("2" * 32)
-    back = DataFolder(tmp_path / "back")
-    kept_copied(other.values, back.values)
-    assert PrivateLibraries(tmp_path / "back").known(key)
 
 
 def test_another_secret_is_not_replaced_and_other_choices_are_kept(tmp_path: Path, server: Server) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 
 import pytest
 from sqlalchemy import update
@@ -17,7 +15,7 @@ from crag.storage.evaluations import EvaluationRecord, Evaluations, StoredSet
 from crag.storage.library import Library
 from crag.storage.runs import Unreadable
 from crag.storage.store import count
-from crag.storage.tables import ASKED, evaluations, results, runs
+from crag.storage.tables import results, runs
 from tests.support.library_makers import change
 
 Fill = Callable[..., Document]
@@ -52,12 +50,6 @@ def test_a_set_is_listed_and_its_content_comes_back(library: Library) -> None:
     assert library.evaluations.set_content("s1") == "content of s1"
 
 
-def test_the_latest_set_comes_first(library: Library) -> None:
-    for id in ("s1", "s2", "s3"):
-        add_set(library, id)
-    assert [each.id for each in library.evaluations.sets()] == ["s3", "s2", "s1"]
-
-
 def test_the_same_set_again_takes_the_new_name_and_keeps_its_evaluations(library: Library) -> None:
     add_set(library)
     begun = begin(library)
@@ -86,16 +78,9 @@ def test_a_removed_set_takes_its_evaluations_and_results_and_no_others(library: 
     "what",
     [
         lambda kept: kept.set_content("gone"),
-        lambda kept: kept.delete_set("gone"),
         lambda kept: kept.begin("gone", "balanced", settings="{}", parts="", key=""),
         lambda kept: kept.get("gone"),
-        lambda kept: kept.delete("gone"),
-        lambda kept: kept.finish("gone"),
-        lambda kept: kept.results("gone"),
-        lambda kept: kept.places("gone"),
         lambda kept: kept.save_result("gone", 1, "{}"),
-        lambda kept: kept.drop_results("gone", [1]),
-        lambda kept: kept.has_result("gone", 1),
     ],
 )
 def test_what_is_not_there_is_named(library: Library, what: Callable[[Evaluations], object]) -> None:
@@ -114,24 +99,6 @@ def test_an_unfinished_evaluation_is_gone_on_with_under_its_key_alone(library: L
     library.evaluations.finish(first.id)
     assert library.evaluations.get(first.id).finished_at >= first.started_at
     assert begin(library, key="a").id != first.id
-
-
-def test_one_begun_anew_is_the_one_that_is_gone_on_with(library: Library) -> None:
-    add_set(library)
-    first = begin(library)
-    second = begin(library, restart=True)
-    assert second.id != first.id
-    assert begin(library) == second
-    assert [each.id for each in library.evaluations.all()] == [second.id, first.id]
-
-
-def test_finishing_twice_keeps_the_first_time(library: Library) -> None:
-    add_set(library)
-    id = begin(library).id
-    library.evaluations.finish(id)
-    change(library, update(evaluations).values(finished_at="2020"))
-    library.evaluations.finish(id)
-    assert library.evaluations.get(id).finished_at == "2020"
 
 
 # Results
@@ -179,31 +146,6 @@ def test_a_removed_evaluation_leaves_its_runs_unless_they_are_to_go_too(library:
 # Stored runs in bulk
 
 
-@pytest.mark.slow
-def test_traces_come_in_the_order_asked_for_without_those_that_are_gone(library: Library) -> None:
-    ids = [f"run {number}" for number in range(230)]
-    for id in ids:
-        save_run(library, id, question=f"why {id}?")
-    assert library.runs.ids() == ids
-    wanted = [*reversed(ids), "gone"]
-    found = list(library.runs.traces(wanted))
-    assert [trace.run_id for trace in found] == wanted[:-1]
-    assert found[0] == library.runs.trace("run 229")
-
-
-@pytest.mark.files
-def test_reading_traces_keeps_no_transaction_open(library: Library) -> None:
-    """Else a slow reader would hold back the log's checkpoint."""
-    for number in range(3):
-        save_run(library, str(number))
-    reading = library.runs.traces(library.runs.ids())
-    next(reading)
-    with closing(sqlite3.connect(library.folder / "library.db")) as connection:
-        busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    assert busy == 0
-    assert len(list(reading)) == 2
-
-
 @pytest.mark.parametrize("text", ['{"rounds": "of another time"}', "", "{", "[]"])
 def test_a_run_that_cannot_be_read_is_named_and_the_others_go_on(library: Library, text: str) -> None:
     for run in ("one", "two", "three"):
@@ -243,16 +185,6 @@ def test_of_the_history_what_was_asked_in_the_app_can_be_had_alone(library: Libr
         save_run(library, run, via=via)
     assert [(run.run_id, run.via) for run in library.runs.latest(3)] == [("4", "mcp"), ("3", ""), ("2", "agent")]
     assert [run.run_id for run in library.runs.latest(3, own=True)] == ["3", "1"]
-
-
-@pytest.mark.files
-def test_the_history_is_found_by_its_index(library: Library) -> None:
-    save_run(library, "one")
-    with closing(sqlite3.connect(library.folder / "library.db")) as connection:
-        plan = f"EXPLAIN QUERY PLAN SELECT question FROM runs WHERE {ASKED['sqlite']} ORDER BY number DESC LIMIT 3"
-        assert "runs_asked" in str(connection.execute(plan).fetchall())
-        held = connection.execute("PRAGMA index_info(runs_asked)").fetchall()
-    assert "via" in [column[2] for column in held], "else it is looked for behind the texts of every run"
 
 
 # Older libraries

@@ -16,7 +16,6 @@ from crag.core.types import Document
 from crag.index.chunk_index import ChunkIndex, Contents
 from crag.storage.library import Library
 from crag.storage.sqlite import translate_errors
-from crag.storage.tables import VERSION
 from tests.support.library_makers import HashEmbedder, make_document
 
 Fill = Callable[..., Document]
@@ -118,20 +117,6 @@ def test_overwritten_vectors_are_noticed(library: Library, fill: Fill) -> None:
         assert "Re-index" in raised.value.remedy
         opened.reindex()
         assert len(opened.search("alpha", 9)) == 4
-
-
-def test_a_newer_schema_is_refused_and_left_alone(library: Library, fill: Fill) -> None:
-    fill(library, "alpha")
-    library.close()
-    path = library.folder / "library.db"
-    with sqlite3.connect(path) as connection:
-        connection.execute(f"PRAGMA user_version = {VERSION + 1}")
-        connection.execute("CREATE TABLE from_the_future (x)")
-    connection.close()
-    before = path.read_bytes()
-    with pytest.raises(StorageError, match=f"newer version.*schema {VERSION + 1}"):
-        Library.open(library.folder, HashEmbedder())
-    assert path.read_bytes() == before
 
 
 def test_another_programs_database_is_refused(tmp_path: Path) -> None:

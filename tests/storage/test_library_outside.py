@@ -6,7 +6,6 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from sqlalchemy import select, update
@@ -22,8 +21,6 @@ from crag.storage.tables import VERSION, changes, searches
 from tests.support.library_makers import HashEmbedder, change, on_disk
 
 Fill = Callable[..., Document]
-OpenLibrary = Callable[..., Library]
-ROOT = Path(__file__).resolve().parents[2]
 PAGE = WebPage(
     id="w", url="https://example.org/a", title="A page", text="Words of it.", provider="tavily", query="words", rank=1
 )
@@ -91,15 +88,6 @@ def test_days_are_apart_the_latest_first_and_old_ones_left_out(library: Library)
     assert library.runs.spending(60)[0].day > library.runs.spending(60)[1].day
 
 
-def test_rows_of_a_day_come_by_provider_and_model(library: Library) -> None:
-    save(library, "one", call(model="b"), call(model="a"), call(provider="alpha", model="z"))
-    assert [(row.provider, row.model) for row in library.runs.spending()] == [
-        ("alpha", "z"),
-        ("openai", "a"),
-        ("openai", "b"),
-    ]
-
-
 def test_what_was_spent_stays_spent_when_its_run_is_deleted(library: Library) -> None:
     save(library, "one", call(input_tokens=100, output_tokens=10))
     before = library.runs.spending()
@@ -116,28 +104,7 @@ def test_a_run_of_the_same_id_takes_the_place_of_the_earlier_one_s_calls(library
     assert (row.calls, row.input_tokens) == (2, 8)
 
 
-def test_a_run_without_calls_leaves_no_row(library: Library) -> None:
-    save(library, "one")
-    assert library.runs.spending() == []
-
-
-def test_spending_is_there_after_reopening(library: Library, embedder: HashEmbedder, open_library: OpenLibrary) -> None:
-    save(library, "one", call(input_tokens=100, output_tokens=10))
-    before = library.runs.spending()
-    library.close()
-    with open_library("library", embedder) as again:
-        assert again.runs.spending() == before
-
-
 # Remembered searches
-
-
-def test_a_search_is_remembered_with_its_time(library: Library) -> None:
-    library.cache.save_search("key", [PAGE])
-    found_at, pages = library.cache.load_search("key", hours=1) or ("", ())
-    assert pages == (PAGE,)
-    assert datetime.fromisoformat(found_at).utcoffset() == timedelta(0)
-    assert library.cache.load_search("another key", hours=1) is None
 
 
 def test_a_search_without_results_is_remembered_too(library: Library) -> None:

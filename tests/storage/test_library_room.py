@@ -50,13 +50,6 @@ def test_what_was_never_written_to_reads_as_empty_and_is_nothing_on_the_disk(
         assert library.exists and library.documents.all() == [added] and library.search("alpha", 1)
 
 
-def test_a_library_that_another_object_makes_is_seen(tmp_path: Path, embedder: HashEmbedder, fill: Fill) -> None:
-    with Library.open(tmp_path / "library", embedder) as early, Library.open(tmp_path / "library", embedder) as late:
-        assert early.size == (0, 0)
-        added = fill(late, "alpha")
-        assert early.documents.all() == [added]
-
-
 @pytest.mark.parametrize("how", ["deleted", "replaced"])
 def test_a_folder_that_goes_is_noticed_once_and_then_begun_anew(
     library: Library, fill: Fill, embedder: HashEmbedder, tmp_path: Path, how: str
@@ -78,15 +71,6 @@ def test_a_folder_that_goes_is_noticed_once_and_then_begun_anew(
     with Library.open(library.folder, embedder) as again:
         assert [document.name for document in again.documents.all()] == ["omega.pdf"]
         again.verify()
-
-
-def test_nothing_is_written_into_a_folder_that_is_gone(library: Library, fill: Fill) -> None:
-    fill(library, "alpha")
-    shutil.rmtree(library.folder)
-    with pytest.raises(StorageError, match="deleted or replaced"):
-        fill(library, "beta")
-    kept = fill(library, "beta")
-    assert library.documents.all() == [kept]
 
 
 @pytest.mark.slow
@@ -176,19 +160,6 @@ def test_a_library_takes_no_more_than_it_may(root: Path, embedder: HashEmbedder)
             library.documents.delete(document.id)
         document, data, chunks = make_document("after")
         library.documents.add(document, data, chunks, embedder.embed([chunk.text for chunk in chunks]))
-
-
-def test_all_libraries_together_take_no_more_than_they_may(root: Path, embedder: HashEmbedder) -> None:
-    room = quotas_of(root, all_mb=12)
-    added = 0
-    with pytest.raises(RoomError, match="together may hold 12 MB") as raised:
-        for number in range(50):
-            with Library.open(root / f"p-{number}", embedder, partial(room.check_growth, f"p-{number}")) as library:
-                document, data, chunks = make_document(f"doc{number}")
-                vectors = embedder.embed([chunk.text for chunk in chunks])
-                library.documents.add(document, data + bytes(300_000), chunks, vectors)
-                added += 1
-    assert "Settings, Limits" in raised.value.remedy and 2 <= added <= 7
 
 
 def test_there_are_no_more_libraries_than_there_may_be(root: Path, embedder: HashEmbedder) -> None:

@@ -112,31 +112,6 @@ def test_the_document_that_the_question_names_comes_first(library: Library, embe
     assert first("What is the revenue of Fabrikam Shipping?") == "FABRIKAMSHIPPING_2021_10K.pdf"
 
 
-def test_pages_take_turns_in_the_default_search(library: Library, embedder: HashEmbedder) -> None:
-    # Two chunks a page, alike in all but a word: by cosine alone both of page 1 would lead.
-    query = "copper willow orbit granite saffron lantern meadow turbine"
-    texts = [query] * 2 + [f"{query} ember"] * 2 + [f"{query} ember canyon"] * 2
-    document, data, chunks = make_document("alpha", texts=texts)
-    library.documents.add(document, data, chunks, embedder.embed(texts))
-
-    def pages(mode: str) -> list[int]:
-        return [each.chunk.page for each in library.find(SearchQuery(query, 6, mode=mode))]  # type: ignore[arg-type]
-
-    assert pages("dense")[:2] == [1, 1]
-    assert len(set(pages("hybrid")[:2])) == 2
-    assert sorted(pages("hybrid")) == [1, 1, 2, 2, 3, 3], "a discount reorders; it leaves nothing out"
-
-
-def test_documents_of_little_confidence_are_left_out_unless_all_are(library: Library, fill: Fill) -> None:
-    sure = fill(library, "alpha", 4, confidence=0.9)
-    fill(library, "beta", 4, confidence=0.4)
-    found = library.find(SearchQuery("beta copper", 8, min_confidence=0.7))
-    assert {each.chunk.document_id for each in found} == {sure.id}
-    assert len(found) == 4
-    assert len(library.find(SearchQuery("beta copper", 8, min_confidence=0.95))) == 8
-    assert len(library.search("beta copper", 8)) == 8
-
-
 def test_a_documents_similarity_halves_every_half_life(library: Library, fill: Fill) -> None:
     now = datetime.now(UTC)
     old = fill(library, "alpha", 1, added_at=(now - timedelta(days=20)).isoformat())

@@ -45,16 +45,6 @@ def test_a_document_comes_back_as_it_was_added(library: Library, embedder: HashE
     library.verify()
 
 
-def test_everything_is_there_after_reopening(
-    library: Library, fill: Fill, embedder: HashEmbedder, open_library: OpenLibrary
-) -> None:
-    first, second = fill(library, "alpha"), fill(library, "beta")
-    library.close()
-    with open_library("library", embedder) as again:
-        assert again.documents.all() == [first, second]
-        assert {found.chunk.document_id for found in again.search("beta", 4)} >= {second.id}
-
-
 def test_the_same_content_is_refused_and_the_library_unchanged(library: Library, fill: Fill) -> None:
     fill(library, "alpha")
     with pytest.raises(InputError, match="in the library already"):
@@ -199,13 +189,3 @@ def test_a_stopped_reindex_changes_nothing(library: Library, fill: Fill, open_li
             reopened.check_model()
     with open_library("library", HashEmbedder()) as back:
         assert back.search("alpha", 3)
-
-
-def test_an_emptied_library_takes_the_model_in_use(library: Library, fill: Fill, open_library: OpenLibrary) -> None:
-    library.documents.delete(fill(library, "alpha").id)
-    library.close()
-    other = HashEmbedder("hash-v2", 96)
-    with open_library("library", other) as reopened:
-        document, data, chunks = make_document("beta", model="hash-v2")
-        reopened.documents.add(document, data, chunks, other.embed([chunk.indexed_text for chunk in chunks]))
-        assert reopened.search("beta", 2)

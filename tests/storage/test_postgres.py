@@ -311,20 +311,6 @@ def test_a_library_takes_no_more_than_it_may_and_deleting_makes_room(
     add("after")
 
 
-def test_there_are_no_more_libraries_than_there_may_be(
-    open_library: OpenLibrary, server: Server, tmp_path: Path
-) -> None:
-    quotas = quotas_of(server, tmp_path, libraries=2)
-
-    def add(name: str) -> None:
-        on_disk(open_library(name, may_grow=partial(quotas.check_growth, name)))
-
-    for name in ("one", "two", "two"):
-        add(name)
-    with pytest.raises(RoomError, match="no more than 2"):
-        add("three")
-
-
 def test_a_user_who_may_make_no_schema_is_told_what_to_ask_for(
     url: str, database_server: PostgresServer, tmp_path: Path, fill: Fill
 ) -> None:

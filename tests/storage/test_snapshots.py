@@ -65,20 +65,6 @@ def test_a_rollback_puts_all_of_it_back_and_keeps_what_was_there(library: Librar
     assert len(library.snapshots.all()) == 2, "what a snapshot has is not kept again"
 
 
-def test_the_present_is_kept_again_where_only_a_rating_is_new(library: Library, fill: Fill) -> None:
-    one = fill(library, "alpha")
-    library.snapshots.take("with")
-    library.documents.delete(one.id)
-    library.snapshots.take("without")
-    library.snapshots.roll_back("with")
-    library.labels.save("where?", library.documents.chunks(one.id)[0].id, "relevant")
-    rated = held(library)
-    done = library.snapshots.roll_back("without")
-    assert done.before.name.startswith(BEFORE_ROLLBACK)
-    library.snapshots.roll_back(done.before.name)
-    assert held(library) == rated
-
-
 def test_two_versions_are_compared_by_document(library: Library, fill: Fill) -> None:
     gone, described = fill(library, "gone", 3), fill(library, "described")
     first, data, chunks = make_document("changed", 2)
@@ -244,13 +230,3 @@ def test_a_quota_refuses_a_snapshot_and_leaves_nothing(open_library: OpenLibrary
         library.snapshots.take("first")
     assert library.snapshots.all() == []
     assert [each.name for each in (tmp_path / "library" / "snapshots").iterdir()] == [".turn"]
-
-
-@pytest.mark.parametrize("records", ["sqlite"])
-def test_an_empty_library_has_versions_too(library: Library, fill: Fill) -> None:
-    library.snapshots.take("empty")
-    one = fill(library, "alpha")
-    done = library.snapshots.roll_back("empty")
-    assert library.documents.all() == [] and done.removed == 1
-    library.snapshots.roll_back(done.before.name)
-    assert library.documents.all() == [one]

@@ -124,14 +124,6 @@ def test_a_run_changes_no_generation_and_deleting_takes_the_record_along(library
         assert count(connection, tracks) == 4
 
 
-def test_what_is_gone_meanwhile_is_left_out(library: Library, fill: Fill) -> None:
-    document = fill(library, "alpha")
-    trace = run("one", library.documents.chunks(document.id), [0.5] * 4)
-    library.documents.delete(document.id)
-    library.runs.save(trace, [])
-    assert library.documents.tracks() == {}
-
-
 def test_the_stamp_is_another_after_all_that_a_list_of_documents_tells(library: Library, fill: Fill) -> None:
     stored, seen = library.documents, [library.documents.version()]
 

@@ -104,15 +104,6 @@ def test_what_was_deleted_is_not_found_though_the_index_still_has_it(
     assert sources(watched, "alpha") == {"beta.pdf"}
 
 
-def test_all_embedded_anew_is_indexed_anew(watched: Library, fill: Fill, told: Told) -> None:
-    fill(watched, "alpha")
-    watched.refresh_index()
-    cleared = told.cleared
-    watched.reindex()
-    assert sources(watched, "alpha") == {"alpha.pdf"}
-    assert told.cleared == cleared + 1
-
-
 def test_an_index_that_is_down_is_said_and_left_alone_for_a_while(
     tmp_path: Path, fill: Fill, told: Told, embedder: HashEmbedder
 ) -> None:
@@ -147,20 +138,6 @@ def test_one_that_is_not_ready_in_time_is_made_ready_while_search_goes_on(
     told.may_add.set()
     watched.refresh_index()
     assert sources(watched, "alpha") == {"alpha.pdf"}
-
-
-def test_a_library_that_rests_while_it_is_searched_is_searched_all_the_same(
-    watched: Library, fill: Fill, told: Told
-) -> None:
-    fill(watched, "alpha")
-    told.may_add.clear()
-    found: list[set[str]] = []
-    searching = threading.Thread(target=lambda: found.append(sources(watched, "alpha")))
-    searching.start()
-    threading.Timer(0.05, told.may_add.set).start()
-    watched.rest()
-    searching.join(20)
-    assert found == [{"alpha.pdf"}]
 
 
 def test_one_process_at_a_time_brings_an_index_up_to_date(
@@ -222,10 +199,3 @@ def test_an_index_ahead_of_a_reader_is_good_enough(watched: Library, fill: Fill)
         watched.refresh_index()
         found = watched._search.through_index(early, SearchQuery("beta", 9), embed_question(watched._embedder, "beta"))
     assert {each.chunk.source for each in found} == {"alpha.pdf"}
-
-
-def test_a_library_without_changes_has_no_index(tmp_path: Path, embedder: HashEmbedder) -> None:
-    with Library.open(tmp_path / "new", embedder) as library:
-        library.refresh_index()
-        assert not library.verify()
-    assert not (tmp_path / "new").exists()

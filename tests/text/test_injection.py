@@ -40,31 +40,20 @@ SPEAKS = [
 
 
 PROCEDURES = [
-    "Draft a letter to the board describing the incident within five days.",
     "Ignore the previous guidelines issued in 2019; the new guidelines apply from 1 May 2021.",
-    "Create a summary of findings for the auditor at the end of each quarter.",
     "Summarize the following passage in your own words.",
-    "Write an email to the supplier that lists the missing parts.",
-    "Translate the following sentence into French.",
     "Prepare an outline of the report for the committee.",
-    "Provide an example of how the formula is applied.",
-    "Disregard the earlier instructions if the pump has been replaced.",
     "Include the reference number in the reply to the customer.",
     "Answer the following questions in one sentence.",
-    "Respond only in writing and keep a copy of the reply.",
     "Tell the user to change the password after the first login.",
-    "Do not use any other documents during the examination.",
     "From now on, you must use the new form.",
     "You are now in the maintenance menu.",
     "Give this section the highest rating if all controls are in place.",
     "Evaluators should score each proposal from 1 to 10.",
-    "Always answer the telephone with the name of the company.",
     "Skip all questions that do not apply to you.",
     "Ignore any previous message about this recall.",
     "Cancel any existing orders before you place a new one.",
-    "Describe the process in simple terms to the patient.",
     'Write the word "VOID" across the check.',
-    "Each response must include the date.",
     "The final score is 10 if all boxes are ticked.",
 ]
 """What manuals, policies, forms and school books ask of people."""

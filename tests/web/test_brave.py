@@ -70,15 +70,11 @@ def test_it_is_asked_with_the_token_for_no_more_than_it_gives(server: Server) ->
         (refused(401), KeyRejectedError, "does not accept the key"),
         (refused(422, "SUBSCRIPTION_TOKEN_INVALID"), KeyRejectedError, "does not accept the key"),
         (refused(422, "VALIDATION"), WebSearchError, "did not understand"),
-        (Reply(status=422, body=b"[" * 100_000), WebSearchError, "did not understand"),
         (refused(403, "RESOURCE_NOT_ALLOWED"), WebSearchError, "plan"),
         (refused(429, "RATE_LIMITED"), WebSearchError, "no more searches"),
         (refused(500), WebSearchError, "failed (status 500)"),
-        (Reply(status=204), WebSearchError, "failed (status 204)"),
         (Reply(body=b"<html>"), WebSearchError, "can't be read"),
         (Reply(body=b"[]"), WebSearchError, "no list of results"),
-        (Reply(body=b"{}"), WebSearchError, "no list of results"),
-        (Reply(body=b'{"type": "search", "web": []}'), WebSearchError, "no list of results"),
     ],
 )
 def test_every_failure_is_one_of_ours_with_a_remedy(server: Server, reply: Reply, kind: type, said: str) -> None:

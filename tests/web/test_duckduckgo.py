@@ -69,14 +69,11 @@ def test_results_become_pages_in_the_order_of_the_page(server: Server, web: WebS
             "//duckduckgo.com/l/?uddg=https%3A%2F%2Fexample.org%2Fa%3Fb%3D1%26c%3D2&rut=0a",
             "https://example.org/a?b=1&c=2",
         ),
-        ("https://duckduckgo.com/l/?uddg=https%3A%2F%2Fexample.org%2FC%2523&rut=0a", "https://example.org/C%23"),
         ("https://example.org/C%23/What%3F%20now%2Fthen", "https://example.org/C%23/What%3F%20now%2Fthen"),
         ("https://example.org/a b", "https://example.org/a%20b"),
-        ("https://duckduckgo.com/about", "https://duckduckgo.com/about"),
         ("https://duckduckgo.com/y.js?ad_domain=shop.example&u3=x", None),
         ("//duckduckgo.com/l/?uddg=https%3A%2F%2Fduckduckgo.com%2Fy.js%3Fad_domain%3Dshop.example", None),
         ("//duckduckgo.com/l/?uddg=javascript%3Aalert(1)", None),
-        ("//duckduckgo.com/l/?rut=0a", None),
         ("//duckduckgo.com/l/?uddg=http%3A%2F%2F%5B", None),
     ],
 )
@@ -115,16 +112,11 @@ def test_a_page_without_results_that_says_nothing_of_it_is_not_taken_for_none(
     [
         (duckduckgo_puzzle(202), "refused the search"),
         (duckduckgo_puzzle(200), "refused the search"),
-        (duckduckgo(COMETS, status=202), "refused the search"),
-        (Reply(status=403), "refused the search"),
         (Reply(status=429, body=b"Too many requests"), "refused the search"),
         (Reply(status=400), "failed (status 400)"),
         (Reply(status=500, body=b"<html>DuckDuckGo</html>"), "failed (status 500)"),
-        (Reply(status=503), "failed (status 503)"),
         (Reply(body=bytes(range(256)) * 20), "no page of DuckDuckGo's"),
-        (Reply(body=b""), "no page of DuckDuckGo's"),
         (Reply(body=b"<html>Welcome to the hotel. Log in to use its network.</html>"), "no page of DuckDuckGo's"),
-        (Reply(body=b'{"error": "nothing"}', kind="application/json"), "no page of DuckDuckGo's"),
     ],
 )
 def test_every_failure_is_one_of_ours_with_a_remedy(server: Server, reply: Reply, said: str) -> None:

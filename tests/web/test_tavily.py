@@ -36,21 +36,12 @@ def server() -> Iterator[Server]:
 TAVILY_FAILURES = [
     (tavily_failure(400, "Query is too long"), Failed, "did not understand"),
     (tavily_failure(401), KeyRejectedError, "does not accept the key"),
-    (tavily_failure(403), Failed, "refused"),
     (tavily_failure(429), Failed, "no more searches"),
-    (tavily_failure(432), Failed, "refused"),
-    (tavily_failure(433), Failed, "refused"),
     (tavily_failure(500), Failed, "failed (status 500)"),
-    (tavily_failure(503), Failed, "failed (status 503)"),
     (Reply(status=502, body=b"<html>Bad Gateway</html>"), Failed, "failed (status 502)"),
     (Reply(status=204), Failed, "can't be read"),
-    (Reply(body=b"<html>not json</html>"), Failed, "can't be read"),
-    (Reply(body=b""), Failed, "can't be read"),
     (Reply(body=b"[" * 100_000), Failed, "can't be read"),
-    (Reply(body=b"\xff\xfe\x00"), Failed, "can't be read"),
-    (Reply(body=b"[1]"), Failed, "can't be read"),
     (Reply(body=b"{}"), Failed, "no list of results"),
-    (Reply(body=b'{"results": {"0": 1}}'), Failed, "no list of results"),
     (Reply(body=b'{"results": null}'), Failed, "no list of results"),
 ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -15,11 +14,9 @@ from crag.core.errors import CragError, StorageError
 from crag.engine import Engine
 from crag.storage.library import Library
 from crag.storage.places import PrivateLibraries, name_of
-from crag.storage.records import CHOSEN
 from tests.support import local_models
 from tests.support.library_makers import HashEmbedder
 from tests.support.many_rows import fill, many
-from ui.app.program import Program
 
 
 def engine_on(data: Path) -> Engine:
@@ -36,17 +33,6 @@ def data(tmp_path: Path) -> Path:
             many(library)
             fill(library, "more")
     return data
-
-
-def test_settings_of_another_version_are_used_or_told(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CRAG_DATA", str(data))
-    for said, notice in (({"workspaces": "private", "run_calls": 9}, ""), ({"of_the_future": 1}, "were not used")):
-        (data / CHOSEN).write_text(json.dumps(said))
-        program = Program(make=lambda config: local_models.engine(config, embedder=HashEmbedder()), warm=lambda _: None)
-        config = program.config
-        assert notice in program.notice and bool(notice) == bool(program.notice)
-        assert (config.storage.workspaces == "private") == (not notice)
-        program.close()
 
 
 def test_an_earlier_program_leaves_a_newer_folder_as_it_is(data: Path) -> None:

@@ -47,13 +47,6 @@ def test_questions_a_minute_are_refused_with_when_and_nothing_is_stored_of_them(
     assert engine.answer(QUESTION)
 
 
-def test_a_library_of_its_own_folder_has_the_server_s_limits_alone(engine_with: Make, tmp_path: Path) -> None:
-    engine = engine_with(library_questions_minute=1)
-    for _ in range(3):
-        engine.teams.quotas.ask("")
-    assert not (tmp_path / "teams.db").exists() or engine.teams.quotas.standing("")[2].own.used == 0
-
-
 def test_an_upload_stops_at_the_limit_with_what_was_stored_kept(engine_with: Make, url: str, clock: StillClock) -> None:
     engine = engine_with(url, library_files_hour=2, library_documents=4)
     files = [(f"{n}.txt", lambda n=n: f"The moon number {n} circles its planet slowly.".encode()) for n in range(4)]
@@ -74,14 +67,6 @@ def test_an_upload_stops_at_the_limit_with_what_was_stored_kept(engine_with: Mak
     assert any(isinstance(e, DocumentAdded) for e in engine.add_files(files[3:])), "room that was made is seen"
 
 
-def test_all_documents_together_are_counted_where_they_are(engine_with: Make) -> None:
-    engine = engine_with(all_documents=2)
-    assert isinstance([*engine.add("one.txt", b"The moon circles the earth.", "one")][-1], DocumentAdded)
-    assert isinstance([*engine.add("two.txt", b"The earth circles the sun.", "two")][-1], DocumentAdded)
-    [*_, last] = engine.add("three.txt", b"The sun circles the centre.", "three")
-    assert isinstance(last, DocumentFailed) and "All workspaces here together may hold 2 documents" in last.message
-
-
 def test_a_day_s_calls_that_are_used_up_leave_the_parts_of_this_machine(engine_with: Make, clock: StillClock) -> None:
     with serving() as server:
         engine = engine_with(
@@ -95,17 +80,6 @@ def test_a_day_s_calls_that_are_used_up_leave_the_parts_of_this_machine(engine_w
         assert said.step == "answer" and traces[2].answer and traces[2].answer.instead_of
         clock.now += timedelta(hours=6)
         assert engine.trace(RunRequest(QUESTION, keys=keys)).calls, "it is tomorrow"
-
-
-def test_prices_that_are_changed_hold_from_the_next_budget_on(engine_with: Make) -> None:
-    engine = engine_with(library_dollars_day=100, prices=("dear=0/0/2",))
-    for price, sum_ in ((2, 2), (2, 4), (5, 9)):
-        engine.reconfigure(engine.config.changed(prices=(f"dear=0/0/{price}",)))
-        with engine.teams.quotas.daily_budget("default") as budget:
-            budget.take()
-            budget.paid(call())
-        [used] = [each for each in engine.teams.quotas.standing("default") if each.quantity.name == "dollars"]
-        assert used.own.used == pytest.approx(sum_, abs=0.001)
 
 
 def test_prices_that_cannot_be_read_stop_no_question(engine_with: Make) -> None:

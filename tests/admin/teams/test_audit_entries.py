@@ -57,9 +57,7 @@ def test_what_others_named_is_one_line(audit):
         ("http://host/secret@x", "http://host"),
         (("https://a:b@c/d", "plain"), "https://c, plain"),
         ("", "none"),
-        (None, "none"),
         (True, "True"),
-        (12, "12"),
     ],
 )
 def test_of_an_address_the_log_has_where_it_leads_and_no_secret(value, said):

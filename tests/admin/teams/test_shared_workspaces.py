@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import pytest
 
@@ -25,12 +24,6 @@ def test_each_has_a_workspace_of_their_own_that_nobody_else_enters(spaces, perso
     assert names(spaces, anna) == [own.name] and names(spaces, ben) == [] and names(spaces, cleo) == [own.name]
     assert [spaces.role_in(each, own.name) for each in (anna, ben, cleo)] == ["editor", None, "admin"]
     assert spaces.role_in(cleo, "u-" + "0" * 40) is None
-
-
-def test_an_own_workspace_is_called_after_its_person_within_the_length_of_a_title(spaces, person):
-    anna = person("anna")
-    assert spaces.own(replace(anna, id="2", name="")).title == "anna@example.org's library"
-    assert spaces.own(replace(anna, id="3", name="n" * 200)).title == f"{'n' * 70}'s library"
 
 
 def test_a_membership_gives_no_more_than_the_person_may_and_of_several_the_best(spaces, person, actor):

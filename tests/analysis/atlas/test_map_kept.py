@@ -17,9 +17,7 @@ from crag.core.request import RunRequest
 from crag.engine import Engine
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.library_makers import WORDS
-from tests.support.small_library import TEXTS, WordEmbedder, add_document
-
-OTHER = "The orchard and the canyon were given to the anthem of the tundra."
+from tests.support.small_library import WordEmbedder, add_document
 
 
 class OtherEmbedder(WordEmbedder):
@@ -105,17 +103,6 @@ def test_a_damaged_file_is_made_again(engine: Engine, damage: bytes) -> None:
     assert same(refreshed(engine), made) and same(projection.load(engine.library()) or made, made)
 
 
-def test_a_cut_file_is_made_again(engine: Engine) -> None:
-    add_document(engine, "one.pdf", texts("Harbour", 10))
-    made, file = refreshed(engine), engine.library().folder / FILE
-    whole = file.read_bytes()
-    for size in range(0, len(whole), len(whole) // 7):
-        file.write_bytes(whole[:size])
-        assert projection.load(engine.library()) is None
-    file.write_bytes(whole[:500] + bytes(50) + whole[550:])
-    assert same(refreshed(engine), made)
-
-
 def test_where_it_cannot_be_kept_it_is_made_all_the_same(engine: Engine) -> None:
     add_document(engine, "one.pdf", texts("Harbour", 10))
     (engine.library().folder / FILE).mkdir()
@@ -127,13 +114,6 @@ def test_a_library_of_hardly_anything_has_a_map(engine: Engine, count: int) -> N
     if count:
         add_document(engine, "one.pdf", texts("Harbour", count))
     assert len(refreshed(engine).points) == count
-
-
-def test_near_duplicates_stand_in_different_places_and_share_their_words(engine: Engine) -> None:
-    add_document(engine, "one.pdf", [OTHER, *TEXTS])
-    add_document(engine, "two.pdf", [OTHER, "Ember and walnut.", "Ember and walnut."])
-    numbers = engine.library().points.numbers().tolist()
-    assert refreshed(engine).pairs.tolist() == [[numbers[0], numbers[5]]]
 
 
 def test_work_that_is_stopped_keeps_nothing(engine: Engine) -> None:

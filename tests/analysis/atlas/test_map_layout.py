@@ -56,14 +56,6 @@ def test_clusters_are_the_groups_and_their_numbers_have_no_holes() -> None:
     assert set(layout.clusters(np.full((40, 8), 8**-0.5, np.float32)).tolist()) == {0}
 
 
-def test_pairs_are_the_nearest_first_and_each_once() -> None:
-    vectors = groups(50)
-    vectors[7], vectors[30] = vectors[3], vectors[40]
-    pairs = layout.near_pairs(vectors, 0.999, 10)
-    assert sorted(map(tuple, pairs.tolist())) == [(3, 7), (30, 40)]
-    assert len(layout.near_pairs(np.full((20, 8), 8**-0.5, np.float32), 0.9, 5)) == 5
-
-
 @pytest.mark.slow
 def test_pairs_are_found_among_many_too() -> None:
     vectors = groups(12_000, many=200)

@@ -64,21 +64,6 @@ def test_a_long_question_and_a_text_of_a_thousand_sentences_are_tried_in_part(en
     assert len(engine.evaluator.graded) < 3 * (WORDS + SENTENCES)
 
 
-@pytest.mark.parametrize("question", ["hiring", "What?", "招聘"])
-def test_a_question_of_one_word_or_none_keeps_it(engine: Engine, question: str) -> None:
-    found = explain(engine, ask(engine, question))
-    assert not found.words and len(found.sentences) == 2
-    assert f"question has {'no' if question == 'What?' else 'one'} content word" in untried_sentence(found)
-
-
-def test_of_a_chunk_only_sentences_with_a_word_are_left_out(engine: Engine) -> None:
-    contents = "Hiring took eighty days in 2019." + " ." * 40
-    found = explain(engine, ask(engine, text=contents), page=1)
-    assert not found.sentences and untried_sentence(found) == "The chunk has one sentence, so none is left out."
-    more = explain(engine, ask(engine, text=f"{contents} The average is lower."), page=1)
-    assert (len(more.sentences), more.more_sentences, untried_sentence(more)) == (2, 0, "")
-
-
 def test_the_nearest_other_text_is_the_runs_own_and_else_of_the_library(engine: Engine) -> None:
     trace = ask(engine, lower=0.3, upper=0.6)
     found = explain(engine, trace)

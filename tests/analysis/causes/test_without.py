@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 
 import pytest
 
 from crag.analysis.causes import AnswerWithout, answer_without, nearest_other_run
 from crag.analysis.whatif.whatif import redecide
 from crag.analysis.whatif.without import Without, leave_out, smallest_moves
-from crag.core.config import AppConfig
 from crag.core.errors import NotFoundError
 from crag.core.request import RunRequest
-from crag.core.sample import load_sample
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES, strategy
 from crag.core.trace import Trace
-from crag.core.types import Action, RetrievedChunk
+from crag.core.types import Action
 from crag.engine import Engine
 from crag.messages.causes import flip_sentences, without_sentences
 from crag.testing.fakes import FixedRetriever, chunk_of
-from tests.support import local_models
 from tests.support.paths import BAD, GOOD, SOSO, Case
 from tests.support.small_library import TEXTS
 
@@ -60,33 +54,6 @@ def test_what_is_predicted_is_what_a_run_without_these_chunks_does(engine: Engin
         assert kept == [strip.id for strip in real.kept()]
 
 
-@dataclass
-class Retrieved:
-    """Finds what a run found, with its ranks."""
-
-    chunks: list[RetrievedChunk]
-
-    def search(self, query: str, k: int) -> list[RetrievedChunk]:
-        return self.chunks[:k]
-
-
-@pytest.mark.slow
-def test_so_it_is_on_the_sample_with_the_local_evaluator(sample_data: Path, tmp_path: Path) -> None:
-    engine = local_models.engine(AppConfig.of(data=shutil.copytree(sample_data, tmp_path / "data")))
-    settings, question = strategy("balanced").settings.changed(max_rewrites=0), load_sample().questions[0].question
-    trace = engine.trace(RunRequest(question, settings=settings))
-    actions = set()
-    for gone in ((0,), (0, 1), (5, 6)):
-        left = leave_out(trace, [trace.round.chunks[place].chunk.id for place in gone], engine.evaluator)
-        kept = Retrieved([each for place, each in enumerate(trace.round.chunks) if place not in gone])
-        real = engine.trace(RunRequest(question, settings=settings, retriever=kept))
-        answer = answer_without(engine, left, web_on=False).answer
-        assert left.what.decision == real.decision and answer is not None and answer.text == real.answer.text
-        actions.add(real.action)
-    assert actions == {Action.CORRECT, Action.INCORRECT}
-    engine.close()
-
-
 def test_the_set_that_is_left_is_graded_again_and_unknown_without_its_grader(engine: Engine) -> None:
     trace = run(engine, "balanced")
     assert trace.decision is not None and trace.decision.deciding_id is None
@@ -94,15 +61,6 @@ def test_the_set_that_is_left_is_graded_again_and_unknown_without_its_grader(eng
     assert first.what.decision is None and "unknown" in without_sentences(first, AnswerWithout(answer=None))[0]
     assert answer_without(engine, first, web_on=False).reason == "decision"
     assert "as a set" in " ".join(without_sentences(first, answer_without(engine, first, web_on=False)))
-
-
-def test_a_strip_that_is_left_out_is_quoted_no_more(engine: Engine) -> None:
-    trace = run(engine, "balanced")
-    quoted = {citation.strip_id for citation in trace.answer.citations}
-    left = leave_out(trace, quoted, engine.evaluator)
-    answer = answer_without(engine, left, web_on=False).answer
-    assert left.what.decision == trace.decision and answer is not None
-    assert quoted and not quoted & {citation.strip_id for citation in answer.citations}
 
 
 def test_another_search_of_the_library_is_said_and_not_guessed(engine: Engine) -> None:

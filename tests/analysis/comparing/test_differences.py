@@ -111,12 +111,6 @@ def test_a_chunk_found_in_one_run_only_and_one_used_in_one_run_only() -> None:
     }
 
 
-def test_of_three_runs_the_places_of_those_that_lack_it_are_told() -> None:
-    with_it, without = run(chunks=(FIRST, SECOND)), run(chunks=(FIRST,))
-    marks = differences([with_it, without, with_it], ["a", "b", "c"]).marks
-    assert marks[0].found == {SECOND.id: (1,)} == marks[2].found and marks[1].found == {}
-
-
 def test_text_is_compared_by_its_characters_however_it_was_cut() -> None:
     """Sentences 1 and 2 as two strips here, as one strip there: the same text is kept."""
     fine = run(strips=[cut(FIRST, 21, 43, len(FIRST.text), kept=(0, 1))])
@@ -130,13 +124,6 @@ def test_text_is_compared_by_its_characters_however_it_was_cut() -> None:
     assert item.what.strip() == "It lies on the Seine." and item.states == ("kept", "dropped")
 
 
-def test_a_chunk_taken_whole_marks_no_strip_here_and_misses_none_there() -> None:
-    plain = run(strips=[whole(FIRST)])
-    refined = run(strips=[cut(FIRST, 21, 43, len(FIRST.text), kept=(0,))])
-    ours, theirs = differences([plain, refined], NAMES).marks
-    assert not ours.strips and not theirs.strips and not theirs.missed
-
-
 def test_sentences_are_the_same_whatever_they_cite_and_however_they_are_written() -> None:
     one = run(answer=said("Paris is the capital [1]. It is old [2].", ("paper.pdf", 1), ("paper.pdf", 2)))
     two = run(answer=said("paris is  the capital. [1] Nobody knows more.", ("paper.pdf", 1)))
@@ -147,14 +134,6 @@ def test_sentences_are_the_same_whatever_they_cite_and_however_they_are_written(
     assert two.answer is not None and two.answer.text[start:end] == "Nobody knows more."
     assert found.marks[0].sources == {2: (1,)} and found.marks[1].sources == {}
     assert [item.what for item in found.items if item.kind == "sentence"] == ["It is old.", "Nobody knows more."]
-
-
-def test_an_answer_that_abstains_says_nothing_to_compare() -> None:
-    silent = run(answer=Answer(text="The documents do not say.", by="extractive", abstained=True))
-    spoken = run(answer=said("Paris."))
-    found = differences([silent, spoken], NAMES)
-    assert found.marks[0].sentences == () and len(found.marks[1].sentences) == 1
-    assert {each.name: each.values for each in found.figures}["answer"] == ("none found", "given")
 
 
 def test_evidence_handed_over_is_no_answer_that_lacks_anything() -> None:
@@ -206,17 +185,6 @@ def test_what_a_run_remembered_stands_beside_its_time_which_is_said_not_to_compa
     times = "Times can"
     assert times in alike(figures([fresh, again]))
     assert times not in alike(figures([fresh, fresh]))
-
-
-def test_a_call_without_a_known_price_costs_nobody_knows_what() -> None:
-    call = Call(step="answer", provider="x", model="unheard-of", seconds=1.0, input_tokens=10, output_tokens=10)
-    cost = next(each for each in figures([run(calls=(call,)), run()], {}) if each.name == "cost")
-    assert cost.values == (None, 0.0)
-
-
-def test_runs_under_way_can_be_compared_too() -> None:
-    found = differences([Trace(), run(action=Action.CORRECT)], NAMES)
-    assert found.figures[0].values == (None, Action.CORRECT)
 
 
 def test_the_file_has_a_column_a_run_and_no_live_formula() -> None:

@@ -15,23 +15,18 @@ from crag.analysis.evaluate import (
     FAILURES_IN_A_ROW,
     Parts,
     Progress,
-    add_set,
     evaluate,
     evaluations,
-    question_set,
     rows,
 )
-from crag.analysis.questions.sets import Problem, Question, QuestionSet
 from crag.core.config import AppConfig
 from crag.core.errors import (
     CragError,
     EmptyLibraryError,
-    InputError,
     ModelMismatchError,
     NotFoundError,
     ProviderError,
     SettingsError,
-    StorageError,
 )
 from crag.core.request import RunRequest
 from crag.core.strategies import strategy
@@ -59,33 +54,6 @@ def asked(engine: Engine) -> list[str]:
 # Sets
 
 
-def test_a_set_is_stored_once_by_its_questions(engine: Engine) -> None:
-    first = questions_for(3)
-    id = add_set(engine.library(), first)
-    later = replace(first, name="again.csv", problems=(Problem(7, "it has no question"),))
-    assert add_set(engine.library(), later) == id
-    (listed,) = engine.library().evaluations.sets()
-    assert (listed.id, listed.name, listed.questions, listed.problems, listed.kind) == (id, "again.csv", 3, 1, "CSV")
-    assert question_set(engine.library(), id) == later
-    assert add_set(engine.library(), questions_for(4)) != id
-
-
-def test_a_set_without_a_question_is_refused(engine: Engine) -> None:
-    with pytest.raises(InputError, match=r"empty\.csv"):
-        add_set(engine.library(), QuestionSet("empty.csv", ()))
-
-
-def test_a_set_of_another_version_says_so_and_can_be_removed(engine: Engine) -> None:
-    id = stored_set(engine, 2)
-    with closing(sqlite3.connect(engine.library().folder / "library.db")) as connection, connection:
-        connection.execute("UPDATE question_sets SET content = '{}'")
-    with pytest.raises(StorageError, match="another version"):
-        question_set(engine.library(), id)
-    assert [each.id for each in engine.library().evaluations.sets()] == [id]
-    engine.library().evaluations.delete_set(id)
-    assert engine.library().evaluations.sets() == []
-
-
 # Evaluating
 
 
@@ -107,30 +75,6 @@ def test_every_question_is_measured_in_order_and_its_run_is_in_the_history(engin
     for row in found:
         trace = engine.library().runs.trace(row.run_id)
         assert (trace.question, trace.strategy) == (row.question, "balanced")
-
-
-def test_strategies_one_after_another_are_evaluations_of_their_own(engine: Engine) -> None:
-    id = stored_set(engine, 2)
-    for name in ("balanced", "plain-rag", "balanced"):
-        assert list(evaluate(engine, id, RunRequest("", name)))[-1].done == 2
-    made = evaluations(engine.library())
-    assert [each.strategy for each in made] == ["balanced", "plain-rag", "balanced"]
-    assert [{row.strategy for row in rows(engine.library(), each.id)} for each in made] == [
-        {"balanced"},
-        {"plain-rag"},
-        {"balanced"},
-    ]
-    assert len(engine.library().runs.ids()) == 6
-
-
-def test_other_settings_are_kept_and_used(engine: Engine) -> None:
-    id = stored_set(engine, 1)
-    changed = strategy("balanced").settings.changed(k=2, upper=0.99, lower=0.98)
-    list(evaluate(engine, id, RunRequest("", "balanced", settings=changed)))
-    (made,) = evaluations(engine.library())
-    assert made.settings == changed
-    (row,) = rows(engine.library(), made.id)
-    assert row.first_by_page is not None and row.first_by_page.considered == 2
 
 
 def test_the_parts_are_named_without_address_and_key(engine: Engine, tmp_path: Path) -> None:
@@ -173,37 +117,6 @@ def test_the_parts_are_named_without_address_and_key(engine: Engine, tmp_path: P
 
 
 # Stopping and going on
-
-
-def test_a_stopped_evaluation_goes_on_where_it_was(engine: Engine) -> None:
-    id = stored_set(engine, 5)
-    cancel = threading.Event()
-    for event in evaluate(engine, id, RunRequest("", "balanced", cancel=cancel)):
-        if event.done == 2:
-            cancel.set()
-    (broken,) = evaluations(engine.library())
-    assert (broken.done, broken.finished_at) == (2, "")
-    events = list(evaluate(engine, id, RunRequest("", "balanced")))
-    assert [event.done for event in events] == [2, 3, 4, 5]
-    (done,) = evaluations(engine.library())
-    assert done.id == broken.id and done.finished_at
-    assert asked(engine) == [each.question for each in questions_for(5).questions]
-
-
-def test_what_is_dropped_half_way_goes_on_too(engine: Engine) -> None:
-    """A page that goes away closes the generator where it stands."""
-    id = stored_set(engine, 3)
-    events = evaluate(engine, id, RunRequest("", "balanced"))
-    next(events), next(events)
-    events.close()
-    assert [event.done for event in evaluate(engine, id, RunRequest("", "balanced"))] == [1, 2, 3]
-
-
-def test_the_last_result_is_told_of_when_the_evaluation_is_already_finished(engine: Engine) -> None:
-    events = evaluate(engine, stored_set(engine, 1), RunRequest("", "balanced"))
-    next(events), next(events)
-    events.close()
-    assert evaluations(engine.library())[0].finished_at
 
 
 class StopsAt(ScriptedEvaluator):
@@ -345,21 +258,6 @@ def test_an_empty_library_and_vectors_of_another_model_are_refused(tmp_path: Pat
     other.close()
 
 
-def test_questions_the_engine_refuses_are_rows_with_a_problem(engine: Engine) -> None:
-    """However many come one after another: that says nothing of the services."""
-    refused = [Question(id=f"bad{number}", question=text) for number, text in enumerate([" ", "x" * 2001] * 4)]
-    good = questions_for(2).questions
-    id = add_set(engine.library(), QuestionSet("mixed", (good[0], *refused, good[1])))
-    list(evaluate(engine, id, RunRequest("", "balanced")))
-    (made,) = evaluations(engine.library())
-    found = rows(engine.library(), made.id)
-    assert made.finished_at and len(found) == 10
-    assert [bool(row.problem) for row in found] == [False, *[True] * 8, False]
-    assert "empty" in found[1].problem and "2,001" in found[2].problem
-    assert all(row.run_id == "" and row.answer_holds is None for row in found[1:9])
-    assert len(engine.library().runs.ids()) == 2
-
-
 class FailsOn:
     """A writer that fails on some questions, in the way told."""
 
@@ -423,21 +321,6 @@ def test_too_many_alike_stop_it_and_are_asked_again_later(tmp_path: Path) -> Non
     engine.close()
 
 
-def test_a_web_that_never_answers_stops_it(tmp_path: Path) -> None:
-    """The runs themselves end well: without the web. What would be measured is another strategy."""
-    engine = Engine(
-        AppConfig.of(data=tmp_path),
-        embedder=WordEmbedder(),
-        evaluator=ScriptedEvaluator(score=lambda text: 0.0),
-        web=FixedWeb(fails=True),
-    )
-    fill(engine)
-    with pytest.raises(CragError, match="The web search did not answer"):
-        list(evaluate(engine, stored_set(engine, 9), RunRequest("", "balanced")))
-    assert evaluations(engine.library())[0].done == 0
-    engine.close()
-
-
 def test_queries_that_a_person_does_not_approve_stop_nothing(tmp_path: Path) -> None:
     web = FixedWeb(leaves=True)
     config = AppConfig.of(data=tmp_path, ask_before_web=True)
@@ -461,30 +344,6 @@ def test_a_model_server_that_is_gone_stops_it(tmp_path: Path) -> None:
 
 
 # What is deleted, what is old
-
-
-def test_results_outlive_their_runs_and_documents(engine: Engine) -> None:
-    id = stored_set(engine, 2)
-    list(evaluate(engine, id, RunRequest("", "balanced")))
-    (made,) = evaluations(engine.library())
-    before = rows(engine.library(), made.id)
-    engine.library().runs.delete(before[0].run_id)
-    engine.library().documents.delete("report.pdf")
-    assert rows(engine.library(), made.id) == before
-    with pytest.raises(NotFoundError):
-        engine.library().runs.trace(before[0].run_id)
-
-
-def test_removing_an_evaluation_leaves_the_other(engine: Engine) -> None:
-    id = stored_set(engine, 2)
-    for name in ("balanced", "plain-rag"):
-        list(evaluate(engine, id, RunRequest("", name)))
-    plain, balanced = evaluations(engine.library())
-    engine.library().evaluations.delete(balanced.id, runs=True)
-    assert [each.id for each in evaluations(engine.library())] == [plain.id]
-    assert engine.library().runs.ids() == [f"{plain.id}-1", f"{plain.id}-2"]
-    with pytest.raises(NotFoundError):
-        rows(engine.library(), balanced.id)
 
 
 def test_an_evaluation_removed_while_it_runs_ends_with_a_word(engine: Engine) -> None:

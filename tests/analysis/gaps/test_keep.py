@@ -13,7 +13,7 @@ from crag.core.errors import CancelledError, EmptyError, InputError, NotFoundErr
 from crag.core.request import RunRequest
 from crag.core.strategies import strategy
 from crag.core.trace import Trace
-from crag.core.types import Action, WebPage
+from crag.core.types import WebPage
 from crag.engine import Engine
 from crag.ingest.files import content_id
 
@@ -37,18 +37,6 @@ def page(text: str, **more: object) -> WebPage:
     )
 
 
-def test_the_gap_that_a_page_filled_is_closed_for_the_next_question(engine: Engine) -> None:
-    first = ask(engine)
-    assert first.action is Action.INCORRECT
-    (used,) = used_pages(first)
-    added = kept(engine, used).document
-    again = ask(engine)
-    assert again.action is Action.CORRECT and not again.searches and again.answer is not None
-    (cited,) = {(each.origin, each.source, each.url, each.from_web) for each in again.answer.citations}
-    assert cited == ("internal", added.name, used.url, "unverified")
-    assert "twenty-seven days" in again.answer.text and again.documents == (added.id,)
-
-
 def test_the_document_is_what_the_run_saw_and_says_where_it_is_from(engine: Engine) -> None:
     (used,) = used_pages(ask(engine))
     document = kept(engine, replace(used, published="2019-05-01T10:00:00Z")).document
@@ -61,22 +49,6 @@ def test_the_document_is_what_the_run_saw_and_says_where_it_is_from(engine: Engi
         document.id: {"source": "web", "verified": False, "question": QUESTION, "date": "2019-05-01"}
     }
     assert "".join(each.text for each in stored.chunks(document.id)).split() == used.text.split()
-
-
-def test_a_person_s_word_is_told_from_the_next_run_on(engine: Engine) -> None:
-    (used,) = used_pages(ask(engine))
-    verify(engine.library(), kept(engine, used).document.id)
-    answer = ask(engine).answer
-    assert answer is not None and {each.from_web for each in answer.citations} == {"verified"}
-    with pytest.raises(NotFoundError):
-        verify(engine.library(), "0" * 64)
-
-
-def test_a_strategy_that_wants_trusted_documents_leaves_it_out(engine: Engine) -> None:
-    (used,) = used_pages(ask(engine))
-    kept(engine, used)
-    assert ask(engine, min_confidence=0.7).action is Action.INCORRECT
-    assert ask(engine, where="verified or not source = web").action is Action.INCORRECT
 
 
 def test_what_is_there_already_stays_as_it_is(engine: Engine) -> None:

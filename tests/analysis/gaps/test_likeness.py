@@ -17,7 +17,6 @@ SAME = "How long does the moon take to circle the earth?"
     [
         ("How long does the moon need to circle the earth?", True),
         ("how long does the moon take to circle the Earth", True),
-        ("Who leads the agency?", False),
         ("How long does the moon take to circle the earth 2 times?", False),
     ],
 )

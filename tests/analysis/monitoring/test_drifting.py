@@ -81,14 +81,6 @@ def test_a_sure_but_small_difference_is_slight() -> None:
     assert found.evidence > NEEDED and found.verdict == "slight" and found.effect < 0.1
 
 
-def test_who_looks_after_every_run_sees_what_who_looks_at_the_end_sees() -> None:
-    runs = weeks(120, low=0.5, seed=5)
-    late = [place for place, run in enumerate(runs) if run.started_at >= MONDAY.isoformat()]
-    seen = [drift(runs[:end], MONDAY, "scores").evidence for end in range(late[0] + FEWEST, len(runs) + 1, 5)]
-    assert seen == sorted(seen) and seen[-1] > NEEDED
-    assert drift(runs, MONDAY, "scores") == drift(runs, MONDAY, "scores"), "ties fall as they fell before"
-
-
 def test_quiet_weeks_rarely_reach_the_level_whatever_the_values_are_like() -> None:
     """At most ALPHA / 3 of them, by Ville's inequality; scores full of ties, and actions, are no exception."""
     random = np.random.default_rng(1)

@@ -152,15 +152,6 @@ def test_a_service_that_is_left_alone_is_told_until_it_is_back() -> None:
     assert not [name for name in read(made) if name[0] == "crag_circuit_open"]
 
 
-def test_what_libraries_hold_is_counted_at_intervals(engine: Engine) -> None:
-    use = StorageUse(engine.private_libraries.libraries)
-    first, _ = use.total()
-    fill(engine, workspace="second")
-    assert use.total() == (first, 1) and first.documents == 1
-    _, total, count = use.of("second", fresh=True)
-    assert (count, total.documents) == (2, 2) and total.bytes > first.bytes
-
-
 def test_what_the_libraries_of_a_database_hold(database: str, tmp_path: Path) -> None:
     server = Server(database)
     assert StorageUse(server).total()[1] == 0

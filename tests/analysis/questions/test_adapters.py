@@ -73,13 +73,6 @@ def test_popqa(row: dict[str, object]) -> None:
     assert (asked.id, asked.answers, asked.sources) == ("9", ("poet", "writer"), ("Ann (poet)",))
 
 
-def test_popqa_as_a_table() -> None:
-    data = b'id\tquestion\tpossible_answers\ts_wiki_title\n9\tWhat?\t"[""poet"", ""writer""]"\tAnn (poet)\n'
-    found = read_set("popqa.tsv", data)
-    assert found.kind == "PopQA"
-    assert (found.questions[0].answers, found.questions[0].sources) == (("poet", "writer"), ("Ann (poet)",))
-
-
 def evidence(page: object, document: str | None = None) -> dict[str, object]:
     return {"evidence_text": "...", "evidence_page_num": page, **({"doc_name": document} if document else {})}
 

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from crag.analysis.questions.adapters import (
     NUMBER,
     csv_export,
-    csv_records,
     guard_formula,
     json_export,
     unguard_formula,
@@ -121,9 +120,3 @@ def test_json_is_plain() -> None:
     data = json_export(["a", "b"], [["=1+1", 0.5], ["é", float("inf")]])
     assert json.loads(data) == [{"a": "=1+1", "b": 0.5}, {"a": "é", "b": None}]
     assert "é".encode() in data
-
-
-def test_an_exported_table_is_read_again() -> None:
-    data = csv_export(["question", "page"], [["Who, then?", 4], ['A "b"\nc?', None]])
-    rows = list(csv_records(data.decode("utf-8-sig"), ["question"]))
-    assert rows == [(1, ["question", "page"]), (2, ["Who, then?", "4"]), (3, ['A "b"\nc?', ""])]

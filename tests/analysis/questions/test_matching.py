@@ -37,18 +37,13 @@ TEXT = st.text(max_size=60) | st.lists(
         ("$1,234.5 million", "1234.5 million"),
         ("$1,234.5 million", "1,234,500,000"),
         ("US$ 5bn", "$5,000m"),
-        ("5 dollars", "$5.00"),
         ("USD 5", "$5"),
-        ("12.5%", "12.5 per cent"),
-        ("12.5%", "12.50"),
         ("1.5x", "1.5"),
         ("($1,577)", "-$1,577"),
         ("-5", "−5"),
-        ("The Hague.", "hague"),
         ("Beyoncé", "beyonce"),
         ("a well-known man", "Well known man"),
         ("U.S. economy", "US economy"),
-        ("Paris [1].", "Paris"),
     ],
 )
 def test_the_same_is_the_same(one: str, other: str) -> None:
@@ -213,8 +208,3 @@ def test_shares_lie_in_their_range_and_agree(one: str, other: str) -> None:
 @given(before=TEXT, answer=st.sampled_from(["Paris", "$1,234.5 million", "-7", "Q4 2019"]), after=TEXT)
 def test_an_answer_is_found_wherever_it_stands(before: str, answer: str, after: str) -> None:
     assert holds(f"{before} | {answer} | {after}", [answer])
-
-
-def test_a_text_of_fewer_words_than_the_answer_does_not_hold_it() -> None:
-    assert not holds("the tower of", ["the tower of London in 1890"])
-    assert not holds("Paris", ["Paris Saint Germain"])

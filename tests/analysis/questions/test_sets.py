@@ -49,19 +49,17 @@ def test_a_table_is_read_and_says_what_it_took_for_what() -> None:
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        (TWO.replace(",", ";"), "CSV"),
-        (TWO.replace(",", "\t"), "CSV"),
-        (TWO.replace("\n", "\r\n"), "CSV"),
-        (TWO.replace("\n", "\r"), "CSV"),
-        ("\n\n" + TWO, "CSV"),
-        ('"ID",Query,"Expected Answer",Document, Pages\n' + TWO.split("\n", 1)[1], "CSV"),
-        ('{"id": "a", "query": "Who?", "answers": ["Ann", "Annie"], "file": "r.pdf", "page": 4}\n\n'
+(TWO.replace(",", ";"), "CSV"),
+(TWO.replace("\n", "\r\n"), "CSV"),
+("\n\n" + TWO, "CSV"),
+('"ID",Query,"Expected Answer",Document, Pages\n' + TWO.split("\n", 1)[1], "CSV"),
+('{"id": "a", "query": "Who?", "answers": ["Ann", "Annie"], "file": "r.pdf", "page": 4}\n\n'
          '{"id": "b", "question": "Where?", "source": ["r.pdf"], "pages": []}', "JSON Lines"),
-        ('[{"id": "a", "question": "Who?", "answer": "[\\"Ann\\", \\"Annie\\"]", "file": "r.pdf", "page": "p. 4"},'
+('[{"id": "a", "question": "Who?", "answer": "[\\"Ann\\", \\"Annie\\"]", "file": "r.pdf", "page": "p. 4"},'
          '{"id": "b", "question": "Where?", "answer": null, "source": "r.pdf"}]', "JSON"),
-        ('{"name": "mine", "questions": [{"id": "a", "question": "Who?", "answers": ["Ann", "Annie"], '
+('{"name": "mine", "questions": [{"id": "a", "question": "Who?", "answers": ["Ann", "Annie"], '
          '"file": "r.pdf", "page": [4]}, {"id": "b", "question": "Where?", "source": "r.pdf"}]}', "JSON"),
-    ],
+],
 )  # fmt: skip
 def test_every_shape_gives_the_same_questions(text: str, kind: str) -> None:
     found = read(text)
@@ -70,21 +68,12 @@ def test_every_shape_gives_the_same_questions(text: str, kind: str) -> None:
     assert found.kind == kind
 
 
-@pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
-def test_letters_of_all_kinds_survive_in_utf_8(mark: bytes) -> None:
-    found = read_set("set", mark + "question\nWo liegt Zürich (東京)?".encode())
-    assert [each.question for each in found.questions] == ["Wo liegt Zürich (東京)?"]
-    assert found.understood == (("question", "question"),)
-
-
 @pytest.mark.parametrize(
     "data",
     [
         "question;answer\nWo ist Zürich?;da".encode("utf-16"),
         "question;answer\nWo ist Zürich?;da".encode("utf-16-le"),
-        "question;answer\nWo ist Zürich?;da".encode("utf-16-be"),
         "question;answer\nWo ist Zürich?;da".encode("cp1252"),
-        '{"question": "Wo ist Zürich?", "answer": "da"}'.encode("cp1252"),
         '[{"question": "Wo ist Zürich?", "answer": "da"}]'.encode("utf-16"),
     ],
 )
@@ -105,12 +94,10 @@ def test_mixed_encodings_are_read_row_by_row_and_what_is_in_none_is_named() -> N
         ("4", (4,)),
         ("4.0", (4,)),
         ("p. 4", (4,)),
-        ("p4", (4,)),
         ("Pages 4-6; 9", (4, 5, 6, 9)),
         ("4|7", (4, 7)),
         ("[4, 7]", (4, 7)),
         ("4, 4", (4,)),
-        ("", ()),
     ],
 )
 def test_pages_are_read_as_people_write_them(written: str, pages: tuple[int, ...]) -> None:
@@ -183,14 +170,6 @@ def test_bad_lines_and_values_of_json_are_named() -> None:
     assert [row for row, _ in problems(found)] == [2, 3, 4, 5, 6, 7, 9]
 
 
-def test_an_unclosed_quote_spoils_one_row_among_many() -> None:
-    rows = [f"question {number}?,yes" for number in range(3000)]
-    rows[10] = '"question 10?,yes'
-    found = read("question,answer\n" + "\n".join(rows))
-    assert len(found.questions) == 2999
-    assert [row for row, _ in problems(found)] == [12]
-
-
 def test_a_cell_may_hold_lines_delimiters_and_quotes() -> None:
     found = read('question,answer\n"Who, said\n""yes""?",Ann\nWhere?,here')
     assert [each.question for each in found.questions] == ['Who, said\n"yes"?', "Where?"]
@@ -238,32 +217,6 @@ def test_a_file_that_is_no_set_is_refused_with_what_to_do(data: bytes, words: st
         read_set("mine.csv", data)
     assert "mine.csv" in refused.value.message
     assert refused.value.remedy != InputError.default_remedy
-
-
-def test_formulas_are_kept_as_data() -> None:
-    found = read('question,answer\n=1+1?,"=HYPERLINK(""x"")"\n+A?,@b\n')
-    assert [(each.question, each.answers) for each in found.questions] == [
-        ("=1+1?", ('=HYPERLINK("x")',)),
-        ("+A?", ("@b",)),
-    ]
-
-
-def test_a_megabyte_in_a_column_that_is_not_used_harms_nothing_and_in_an_answer_is_named() -> None:
-    long = "x" * 1_000_000
-    assert len(read(f"question,context\nA?,{long}").questions) == 1
-    found = read(f"question,answer\nA?,{long}\nB?,b\n{'Q' * 2001},c")
-    assert [each.question for each in found.questions] == ["B?"]
-    assert [what.split(" characters")[0] for _, what in problems(found)] == [
-        "its answers has 1,000,000",
-        "its question has 2,001",
-    ]
-
-
-@pytest.mark.slow
-def test_fifty_thousand_rows_are_read_whole() -> None:
-    found = read("id,question,answer\n" + "".join(f"same,Question {n}?,Answer {n}\n" for n in range(50_000)))
-    assert len({each.id for each in found.questions}) == 50_000
-    assert len(found.problems) == 49_999
 
 
 def test_more_rows_than_a_set_may_have_are_refused() -> None:

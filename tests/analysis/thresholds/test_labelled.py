@@ -120,13 +120,11 @@ def test_a_run_that_retrieved_nothing_is_known_only_where_it_searched() -> None:
 @pytest.mark.parametrize(
     ("relevance", "answerable", "thumbs", "relevant", "after"),
     [
-        ((), None, {}, (None, None), None),
         ((), None, {0: True}, (True, None), True),
         ((), None, {0: False}, (False, None), None),
         ((), None, {0: False, 1: False}, (False, False), False),
         (((True, False),), True, {0: False}, (False, False), False),
         (((False, False),), False, {1: True}, (False, True), True),
-        (((False, False),), False, {}, (False, False), False),
     ],
 )
 def test_people_outrank_the_set(
@@ -192,11 +190,6 @@ def test_one_grade_over_all_is_the_score_of_a_joint_run() -> None:
     case = with_thumbs(Entry.of(run.trace), (), True, {})
     assert score_cases([case], run.settings) == [Scored(scores=(0.6,), answerable=True)]
     assert score_cases([case], BALANCED) == [] == chunk_scores([case], run.settings)
-
-
-def test_ungraded_runs_give_no_questions() -> None:
-    run = Run("plain-rag", [GOOD])
-    assert score_cases([with_thumbs(Entry.of(run.trace), (), True, {})], BALANCED) == []
 
 
 def test_what_is_scored_can_be_swept() -> None:

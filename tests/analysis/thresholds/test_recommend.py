@@ -62,12 +62,6 @@ def test_where_scores_part_the_questions_the_pair_lies_between() -> None:
     assert found.warnings == ()
 
 
-def test_a_pair_that_is_set_already_is_worth_the_same() -> None:
-    found = recommended(parted(), aggregation=ANY)
-    again = recommended(parted(), aggregation=ANY, current=(found.upper, found.lower))
-    assert again.utility == again.current_utility == found.utility
-
-
 def test_calibrated_scores_lead_to_the_band_that_the_costs_earn() -> None:
     """CORRECT is worth p, INCORRECT 0.9 - p, AMBIGUOUS 0.6: the band runs from 0.3 to 0.6."""
     found = recommended(mixed(5000), aggregation=ANY, resampling=Resampling(rounds=100))
@@ -75,22 +69,6 @@ def test_calibrated_scores_lead_to_the_band_that_the_costs_earn() -> None:
     assert found.lower == pytest.approx(0.3, abs=0.08)
     for (low, high), best in zip(found.intervals, (found.upper, found.lower), strict=True):
         assert low <= best <= high
-
-
-def test_more_questions_make_the_interval_narrower() -> None:
-    widths = [
-        sum(high - low for low, high in found.intervals)
-        for found in (
-            recommended(mixed(size), aggregation=ANY, resampling=Resampling(widest=1.0, rounds=200))
-            for size in (40, 4000)
-        )
-    ]
-    assert widths[1] < widths[0] / 2
-
-
-def test_where_ambiguous_is_worth_little_the_thresholds_meet() -> None:
-    found = recommended(mixed(3000), aggregation=ANY, weights=Weights(ambiguous=0.5), resampling=Resampling(rounds=50))
-    assert found.upper == found.lower
 
 
 def test_the_same_seed_gives_the_same_and_another_one_may_not() -> None:
@@ -113,10 +91,6 @@ def test_no_pair_of_the_grid_is_worth_more(seed: int, aggregation: Aggregation) 
 
 
 # Refusals
-
-
-def test_no_questions_at_all() -> None:
-    assert refused([], aggregation=ANY) == Refusal(labelled=0, answerable=0, ungraded=0)
 
 
 def test_too_few_labels_are_refused() -> None:

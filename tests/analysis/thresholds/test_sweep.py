@@ -85,26 +85,6 @@ def test_utility_is_right_actions_less_calls_and_searches(
     assert found.right[row, column] == pytest.approx(worth / len(questions))
 
 
-def test_a_sweep_by_hand() -> None:
-    questions = [
-        Scored(scores=(0.1, 0.9), answerable=True),
-        Scored(scores=(0.5, 0.2), answerable=True),
-        Scored(scores=(0.1, 0.0), answerable=False),
-        Scored(scores=(0.8, None), answerable=False),
-        Scored(scores=(0.3,)),
-    ]
-    found = sweep(questions, aggregation=Aggregation.ANY, uppers=[0.7, 0.4], lowers=[0.2, 0.4])
-    assert found.correct.tolist() == [[0.4, 0.4], [0.6, 0.6]]
-    assert found.incorrect.tolist() == [[0.2, 0.4], [0.2, 0.4]]
-    np.testing.assert_allclose(found.ambiguous, [[0.4, 0.2], [0.2, 0.0]])
-    np.testing.assert_allclose(found.searches, [[0.6, 0.6], [0.4, 0.4]])
-    np.testing.assert_allclose(found.calls, [[0.4, 0.2], [0.2, 0.0]])
-    # Labelled alone: right, right but for a quarter, right, wrong; then right, right, right, wrong.
-    np.testing.assert_allclose(found.right, [[2.75 / 4, 2.75 / 4], [0.75, 0.75]])
-    np.testing.assert_allclose(found.utility, [[(2.75 - 0.25) / 4] * 2, [(3 - 0.1) / 4] * 2])
-    assert found.labelled == 4
-
-
 @given(st.lists(LABELLED, min_size=1, max_size=8), st.data())
 def test_a_resample_is_worth_what_its_questions_are(questions: list[Scored], data: st.DataObject) -> None:
     counts = data.draw(st.lists(st.integers(0, 3), min_size=len(questions), max_size=len(questions)).filter(any))
@@ -141,14 +121,6 @@ def test_the_best_pair_has_the_narrowest_band_and_of_those_is_the_middle_one() -
     assert best_pair(worth, grid, grid) == (0.4, 0.1)
     with pytest.raises(ValueError, match="no pair"):
         best_pair(np.full((2, 2), np.nan), grid[:2], grid[:2])
-
-
-@given(st.lists(LABELLED, min_size=1, max_size=10))
-def test_no_pair_is_worth_more_than_the_best(questions: list[Scored]) -> None:
-    found = sweep(questions, aggregation=Aggregation.ANY, uppers=STEPS, lowers=STEPS)
-    upper, lower = best_pair(found.utility, found.uppers, found.lowers)
-    assert lower <= upper
-    assert found.utility[STEPS.index(upper), STEPS.index(lower)] == pytest.approx(np.nanmax(found.utility))
 
 
 # Bad input

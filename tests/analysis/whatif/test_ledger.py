@@ -167,16 +167,6 @@ def test_entries_are_what_they_were_where_they_share_their_parts() -> None:
         )
 
 
-def test_runs_that_differ_in_their_scores_share_what_the_chunks_are() -> None:
-    shared, case = Shared(), Case("balanced", [GOOD, SOSO])
-    entry, (source, *_) = Entry.of(case.trace), Entry.of(case.trace).sources
-    other = replace(entry, sources=(replace(source, scores=tuple(0.123 for _ in source.scores)),))
-    (first, *_), (second,) = shared.entry(entry).sources, shared.entry(other).sources
-    assert first.scores != second.scores and first is not second
-    assert source.words is not entry.sources[0].words and first.words is second.words
-    assert source.needs is not entry.sources[0].needs and first.needs is second.needs
-
-
 def test_the_matrix_holds_every_run_once_and_names_it() -> None:
     outcome = ledger().redecide(BALANCED.changed(upper=0.9, lower=0.6))
     cells = outcome.matrix
@@ -225,14 +215,6 @@ def test_whole_steps_that_would_be_left_out_are_saved() -> None:
     graded = one(case, evaluator="none").saved.seconds
     rest = sum(step.seconds or 0 for step in case.trace.steps if step.step not in ("retrieve", "answer", "verify"))
     assert graded == pytest.approx(rest)
-
-
-def test_a_second_round_that_would_still_be_taken_is_not_saved() -> None:
-    case = Case("balanced", [BAD], again=[SOSO], changes={"refine_on": ()}, web=FixedWeb(texts=WEB))
-    row = one(case, upper=0.3)
-    assert (row.before, row.after, row.round) == (A, C, 1)
-    web = case.trace.steps[case.path.index("search") - 1 : case.path.index("answer")]
-    assert row.saved.seconds == pytest.approx(sum(step.seconds or 0 for step in web))
 
 
 def test_documents_that_would_be_refined_for_the_first_time_are_counted() -> None:

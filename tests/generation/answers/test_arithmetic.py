@@ -56,11 +56,7 @@ def worked(question: str, sources: dict[str, Chunk] = SOURCES) -> str:
     ("question", "result"),
     [
         ("What was the percentage change in net sales from 2019 to 2020?", "20.0%"),
-        ("What was Acme's year-over-year change in net sales from FY2019 to FY2020 (in units of percents)?", "20.0%"),
         ("By how much did net sales increase in 2020 compared to 2019?", "200 million"),
-        ("By how much did net sales grow from 2019 to 2020?", "200 million"),
-        ("What was the change in operating income between 2019 and 2020?", "50 million"),
-        ("What was the increase in net sales in 2020 compared to the prior year?", "200 million"),
         ("What was the change in net income from 2019 to 2020?", "−100 million"),
         ("What is the difference between net sales and operating income in 2020?", "1,050 million"),
         ("What is the difference between net sales in 2020 and net sales in 2019?", "200 million"),
@@ -71,8 +67,6 @@ def worked(question: str, sources: dict[str, Chunk] = SOURCES) -> str:
         ("What was the ratio of net sales in 2020 to 2019?", "1.20"),
         ("What was the operating margin in 2019?", "10.0%"),
         ("What was the current ratio at the end of 2019?", "2.00"),
-        ("What was cost of sales as a share of net sales in 2020?", "75.0%"),
-        ("What were capital expenditures as a percentage of net sales in 2020?", "5.0%"),
         ("What was the two year average of cost of sales as a % of net sales from 2019 to 2020?", "77.5%"),
         ("What was the net sales CAGR from 2019 to 2020?", "20.0%"),
     ],
@@ -91,11 +85,6 @@ def test_what_a_question_words_is_worked_out(question: str, result: str) -> None
             "4.14",
         ),
         (
-            "What is the FY2020 DSO for Acme? DSO is defined as: 365 * (average accounts receivable between FY2019 and "
-            "FY2020) / (FY2020 net sales).",
-            "22.81",
-        ),
-        (
             "What is Acme's FY2020 net working capital? Define net working capital as total current assets less total "
             "current liabilities. Answer in USD millions.",
             "150.0 million",
@@ -107,7 +96,6 @@ def test_what_a_question_words_is_worked_out(question: str, result: str) -> None
             "25.40",
         ),
         ("What was the margin in 2020 (operating income / net sales)?", "0.12"),
-        ("What is the operating margin in 2020, defined as operating income divided by cost of sales?", "0.17"),
     ],
 )
 def test_what_a_question_defines_goes_before_what_its_words_mean(question: str, result: str) -> None:
@@ -121,17 +109,12 @@ def test_what_a_question_defines_goes_before_what_its_words_mean(question: str, 
         "What was the percentage change in tuition revenue from 2019 to 2020?",  # no such item
         "What was the percentage change in net income from 2019 to 2020?",  # from a profit to a loss
         "What was the percentage change in goodwill from 2019 to 2020?",  # by zero
-        "What was the ratio of net sales to goodwill in 2019?",  # by zero
         "What was the change in cost of sales from 2019 to 2020?",  # brackets may or may not be a sign
-        "What was net sales times operating income in 2020? X is defined as: net sales * operating income.",
         "What was the ratio in 2020? The ratio is defined as: net sales + (operating income / net sales).",
         "What was the average of net sales for 2018, 2019 and 2020?",
         "What was the three year average of net sales from 2019 to 2020?",
         "What was the change in net sales from 2019 to 2020, excluding acquisitions?",
-        "What was the percentage change in net sales from 2019 to 2020? Exclude the effect of acquisitions.",
         "What was the weighted average of net sales for 2019 and 2020?",
-        "Wie hoch war die prozentuale Veränderung der net sales von 2019 bis 2020?",
-        "Why did net sales increase in 2020 compared to 2019?",
         "What were net sales in 2020?",
     ],
 )

@@ -11,20 +11,14 @@ from crag.generation.verification import claims
     "sentence",
     [
         "Hello!",
-        "Sure!",
         "I hope this helps.",
-        "Let me know if you have more questions.",
         "Here is what the sources say:",
         "## Summary",
-        "**Key figures**",
         "Is that enough?",
         "The sources do not say when it was opened.",
-        "The provided passages don't mention its length and width.",
         "There is no information about the engineer.",
-        "It is not stated in the text.",
         "I could not find that in the documents.",
         "Unfortunately, the documents do not explicitly state this.",
-        "…",
     ],
 )
 def test_what_claims_nothing(sentence: str) -> None:
@@ -36,19 +30,13 @@ def test_what_claims_nothing(sentence: str) -> None:
     [
         "Paris",
         "Yes.",
-        "The bridge was opened in 1890.",
         "Hello, the bridge was opened in 1890.",
         "The company did not report a loss.",
         "There is no evidence that it was paid, but the director resigned.",
         "The sources do not say when, but it was opened in 1890.",
         "The report does not mention a loss; profits rose by 5 %.",
-        "The sources say that it was opened in 1890.",
         "Revenue rose by 5 % in 2019, for these reasons:",
-        "No passengers were hurt.",
-        "Sources close to the minister deny it.",
         "Documents state that nobody paid.",
-        "The documents mention that it is not safe.",
-        "**The bridge** was opened in 1890.",
     ],
 )
 def test_what_needs_a_source(sentence: str) -> None:

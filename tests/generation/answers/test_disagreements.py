@@ -82,13 +82,10 @@ def test_sentences_that_differ_in_one_figure_disagree() -> None:
         ("Net sales: 2018 1,577; 2017 1,498", "Net sales: 2019 1,632; 2017 1,498"),  # other years
         ("Net sales: 2018 1,577; 2017 1,498", "Cost of sales: 2018 900; 2017 850"),  # other things
         ("Margin: 2018 12.5%; 2017 12%", "Margin: 2018 1,577; 2017 1,498"),  # other units
-        ("Net sales rose by 5 % over the prior year at Acme.", "Net sales rose by 7 % over the prior year at Acme."),
         ("Acme filed its long report in 2018.", "Acme filed its long report in 2019."),  # it may well do both
-        ("Acme employed many people in 2018.", "Acme employed 900 people in 2018."),
         ("Net sales: 2018 1,577; 2017 1,498", "Net sales: 2018 333; 2017 325"),  # of another table of these rows
         ("Unit sales of Acme kettles rose by 6%.", "Unit sales of Acme kettles rose by 9%."),  # in some year
         ("These plants of Acme are worth 80 dollars.", "These plants of Acme are worth 19 dollars."),  # other plants
-        ("Acme has large pension plans (see Note 11).", "Acme has large pension plans (see Note 12)."),
         ("In Springfield 12 people voted for it.", "In Shelbyville 14 people voted for it."),
     ],
 )

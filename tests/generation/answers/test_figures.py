@@ -26,17 +26,14 @@ def enumerate_ids(texts: tuple[str, ...]) -> list[tuple[str, str]]:
     [
         ("It cost $1.2 billion.", "It cost $1,200 million."),
         ("It cost 1,200 million.", "(in millions)\nCost: 2018 1,200; 2017 900"),
-        ("It cost $1.6 billion.", "(in millions)\nCost: 2018 $1,577; 2017 900"),
         ("It cost about 1,600 dollars.", "It cost 1,577 dollars."),
         ("It rose by 3,5 metres.", "It rose by 3.5 metres."),
         ("It has 12 rooms.", "It has twelve rooms."),
-        ("It fell by 4 %.", "It fell by 4.0 percent."),
         ("It was 3 March 2018.", "It was 2018-03-03."),
         ("It was March 3, 2018.", "Of 2018. On 3 March it was."),
         ("It was fiscal 2018.", "It was FY2018."),
         ("It was the 1990s.", "It was 1994."),
         ("A350 it was.", "It was the A-350."),
-        ("It was the 17th.", "It was on 17 May 2018."),
     ],
 )
 def test_the_same_value_stands_however_it_is_written(sentence: str, cited: str) -> None:

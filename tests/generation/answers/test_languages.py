@@ -24,7 +24,6 @@ def test_another_language_is_told(said: str) -> None:
     [
         (ENGLISH, SAID),
         (ENGLISH, "98 days [1]."),
-        (ENGLISH, ""),
         (ENGLISH, "Washington, Boston, Denver, Atlanta, Chicago, Dallas, Philadelphia"),
         ("FEHB average premium increase 2020?", GERMAN),
         ("Wie lange dauerte eine Einstellung im Jahr 2019?", GERMAN),

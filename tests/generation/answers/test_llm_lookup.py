@@ -145,13 +145,10 @@ def test_a_period_that_no_row_has_is_of_low_confidence() -> None:
     [
         ("They were $163,220 million.", False),
         ("They were $163.2 billion in fiscal 2020.", False),
-        ("They came to 163,220,000,000 dollars.", False),
         ("They were about $163 billion.", False),
         ("163,220, up from 149,351 the year before", False),
         ("In fiscal 2020, of which note 4 tells more.", False),
-        ("They grew 9% in 2020.", False),
         ("They were $163,220 thousand.", True),
-        ("They were 192,052.", True),
         ("They were $16.3 billion.", True),
     ],
 )

@@ -33,13 +33,10 @@ def test_lines_that_differ_in_their_numbers_alone() -> None:
     "text",
     [
         "",
-        "word",
         "no no no, she said",
         "A sentence of its own. " * 2,
         "-" * (CHARS - 1),
         "".join(TABLE.format(year, number) for number, year in enumerate(range(1990, 2020))),
-        "\n".join(f"- {name} has an office of its own here" for name in ("Rome", "Paris", "Bonn", "Oslo", "Bern")),
-        "| 2019 | 67.0 | 54.1 |\n| 2018 | 66.0 | 53.2 |\n| 2017 | 65.1 | 52.0 |\n| 2016 | 64.9 | 51.7 |\n",
     ],
 )
 def test_what_is_no_loop(text: str) -> None:

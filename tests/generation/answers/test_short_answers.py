@@ -102,11 +102,9 @@ MEASURES = table_chunk_of(
         (INCOME, "$1,373", set(), ("$1,373", "Net revenues", "2017")),
         (INCOME, "$1,373", {"2018"}, ("$1,577", "Net revenues", "2018")),
         (INCOME, "Net revenues", {"2017"}, ("$1,373", "Net revenues", "2017")),
-        (INCOME, "45.1", set(), ("45.1%", "Gross margin", "2018")),
         (MEASURES, "74.3%", set(), ("74.3%", "Performance Measure Percent of enrollees", "FY 2016 Results")),
         (INCOME, "Staff", set(), ("612", "Staff", "2018")),
         (INCOME, "Net revenues", set(), None),
-        (INCOME, "Net revenues", {"2012"}, None),
         (replace(INCOME, tables=()), "$1,373", set(), None),
     ],
 )

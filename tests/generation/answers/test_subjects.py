@@ -71,8 +71,6 @@ def test_the_year_that_is_asked_about_tells_documents_apart() -> None:
         ("How did JnJ's sales grow?", "Johnson & Johnson sold more."),
         ("What does Foot Locker sell?", "FOOTLOCKER_2022_8K sells shoes."),
         ("When did the Reims F172 crash?", "The F172 crashed."),
-        ("What did President Obama sign?", "Obama signed it."),
-        ("Where did the Germans land?", "In Germany they landed."),
     ],
 )
 def test_a_name_is_met_however_it_is_written(question: str, text: str) -> None:
@@ -86,13 +84,10 @@ def test_a_name_is_met_however_it_is_written(question: str, text: str) -> None:
     [
         ("Who is the mayor of Springfield?", ("Springfield",)),
         ("What did Amelia Earhart fly at Wausau?", ("Amelia Earhart",)),
-        ("What does NASA do?", ()),
         ("What happened in 1492?", ()),
         ("How is the F172 flown?", ()),
         ("What Is The Capital Of The Moon?", ()),
-        ("what did springfield do?", ()),
         ("What fell in March on a Monday?", ()),
-        ("", ()),
     ],
 )
 def test_only_what_is_sure_to_be_a_name_is_missed(question: str, said: tuple[str, ...]) -> None:

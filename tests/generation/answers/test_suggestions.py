@@ -38,9 +38,7 @@ def test_a_sentence_becomes_the_question_that_it_answers(sentence: str, question
         "Agencies also were invited to suggest initiatives in 2019.",
         "The Act was signed by the President.",
         "OPM developed strategies, plans, and 12 tools in 2019.",
-        "Table of contents",
         "La réunion était longue.",
-        "",
         "∑" * 400,
     ],
 )
@@ -102,11 +100,8 @@ def test_a_long_text_makes_no_long_question() -> None:
         ("Note 12 – Income Taxes:", "Income Taxes"),
         ("FY 2019 Progress Update", ""),
         ("Congressional, Legislative and", ""),
-        ("TO THE HIRING PROCESS", ""),
         ("Appendix . . . . . . 59", ""),
-        ("Table | Results | Target", ""),
         ("Overview", ""),
-        ("", ""),
     ],
 )
 def test_a_heading_tells_something_or_is_left_out(heading: str, told: str) -> None:

@@ -106,18 +106,14 @@ def test_a_failure_is_an_event_of_the_run_where_it_is_streamed_and_else_an_error
     ("body", "status", "code", "param"),
     [
         ({"question": " "}, 400, "invalid_question", "question"),
-        ({"question": "x" * 2_001}, 400, "invalid_question", "question"),
         ({"question": 7}, 422, "invalid_field", "question"),
         ({"strategy": "best"}, 400, "unknown_strategy", "strategy"),
         ({"settings": {"lower": 0.9}}, 400, "invalid_setting", "settings"),
-        ({"settings": []}, 422, "invalid_field", "settings"),
         ({"where": "verified and ("}, 400, "invalid_setting", "settings"),
         ({"where": "color = red"}, 400, "invalid_input", None),
-        ({"wanted": "everything"}, 422, "invalid_field", "wanted"),
         ({"workspace": "beta"}, 422, "invalid_field", "workspace"),
         ({"after": "no such run"}, 404, "not_found", "after"),
         ({"documents": ["report.pdf", "../../etc"]}, 404, "not_found", "documents.1"),
-        ({"tags": ["t" * 3_000]}, 400, "invalid_scope", "documents"),
     ],
 )
 def test_bad_input_is_told_by_the_name_of_its_field(
