@@ -15,6 +15,7 @@ from crag.core.protocols import Embedder, embed_question
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, WebPage
+from crag.evaluation.adaptation import shipped_id
 from crag.evaluation.scoring import likeliest
 from crag.generation.extractive import ExtractiveGenerator
 from crag.generation.ground import finish, without_floor
@@ -60,7 +61,7 @@ def answer_without(engine: Engine, without: Without, *, web_on: bool) -> AnswerW
     if what.web == "known":
         sources |= {page.id: page for page in trace.pages}
     graders = {grade.evaluator for each in trace.rounds for grade in each.made if not grade.failed}
-    if graders - {engine.evaluator.id}:
+    if set(map(shipped_id, graders)) - {engine.evaluator.id}:
         settings = without_floor(settings, what.decision)
     pieces = engine.generator.answer(trace.meant, knowledge, sources, settings)
     whole = next(piece for piece in pieces if isinstance(piece, Answer))

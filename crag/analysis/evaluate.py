@@ -24,6 +24,7 @@ from crag.core.request import RunRequest
 from crag.core.settings import Settings, StoredSettings
 from crag.core.trace import Trace
 from crag.engine import Engine
+from crag.evaluation.adaptation import adapt
 from crag.pipeline.resolve import problem
 from crag.providers.prices import Price, Spent, of_day, sum_spent
 from crag.providers.registry import LOCAL
@@ -365,7 +366,8 @@ def _parts(engine: Engine, library: Library, settings: Settings, config: AppConf
     plan = engine.resolve_providers(config, keys, settings)
     if plan.missing:
         raise problem(plan.missing[0])
-    grader = plan.grader.endpoint.id if plan.grader.provider != LOCAL else engine.evaluator.id
+    own = adapt(engine.evaluator, library.labels.adaptation())
+    grader = plan.grader.endpoint.id if plan.grader.provider != LOCAL else own.id
     webs = tuple(f"folder {plan.pages}" if web.provider == FOLDER else web.provider.name for web in plan.webs)
     return Parts(
         documents=library.documents.count(),

@@ -13,11 +13,12 @@ import numpy as np
 
 from crag.core.errors import FilterError, LibraryError, NotFoundError
 from crag.core.makers import Maker
-from crag.core.protocols import GradeExplainer, StripGrader
+from crag.core.protocols import GradeExplainer, RetrievalEvaluator, StripGrader
 from crag.core.request import SearchQuery
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Chunk, Grade, GradePart, Passage
+from crag.evaluation.adaptation import adapt
 from crag.evaluation.grading import GradeBatch, GradingService
 from crag.evaluation.scoring import likeliest
 from crag.evaluation.trigger import verdict
@@ -118,39 +119,42 @@ def explain_grade(engine: Engine, library: Library, trace: Trace, chunk_id: str)
     chunk, settings = trace.sources.get(chunk_id), Settings.stored(trace.settings).settings
     if not isinstance(chunk, Chunk):
         raise NotFoundError("This run has no such chunk.", "Choose one of the chunks listed.")
-    grade = trace.grade_of(chunk_id)
+    grade, adapted = trace.grade_of(chunk_id), adapt(engine.evaluator, library.labels.adaptation())
+    evaluator = adapted if grade is not None and grade.evaluator == adapted.id else engine.evaluator
     found = GradeExplanation(
         question=trace.meant,
         chunk=chunk,
         grade=grade,
         upper=settings.upper,
         lower=settings.lower,
-        reason=_reason(engine, settings, grade),
+        reason=_reason(evaluator, settings, grade),
     )
     grades = GradeBatch(library.cache)
-    service = GradingService(guard_evaluator(engine.evaluator), grades)
+    service = GradingService(guard_evaluator(evaluator), grades)
     with grades.hold():
         if not found.reason:
-            found = _occlude(found, service, engine, settings.grade_chars)
+            found = _occlude(found, service, engine, evaluator, settings.grade_chars)
         return found if found.verdict is None else _contrast(found, service, engine, library, trace)
 
 
-def _reason(engine: Engine, settings: Settings, grade: Grade | None) -> Unexplained:
+def _reason(evaluator: RetrievalEvaluator, settings: Settings, grade: Grade | None) -> Unexplained:
     if settings.evaluator == "joint":
         return "together"
     if grade is None:
         return "not graded"
     if grade.failed:
         return "failed"
-    if grade.evaluator == engine.evaluator.id and not engine.evaluator.calls_models:
+    if grade.evaluator == evaluator.id and not evaluator.calls_models:
         return ""
-    return "model" if engine.evaluator.calls_models or Maker.of(grade.evaluator).provider else "other"
+    return "model" if evaluator.calls_models or Maker.of(grade.evaluator).provider else "other"
 
 
 # ---- parts left out ------------------------------------------------------------------------------------------------
 
 
-def _occlude(found: GradeExplanation, service: GradingService, engine: Engine, limit: int) -> GradeExplanation:
+def _occlude(
+    found: GradeExplanation, service: GradingService, engine: Engine, evaluator: RetrievalEvaluator, limit: int
+) -> GradeExplanation:
     question, read = found.question, replace(found.chunk, text=found.chunk.text[: limit or None])
     whole = read.graded_text()
     most = max(2, CHARACTERS // max(1, len(whole)))
@@ -164,7 +168,6 @@ def _occlude(found: GradeExplanation, service: GradingService, engine: Engine, l
     if read.context:
         passages.append(Passage(id="untitled", text=replace(read, context="").graded_text()))
     scores = {grade.passage_id: grade.score for grade in service.grade(question, passages)}
-    explainer = engine.evaluator
     return replace(
         found,
         words=tuple(
@@ -177,7 +180,7 @@ def _occlude(found: GradeExplanation, service: GradingService, engine: Engine, l
         sentences=tuple(Occlusion(spans=(span,), score=scores[str(at)]) for at, span in enumerate(chosen)),
         more_sentences=len(spans) - len(chosen),
         untitled=scores.get("untitled"),
-        parts=explainer.grade_parts(question, whole) if isinstance(explainer, GradeExplainer) else (),
+        parts=evaluator.grade_parts(question, whole) if isinstance(evaluator, GradeExplainer) else (),
     )
 
 

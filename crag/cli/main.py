@@ -56,6 +56,9 @@ _MODULES = {
         "grade": 'Score texts for questions: lines of {"question", "text"} from standard input, in order.',
         "evaluate": "Ask a set of questions under one or more strategies, and compare what comes of it.",
     },
+    "adapt": {
+        "adapt": "Learn from a library's labels how its scores should be corrected; --apply uses it, --remove stops.",
+    },
     "snapshots": {
         "snapshot": "Keep the documents of a library as they are now, as a version to compare with and to go back to.",
         "snapshots": "List the versions of a library, or compare the documents of two.",

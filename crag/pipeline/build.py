@@ -32,6 +32,7 @@ from crag.core.protocols import (
 from crag.core.request import RunRequest
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Grade, Passage, RetrievedChunk, Step, Strip, Unread, WebPage
+from crag.evaluation.adaptation import adapt
 from crag.evaluation.grading import CachedStripGrader, GradeBatch, GradingService
 from crag.evaluation.llm import LLM
 from crag.evaluation.selection import LlmStripSelector
@@ -309,10 +310,15 @@ def build_pipeline(
     plan = resolve_providers(config, keys, settings, given_web=given_web)
     problems: Problems = [(each.step, problem(each)) for each in plan.missing]
     chat = _chat(plan, config, meter)
-    inner = local.evaluator
-    checked = guard_evaluator(inner, lambda error: emitter.enqueue(ev.Failed.of(error, meter.step, emitter.now())))
+    inner, adapted = local.evaluator, adapt(local.evaluator, library.labels.adaptation())
+
+    def failed(error: ProviderError) -> None:
+        emitter.enqueue(ev.Failed.of(error, meter.step, emitter.now()))
+
+    checked = guard_evaluator(inner, failed)
     grades = GradeBatch(library.cache)
     scorer = GradingService(checked, grades)
+    own = scorer if adapted is inner else GradingService(guard_evaluator(adapted, failed), grades)
     outside = _evaluators(plan, chat, local.evaluator, meter, problems)
 
     def report(failed: Grade) -> None:
@@ -320,9 +326,7 @@ def build_pipeline(
         event = ev.Failed.of(error, meter.step, emitter.now(), "local evaluator", scorer.id)
         emitter.enqueue(replace(event, reason=failed.fault or event.reason))
 
-    evaluator, support = (
-        (GradingService(each, grades, checked, report) for each in outside) if outside else (scorer, None)
-    )
+    evaluator, support = (GradingService(each, grades, checked, report) for each in outside) if outside else (own, None)
     rules = RuleContextualizer()
     rewriter = local.rewriter if isinstance(local.rewriter, KeywordRewriter) else GuardedRewriter(local.rewriter)
     rewriters = [LlmRewriter(chat), rewriter] if chat else [rewriter]
@@ -347,7 +351,7 @@ def build_pipeline(
         evaluator=evaluator,
         strip_evaluator=scorer if outside else None,
         strip_grader=CachedStripGrader(inner, grades) if isinstance(inner, StripGrader) else None,
-        set_grader=inner if isinstance(inner, SetGrader) and not outside else None,
+        set_grader=adapted if isinstance(adapted, SetGrader) and not outside else None,
         hold_grades=grades.hold,
         selector=LlmStripSelector(chat) if chat else None,
         rewriter=FallbackRewriter(rewriters, emitter),

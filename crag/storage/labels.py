@@ -1,4 +1,4 @@
-"""Labels that people gave, and what runs said of chunks over time."""
+"""Labels that people gave, what an evaluator learned from them, and what runs said of chunks over time."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from crag.core.errors import NotFoundError
 from crag.core.trace import Trace, Track, track_chunks
 from crag.storage import store
 from crag.storage.records import Records
-from crag.storage.tables import chunks, documents, labels, tracks
+from crag.storage.tables import chunks, documents, labels, meta, tracks
 from crag.text.formats import iso_now
+
+_ADAPTATION = "adaptation"
+"""Its key in `meta`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +57,20 @@ class Labels:
         kept = select(c.question, c.chunk.label("chunk_id"), c.label, c.at).order_by(c.at, c.chunk)
         with self._database.read() as connection:
             return [Label(**row) for row in connection.execute(kept).mappings()]
+
+    def adaptation(self) -> str:
+        """What the evaluator learned and this library uses, as JSON that is not interpreted here; empty of nothing."""
+        with self._database.read() as connection:
+            return connection.scalars(select(meta.c.value).where(meta.c.key == _ADAPTATION)).one_or_none() or ""
+
+    def save_adaptation(self, content: str) -> None:
+        """Use this from now on, in place of what was learned before."""
+        with self._database.write(more=len(content)) as connection:
+            store.put(connection, meta, [{"key": _ADAPTATION, "value": content}])
+
+    def delete_adaptation(self) -> None:
+        """Use nothing from now on."""
+        self._database.free(lambda connection: connection.execute(delete(meta).where(meta.c.key == _ADAPTATION)))
 
 
 def _on(question: str, chunk_id: str) -> ColumnElement[bool]:

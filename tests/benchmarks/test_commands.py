@@ -26,6 +26,7 @@ SECONDS = 1_800
 
 COMMANDS = {
     "ablation": "--limit 4",
+    "adaptation": "--draws 1 --sets clapnq-passages",
     "answers": "--limit 4 --kinds prose",
     "arithmetic": "--searched 0 --halves choose",
     "ask": "--chunks 300 --questions 30",
