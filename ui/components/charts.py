@@ -79,8 +79,11 @@ def precision_recall(found: PrecisionRecall, theme: str) -> Figure:
     return _square([guess, curve], theme, "Recall", "Precision")
 
 
-def reliability(found: Reliability, theme: str) -> Figure:
-    """The share that is relevant against the mean score, bin by bin; dots as large as their bins are full."""
+def reliability(found: Reliability, theme: str, before: Reliability | None = None) -> Figure:
+    """The share that is relevant against the mean score, bin by bin; dots as large as their bins are full.
+
+    `before`: other scores of the same, as a dashed line.
+    """
     counts = np.array([each.count for each in found.bins])
     hover = "score %{x:.2f}: %{y:.0%} relevant, of %{customdata:,}<extra></extra>"
     sizes = 7 + 15 * np.sqrt(counts / counts.max())
@@ -94,7 +97,12 @@ def reliability(found: Reliability, theme: str) -> Figure:
         marker={"size": sizes, "color": COLOURS[theme]["accent"], "opacity": 0.85},
         cliponaxis=False,
     )
-    return _square([_diagonal(theme), dots], theme, "Mean score of the bin", "Share that is relevant")
+    traces = [_diagonal(theme), dots]
+    if before is not None:
+        dashed = {"color": COLOURS[theme]["quiet"], "dash": "dash", "width": 1.5}
+        points = [each.score for each in before.bins], [each.share for each in before.bins]
+        traces.insert(1, _line(*points, theme, line=dashed, hoverinfo="skip"))
+    return _square(traces, theme, "Mean score of the bin", "Share that is relevant")
 
 
 def heat(found: Sweep, theme: str) -> Figure:

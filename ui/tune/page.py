@@ -21,7 +21,7 @@ from ui.app.clicks import requires
 from ui.app.session import REFUSALS, Session
 from ui.components import charts
 from ui.components.drawing import draw
-from ui.tune import advice, curves, exports, guarantee, outcome_changes, sliders
+from ui.tune import adaptation, advice, curves, exports, guarantee, outcome_changes, sliders
 from ui.tune import dataset as tune_material
 from ui.tune import labels as tune_labels
 from ui.tune import scores as tune_scores
@@ -102,6 +102,7 @@ def _moved(session: Session, name: str, material: Material) -> None:
         warning = _outcome_changes(session, material, outcome, settings, in_use=in_use)
         scores = _scores(material, settings)
         tables = [exports.runs(outcome, material.entries), *_labelled(session, material, settings, own, warning)]
+        adaptation.show(session, material, settings, outcome)
         questions = {id: entry.question for id, entry in material.entries.items()}
         exports.offered([*tables, exports.scores(scores, questions)])
 

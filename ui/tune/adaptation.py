@@ -1,0 +1,110 @@
+"""What the evaluator could learn from the labels: its worth on labels left out, what would change, and its use."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import streamlit as st
+
+from crag.analysis.adaptation import Learned, correct_entry, learn, use_adaptation
+from crag.analysis.metrics.calibration import reliability
+from crag.analysis.whatif.entries import Outcome
+from crag.analysis.whatif.replay_plan import StoredDecisions
+from crag.core.settings import Settings
+from crag.evaluation.adaptation import Adaptation, Lesson, read_adaptation
+from crag.export.html import elements as h
+from crag.messages.adaptation import HOW, NAMES, changes_sentence, lesson_sentence, refusal_sentence, use_sentence
+from ui.app.clicks import requires
+from ui.app.program import program
+from ui.app.session import REFUSALS, Session
+from ui.components import charts
+from ui.components.drawing import draw
+from ui.tune.cache import cached
+from ui.tune.dataset import Material
+
+
+def show(session: Session, material: Material, settings: Settings, shipped: Outcome) -> None:
+    """The section below what labels say; nothing where there are none, nor anything in use. Raises StorageError.
+
+    `shipped`: what the runs become under `settings` with the scores that they have.
+    """
+    stored, labels = read_adaptation(session.library.labels.adaptation()), material.labels
+    if not (labels.some or stored) or settings.evaluator == "none":
+        return
+    evaluator = program().engine.evaluator.id
+    learned = cached("learned", labels, evaluator, lambda: learn(labels.cases, evaluator))
+    found = learned.adaptation
+    draw(h.div("cx")[h.h2["Learn from your labels"], h.p(role="status")[use_sentence(stored, evaluator)]])
+    _lessons(learned)
+    if found is not None:
+        key = found.id, settings
+        after = cached("adapted", labels, key, lambda: _decide(material, found, settings))
+        draw(h.div("cx")[h.p[changes_sentence(_changes(shipped, after), len(after.rows))]])
+    _buttons(session, found, stored)
+
+
+def _lessons(learned: Learned) -> None:
+    """Both kinds of scores, side by side: what was learned, or why nothing was."""
+    theme = charts.current_theme()
+    parts = (("chunks", learned.chunks), ("sets", learned.sets))
+    for (name, part), column in zip(parts, st.columns(2, gap="large"), strict=True):
+        with column:
+            said = lesson_sentence(part) if isinstance(part, Lesson) else refusal_sentence(name, part)
+            draw(h.div("cx")[h.h3[NAMES[name]], h.p("small")[said]])
+            if name in learned.held:
+                held = learned.held[name]
+                before, after = (reliability(scores, held.labels) for scores in (held.before, held.after))
+                charts.shown(charts.reliability(after, theme, before), f"tune-learned-{name}")
+    if learned.held:
+        draw(
+            h.div("cx")[
+                h.p("legend")[f"Dashed: the shipped scores; the line: the corrected ones, labels left out. {HOW}"]
+            ]
+        )
+
+
+def _decide(material: Material, adaptation: Adaptation, settings: Settings) -> Outcome:
+    return StoredDecisions(correct_entry(each, adaptation) for each in material.ledger.entries).redecide(settings)
+
+
+def _changes(before: Outcome, after: Outcome) -> Sequence[tuple[str, str, int]]:
+    """From which action to which, and how many runs, the most first."""
+    pairs = zip(before.rows, after.rows, strict=True)
+    counts = Counter((str(was.becomes), str(now.becomes)) for was, now in pairs if was.becomes != now.becomes)
+    return [(*kind, number) for kind, number in counts.most_common()]
+
+
+def _buttons(session: Session, found: Adaptation | None, stored: Adaptation | None) -> None:
+    allowed = session.may("edit")
+    same = found is not None and stored is not None and found.id == stored.id
+    with st.container(horizontal=True):
+        st.button(
+            "Use the corrected scores",
+            key="tune-adapt",
+            disabled=found is None or same or not allowed,
+            on_click=_use,
+            args=(session, found),
+            help="From the next question on, for all who use this workspace." if allowed else REFUSALS["edit"],
+        )
+        if stored is not None:
+            st.button(
+                "Use the shipped scores",
+                key="tune-unadapt",
+                disabled=not allowed,
+                on_click=_stop,
+                args=(session,),
+                help=None if allowed else REFUSALS["edit"],
+            )
+
+
+@requires("edit")
+def _use(session: Session, adaptation: Adaptation) -> None:
+    use_adaptation(session.library, adaptation)
+    session.note("setting", "adaptation", adaptation.id)
+
+
+@requires("edit")
+def _stop(session: Session) -> None:
+    session.library.labels.delete_adaptation()
+    session.note("setting", "adaptation", "removed")
