@@ -8,7 +8,7 @@ All are drawn to the shipped layer, so few labels change little.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -74,12 +74,16 @@ class Held:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learned:
-    """What the labels of a library teach, of chunks' scores and of sets'; `held` by "chunks" and "sets"."""
+    """What the labels of a library teach, of chunks' scores and of sets'; `held` by "chunks" and "sets".
+
+    `deleted` labels are left out, for their documents are gone.
+    """
 
     evaluator: str
     chunks: Lesson | Refusal
     sets: Lesson | Refusal
     held: Mapping[str, Held]
+    deleted: int
 
     @property
     def adaptation(self) -> Adaptation | None:
@@ -109,14 +113,15 @@ def labelled_cases(library: Library) -> Iterator[Case]:
             yield with_thumbs(Entry.of(trace), *said, thumbs.get(key, {}))
 
 
-def learn(cases: Iterable[Case], evaluator: str) -> Learned:
+def learn(cases: Iterable[Case], evaluator: str, present: Container[str]) -> Learned:
     """What the evaluator of this id can learn from labelled runs, the newest first.
 
     Of a question, a chunk counts once, and one retrieval. Scores of other evaluators are left out; those that were
-    corrected before count as they were shipped.
+    corrected before count as they were shipped. `present`: the ids of the chunks that the library still has.
     """
     chunks: dict[tuple[str, str], Example] = {}
     sets: dict[str, Example] = {}
+    deleted: set[tuple[str, str]] = set()
     for case in cases:
         if not case.entry.rounds:
             continue
@@ -124,9 +129,14 @@ def learn(cases: Iterable[Case], evaluator: str) -> Learned:
         for id, grade, relevant in zip(first.chunks, first.grades, case.relevance[0], strict=True):
             if grade is None or grade.score is None or relevant is None or shipped_id(grade.evaluator) != evaluator:
                 continue
+            if id not in present:
+                deleted.add((key, id))
+                continue
             odds = log_odds(grade.score if grade.unadapted is None else grade.unadapted)
             chunks.setdefault((key, id), Example(odds=odds, values=(), label=relevant, group=key))
         whole = first.together
+        if not all(id in present for id in first.chunks):
+            continue
         if whole is not None and case.answerable is not None and shipped_id(whole.evaluator) == evaluator:
             odds = log_odds(whole.score if whole.unadapted is None else whole.unadapted)
             values = set_features(whole.readings)
@@ -138,7 +148,18 @@ def learn(cases: Iterable[Case], evaluator: str) -> Learned:
         lessons.append(found if isinstance(found, Refusal) else found[0])
         if not isinstance(found, Refusal):
             held[name] = found[1]
-    return Learned(evaluator=evaluator, chunks=lessons[0], sets=lessons[1], held=held)
+    return Learned(evaluator=evaluator, chunks=lessons[0], sets=lessons[1], held=held, deleted=len(deleted))
+
+
+def learn_from(library: Library, evaluator: str) -> Learned:
+    """The same of all runs and labels of a library. Raises StorageError."""
+    cases = list(labelled_cases(library))
+    return learn(cases, evaluator, library.documents.existing_chunks(labelled_chunks(cases)))
+
+
+def labelled_chunks(cases: Iterable[Case]) -> set[str]:
+    """The ids of the chunks that labels are about."""
+    return {id for case in cases for first in case.entry.rounds[:1] for id in first.chunks}
 
 
 def lesson(examples: Sequence[Example]) -> tuple[Lesson, Held] | Refusal:

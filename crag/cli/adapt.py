@@ -8,7 +8,7 @@ from typing import Annotated
 
 from typer import Option
 
-from crag.analysis.adaptation import Learned, labelled_cases, learn, use_adaptation
+from crag.analysis.adaptation import Learned, learn_from, use_adaptation
 from crag.analysis.evaluate import add_set
 from crag.analysis.questions.sets import read_set
 from crag.analysis.thresholds.recommend import same_question
@@ -48,7 +48,7 @@ def adapt(
             if left:
                 command = f"{PROGRAM} evaluate {labels}"
                 output.note(f"{count(left, 'question')} of the set were never asked here. Ask them first: {command}")
-        learned = learn(labelled_cases(library), engine.evaluator.id)
+        learned = learn_from(library, engine.evaluator.id)
         used = learned.adaptation
         if apply and used is not None:
             use_adaptation(library, used)
@@ -64,4 +64,4 @@ def adapt(
 
 
 def _record(learned: Learned) -> dict[str, object]:
-    return {name: asdict(getattr(learned, name)) for name in ("chunks", "sets")}
+    return {**{name: asdict(getattr(learned, name)) for name in ("chunks", "sets")}, "deleted": learned.deleted}

@@ -51,12 +51,18 @@ def lesson_sentence(lesson: Lesson) -> str:
 
 
 def learned_sentences(found: Learned) -> list[str]:
-    """A sentence or two on each part."""
+    """A sentence or two on each part, and on what was left out."""
     parts = {"chunks": found.chunks, "sets": found.sets}
-    return [
+    said = [
         f"{NAMES[name]}. {refusal_sentence(name, part) if isinstance(part, Refusal) else lesson_sentence(part)}"
         for name, part in parts.items()
     ]
+    return [*said, *([deleted_sentence(found.deleted)] if found.deleted else [])]
+
+
+def deleted_sentence(deleted: int) -> str:
+    """That labels are left out."""
+    return f"Left out: {count(deleted, 'label')} about documents that were deleted."
 
 
 def changes_sentence(changes: Sequence[tuple[str, str, int]], runs: int) -> str:

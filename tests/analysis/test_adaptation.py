@@ -14,7 +14,9 @@ from crag.analysis.adaptation import (
     Refusal,
     correct_entry,
     labelled_cases,
+    labelled_chunks,
     learn,
+    learn_from,
     lesson,
     use_adaptation,
 )
@@ -40,11 +42,11 @@ from crag.evaluation.adaptation import (
 )
 from crag.evaluation.head import probability
 from crag.evaluation.sufficiency import set_features
-from crag.messages.adaptation import refusal_sentence, use_sentence
+from crag.messages.adaptation import learned_sentences, refusal_sentence, use_sentence
 from crag.storage.library import Library
 from crag.testing.fakes import ScriptedEvaluator, ScriptedSetGrader
 from tests.support.small_library import WordEmbedder, fill
-from tests.support.tune_runs import run
+from tests.support.tune_runs import add_report, run
 
 
 def examples(count: int, *, slope: float, values: bool = False, seed: int = 3) -> list[Example]:
@@ -117,6 +119,7 @@ def library(tmp_path: Path) -> Library:
 
 def overconfident(library: Library, count: int = 60) -> None:
     """Runs whose chunk scores are high and low, of which a third are wrong, and a set that says which page answers."""
+    add_report(library, WordEmbedder.dimension)
     questions = []
     for number in range(count):
         library.runs.save(run(number, [0.97, 0.03], evaluator="local-6"), [])
@@ -128,7 +131,7 @@ def overconfident(library: Library, count: int = 60) -> None:
 
 def test_the_runs_of_a_library_teach_and_what_is_learned_is_kept(library: Library) -> None:
     overconfident(library)
-    learned = learn(labelled_cases(library), "local-6")
+    learned = learn_from(library, "local-6")
     assert isinstance(learned.chunks, Lesson) and learned.chunks.labels == 120 and learned.chunks.questions == 60
     assert isinstance(learned.sets, Refusal) and learned.sets.reason == "few"
     found = learned.adaptation
@@ -144,13 +147,22 @@ def test_the_runs_of_a_library_teach_and_what_is_learned_is_kept(library: Librar
 
 def test_corrected_scores_teach_as_they_were_shipped_and_other_evaluators_nothing(library: Library) -> None:
     overconfident(library)
-    first = learn(labelled_cases(library), "local-6")
+    first = learn_from(library, "local-6")
     assert first.adaptation is not None
     cases = [replace(case, entry=correct_entry(case.entry, first.adaptation)) for case in labelled_cases(library)]
     assert cases[0].entry.rounds[0].grades[0].evaluator == first.adaptation.id
-    assert learn(cases, "local-6").chunks == first.chunks
-    none = learn(cases, "local-7").chunks
+    present = labelled_chunks(cases)
+    assert learn(cases, "local-6", present).chunks == first.chunks
+    none = learn(cases, "local-7", present).chunks
     assert isinstance(none, Refusal) and none.labels == 0
+
+
+def test_labels_about_deleted_documents_are_left_out_and_counted(library: Library) -> None:
+    overconfident(library)
+    library.documents.delete("report")
+    learned = learn_from(library, "local-6")
+    assert isinstance(learned.chunks, Refusal) and learned.chunks.labels == 0 and learned.adaptation is None
+    assert learned_sentences(learned)[-1] == "Left out: 120 labels about documents that were deleted."
 
 
 # ---- the evaluator that scores with it

@@ -6,13 +6,14 @@ from crag.analysis.evaluate import add_set
 from crag.analysis.questions.sets import Question, QuestionSet
 from crag.evaluation.adaptation import read_adaptation
 from tests.support.app_text import said
-from tests.support.tune_runs import run
+from tests.support.tune_runs import add_report, run
 from ui.app.program import program
 
 
 def opened(app, count):
     """Tune over runs that score one page high, which a set calls right two times in three."""
     library = program().engine.library()
+    add_report(library, program().engine.embedder.dimension)
     questions = []
     for number in range(count):
         library.runs.save(run(number, [0.97, 0.03], strategy="paper", evaluator="local-6"), [])

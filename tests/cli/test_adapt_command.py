@@ -9,7 +9,7 @@ import pytest
 from crag.storage.library import Library
 from tests.support.shell import crag
 from tests.support.small_library import WordEmbedder
-from tests.support.tune_runs import run
+from tests.support.tune_runs import add_report, run
 
 
 @pytest.fixture
@@ -17,6 +17,7 @@ def place(tmp_path: Path) -> tuple[str, Path]:
     """A library whose runs score one page high, which is right two times in three, and a set that says so."""
     rows = ["id,question,source,page"]
     with Library.open(tmp_path / "library", WordEmbedder()) as library:
+        add_report(library, WordEmbedder.dimension)
         for number in range(60):
             library.runs.save(run(number, [0.97, 0.03], evaluator="local-6"), [])
             rows.append(f"{number},Why did it happen in {number}?,report.pdf,{1 if number % 3 else 2}")

@@ -7,14 +7,22 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from crag.analysis.adaptation import Learned, correct_entry, learn, use_adaptation
+from crag.analysis.adaptation import Learned, correct_entry, labelled_chunks, learn, use_adaptation
 from crag.analysis.metrics.calibration import reliability
 from crag.analysis.whatif.entries import Outcome
 from crag.analysis.whatif.replay_plan import StoredDecisions
 from crag.core.settings import Settings
 from crag.evaluation.adaptation import Adaptation, Lesson, read_adaptation
 from crag.export.html import elements as h
-from crag.messages.adaptation import HOW, NAMES, changes_sentence, lesson_sentence, refusal_sentence, use_sentence
+from crag.messages.adaptation import (
+    HOW,
+    NAMES,
+    changes_sentence,
+    deleted_sentence,
+    lesson_sentence,
+    refusal_sentence,
+    use_sentence,
+)
 from ui.app.clicks import requires
 from ui.app.program import program
 from ui.app.session import REFUSALS, Session
@@ -33,7 +41,12 @@ def show(session: Session, material: Material, settings: Settings, shipped: Outc
     if not (labels.some or stored) or settings.evaluator == "none":
         return
     evaluator = program().engine.evaluator.id
-    learned = cached("learned", labels, evaluator, lambda: learn(labels.cases, evaluator))
+    documents = session.library.documents
+
+    def learned_now() -> Learned:
+        return learn(labels.cases, evaluator, documents.existing_chunks(labelled_chunks(labels.cases)))
+
+    learned = cached("learned", labels, (evaluator, documents.version()), learned_now)
     found = learned.adaptation
     draw(h.div("cx")[h.h2["Learn from your labels"], h.p(role="status")[use_sentence(stored, evaluator)]])
     _lessons(learned)
@@ -56,6 +69,8 @@ def _lessons(learned: Learned) -> None:
                 held = learned.held[name]
                 before, after = (reliability(scores, held.labels) for scores in (held.before, held.after))
                 charts.shown(charts.reliability(after, theme, before), f"tune-learned-{name}")
+    if learned.deleted:
+        draw(h.div("cx")[h.p("small")[deleted_sentence(learned.deleted)]])
     if learned.held:
         draw(
             h.div("cx")[
