@@ -214,7 +214,7 @@ def set_sentence(together: SetGrade) -> str:
     absent = [word for word in readings.absent if word not in readings.years]
     said = [f"The best chunk scores {readings.best:.2f}."]
     if together.unadapted is not None:
-        said = [f"The best chunk scores {readings.best:.2f} as shipped.", correction_sentence(together.unadapted)]
+        said = [correction_sentence(together.unadapted), f"The best chunk scores {readings.best:.2f} as shipped."]
     if readings.years:
         said.append(f"No chunk has the year {join_names(readings.years, 'or')}.")
     if absent:
