@@ -6,8 +6,9 @@ import streamlit as st
 
 from ui.app import guide
 from ui.app.session import Session
-from ui.ask import conversation, presentation, runview, welcome
+from ui.ask import conversation, presenting, runview, welcome
 from ui.components import click_bridge, problems
+from ui.run import presentation
 
 with problems.reported(stop=True):
     session = Session()
@@ -17,7 +18,7 @@ click_bridge.handle_clicks(partial(conversation.follow, session))
 run = session.attach()
 presented = False
 with problems.reported():
-    presented = run is not None and presentation.wanted() and presentation.show(session, run)
+    presented = run is not None and presentation.wanted() and presenting.present(session, run)
 if not presented:
     with problems.reported():
         if run is None and guide.stuck(session):

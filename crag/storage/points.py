@@ -1,4 +1,4 @@
-"""What a map takes from the records: each chunk's vector, place, first words, and how often it was used."""
+"""What a map takes from the records: each chunk's vector, document, page, words, and how often it was used."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from crag.core.errors import StorageError
 from crag.index.chunk_index import Contents, Numbers, Vectors
@@ -19,13 +19,25 @@ _AT_ONCE = 4_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Places:
-    """Where n chunks stand: `numbers` (n,) ascending; `documents` (n,), places in `ids`; `pages` (n,) from 1."""
+class Spans:
+    """Which chunks the m documents that have any are made of, in the order in which they were added.
 
-    numbers: Numbers
-    documents: NDArray[np.int64]
+    `ids` are the documents'. `first`, `last`, `counts` (m,): the numbers of a document's first and last chunk,
+    ascending, and how many it has. No other document's lie between them.
+    """
+
     ids: Sequence[str]
-    pages: NDArray[np.int64]
+    first: Numbers
+    last: Numbers
+    counts: Numbers
+
+    def find(self, numbers: Numbers) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Which of n chunks (n,) are of these documents, and the places of their documents in `ids`."""
+        if not len(self.ids):
+            return np.zeros(len(numbers), bool), np.zeros(0, np.int64)
+        places = np.searchsorted(self.first, numbers, side="right") - 1
+        there = (places >= 0) & (numbers <= self.last[places])
+        return there, places[there]
 
 
 class Points:
@@ -39,8 +51,26 @@ class Points:
         with self._database.read() as connection:
             return feed.contents(connection), feed.generation(connection)
 
+    def spans(self) -> Spans:
+        """The documents' chunks, read from an index: no text is passed over."""
+        c, d = chunks.c, documents.c
+        number = c.number
+        of = select(
+            c.document, func.min(number).label("first"), func.max(number).label("last"), func.count().label("n")
+        )
+        each = of.group_by(c.document).subquery()
+        asked = select(d.id, each.c.first, each.c.last, each.c.n).join(each, d.number == each.c.document)
+        with self._database.read() as connection:
+            rows = connection.execute(asked.order_by(each.c.first)).all()
+        found = np.array([tuple(row)[1:] for row in rows], np.int64).reshape(-1, 3)
+        return Spans([row.id for row in rows], found[:, 0], found[:, 1], found[:, 2])
+
     def numbers(self) -> Numbers:
         """All chunks' numbers (n,), ascending."""
+        spans = self.spans()
+        if (spans.last - spans.first + 1 == spans.counts).all():
+            starts = np.repeat(spans.first - np.cumsum(spans.counts) + spans.counts, spans.counts)
+            return starts + np.arange(len(starts), dtype=np.int64)
         with self._database.read() as connection:
             return np.array(store.chunk_numbers(connection), np.int64)
 
@@ -61,15 +91,11 @@ class Points:
             raise StorageError("Chunks were added or deleted while the map was made.", "Open the map again.")
         return stacked
 
-    def places(self) -> Places:
-        """Where all chunks stand, and all documents in the order in which they were added."""
-        c, d = chunks.c, documents.c
+    def pages(self, numbers: Sequence[int]) -> dict[int, int]:
+        """The pages, from 1, of these chunks by their numbers; unknown numbers are absent."""
+        asked = select(chunks.c.number, chunks.c.page)
         with self._database.read() as connection:
-            added = connection.execute(select(d.number, d.id).order_by(d.number)).all()
-            rows = connection.execute(select(c.number, c.document, c.page).order_by(c.number)).all()
-        found = np.array([tuple(row) for row in rows], np.int64).reshape(-1, 3)
-        order = np.searchsorted(np.array([row.number for row in added], np.int64), found[:, 1])
-        return Places(found[:, 0], order, [row.id for row in added], found[:, 2])
+            return dict(map(tuple, store.select_in(connection, asked, chunks.c.number, numbers)))
 
     def texts(self, numbers: Sequence[int]) -> dict[int, str]:
         """The texts of these chunks by their numbers; unknown numbers are absent."""

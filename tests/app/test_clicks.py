@@ -62,6 +62,8 @@ OWN_TAB = {
     "ui/documents/bulk_actions.py: _ask",
     "ui/documents/bulk_actions.py: table.pick",
     "ui/evaluate/funnel.py: _follow",
+    "ui/evaluate/funnel.py: presentation.enter",
+    "ui/documents/map_view.py: presentation.enter",
     "ui/evaluate/results.py: navigation.go",
     "ui/evaluate/sets.py: _later",
     "ui/evaluate/start.py: _ask_to_drop",

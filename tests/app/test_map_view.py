@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from crag.analysis.atlas import projection
 from crag.analysis.evaluate import evaluations
 from crag.core.filters.where import Scope, narrow_filter
+from crag.core.request import RunRequest
 from crag.engine import Engine
 from crag.testing.fakes import ScriptedEvaluator
-from tests.support.app_text import said
+from tests.support.app_text import pick, said
 from tests.support.small_library import TEXTS, WordEmbedder, add_document
 from tests.support.tab_states import state_in
 from ui.app.program import program
@@ -55,6 +58,11 @@ def points(app) -> dict[str, Any]:
     return next(trace for trace in figure(app)["data"] if trace["mode"] == "markers" and not trace["showlegend"])
 
 
+def values(array: Any) -> list[float]:
+    """What plotly wrote as the bytes of an array."""
+    return np.frombuffer(base64.b64decode(array["bdata"]), array["dtype"]).tolist()
+
+
 def named(app) -> list[str]:
     return [trace["name"] for trace in figure(app)["data"] if trace.get("showlegend")]
 
@@ -84,7 +92,7 @@ def test_each_colour_is_drawn(app, filled, engine, colour):
     state_in(app, RunsState).selected = run
     app.run()
     app.selectbox(key="map-colour").set_value(colour).run()
-    assert not app.exception and len(set(points(app)["marker"]["color"])) >= (2 if colour == "score" else 1)
+    assert not app.exception and len(set(values(points(app)["marker"]["color"]))) >= (2 if colour == "score" else 1)
 
 
 def test_a_run_whose_documents_are_gone_colours_nothing(app, filled, engine):
@@ -94,7 +102,7 @@ def test_a_run_whose_documents_are_gone_colours_nothing(app, filled, engine):
     engine.library().runs.delete(run)
     app.run()
     app.selectbox(key="map-colour").set_value("score").run()
-    assert not app.exception and len(set(points(app)["marker"]["color"])) == 1
+    assert not app.exception and len(set(values(points(app)["marker"]["color"]))) == 1
 
 
 def test_a_selection_says_what_is_in_it_and_is_asked_by_itself(app, filled):
@@ -170,6 +178,31 @@ def test_layers_say_so_where_there_is_nothing(app, filled):
     assert "near-duplicates" in named(app)
 
 
+def test_the_map_is_presented_with_its_holes_and_left_again(app, filled, engine):
+    engine.trace(RunRequest("Zebra quagga okapi", "three-way"))
+    on_map(app).button(key="map-present").click().run()
+    shown = said(app)
+    assert not app.exception and "8 chunks of 2 documents and 1 past question" in shown
+    assert "1 question is far from every chunk" in shown and "Zebra quagga okapi" in shown
+    assert len(points(app)["hovertext"]) == 8 and "height" not in figure(app)["layout"]
+    pick(app, "present:close")
+    assert "slideshow" not in said(app) and app.button(key="map-present") and not app.exception
+
+
+def test_a_run_is_presented_with_its_question_on_the_map_once_there_is_one(app, filled, engine):
+    for name in "abc":
+        add_document(engine, f"{name}.pdf", TEXTS)
+    run = engine.trace("How many people were hired?").run_id
+    app.query_params["run"], app.query_params["present"] = run, "1"
+    app.run()
+    assert "The question among" not in said(app) and not app.get("plotly_chart")
+    projection.refresh(engine.library())
+    app.run()
+    assert "The question among 20 chunks" in said(app) and not app.exception
+    sizes = values(points(app)["marker"]["size"])
+    assert max(sizes) > min(sizes) and "✓ CORRECT" in named(app)
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_library_of_hardly_any_chunk_says_so(app, engine, count):
     add_document(engine, "report.pdf", TEXTS[:count])
@@ -199,7 +232,8 @@ def test_a_job_that_failed_says_why_and_can_be_tried_again(app, filled, monkeypa
 
 
 def test_of_many_points_an_even_part_is_drawn_over_a_picture_of_all(app, filled, monkeypatch):
-    monkeypatch.setattr("ui.documents.map_figure.DRAWN", 3)
+    for module in ("map_figure", "map_chunks"):
+        monkeypatch.setattr(f"ui.documents.{module}.DRAWN", 3)
     on_map(app)
     assert len(points(app)["hovertext"]) == 3
     assert figure(app)["layout"]["images"][0]["source"].startswith("data:image/png;base64,")

@@ -21,10 +21,10 @@ from ui.access import workspaces
 from ui.app import notices, tab
 from ui.app.program import program
 from ui.app.session import REFUSALS, Session
-from ui.ask import presentation, scope
+from ui.ask import scope
 from ui.components import forms, problems
 from ui.components.drawing import draw
-from ui.run import saved_pages, thumbs
+from ui.run import presentation, saved_pages, thumbs
 
 _PAST = 30
 """So many earlier questions are listed."""
@@ -50,14 +50,14 @@ def entry(session: Session) -> None:
 def follow(session: Session, picked: str) -> None:
     """Do what a click asked for. Raises CragError."""
     kind, _, rest = picked.partition(":")
+    if presentation.follow(picked):
+        return
     if kind == "run" and session.trace(rest):
         session.visit(rest)
     elif kind in ("cite", "chunk"):
         session.open(picked)
     elif kind == "why":
         tab.runs().why = rest
-    elif kind == "present":
-        presentation.leave()
     elif kind in ("keep", "verify") and (selected := session.attach()):
         saved_pages.follow(session, session.trace(selected), picked)
     elif kind in ("ask", "web") and (selected := session.attach()):

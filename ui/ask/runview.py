@@ -23,11 +23,11 @@ from crag.runtime.jobs import Job
 from ui.app import clicks, fragments
 from ui.app.program import program
 from ui.app.session import Session
-from ui.ask import causes, conversation, files, misses, presentation, sliders, turns
+from ui.ask import causes, conversation, files, misses, sliders, turns
 from ui.compare import state
 from ui.components import forms, problems
 from ui.components.drawing import draw
-from ui.run import approval, pageview, thumbs
+from ui.run import approval, pageview, presentation, thumbs
 from ui.run.parts import RunParts
 from ui.run.saved_pages import saved_pages_of
 

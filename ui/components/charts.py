@@ -58,6 +58,14 @@ def shown(figure: Figure, key: str) -> None:
     st.plotly_chart(figure, theme=None, key=key, config={"displayModeBar": False})
 
 
+def presented(figure: Figure, key: str) -> None:
+    """Draw it as large as what it stands in."""
+    import plotly.graph_objects as go
+
+    free = go.Figure(figure).update_layout(height=None, autosize=True)
+    st.plotly_chart(free, theme=None, key=key, height="stretch", config={"displayModeBar": False})
+
+
 def translucent(colour: str, share: float) -> str:
     """A colour of `COLOURS` that lets through what lies behind it; `share` of 1 lets nothing through."""
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))

@@ -40,7 +40,7 @@ def _script() -> str:
     return (Path(__file__).parent / "assets" / "picker.js").read_text(encoding="utf-8")
 
 
-def handle_clicks(act: Callable[[str], None]) -> None:
+def handle_clicks(act: Callable[[str], object]) -> None:
     """Do what was clicked: `act` is given each element's data-pick, in order. What fails of it is shown on the page.
 
     Of an element inside one with data-scope: "in:SCOPE:" and the data-pick. The value comes from the browser, so it is

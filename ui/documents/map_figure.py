@@ -20,19 +20,18 @@ from crag.core.types import Action
 from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.safe_text import excerpt
-from crag.index.chunk_index import Numbers
 from crag.text.formats import format_score
 from ui.components.charts import COLOURS, framed
+from ui.documents.map_chunks import DRAWN, Chunks, drawn_rows
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-DRAWN = 4_000
-"""Points drawn one by one. Of more, an even part is, over a picture of all: the page's rules for scripts, which allow
-none that is made from text, keep plotly's WebGL from working."""
 _SIDE, _LINE = 1600, 42
 """Pixels of the picture of all, at its longer side, and characters of a line beside the pointer."""
 _HEIGHT = 620
+_MARKED = 100
+"""Points with a value that are drawn large and on top, where there are no more of them."""
 _PALETTES = {
     "light": ("#5546c8", "#2f8f3a", "#b07cc6", "#8a9417", "#5c6f86", "#33266e"),
     "dark": ("#9d92ff", "#79c982", "#dcb8ec", "#cdd36b", "#93a5bd", "#6d62d9"),
@@ -43,24 +42,6 @@ _ROOM, _CLEAR, _STEPS = (0.2, 0.06), (0.08, 0.025), (0, 0.04, -0.04, 0.08, -0.08
 """The room round a title, in shares of the width and height: to another title, and to a question; and how far it steps
 up or down for that."""
 _SYMBOLS = {"CORRECT": "diamond", "AMBIGUOUS": "square", "INCORRECT": "x"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Chunks:
-    """The n chunks of a map: `documents` (n,) are places in `names` and `ids`, `clusters` (n,) in `titles`.
-
-    `numbers` (n,) ascending, `points` (n, 2), `pages` (n,); `first`: how those begin that are drawn, by number.
-    """
-
-    numbers: Numbers
-    points: Points
-    documents: NDArray[np.int64]
-    names: Sequence[str]
-    ids: Sequence[str]
-    pages: NDArray[np.int64]
-    first: Mapping[int, str]
-    clusters: NDArray[np.int16]
-    titles: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -92,9 +73,11 @@ class Layers:
 def draw(chunks: Chunks, shade: Shade, layers: Layers, theme: str) -> Figure:
     """The figure; the custom data of a point is its chunk's number, of a question its run."""
     colours, legend = _coloured(shade, theme)
-    rows = drawn_rows(len(chunks.numbers))
-    size = 7 if len(rows) < 1_000 else 5
-    traces: list[Any] = [*_links(chunks, layers, theme), _points(chunks, rows, colours, size), *legend]
+    rows, known = drawn_rows(len(chunks.numbers)), np.flatnonzero(np.isfinite(shade.values))
+    sizes = np.full(len(chunks.numbers), 7 if len(rows) < 1_000 else 5)
+    if len(known) <= min(_MARKED, len(sizes) - 1):
+        rows, sizes[known] = np.concatenate([np.setdiff1d(rows, known), known]), 12
+    traces: list[Any] = [*_links(chunks, layers, theme), _points(chunks, rows, colours, sizes), *legend]
     traces += [*_questions(layers, theme), *([_titles(chunks, layers, theme)] if layers.titles and len(rows) else [])]
     figure = framed(traces, theme, _HEIGHT, {"visible": False}, {"visible": False}, right=0, top=0)
     figure.update_layout(
@@ -104,17 +87,12 @@ def draw(chunks: Chunks, shade: Shade, layers: Layers, theme: str) -> Figure:
         modebar={"bgcolor": "rgba(0,0,0,0)", "color": COLOURS[theme]["quiet"], "activecolor": COLOURS[theme]["accent"]},
         hoverlabel={"align": "left", "bgcolor": COLOURS[theme]["ground"], "font": {"color": COLOURS[theme]["ink"]}},
     )
-    if len(rows) < len(chunks.numbers):
+    if len(chunks.numbers) > DRAWN:
         figure.add_layout_image(_picture(chunks.points, colours))
     return figure
 
 
-def drawn_rows(count: int) -> NDArray[np.int64]:
-    """Which of the chunks are drawn one by one, ascending."""
-    return np.unique(np.linspace(0, count - 1, min(count, DRAWN)).astype(np.int64))
-
-
-def _points(chunks: Chunks, rows: NDArray[np.int64], colours: NDArray[np.uint8], size: int) -> Any:
+def _points(chunks: Chunks, rows: NDArray[np.int64], colours: NDArray[np.uint8], sizes: NDArray[np.int64]) -> Any:
     import plotly.graph_objects as go  # takes half a second to load; only a chart needs it
 
     return go.Scatter(
@@ -122,12 +100,13 @@ def _points(chunks: Chunks, rows: NDArray[np.int64], colours: NDArray[np.uint8],
         y=chunks.points[rows, 1],
         mode="markers",
         marker={
-            "size": size,
+            "size": sizes[rows],
+            "line": {"width": 0},
             "opacity": 0.75,
-            "color": [f"rgb({red},{green},{blue})" for red, green, blue in colours[rows].tolist()],
+            **_scale(colours[rows]),
         },
         customdata=chunks.numbers[rows],
-        hovertext=[_hover(chunks, row) for row in rows.tolist()],
+        hovertext=_hovers(chunks, rows),
         hoverinfo="text",
         selected={"marker": {"opacity": 1.0}},
         unselected={"marker": {"opacity": 0.2}},
@@ -135,10 +114,25 @@ def _points(chunks: Chunks, rows: NDArray[np.int64], colours: NDArray[np.uint8],
     )
 
 
-def _hover(chunks: Chunks, row: int) -> str:
-    name = excerpt(chunks.names[int(chunks.documents[row])], _LINE)
-    first = excerpt(chunks.first.get(int(chunks.numbers[row]), ""), 80)
-    return _text(h.b[name], f", p. {chunks.pages[row]}", *((h.br, line) for line in wrap(first, _LINE)))
+def _scale(colours: NDArray[np.uint8]) -> dict[str, Any]:
+    """Colours (n, 3) as places on a scale of them: plotly reads every colour that is written out."""
+    each, places = np.unique(colours, axis=0, return_inverse=True)
+    ends = np.linspace(0, 1, max(2, len(each))).tolist()
+    written = [f"rgb({red},{green},{blue})" for red, green, blue in each.tolist()] * (2 if len(each) == 1 else 1)
+    scale = list(map(list, zip(ends, written, strict=False)))
+    return {"color": places.reshape(-1), "colorscale": scale, "cmin": 0, "cmax": max(1, len(each) - 1)}
+
+
+def _hovers(chunks: Chunks, rows: NDArray[np.int64]) -> list[str]:
+    """What each of these chunks says when it is pointed at: its document and page, and its first words."""
+    names = {place: h.b[excerpt(chunks.names[place], _LINE)] for place in np.unique(chunks.documents[rows]).tolist()}
+    found = []
+    for place, number in zip(chunks.documents[rows].tolist(), chunks.numbers[rows].tolist(), strict=True):
+        page, first = chunks.first.get(number, (0, ""))
+        at = first.rfind(" ", 0, _LINE) if len(first) > _LINE else -1
+        lines = (first[:at], h.br, first[at + 1 :]) if at > 0 else first
+        found.append(_text(names[place], page and f", p. {page}", first and h.br, lines))
+    return found
 
 
 def _asked(question: Question) -> str:
@@ -169,7 +163,7 @@ def _coloured(shade: Shade, theme: str) -> tuple[NDArray[np.uint8], list[Any]]:
         ]
         return found.astype(np.uint8), legend
     known, low, high = np.isfinite(shade.values), shade.low, shade.high
-    share = np.where(known, (shade.values - low) / (high - low), 0)[:, None]
+    share = np.where(known, (shade.values - low) / (high - low), 0)[:, None].round(2)
     ends = np.array(quiet, float), np.array(_rgb(COLOURS[theme]["accent"]), float)
     found = ends[0] + share * (ends[1] - ends[0])
     found[~known] = _mixed(COLOURS[theme]["quiet"], COLOURS[theme]["ground"], 0.25)
@@ -300,7 +294,7 @@ def _picture(points: Points, colours: NDArray[np.uint8]) -> dict[str, Any]:
             pixels[(*cell, slice(0, 3))] = colours
             pixels[(*cell, 3)] = 150
     file = io.BytesIO()
-    Image.fromarray(pixels[::-1]).save(file, "PNG")
+    Image.fromarray(pixels[::-1]).save(file, "PNG", compress_level=1)
     scale = span / (_SIDE - 2)
     return {
         "source": f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}",

@@ -18,8 +18,10 @@ from crag.analysis.atlas import layers, layout, projection
 from crag.analysis.atlas.projection import Projection
 from crag.core.errors import CancelledError, CragError
 from crag.core.filters.where import Scope
+from crag.core.trace import Trace
 from crag.export.html import words
 from crag.export.html.safe_text import excerpt, markdown, site
+from crag.export.html.slides import DrawnSlide, list_reasons, show_drawn
 from crag.runtime.jobs import Job
 from crag.storage.library import Library
 from ui.app import fragments, navigation, tab
@@ -29,8 +31,10 @@ from ui.app.session import Session
 from ui.components import charts, problems
 from ui.documents import table
 from ui.documents.listing import Held
-from ui.documents.map_figure import DRAWN, Chunks, Layers, Shade, draw, drawn_rows
+from ui.documents.map_chunks import DRAWN, Chunks, read_chunks
+from ui.documents.map_figure import Layers, Shade, draw
 from ui.documents.state import EVALUATE_SCOPED, MONITOR_PICKED, PICKED, TUNE_RUNS, state
+from ui.run import presentation
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -40,6 +44,7 @@ _AT_ONCE = 2_000
 VIEW = "documents-view"
 """The key of the choice between the list and the map."""
 _KEY, _JOB = "documents-map", "map"
+_TITLE = "Map of the library"
 _MOST_ASKED = 100
 _LISTED = 8
 _FIRST = 90
@@ -63,7 +68,7 @@ def show(session: Session, held: Sequence[Held]) -> None:
     if found is None:
         return
     stamp = _stamp(session.library)
-    mark = zlib.crc32(found.points.tobytes()), zlib.crc32(found.asked.tobytes())
+    mark = _mark(found)
     chunks = _chunks(stamp, mark, _library=session.library, _found=found)
     if len(chunks.numbers) < 3:
         st.caption(f"The library has {words.count(len(chunks.numbers), 'chunk')}: a map says more from three on.")
@@ -80,8 +85,15 @@ def show(session: Session, held: Sequence[Held]) -> None:
     )
     theme = charts.current_theme()
     key = (stamp, mark, colour, tuple(wanted), theme, tab.runs().selected)
+    figure = _figure(key, _draw=lambda: draw(chunks, _shade(session, colour, chunks, held), drawn, theme))
+    if presentation.wanted():
+        slides = _slides(session, chunks, questions, holes)
+        presentation.show(show_drawn(slides, _TITLE, "", name="map", app=True))
+        with presentation.lay_over():
+            charts.presented(figure, "documents-map-presented")
+        return
     st.plotly_chart(
-        _figure(key, _draw=lambda: draw(chunks, _shade(session, colour, chunks, held), drawn, theme)),
+        figure,
         theme=None,
         key=_KEY,
         on_select=_select,
@@ -89,7 +101,7 @@ def show(session: Session, held: Sequence[Held]) -> None:
         config={"displaylogo": False, "modeBarButtons": [_BUTTONS], "displayModeBar": True},
         alt=f"A map of {words.count(len(chunks.numbers), 'chunk')} and {words.count(len(questions), 'question')}",
     )
-    _notes(chunks, questions)
+    _notes(chunks, questions, sum(each.document.chunks for each in held))
     _selected(session, chunks, questions)
     if "Holes" in wanted and holes:
         _list_holes(session, holes)
@@ -97,6 +109,53 @@ def show(session: Session, held: Sequence[Held]) -> None:
         _list_pairs(session, chunks, found.pairs.tolist())
     if "Contradictions" in wanted:
         _list_contradictions(session, chunks, against)
+
+
+def _slides(
+    session: Session, chunks: Chunks, questions: Sequence[layers.Question], holes: Sequence[layers.Question]
+) -> list[DrawnSlide]:
+    """The map, and after it the questions that nothing in the library is near to."""
+    documents = words.count(len(np.unique(chunks.documents)), "document")
+    said = [f"{words.count(len(chunks.numbers), 'chunk')} of {documents}"]
+    said += [words.count(len(questions), "past question")] if questions else []
+    slides = [DrawnSlide(step=_TITLE, says=f"{' and '.join(said)}: near points say similar things.", charted=True)]
+    if holes:
+        rows = [(each.text, _answered_by(session, each) or "No web page answered it.") for each in holes]
+        said = [words.count(len(holes), "question"), "is" if len(holes) == 1 else "are"]
+        slides.append(
+            DrawnSlide(
+                step="Holes",
+                says=f"{' '.join(said)} far from every chunk, and not answered from the library.",
+                picture=list_reasons(rows, "question"),
+            )
+        )
+    return slides
+
+
+def _answered_by(session: Session, question: layers.Question) -> str:
+    pages = layers.web_pages(session.library, question)
+    return f"Answered by: {', '.join(page.title or site(page.url) for page in pages)}" if pages else ""
+
+
+def draw_run(session: Session, trace: Trace) -> tuple[DrawnSlide, Figure] | None:
+    """Where a run's question lies on the map, with the chunks' scores; None where no map of the library is kept."""
+    kept = projection.load(session.library)
+    if kept is None or kept.changed(session.library) or trace.elsewhere:
+        return None
+    stamp = _stamp(session.library)
+    found = _refreshed(stamp, _library=session.library)
+    chunks = _chunks(stamp, _mark(found), _library=session.library, _found=found)
+    asked = [each for each in layers.past_questions(session.library, found) if each.text == trace.question]
+    shade = _shade_by_score(chunks, layers.scores(session.library, trace))
+    number = words.count(len(chunks.numbers), "chunk")
+    said = f"The question among {number}, those that were graded coloured by their scores."
+    slide = DrawnSlide(step="Map", says=said, charted=True)
+    return slide, draw(chunks, shade, Layers(questions=asked), charts.current_theme())
+
+
+def _mark(found: Projection) -> tuple[int, int]:
+    """Another one as soon as a point or a question lies elsewhere."""
+    return zlib.crc32(found.points.tobytes()), zlib.crc32(found.asked.tobytes())
 
 
 def _stamp(library: Library) -> Stamp:
@@ -155,21 +214,7 @@ def _forget_job() -> None:
 
 @st.cache_resource(show_spinner="Drawing the map…", max_entries=4)
 def _chunks(stamp: Stamp, mark: tuple[int, int], *, _library: Library, _found: Projection) -> Chunks:
-    """What the map's points are, but for those that were deleted since."""
-    places, names = _library.points.places(), _library.documents.names()
-    numbers, there, rows = np.intersect1d(_found.numbers, places.numbers, assume_unique=True, return_indices=True)
-    texts = _library.points.texts(numbers[drawn_rows(len(numbers))].tolist())
-    return Chunks(
-        numbers=numbers,
-        points=_found.points[there],
-        documents=places.documents[rows],
-        names=[names.get(id, "") for id in places.ids],
-        ids=places.ids,
-        pages=places.pages[rows],
-        first={number: text[:_FIRST] for number, text in texts.items()},
-        clusters=_found.clusters[there],
-        titles=[", ".join(each) for each in layers.cluster_words(_library, _found.numbers, _found.clusters)],
-    )
+    return read_chunks(_library, _found)
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
@@ -198,6 +243,7 @@ def _choices(session: Session) -> tuple[str, Sequence[str]]:
             key="map-layers",
             persist_state="session",
         )
+        st.button("Present", key="map-present", on_click=presentation.enter, help="Shows the map for a room.")
     return colour, wanted
 
 
@@ -220,9 +266,13 @@ def _shade(session: Session, colour: str, chunks: Chunks, held: Sequence[Held]) 
             values = _by_number(chunks, library.points.used(), 0.0)
             return Shade(values=values, label="runs that used it", high=max(1.0, values.max(initial=0)))
         case "score":
-            return Shade(values=_by_number(chunks, _scores(session), np.nan), label="score")
+            return _shade_by_score(chunks, _scores(session))
         case _:
             return Shade(values=chunks.clusters.astype(float), names=chunks.titles)
+
+
+def _shade_by_score(chunks: Chunks, scores: Mapping[int, float]) -> Shade:
+    return Shade(values=_by_number(chunks, scores, np.nan), label="score")
 
 
 def _scores(session: Session) -> Mapping[int, float]:
@@ -240,8 +290,9 @@ def _by_number(chunks: Chunks, values: Mapping[int, float], other: float) -> NDA
     return np.array([values.get(number, other) for number in chunks.numbers.tolist()], float)
 
 
-def _notes(chunks: Chunks, questions: Sequence[layers.Question]) -> None:
-    said = f"{words.count(len(chunks.numbers), 'chunk')}, {words.count(len(questions), 'past question')}."
+def _notes(chunks: Chunks, questions: Sequence[layers.Question], held: int) -> None:
+    of = f" of {held:,}, evenly over all" if held > projection.MOST else ""
+    said = f"{words.count(len(chunks.numbers), 'chunk')}{of}, {words.count(len(questions), 'past question')}."
     if len(chunks.numbers) > DRAWN:
         said += f" Points that can be pointed at: {DRAWN:,}, evenly over all. A selection takes all."
     st.caption(f"{said} Near points say similar things; the axes have no meaning. Draw a line round points to select.")
@@ -306,7 +357,8 @@ def _describe(session: Session, chunks: Chunks, rows: NDArray[np.int64], asked: 
         st.caption(f"Topics: {'; '.join(markdown(each) for each in named)}")
     lines = []
     for place, count in documents.most_common(_LISTED):
-        pages = np.unique(chunks.pages[rows[chunks.documents[rows] == place]]).tolist()
+        own = chunks.numbers[rows[chunks.documents[rows] == place]].tolist()
+        pages = sorted(set(session.library.points.pages(own).values()))
         lines.append(f"- **{markdown(chunks.names[place])}**: {words.count(count, 'chunk')}, {_pages(pages)}")
     if lines:
         st.markdown("\n".join(lines))
@@ -398,16 +450,16 @@ def _list_holes(session: Session, holes: Sequence[layers.Question]) -> None:
     with st.expander(f"Holes: {words.count(len(holes), 'question')} that your documents did not answer"):
         for place, each in enumerate(holes[:_LISTED]):
             _question(session, each, f"map-hole-{place}")
-            pages = layers.web_pages(session.library, each)
-            if pages:
-                st.caption("Answered by: " + ", ".join(markdown(page.title or site(page.url)) for page in pages))
+            if said := _answered_by(session, each):
+                st.caption(markdown(said))
         if len(holes) > _LISTED:
             st.caption(f"And {len(holes) - _LISTED:,} more.")
 
 
-def _place(chunks: Chunks, number: int) -> str:
+def _place(session: Session, chunks: Chunks, number: int) -> str:
     row = int(np.searchsorted(chunks.numbers, number))
-    return f"{markdown(chunks.names[int(chunks.documents[row])])}, p. {chunks.pages[row]}"
+    page = session.library.points.pages([number]).get(number, 0)
+    return f"{markdown(chunks.names[int(chunks.documents[row])])}, p. {page}"
 
 
 def _list_pairs(session: Session, chunks: Chunks, pairs: Sequence[Sequence[int]]) -> None:
@@ -419,7 +471,7 @@ def _list_pairs(session: Session, chunks: Chunks, pairs: Sequence[Sequence[int]]
         texts = session.library.points.texts([one for one, _ in found[:_LISTED]])
         for one, other in found[:_LISTED]:
             said = markdown(excerpt(texts.get(one, ""), _FIRST))
-            st.markdown(f"- {_place(chunks, one)} and {_place(chunks, other)}: “{said}”")
+            st.markdown(f"- {_place(session, chunks, one)} and {_place(session, chunks, other)}: “{said}”")
         if len(found) > _LISTED:
             st.caption(f"And {len(found) - _LISTED:,} more, less alike.")
 
@@ -431,7 +483,7 @@ def _list_contradictions(session: Session, chunks: Chunks, found: Sequence[layer
             st.caption("No recent answer named sources that disagree.")
         for each in found[:_LISTED]:
             values = [
-                f"{markdown(value)} ({_place(chunks, number)})"
+                f"{markdown(value)} ({_place(session, chunks, number)})"
                 for number, value in each.values.items()
                 if number in known
             ]

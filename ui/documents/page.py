@@ -22,6 +22,7 @@ from ui.components.drawing import draw
 from ui.documents import bulk_actions, contents, filters, map_view, page_browser, purged, table, uploads, versions
 from ui.documents.listing import Held, holdings
 from ui.documents.progress import UploadEvent
+from ui.run import presentation
 
 
 def show(session: Session, *, live: bool) -> None:
@@ -49,7 +50,7 @@ def show(session: Session, *, live: bool) -> None:
 
 def _view() -> str:
     """How the library is shown."""
-    st.session_state.setdefault(map_view.VIEW, "list")
+    st.session_state.setdefault(map_view.VIEW, "map" if presentation.wanted() else "list")
     chosen = st.segmented_control(
         "View",
         ["list", "map"],

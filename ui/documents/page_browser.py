@@ -17,7 +17,7 @@ from ui.components import problems
 from ui.components.drawing import draw
 from ui.documents.listing import Held
 from ui.documents.state import state
-from ui.run import pageview, textview
+from ui.run import pageview, presentation, textview
 
 _MOST = 60
 """Chunks beside one page; a text without pages has all of its own on one."""
@@ -62,9 +62,9 @@ def turn_to(chunk: Chunk) -> None:
 
 
 def mark(picked: str) -> None:
-    """Mark one chunk alone on its page, or all of them again."""
+    """Mark one chunk alone on its page, or all of them again; or end the presentation."""
     kind, _, chunk = picked.partition(":")
-    if kind == "mark":
+    if not presentation.follow(picked) and kind == "mark":
         state().marked = "" if state().marked == chunk else chunk
 
 

@@ -52,13 +52,14 @@ class Contradiction:
     values: Mapping[int, str]
 
 
-def cluster_words(library: Library, numbers: NDArray[np.int64], clusters: NDArray[np.int16]) -> list[tuple[str, ...]]:
+def cluster_words(
+    texts: Mapping[int, str], numbers: NDArray[np.int64], clusters: NDArray[np.int16]
+) -> list[tuple[str, ...]]:
     """The two most distinctive words of each cluster's chunks, by the share of its texts that have them and how rare
-    they are in the other clusters. `numbers` and `clusters` (n,) as in `Projection`.
+    they are in the other clusters. `numbers` and `clusters` (n,) as in `Projection`; `texts` by these numbers.
     """
     members = [numbers[clusters == each] for each in range(int(clusters.max(initial=-1)) + 1)]
     read = [own[:: -(-len(own) // _READ)].tolist() if len(own) else [] for own in members]
-    texts = library.points.texts([number for own in read for number in own])
     shares = [_shares([texts[number] for number in own if number in texts]) for own in read]
     everywhere = Counter[str]()
     for share in shares:

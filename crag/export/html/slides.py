@@ -1,9 +1,10 @@
-"""A run presented, for a projector: a scene a step, with one sentence and one picture; in the app and in exports."""
+"""A run presented, for a projector: a slide a step, with one sentence and one picture; in the app and in exports."""
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import assert_never
 
 from crag.core.trace import Round, Trace
@@ -45,6 +46,8 @@ STEP: dict[Kind, str] = {
 }
 _ROWS = 7
 """At most so many chunks, pages or sentences in one picture: what can be read from afar."""
+_REASONS = 5
+"""And so many where each has a reason of its own."""
 _MOST_DISAGREEMENTS = 2
 _CLOSING = tuple(".,;:!?")
 """What must not stand on the next line without the mark before it."""
@@ -55,27 +58,53 @@ Pictures = Mapping[int, bytes]
 """A WebP image of the cited place, by the number of the citation."""
 
 
-def show_slides(trace: Trace, pictures: Pictures, *, name: str, app: bool = False) -> Html:
-    """All scenes of a run over the whole window; present.js steps through them. `name` tells it from others on a page.
+_NOTHING = Html()
 
-    In the `app` it is open, and its way back is a click that the script hears; elsewhere a button with data-present
-    opens it.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnSlide:
+    """What is shown at one time: the `step` that it is of, one sentence, and a picture.
+
+    `charted`: its picture is a chart that the app lays over it.
     """
-    steps = build_slides(trace)
-    drawn = [
-        h.section(f"scene{' shown' if not place else ''}", aria_label=f"{place + 1} of {len(steps)}")[
-            h.div("says")[h.span("step")[STEP[slide.kind]], h.h2[describe_slide(slide, trace)]],
-            h.div("picture")[picture(slide, trace, pictures)],
-        ]
-        for place, slide in enumerate(steps)
+
+    step: str
+    says: str
+    picture: Html = _NOTHING
+    charted: bool = False
+
+
+def show_slides(
+    trace: Trace, pictures: Pictures, *, name: str, app: bool = False, more: Sequence[DrawnSlide] = ()
+) -> Html:
+    """All slides of a run, and `more` after them, as `show_drawn` has it."""
+    slides = [
+        DrawnSlide(step=STEP[slide.kind], says=describe_slide(slide, trace), picture=picture(slide, trace, pictures))
+        for slide in build_slides(trace)
     ]
-    marks = [h.li("now" if not place else "") for place in range(len(steps))]
+    return show_drawn([*slides, *more], "The run, step by step", trace.meant, name=name, app=app)
+
+
+def show_drawn(slides: Sequence[DrawnSlide], label: str, topic: str, *, name: str, app: bool = False) -> Html:
+    """Scenes over the whole window; present.js steps through them. `name` tells them from others on a page.
+
+    In the `app` they are open, and the way back is a click that the script hears; elsewhere a button with data-present
+    opens them.
+    """
+    drawn = [
+        h.section(
+            f"scene{' charted' if slide.charted else ''}{' shown' if not place else ''}",
+            aria_label=f"{place + 1} of {len(slides)}",
+        )[h.div("says")[h.span("step")[slide.step], h.h2[slide.says]], h.div("picture")[slide.picture]]
+        for place, slide in enumerate(slides)
+    ]
+    marks = [h.li("now" if not place else "") for place in range(len(slides))]
     return h.div(
         "cx slideshow app" if app else "cx slideshow",
         data_slideshow=name,
         role="dialog",
         aria_modal="true",
-        aria_label="The run, step by step",
+        aria_label=label,
         tabindex="-1",
         hidden=None if app else "hidden",
     )[
@@ -84,14 +113,23 @@ def show_slides(trace: Trace, pictures: Pictures, *, name: str, app: bool = Fals
         h.div("bar-below")[
             h.button(type="button", data_step="back", disabled="disabled")["Back"],
             h.button(type="button", data_step="on")["Next"],
-            h.span("place")[f"1 of {len(steps)}"],
+            h.span("place")[f"1 of {len(slides)}"],
             h.span("unseen", role="status"),
-            h.span("topic")[excerpt(trace.meant, 200)],
+            h.span("topic")[excerpt(topic, 200)],
             h.span("hint", aria_hidden="true")["← →  step · Esc  end"],
             h.button(type="button", data_step="fill", hidden="hidden")["Full screen"],
             h.button(type="button", data_step="close", data_pick="present:close" if app else None)["Close"],
         ],
     ]
+
+
+def list_reasons(rows: Sequence[tuple[str, str]], noun: str) -> Html:
+    """The first of these, each with what is to be said of it; `noun`: what each is."""
+    drawn = [
+        h.li[h.span("rank")[number], h.span("what")[h.span("name")[what], h.span("peek")[excerpt(why, 320)]]]
+        for number, (what, why) in enumerate(rows[:_REASONS], 1)
+    ]
+    return h.fragment(h.ul("rows reasons")[drawn], _more(len(rows), noun, _REASONS))
 
 
 def opener(name: str) -> Html:
@@ -155,8 +193,8 @@ def _named(found: RetrievedChunk, *marks: object) -> Html:
     return h.span("name")[marks, f"{words.place(found.chunk)}  {found.chunk.source}"]
 
 
-def _more(number: int, noun: str) -> Html:
-    return h.p("key")[f"and {words.count(number - _ROWS, noun)} more"] if number > _ROWS else Html()
+def _more(number: int, noun: str, shown: int = _ROWS) -> Html:
+    return h.p("key")[f"and {words.count(number - shown, noun)} more"] if number > shown else Html()
 
 
 def _graded(trace: Trace, here: Round) -> Html:

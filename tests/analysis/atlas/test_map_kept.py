@@ -72,6 +72,17 @@ def test_new_chunks_are_placed_and_old_ones_stay(engine: Engine) -> None:
     assert now.landmarks.sum() == 30 and (now.clusters <= before.clusters.max()).all()
 
 
+def test_chunks_are_found_with_their_documents_and_those_of_a_deleted_one_are_not(engine: Engine) -> None:
+    points = engine.library().points
+    assert not points.spans().find(np.arange(9))[0].any() and not len(points.numbers())
+    ids = [add_document(engine, name, texts(name, count)) for name, count in (("a", 3), ("b", 2), ("c", 4))]
+    numbers = points.numbers()
+    engine.library().documents.delete(ids[1])
+    there, documents = points.spans().find(numbers)
+    assert there.tolist() == [True] * 3 + [False] * 2 + [True] * 4 and documents.tolist() == [0] * 3 + [1] * 4
+    assert list(points.spans().ids) == [ids[0], ids[2]] and np.array_equal(points.numbers(), numbers[there])
+
+
 def test_what_changed_too_much_or_is_of_another_model_is_laid_out_again(engine: Engine, tmp_path: Path) -> None:
     add_document(engine, "one.pdf", texts("Harbour", 10))
     refreshed(engine)

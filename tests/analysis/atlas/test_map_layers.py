@@ -79,12 +79,13 @@ def test_with_enough_answered_questions_only_the_far_ones_are_holes(engine: Engi
 
 def test_clusters_are_named_by_what_sets_them_apart(engine: Engine) -> None:
     numbers = engine.library().points.numbers()
-    named = layers.cluster_words(engine.library(), numbers, np.array([0, 1, 2, 2], np.int16))
+    texts = engine.library().points.texts(numbers.tolist())
+    named = layers.cluster_words(texts, numbers, np.array([0, 1, 2, 2], np.int16))
     assert named[0][0] in ("agency", "hired", "hundred", "people", "hiring", "took", "eighty", "average", "fewer")
     assert all(len(each) == 2 for each in named) and not {"the", "were", "said"} & {
         word for each in named for word in each
     }
-    assert layers.cluster_words(engine.library(), numbers[:0], np.zeros(0, np.int16)) == []
+    assert layers.cluster_words(texts, numbers[:0], np.zeros(0, np.int16)) == []
 
 
 def test_scores_of_a_run_are_those_of_chunks_that_are_still_here(engine: Engine) -> None:
