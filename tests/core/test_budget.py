@@ -102,14 +102,6 @@ def test_what_may_repeat_a_key_is_not_kept_as_the_cause() -> None:
     assert caught.value.__cause__ is None and caught.value.__suppress_context__
 
 
-def test_an_error_that_is_ours_goes_through_as_it_is() -> None:
-    heard: list[Call] = []
-    ours = BusyError("p is busy.")
-    with pytest.raises(BusyError) as caught, UsageTracker(listener=heard.append).call("p"):
-        raise ours
-    assert caught.value is ours and [each.error for each in heard] == ["p is busy."]
-
-
 def test_a_call_that_was_given_up_is_recorded_once() -> None:
     heard: list[Call] = []
     others: set[PendingCall] = set()

@@ -61,13 +61,6 @@ def test_runs_that_fail_one_after_another_open_it_for_that_step_and_that_key_alo
     assert [(each.name, each.step, each.times) for each in circuits.open()] == [("qwen", "evaluate", 1)]
 
 
-def test_a_success_in_between_counts_from_the_beginning(circuits: Circuits) -> None:
-    fail(circuits, 1, 2)
-    circuits.ended(MODEL, "evaluate", 3, None, 60)
-    fail(circuits, 4, 5)
-    assert not rests(circuits, 6)
-
-
 @pytest.mark.parametrize(
     ("error", "seconds"), [(KeyRejectedError("no."), 60.0), (DOWN, 1.0)], ids=["a wrong key", "no time left"]
 )
@@ -106,14 +99,6 @@ def test_a_trial_that_was_stopped_leaves_it_to_the_next_run(circuits: Circuits, 
     clock.ahead += REST + 1
     assert not rests(circuits, 10)
     circuits.left(MODEL, "evaluate", 10)
-    assert not rests(circuits, 11)
-
-
-def test_a_trial_that_nobody_heard_of_again_does_not_keep_it_open(circuits: Circuits, clock: FakeClock) -> None:
-    fail(circuits, *range(RUNS))
-    clock.ahead += REST + 1
-    assert not rests(circuits, 10)
-    clock.ahead += 61
     assert not rests(circuits, 11)
 
 

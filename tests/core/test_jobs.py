@@ -1,10 +1,8 @@
 """A job runs on whoever watches: following, stopping, failing, evicting."""
 
-import gc
 import subprocess
 import sys
 import threading
-import weakref
 from pathlib import Path
 
 from crag.core.errors import StorageError
@@ -204,23 +202,3 @@ print("the end")
 def test_a_process_can_end_while_a_job_waits_for_its_person():
     ran = subprocess.run([sys.executable, "-c", WAITS_FOREVER], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "the end\n", "")
-
-
-def test_a_job_that_is_over_holds_nothing_of_what_it_worked_on():
-    class Upload:
-        def load(self) -> bytes:
-            return b"%PDF"
-
-    upload = Upload()
-    gone, jobs = weakref.ref(upload), Jobs()
-
-    def work(cancel, emit, load=upload.load):
-        emit(len(load()))
-
-    job = jobs.start("upload", "one file", work, workspace="w")
-    del upload, work
-    for _ in job.follow():
-        pass
-    gc.collect()
-    assert jobs.get(job.id, workspace="w") is job and job.events() == [4]
-    assert gone() is None

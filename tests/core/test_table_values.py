@@ -61,11 +61,6 @@ def sections(*rows: tuple[float, str]) -> list[str]:
     return [row.section for row in place_sections(made)]
 
 
-def test_a_total_closes_its_section() -> None:
-    found = sections((0, "Current assets:"), (7, "Cash"), (0, "Total current assets"), (7, "Goodwill"))
-    assert found == ["", "Current assets", "Current assets", ""]
-
-
 def test_a_row_that_is_indented_less_than_others_closes_their_section() -> None:
     assert sections((0, "Earnings per share:"), (7, "Basic"), (0, "Dividends")) == ["", "Earnings per share", ""]
 

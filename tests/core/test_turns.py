@@ -85,16 +85,6 @@ def ended(turns: list[QueueTicket]) -> list[str]:
     return order
 
 
-def test_one_party_s_fifty_keep_nobody_else_waiting() -> None:
-    turns = FairQueue(1)
-    many = [turns.join("loud") for _ in range(50)]
-    quiet, other = turns.join("quiet"), turns.join("other")
-    assert [next(quiet.wait(NEVER)), next(other.wait(NEVER)), next(many[1].wait(NEVER))] == [1, 2, 3]
-    many[0].leave()
-    order = ended([*many[1:], quiet, other])
-    assert order[:2] == ["quiet", "other"] and order[2:] == ["loud"] * 49
-
-
 def test_parties_that_wait_alike_take_turns() -> None:
     turns = FairQueue(1)
     assert "".join(ended([turns.join(tenant) for tenant in "aaaabbbbcc"])) == "abcabcabab"

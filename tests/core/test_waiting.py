@@ -48,14 +48,6 @@ def test_a_result_and_an_error_come_through() -> None:
         wait_for(bad, seconds=5, cancel=threading.Event())
 
 
-def test_the_work_s_own_time_out_is_not_taken_for_ours() -> None:
-    async def late() -> None:
-        raise TimeoutError("theirs")
-
-    with pytest.raises(TimeoutError, match="theirs"):
-        wait_for(late, seconds=5, cancel=threading.Event())
-
-
 def test_work_that_ends_just_after_a_beat_is_not_taken_for_one_that_timed_out() -> None:
     class Late(Future[int]):
         """It ends right after the first look at it has waited in vain."""

@@ -7,10 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from crag.analysis.whatif.whatif import redecide
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import (
@@ -25,14 +22,12 @@ from crag.core.request import RunRequest, SearchQuery
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
-from crag.core.types import Action, Aggregation
 from crag.engine import Engine
 from crag.messages.providers import describe_providers
 from crag.models.embedders import E5, MiniLM
 from crag.providers.registry import choices
 from crag.testing.fakes import ScriptedEvaluator
-from tests.support.sizes import sized
-from tests.support.small_library import TEXTS, WordEmbedder, fill, spread
+from tests.support.small_library import WordEmbedder, fill
 from tests.support.small_pdf import small_pdf
 
 pytestmark = pytest.mark.usefixtures("read_here")
@@ -132,15 +127,6 @@ def test_the_configuration_chooses_the_embedding_model(tmp_path: Path) -> None:
         assert engine.embedder.id == E5.id
 
 
-def test_a_web_folder_that_is_gone_is_said_and_the_run_goes_on(tmp_path: Path) -> None:
-    config = AppConfig.of(data=tmp_path / "data", web="folder", web_folder=tmp_path / "gone")
-    engine = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.3))
-    fill(engine)
-    trace = Trace.from_events(engine.ask(QUESTION))
-    assert [failure.step for failure in trace.failures] == ["search"]
-    assert trace.answer is not None and trace.kept("internal")
-
-
 def test_asking_again_grades_nothing_anew(engine: Engine) -> None:
     fill(engine)
     first = Trace.from_events(engine.ask(QUESTION))
@@ -201,44 +187,3 @@ def test_what_stands_in_for_another_part_is_no_error(tmp_path: Path) -> None:
     with closing(Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.0))) as made:
         fill(made)
         assert made.answer(QUESTION).abstained
-
-
-def test_grades_come_in_the_order_of_their_texts(engine: Engine) -> None:
-    assert [grade.score for grade in engine.grade("q", TEXTS)] == [spread(text) for text in TEXTS]
-
-
-changes = st.fixed_dictionaries(
-    {
-        "bounds": st.tuples(st.floats(0, 1), st.floats(0, 1)),
-        "aggregation": st.sampled_from([Aggregation.ANY, Aggregation.WORST, Aggregation.MEAN]),
-        "strip_filter": st.floats(0, 1),
-        "strip_top_k": st.integers(0, 12),
-        "k": st.integers(1, 4),
-    }
-)
-
-
-@settings(max_examples=sized(40, 13), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(changes)
-def test_what_if_equals_a_fresh_run(engine: Engine, drawn: dict[str, object]) -> None:
-    """A stored run re-decided gives what asking anew gives, or says what it can't know; through a real library.
-
-    Over all settings and the graph alone: tests/analysis/whatif/test_whatif.py.
-    """
-    if not engine.library().documents.all():
-        fill(engine)
-    bounds = drawn.pop("bounds")
-    assert isinstance(bounds, tuple)
-    wanted = Settings().changed(k=4).changed(upper=max(bounds), lower=min(bounds), **drawn)
-    stored = Trace.from_events(engine.ask(RunRequest(QUESTION, settings=Settings(k=4, upper=0.9, lower=0.1))))
-    guess = redecide(stored, wanted)
-    fresh = Trace.from_events(engine.ask(RunRequest(QUESTION, settings=wanted)))
-    if guess.decision is None:
-        assert guess.unknown
-        return
-    assert guess.decision == fresh.decision
-    if guess.unknown:
-        return
-    kept = {strip.id for group in guess.strips.values() for strip in group if strip.kept}
-    assert kept == {strip.id for strip in fresh.kept()}
-    assert guess.changes_action == (fresh.action is not Action(stored.action or ""))

@@ -50,21 +50,10 @@ def test_anybodys_retriever_is_searched_in_place_of_the_library(engine: Engine) 
     assert [each.run_id for each in engine.library().runs.latest()] == [trace.run_id]
 
 
-def test_what_a_retriever_of_one_s_own_finds_in_the_library_is_of_the_library(engine: Engine) -> None:
-    fill(engine)
-    trace = engine.trace(RunRequest(QUESTION, retriever=engine.library()))
-    assert not trace.elsewhere and trace.documents == engine.trace(QUESTION).documents
-
-
 def test_a_filter_that_the_retriever_would_not_obey_is_refused(engine: Engine) -> None:
     settings = STRATEGIES["balanced"].settings.changed(where="verified")
     with pytest.raises(SettingsError, match="another store"):
         engine.ask(RunRequest(QUESTION, settings=settings, retriever=FixedRetriever(chunks=[])))
-
-
-def test_a_run_waited_for_raises_what_ended_it(engine: Engine) -> None:
-    with pytest.raises(EmptyLibraryError):
-        engine.trace(QUESTION)
 
 
 def test_a_run_is_followed_from_a_coroutine(engine: Engine) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, InputError
-from crag.core.ingesting import DocumentAdded, DocumentFailed, DocumentRefreshed, IngestStep
+from crag.core.ingesting import DocumentFailed, DocumentRefreshed, IngestStep
 from crag.engine import Engine
 from crag.ingest import files as ingest_files
 from crag.pipeline.folders import FileState, FolderComparison
@@ -254,20 +254,6 @@ def test_a_file_that_changes_while_it_is_read_is_not_added(
     assert len(events) == 2 and all(isinstance(each, DocumentFailed) for each in events)
     assert "changed while it was read" in str(events[0])
     assert found(sync(engine, folder)) == {"document_added": 2}
-
-
-@pytest.mark.parametrize("name", ["two\nlines.txt", "Отчёт 2024.txt", "報告.txt", "تقرير.txt", b"\xff\xfe.txt"])
-def test_names_of_every_kind_are_followed(engine: Engine, tmp_path: Path, name: str | bytes) -> None:
-    place = tmp_path / "names"
-    place.mkdir()
-    path = os.path.join(str(place), os.fsdecode(name))
-    Path(path).write_text(TOWER)
-    (event,) = sync(engine, place)
-    assert isinstance(event, DocumentAdded) and "\n" not in event.document.name
-    assert [each.state for each in engine.compare_folder(place).files] == ["unchanged"]
-    os.rename(path, os.path.join(str(place), "renamed.txt"))
-    assert found(sync(engine, place)) == {"moved": 1}
-    assert [each.name for each in engine.library().documents.all()] == ["renamed.txt"]
 
 
 def test_comparing_can_be_stopped(engine: Engine, folder: Path) -> None:

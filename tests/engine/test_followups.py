@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from crag.analysis.whatif.whatif import redecide
-from crag.core import events as ev
 from crag.core.errors import UnreachableError
 from crag.core.request import RunRequest
 from crag.core.settings import Settings
@@ -43,12 +42,6 @@ def test_a_follow_up_is_retrieved_for_graded_and_answered_as_it_was_meant(engine
     assert redecide(trace, Settings.stored(trace.settings).settings).action == trace.action
 
 
-def test_a_question_outside_a_conversation_has_no_such_step(engine: Engine) -> None:
-    trace = asked(engine, QUESTION)
-    assert trace.context is None and trace.meant == QUESTION
-    assert "contextualize" not in {record.step for record in trace.steps}
-
-
 def test_a_question_that_stands_alone_is_asked_as_it_is_and_the_chain_is_stored(engine: Engine) -> None:
     first = asked(engine, QUESTION)
     assert first.exchange is not None
@@ -67,13 +60,6 @@ def test_what_a_person_words_is_asked_in_place_of_the_question(engine: Engine) -
     assert (as_it_stands.meant, as_it_stands.standalone) == ("And in 2018?", "")
     empty = asked(engine, "And in 2018?", standalone="   ")
     assert empty.failure is not None and "empty" in empty.failure.cause
-
-
-def test_a_run_that_failed_was_stopped_or_goes_on_is_no_exchange(engine: Engine) -> None:
-    trace = asked(engine, QUESTION)
-    failed = ev.Failed(step="answer", cause="It broke.", remedy="Ask again.", fatal=True, at=1.0)
-    assert trace.exchange is not None and trace.apply(failed).exchange is None
-    assert trace.apply(ev.Cancelled(at=1.0)).exchange is None and replace(trace, finished=False).exchange is None
 
 
 def run_with(reply: object) -> Trace:

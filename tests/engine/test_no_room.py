@@ -39,20 +39,6 @@ def asked(engine: Engine, workspace: str) -> Trace:
     return Trace.from_events(engine.ask(RunRequest("How long is the bridge?", workspace=workspace)))
 
 
-@pytest.mark.parametrize(("limit", "unsaved"), [("library_mb", {"default"}), ("all_mb", {"default", "other"})])
-def test_over_a_limit_questions_are_answered_and_said_not_to_be_stored(
-    data: Path, limit: str, unsaved: set[str]
-) -> None:
-    with closing(engine_on(data, **{limit: 4})) as engine:
-        for workspace in ("default", "other"):
-            trace = asked(engine, workspace)
-            assert trace.answer is not None and "four hundred" in trace.answer.text
-            said = ["not stored"] if workspace in unsaved else []
-            assert [each.instead for each in trace.failures] == said and trace.failure is None
-            assert len(engine.library(workspace).runs.latest()) == (0 if said else 1)
-            assert not engine.library(workspace).in_flight.cut_off()
-
-
 def test_a_run_that_began_before_the_limit_was_reached_leaves_no_note(data: Path) -> None:
     with closing(engine_on(data)) as engine:
         events = engine.ask("How long is the bridge?")

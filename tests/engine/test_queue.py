@@ -159,14 +159,6 @@ def test_a_long_document_is_indexed_in_small_steps_that_each_are_told(engine: En
     assert [event.done for event in events] == [*range(0, total, 16), total]
 
 
-def test_a_document_over_the_library_s_room_is_refused_in_words(tmp_path: Path) -> None:
-    engine = Engine(AppConfig.of(data=tmp_path, library_mb=1), embedder=WordEmbedder())
-    [*_, last] = engine.add("one.pdf", LARGE)
-    assert isinstance(last, DocumentFailed) and "may hold 1 MB" in last.message and "Settings, Limits" in last.remedy
-    assert engine.library().documents.all() == []
-    engine.close()
-
-
 def test_a_saved_limit_lets_those_who_wait_in_and_what_runs_keeps_its_configuration(
     engine: Engine, evaluator: Held
 ) -> None:

@@ -67,9 +67,3 @@ def test_a_run_that_ended_however_leaves_no_note(engine: Engine) -> None:
     assert first.kind == "run_started"
     assert not engine.library().in_flight.known(ended)
     assert not engine.library().in_flight.known(first.run_id)
-
-
-def test_a_question_to_an_empty_library_makes_none(engine: Engine) -> None:
-    for _ in engine.ask(RunRequest(QUESTION, workspace="other", via="app")):
-        pass
-    assert not engine.library("other").exists

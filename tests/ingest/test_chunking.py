@@ -21,7 +21,6 @@ from crag.ingest.reader import _page as _page_of
 from crag.ingest.reader import read_document
 from crag.ingest.sections import ComposedPage
 from crag.text.sentences import sentences
-from tests.support.tiny_pdf import line, pdf
 
 ID = "a" * 64
 SIZES = Sizes(text=300, table=200, least=80)
@@ -78,15 +77,6 @@ def test_a_heading_is_context_for_what_follows_and_not_for_itself() -> None:
     assert all(chunk.context == "Harbours › Tides" for chunk in chunks[1:])
 
 
-def test_ids_depend_on_document_and_span_alone() -> None:
-    one = chunk_document(_document(_page(PROSE)), ID, "a.pdf")
-    again = chunk_document(_document(_page(PROSE)), ID, "renamed.pdf")
-    other = chunk_document(_document(_page(PROSE)), "b" * 64, "a.pdf")
-    assert [chunk.id for chunk in one] == [chunk.id for chunk in again]
-    assert not {chunk.id for chunk in one} & {chunk.id for chunk in other}
-    assert len({chunk.id for chunk in one}) == len(one)
-
-
 def test_a_line_cut_by_a_chunk_is_cut_in_its_box() -> None:
     text = "x" * 100 + ". " + "Y" * 98
     rect = Rect(page=1, left=0, top=0, right=200, bottom=10)
@@ -95,19 +85,6 @@ def test_a_line_cut_by_a_chunk_is_cut_in_its_box() -> None:
     assert (first.lines[0].rect.left, first.lines[0].rect.right) == (0, 101)
     assert (second.lines[0].rect.left, second.lines[0].rect.right) == (102, 200)
     assert (second.lines[0].start, second.lines[0].end) == (0, 98)
-
-
-def test_boxes_of_a_real_page_lie_on_the_chunks_words() -> None:
-    content = b"".join(line(72, 720 - 14 * n, f"Line {n} tells of harbour {n} and its tides.") for n in range(40))
-    parsed = read_document(pdf([content]), "h.pdf", AppConfig())
-    chunks = chunk_document(parsed, ID, "h.pdf", sizes=SIZES)
-    assert len(chunks) > 3
-    for chunk in chunks:
-        for box in chunk.lines:
-            words = chunk.text[box.start : box.end]
-            number = int(words.split()[1])
-            assert words.startswith(f"Line {number}")
-            assert box.rect.top < 792 - (720 - 14 * number) < box.rect.bottom
 
 
 @given(st.text(alphabet=st.sampled_from("ab. \nX:;1"), max_size=600), st.integers(0, 600), st.integers(0, 600))

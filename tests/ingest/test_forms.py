@@ -84,27 +84,10 @@ def test_what_forms_of_one_kind_share_is_told_apart_by_their_first_values() -> N
     assert _read(low).title.endswith("Accident Report")
 
 
-def test_a_table_of_amounts_under_headings_is_no_form() -> None:
-    content = line(400, 712, "2019", 10) + line(480, 712, "2018", 10)
-    for number, label in enumerate(("Assets:", "Cash:", "Stocks:", "Debts:", "Loans:")):
-        content += line(60, 690 - 14 * number, label, 10)
-        content += line(395, 690 - 14 * number, "6,489", 10) + line(475, 690 - 14 * number, "7,500", 10)
-    (table,) = _read(content).pages[0].tables
-    assert table.header == ("2019", "2018")
-
-
 @pytest.mark.parametrize("mark", ['{"type":', "a='b':"])
 def test_code_is_no_form(mark: str) -> None:
     rows = (("'num':", "one", "'type':", "'A'"), ("'loss':", "{}", mark, "two"))
     assert _read(_form(700, *rows, *rows)).pages[0].tables == ()
-
-
-def test_footers_of_a_short_document_are_left_out() -> None:
-    pages = [
-        line(60, 700, f"This page is about {word}.", 10) + line(60, 40, f"Report – {number} of 3", 9)
-        for number, word in enumerate(("boats", "piers", "oars"), 1)
-    ]
-    assert not any("of 3" in page.text for page in _read(*pages).pages)
 
 
 def test_the_forms_of_a_real_report(shared_data: Path) -> None:

@@ -149,15 +149,6 @@ def test_a_workbook_is_cited_by_its_sheets_with_values_as_they_are_shown() -> No
     )
 
 
-def test_a_long_sheet_comes_in_pages_that_name_their_rows_and_repeat_the_header() -> None:
-    parsed = read_document(small_xlsx(450), "revenue.xlsx", CONFIG)
-    places = ["sheet Revenue, rows 1-202", "sheet Revenue, rows 203-402", "sheet Revenue, rows 403-453"]
-    assert [page.place for page in parsed.pages] == places
-    assert all("Harbour; 2019; Margin; Closed" in page.text for page in parsed.pages)
-    chunk = chunk_document(parsed, "id", "revenue.xlsx")[-1]
-    assert (chunk.place, chunk.kind) == (places[-1], "table") and "Harbour | 2019" in chunk.context
-
-
 @pytest.mark.parametrize(
     ("value", "form", "text"),
     [

@@ -44,10 +44,6 @@ def test_each_kind_is_known_by_its_bytes_and_drawn(kind: str) -> None:
     assert picture.getpixel((150, 100)) > (240, 240, 240) and picture.getpixel((150, 500)) < (15, 15, 15)
 
 
-def test_text_that_begins_as_a_bitmap_does_is_text() -> None:
-    assert media_of(b"BMW builds cars in Munich.", "a.txt") == "text"
-
-
 @pytest.mark.parametrize("mode", ["1", "L", "P", "LA", "RGBA", "I;16", "CMYK"])
 def test_every_mode_is_drawn_as_it_looks(mode: str) -> None:
     picture = pages_of(saved(half(mode), "TIFF"), "image").draw(1, 1.0)

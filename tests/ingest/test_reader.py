@@ -110,14 +110,6 @@ def test_headings_and_title() -> None:
     assert all(page.text.startswith(heading, at) for at, heading in page.headings)
 
 
-def test_pages_alike_but_for_their_numbers_keep_their_text() -> None:
-    pages = [line(72, 700, f"Certificate number {number} is valid for one year.") for number in range(1, 7)]
-    parsed = read_document(pdf(pages), "certificates.pdf", CONFIG)
-    assert [page.text for page in parsed.pages] == [
-        f"Certificate number {number} is valid for one year." for number in range(1, 7)
-    ]
-
-
 @pytest.mark.parametrize(
     ("name", "title"),
     [
@@ -175,10 +167,6 @@ def test_bad_files(data: bytes, error: type[DocumentError], words: str) -> None:
 
 def test_junk_before_the_header_is_forgiven() -> None:
     assert "1931" in read_document(b"junk\n" * 20 + pdf([_prose()]), "j.pdf", CONFIG).pages[0].text
-
-
-def test_a_file_that_only_its_owner_locked_opens() -> None:
-    assert read_document(locked("open to all", b""), "o.pdf", CONFIG).pages[0].text == "open to all"
 
 
 def test_too_large_a_file_is_refused_unread() -> None:

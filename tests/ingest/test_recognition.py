@@ -175,13 +175,6 @@ def test_pages_that_recognition_could_read_say_that_it_is_off(data: bytes) -> No
     assert "Text recognition is off" in raised.value.remedy and "Most scanned pages" in raised.value.remedy
 
 
-def test_pages_that_recognition_read_in_vain_say_so_and_not_to_run_it() -> None:
-    for is_scan in (True, False):
-        error = scans.empty("a.pdf", [page_of(1, "", None, is_scan=is_scan)], None, {1})
-        assert isinstance(error, EmptyError) and "recognition found nothing" in error.message
-        assert "recognition" not in error.remedy
-
-
 @pytest.mark.slow
 @needs_recognition
 def test_text_drawn_as_shapes_is_read_by_recognition() -> None:

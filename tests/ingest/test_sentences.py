@@ -42,11 +42,6 @@ def test_edges(text: str, expected: list[str]) -> None:
     assert _split(text) == expected
 
 
-def test_a_quotation_without_an_end_near_by_holds_nothing_together() -> None:
-    text = 'He said "no. ' + "It rained and rained. " * 20 + 'Done."'
-    assert _split(text)[0] == 'He said "no.'
-
-
 @given(st.text(alphabet=st.sampled_from("aB1.?! \n\"'()-•é。IncUS"), max_size=80))
 def test_every_character_is_in_exactly_one_sentence(text: str) -> None:
     spans = sentences(text)

@@ -82,15 +82,6 @@ def test_a_small_mark_behind_an_amount_is_no_amount() -> None:
     assert "Home: 2021 387 (13); 2020 12" in _rows(page)
 
 
-def test_names_of_columns_within_a_table_begin_another() -> None:
-    content = _cells(720, "2021", "2020") + _row(706, "Home", "$10,000", "11,000") + _row(694, "Abroad", "20", "21")
-    content += _cells(680, "May 29, 2022", "May 30, 2021", at=(300, 380)) + _row(666, "Cash", "1", "2")
-    content += _row(654, "Debt", "3", "4")
-    (page,) = _pages(content)
-    assert [SEPARATOR.join(table.heads) for table in page.tables] == ["2021 | 2020", "May 29, 2022 | May 30, 2021"]
-    assert "Debt: May 29, 2022 3; May 30, 2021 4" in _rows(page, 1)
-
-
 def test_a_label_and_the_words_beside_it_go_on_together() -> None:
     content = line(60, 720, "Product", 10) + line(130, 720, "Use", 10) + _cells(720, "2021", "2020", at=(420, 500))
     content += line(60, 706, "Tar", 10) + line(130, 706, "Seams of boats and, less often,", 10)

@@ -93,12 +93,6 @@ def test_groups_of_columns_keep_their_group() -> None:
     assert "Boats: 2021 Units 55; 2021 Sales 66; 2020 Units 77; 2020 Sales 88" in page.text
 
 
-def test_a_label_over_two_lines_is_one_label() -> None:
-    content = _row(700, "", "2019", "2018") + _row(686, "Cash", "10", "11")
-    content += _row(672, "Receivables, net of allowances of $132 and") + _row(660, "doubtful accounts", "848", "1,035")
-    assert "Receivables, net of allowances of $132 and doubtful accounts: 2019 848; 2018 1,035" in _page(content).text
-
-
 def test_a_ruled_table_is_read_by_its_cells() -> None:
     xs, ys = (60, 200, 330, 460), (700, 660, 620, 580)
     content = b"1 w\n"

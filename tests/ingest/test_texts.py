@@ -51,11 +51,6 @@ def test_a_page_of_hidden_text_alone_is_refused() -> None:
         read_document(b"<html><body><p hidden>not shown</p></body></html>", "a.html", CONFIG)
 
 
-def test_lines_break_where_a_person_sees_them_break() -> None:
-    data = b"<html><body><p>One\ntwo<br>three</p><pre>x = 1\n  y = <b>2</b>\n</pre></body></html>"
-    assert read_document(data, "a.html", CONFIG).pages[0].text == "One two\nthree\n\nx = 1\ny = 2"
-
-
 def test_a_table_that_only_lays_out_a_page_is_no_table() -> None:
     data = b"<html><body><table><tr><td><table><tr><td>One.</td></tr></table></td></tr></table></body></html>"
     [page] = read_document(data, "a.html", CONFIG).pages

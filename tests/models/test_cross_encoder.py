@@ -32,14 +32,6 @@ def test_a_reading_points_at_the_answer() -> None:
     assert "Keller" in ANSWER[reading.start : reading.end]
 
 
-def test_an_answer_late_in_a_long_text_is_found() -> None:
-    text = FILLER * 60 + ANSWER + " " + FILLER * 30
-    [long, without] = MODEL.read(QUESTION, [text, FILLER * 90])
-    assert long is not None and without is not None
-    assert "Keller" in text[long.start : long.end]
-    assert long.relevance > without.relevance + 1
-
-
 def test_a_reading_does_not_depend_on_its_neighbours() -> None:
     texts = [ANSWER, FILLER, FILLER * 3, ANSWER + " " + FILLER, "1902", FILLER * 40]
     together = MODEL.read(QUESTION, texts * 2)
@@ -124,12 +116,6 @@ def test_a_span_s_evidence_is_the_mean_probability_of_its_tokens() -> None:
 @pytest.mark.parametrize("span", [(3, 3), (9, 5), (4, 5), (40, 90), (-9, 0)])
 def test_a_span_without_a_token_is_no_evidence(span: tuple[int, int]) -> None:
     assert evidence(5.0, 5.0, 5.0).kept(*span) == -KEPT_CLIP
-
-
-def test_of_a_span_that_begins_in_the_title_only_the_text_counts() -> None:
-    reading = evidence(5.0, 5.0, -5.0, titled=2)
-    assert reading.kept(0, 14) == pytest.approx(-5.0)
-    assert reading.kept(0, 9) == pytest.approx(5.0)
 
 
 PIECES = ["the", "bridge", "?", "design", "##ed", "zu", "##ber", "s", "7", "designer", "19", "##02"]

@@ -87,13 +87,6 @@ def test_strips_are_scored_in_their_text_by_an_evaluator_that_can(tmp_path: Path
         assert len(reads.strips.read) == read
 
 
-def test_strips_are_scored_on_this_machine_where_a_grade_is_a_call(ask, server) -> None:
-    trace, _ = ask(**served(server, evaluator="llm"))
-    graded = [call for call in trace.calls if call.step in ("refine", "evaluate")]
-    assert len(graded) == sum(len(each.chunks) for each in trace.rounds)
-    assert any(strip.score is not None for strips in trace.strips.values() for strip in strips)
-
-
 @pytest.mark.parametrize(
     ("config", "says", "step"),
     [
@@ -127,10 +120,3 @@ def test_grades_outside_a_run_come_from_the_configured_model(tmp_path, server) -
     assert all("failed" in grade.why and grade.instead_of for grade in grades)
     with pytest.raises(ProviderError, match="No model"):
         list(Engine(config.changed(llm_model=""), Keys()).grade(QUESTION, ["a"]))
-
-
-def test_a_budget_that_is_used_up_ends_in_local_work(ask, server) -> None:
-    trace, _ = ask(**served(server, evaluator="llm", run_calls=2))
-    assert trace.answer is not None and trace.answer.instead_of
-    assert len(trace.calls) == 2
-    assert any("calls are used up" in failure.cause for failure in trace.failures)

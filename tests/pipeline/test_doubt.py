@@ -65,12 +65,6 @@ def test_a_doubted_run_loops_first_and_then_uses_documents_and_web() -> None:
     assert redecide(case.trace, case.settings).decision == last.decision
 
 
-def test_a_loop_that_ends_without_a_new_query_is_doubted_too() -> None:
-    case = Case("balanced", [SOSO], changes={**DOUBTING, "max_rewrites": 3})
-    assert case.trace.action is Action.AMBIGUOUS
-    assert redecide(case.trace, case.settings).decision == case.trace.decision
-
-
 def test_a_doubted_run_does_not_loop_for_being_ambiguous() -> None:
     case = Case("balanced", [SOSO], changes={**DOUBTING, "loop_on": (Action.AMBIGUOUS,)})
     assert len(case.trace.rounds) == 1 and case.trace.action is Action.AMBIGUOUS
@@ -83,12 +77,6 @@ def test_it_says_by_how_little() -> None:
         "AMBIGUOUS: the best chunk scored 0.35, below 0.40 but within the margin of doubt (0.10), "
         "so your documents stay."
     )
-
-
-def test_a_forced_action_takes_the_place_of_a_doubted_one() -> None:
-    case = Case("balanced", [SOSO], changes={**DOUBTING, "loop_on": (), "forced": "INCORRECT"})
-    assert case.trace.decision is not None
-    assert (case.trace.decision.action, case.trace.decision.instead_of) == (Action.INCORRECT, Action.AMBIGUOUS)
 
 
 def test_the_published_designs_doubt_nothing_and_choose_strips_as_they_did() -> None:

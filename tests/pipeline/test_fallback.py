@@ -105,20 +105,6 @@ def test_a_rewriter_that_fails_is_told_before_the_next_is_asked() -> None:
     assert heard.said == ["It is gone. It is rewritten by keywords instead."]
 
 
-@pytest.mark.parametrize(
-    ("tried", "query", "said"),
-    [
-        ((), "Which bridge?", "The question itself is searched for."),
-        (("Which bridge?", "bridge"), "bridge", "The library was not searched again."),
-    ],
-)
-def test_where_no_rewriter_is_left_there_is_no_new_query(tried: Sequence[str], query: str, said: str) -> None:
-    heard = Heard()
-    rewriter = FallbackRewriter([Mute()], heard.emitter)
-    assert rewriter.rewrite("Which bridge?", max_keywords=3, tried=tried) == query
-    assert rewriter.by == "none" and heard.said == [f"It is gone. {said}"]
-
-
 def written(generator: Generator) -> list[str | Answer]:
     return list(generator.answer("Which bridge?", [], {}, Settings()))
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 from test_paths import BAD, BEFORE, GOOD, ONLINE, QUESTION, SOSO, WEB, Case
 
-from crag.analysis.whatif.whatif import redecide
 from crag.core.errors import SettingsError, UnreachableError
 from crag.core.policy import acted_on
 from crag.core.settings import Settings
@@ -15,7 +14,7 @@ from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation
 from crag.evaluation.trigger import decide
-from crag.messages.wording import decision_sentence, outcome_sentence
+from crag.messages.wording import decision_sentence
 from crag.pipeline.fallback import FallbackRewriter
 from crag.pipeline.graph import run_graph
 from crag.retrieval.rewriting import LlmRewriter
@@ -45,12 +44,6 @@ def test_what_follows_is_what_follows_that_action(
     assert case.trace.action == action and case.trace.answer is not None
     assert case.trace.decision is not None and case.trace.decision.instead_of is plain.trace.action
     assert case.trace.rounds[0].grades == plain.trace.rounds[0].grades, "grades are made and kept as ever"
-
-
-def test_the_sentence_says_what_the_scores_say() -> None:
-    said = outcome_sentence(forced("INCORRECT", [GOOD]).trace)
-    assert said.startswith("Forced: INCORRECT. The scores say CORRECT: the best chunk scored 0.95, at or above 0.40.")
-    assert "The scores say CORRECT too: the best" in outcome_sentence(forced("CORRECT", [GOOD]).trace)
 
 
 @pytest.mark.parametrize("action", list(Action))
@@ -95,12 +88,3 @@ def test_without_one_the_decision_stays_as_it_is() -> None:
     assert decision_sentence(acted_on(decision, Settings(forced="CORRECT"))) == (
         "Forced: CORRECT. The scores say INCORRECT: nothing was retrieved."
     )
-
-
-@pytest.mark.parametrize("action", list(Action))
-@pytest.mark.parametrize("texts", [[GOOD, BAD], [SOSO, BAD], [BAD, BAD]])
-def test_what_if_foretells_the_forced_run(action: Action, texts: list[str]) -> None:
-    plain, case = Case("balanced", texts, web=FixedWeb(texts=WEB)), forced(action, texts)
-    for trace in (plain.trace, case.trace):
-        assert redecide(trace, case.settings).decision == case.trace.decision
-    assert redecide(case.trace, plain.settings).decision == plain.trace.decision

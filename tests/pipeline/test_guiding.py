@@ -105,12 +105,6 @@ def test_passages_are_the_best_scored_ones_and_short() -> None:
     assert [each.score for each in near] == [0.01, 0.0] and all(len(each.quote) <= QUOTE + 2 for each in near)
 
 
-def test_without_anything_found_there_is_still_the_library_and_the_web() -> None:
-    guidance = helped([], guide(web=True)[0])
-    assert (guidance.near, guidance.suggestions, guidance.about, guidance.web) == ((), (), ABOUT, True)
-    assert guidance.query
-
-
 def test_the_query_is_the_one_that_was_sent() -> None:
     case = Case("balanced", [BAD], web=FixedWeb(texts=[]), guide=guide()[0])
     assert case.trace.guidance is not None and case.web is not None
@@ -145,10 +139,3 @@ def test_it_is_stored_and_a_run_without_it_still_shows() -> None:
     trace = Case("balanced", [BAD], guide=guide()[0]).trace
     assert Trace.from_json(trace.to_json()) == trace
     assert Trace.from_json(replace(trace, guidance=None).to_json()).guidance is None
-
-
-def test_chunks_of_every_round_are_near() -> None:
-    other: Chunk = chunk_of("A harbour has ships.", ordinal=7)
-    case = Case("balanced", [BAD], again=[other.text], guide=guide()[0])
-    assert case.trace.guidance is not None
-    assert {each.quote for each in case.trace.guidance.near} >= {other.text}

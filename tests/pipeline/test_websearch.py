@@ -109,12 +109,6 @@ def test_what_is_not_whole_or_not_of_the_web_is_not_remembered(web: FixedWeb) ->
     assert memory.known == {}
 
 
-def test_no_memory_is_used_where_it_is_off() -> None:
-    memory = Memory()
-    run(away(), memory=memory, hours=0.0)
-    assert memory.known == {}
-
-
 def test_results_that_can_t_be_stored_are_used_all_the_same() -> None:
     class Full(Memory):
         def save_search(self, key: str, pages: tuple[WebPage, ...]) -> None:

@@ -16,7 +16,6 @@ from crag.runtime.provider import Price
 
 KEY = "sk-owner-and-nobody-else"
 SERVED = {"llm": "openai-compatible", "llm_base_url": "http://127.0.0.1:9/v1/", "llm_model": "m"}
-HOME = {"llm": "openai", "llm_model": "gpt-4o-mini"}
 ALL = Keys(**{slot: SecretStr(KEY) for slot in ("llm", "openai", "rerank", "tavily", "brave")})
 
 
@@ -32,16 +31,6 @@ def test_without_any_choice_all_is_local_and_nothing_leaves() -> None:
     found = of(Keys())
     assert (found.model, found.writer, found.webs, found.missing, found.leaving) == (None, None, (), (), ())
     assert found.grader.provider.name == "local" and found.grader.host == ""
-
-
-def test_the_model_writes_and_grades_where_it_is_chosen_to() -> None:
-    found = of(**HOME, evaluator="llm")
-    assert found.model is not None and found.writer is found.model
-    assert (found.grader.provider.name, found.grader.endpoint) == ("llm", found.model.endpoint)
-    assert {each.host for each in found.leaving} == {"api.openai.com"}
-    assert found.model.price == found.grader.price == Price(0.15, 0.60)
-    assert of(**HOME, writer="extractive").writer is None
-    assert of(**SERVED).model.price is None, "not known is not free"
 
 
 def test_webs_come_in_the_order_they_are_asked_each_once() -> None:
@@ -87,11 +76,6 @@ def test_what_is_missing_is_a_fact_with_a_sentence(config, keys, step, name, rea
     error = problem(missing)
     assert error.message.endswith(".") and error.remedy.endswith(".") and KEY not in str(error)
     assert any(error.message in each.detail for each in describe_plan(found)) or reason == "no-language-model"
-
-
-def test_why_there_is_no_model_is_said_once() -> None:
-    found = of(Keys(), **HOME, evaluator="llm")
-    assert [each.step for each in found.missing] == ["answer"] and found.grader.provider.name == "local"
 
 
 def test_a_run_that_searches_no_web_misses_none() -> None:

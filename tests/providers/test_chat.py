@@ -178,17 +178,6 @@ def test_thoughts_between_tags_are_no_part_of_a_reply(server: Server, words: lis
     assert chat(server, "ok").parsed(Score, ASKED, max_tokens=50).score == 0.7
 
 
-def test_a_reply_that_only_begins_like_a_thought_is_one(server: Server) -> None:
-    server.words = ["<thirty", " days."]
-    assert "".join(chat(server, "ok").written(ASKED, max_tokens=50)) == "<thirty days."
-
-
-def test_no_server_at_all() -> None:
-    nowhere = Endpoint(provider="openai-compatible", model="m", base_url="http://127.0.0.1:9/v1")
-    with pytest.raises(UnreachableError):
-        ChatModel(nowhere).metered(UsageTracker(clock=FakeClock())).text(ASKED, max_tokens=5)
-
-
 def test_a_hanging_server_costs_no_more_than_the_runs_time(server: Server) -> None:
     calls: list[Call] = []
     clock = FakeClock()

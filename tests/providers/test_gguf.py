@@ -163,9 +163,3 @@ def test_a_file_is_found_by_its_name_in_the_data_folder_and_as_it_is_dropped(tmp
     for said in ("my own.gguf", str(file), f'"{file}"', f"file://{str(file).replace(' ', '%20')}"):
         assert model_place(AppConfig.of(data=tmp_path, llm="gguf", llm_model=said)) == file
     assert model_place(AppConfig.of(data=tmp_path, llm_model=" ")) is None
-
-
-def test_another_content_is_another_model(tmp_path: Path) -> None:
-    first = inspect_model(small_gguf(tmp_path / "m.gguf"))
-    second = inspect_model(small_gguf(tmp_path / "m.gguf", data=b"\1" * 1024))
-    assert isinstance(first, ModelFile) and isinstance(second, ModelFile) and first.mark != second.mark

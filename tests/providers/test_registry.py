@@ -187,15 +187,6 @@ def test_what_can_t_be_used_is_told_and_everything_else_works(
     assert last.name == "Plug-in" and not last.on and "other, of the package other, is not used" in last.detail
 
 
-def test_of_two_of_one_name_the_first_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plugged(tmp_path / "a", monkeypatch, "archive", WEB)
-    plugged(tmp_path / "b", monkeypatch, "other", WEB.replace('title="Archive"', 'title="The other"'))
-    assert registry.title("archive") == "Archive"
-    assert [(each.package, each.reason, each.detail) for each in registry.unusable()] == [
-        ("other", "name-taken", "archive")
-    ]
-
-
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

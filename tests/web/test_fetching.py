@@ -177,13 +177,6 @@ class TestTime:
         assert not page.fetched and page.text == SNIPPET
         assert problems == [Unread(name="127.0.0.1", why="it took too long")]
 
-    def test_when_all_time_is_over_every_page_left_is_named(self, server: Server) -> None:
-        pages, problems = fetched(*[f"{server.address}/hang"] * 7, seconds=0.4)
-        assert not any(page.fetched for page in pages)
-        assert problems == [Unread(name="127.0.0.1", why="there was no time left for it")] * 7
-        assert len(server.seen) <= 5, "at most five at a time"
-        assert fetched(f"{server.address}/hang", seconds=-1)[1] == problems[:1]
-
     def test_stop_ends_it_at_once(self, server: Server) -> None:
         cancel = threading.Event()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -147,18 +146,3 @@ def test_a_folder_that_can_t_serve_says_what_to_do(tmp_path: Path, kind: str) ->
         FolderWeb(place).search("comet", 3)
     assert place.name in caught.value.message and str(place) not in caught.value.message
     assert "Settings" in caught.value.remedy
-
-
-def test_a_folder_that_comes_back_is_searched_again(tmp_path: Path) -> None:
-    web = FolderWeb(tmp_path / "later")
-    with pytest.raises(WebSearchError):
-        web.search("comet", 3)
-    (tmp_path / "later").mkdir()
-    (tmp_path / "later" / "a.txt").write_text("A comet.")
-    assert len(web.search("comet", 3)) == 1
-
-
-def test_threads_share_one_folder(web: FolderWeb) -> None:
-    alone = web.search("comet", 5)
-    with ThreadPoolExecutor(8) as pool:
-        assert all(found == alone for found in pool.map(lambda _: web.search("comet", 5), range(40)))

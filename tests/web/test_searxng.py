@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from crag.core.errors import ProviderError, WebSearchError
+from crag.core.errors import WebSearchError
 from crag.core.protocols import WebSearch
 from crag.core.types import Unread
 from crag.runtime.provider import WebParts
@@ -89,8 +89,3 @@ def test_odd_rows_do_no_harm(server: Server) -> None:
     server.answer = lambda request: found(*rows, last)
     [page] = made(server.address).search("comet", 9)
     assert (page.url, page.title, page.published) == ("https://b.example/", "https://b.example/", last["publishedDate"])
-
-
-def test_no_server_there_says_what_to_check() -> None:
-    error = failure(made("http://127.0.0.1:9"))
-    assert isinstance(error, ProviderError) and "Check that the server runs" in error.remedy

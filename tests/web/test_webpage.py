@@ -28,10 +28,6 @@ def test_main_text_without_the_frame() -> None:
     assert "Buy now" not in found.text and "tracked" not in found.text and "color" not in found.text
 
 
-def test_a_tiny_page_is_read_all_the_same() -> None:
-    assert read("<p>Opened in 1890.").text == "Opened in 1890."
-
-
 @pytest.mark.parametrize(
     ("head", "url"),
     [

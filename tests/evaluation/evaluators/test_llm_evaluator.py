@@ -87,11 +87,6 @@ def test_a_grade_comes_as_soon_as_it_is_ready() -> None:
         assert len(list(found)) == 9
 
 
-def test_half_a_character_is_sent_as_a_question_mark(server: Server) -> None:
-    [grade] = evaluator(server).grade(QUESTION, [Passage(id="a", text="half \ud800 a character")])
-    assert grade.score == 0.7 and "half ? a character" in server.seen[0][1]["messages"][-1]["content"]
-
-
 def test_all_chunks_fit_one_joint_call(server: Server) -> None:
     grade = evaluator(server).grade_joint(QUESTION, [Passage(id=str(n), text="word " * 5000) for n in range(10)])
     assert grade.score == 0.7 and len(server.seen) == 1

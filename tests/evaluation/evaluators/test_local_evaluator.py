@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,32 +50,11 @@ def test_text_that_asks_for_a_high_score_does_not_get_one(name: str, attack: str
         assert score(QUESTION, text) < 0.2
 
 
-def test_a_passage_that_only_repeats_the_question_is_below_one_that_answers() -> None:
-    assert score(QUESTION, QUESTION) < score(QUESTION, TEXTS["tower"]) - 0.2
-
-
-def test_a_passage_on_the_subject_without_the_answer_is_below_one_that_answers() -> None:
-    lacking = "The Eiffel Tower is a wrought-iron lattice tower in Paris. It is named after Gustave Eiffel."
-    assert score(QUESTION, lacking) < score(QUESTION, TEXTS["tower"]) - 0.3
-
-
 def test_the_sentence_that_answers_is_the_best_strip() -> None:
     text = TEXTS["tower"]
     scores = [score(QUESTION, text[start:end]) for start, end in sentences(text)]
     assert len(scores) == 2
     assert scores[0] > scores[1] + 0.3
-
-
-def test_a_reason_quotes_the_likely_answer() -> None:
-    grade = next(SHIPPED.grade(QUESTION, [Passage(id="1", text=TEXTS["tower"])]))
-    assert "1889" in grade.reason.split(" in: ")[0]
-
-
-def test_threads_get_the_same_scores() -> None:
-    alone = [score(QUESTION, text) for text in TEXTS.values()]
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda text: score(QUESTION, text), list(TEXTS.values()) * 8))
-    assert found == pytest.approx(alone * 8, abs=1e-4)
 
 
 def test_a_missing_model_fails_the_grades_and_says_what_to_do(tmp_path: Path) -> None:

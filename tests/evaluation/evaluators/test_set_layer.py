@@ -62,12 +62,6 @@ def test_questions_in_other_scripts_are_read(question: str) -> None:
     assert len(set_features(found)) == len(SET_FEATURES)
 
 
-def test_a_very_long_question_names_few_words() -> None:
-    found = readings(" ".join(f"word{number} {1900 + number % 100}" for number in range(10_000)))
-    assert len(found.absent) == 5
-    assert found.covered < 0.1
-
-
 def test_scores_at_the_ends_can_be_weighed() -> None:
     layer = SetLayer(tuple(float(name == "best") for name in SET_FEATURES), 0.0)
     low, high = (layer.score(replace(readings(), best=score)) for score in (0.0, 1.0))

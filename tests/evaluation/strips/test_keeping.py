@@ -108,15 +108,6 @@ STRIPS = st.lists(st.tuples(st.sampled_from("ab"), SCORES, TEXTS), max_size=12).
 )
 
 
-@given(STRIPS, st.integers(1, 60), st.booleans())
-def test_no_more_words_are_kept_than_asked_for_but_for_one_strip(
-    strips: list[Strip], words: int, context: bool
-) -> None:
-    found = kept(strips, words=words, context=context)
-    counts = [len(strips[place].text.split()) for place in found]
-    assert len(counts) == 1 or sum(counts) <= words
-
-
 @given(STRIPS, st.integers(0, 6))
 def test_without_a_budget_of_words_only_score_and_number_count(strips: list[Strip], top_k: int) -> None:
     scored = sorted((-each.score, place) for place, each in enumerate(strips) if each.score and each.score >= 0.1)

@@ -77,11 +77,3 @@ def test_documents_and_question_are_fenced_as_data() -> None:
     assert "the first query" in request
     assert request.count("x") < 200
     assert "never follow instructions" in told
-
-
-def test_the_limit_is_told_and_the_examples_keep_to_it() -> None:
-    model = FakeChat(lambda messages: "mine")
-    LlmRewriter(model).rewrite("Who owns the mine?", max_keywords=1)
-    told = model.asked[0][0][1]
-    assert "at most 1 " in told
-    assert all("," not in line for line in told.splitlines() if line.startswith("Query:"))

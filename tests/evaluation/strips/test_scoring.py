@@ -66,11 +66,6 @@ def test_the_rows_of_a_table_are_its_lines_without_amounts() -> None:
     assert strips == ["in millions", "Net sales", "", "Equity"]
 
 
-def test_a_table_of_amounts_alone_is_read_as_it_is() -> None:
-    chunk = replace(chunk_of("1,000; 2,000\n3; 4"), kind="table")
-    assert seen(chunk, ["1,000; 2,000", "3; 4"])[0] == ["1,000; 2,000", "3; 4"]
-
-
 def test_a_web_page_is_read_behind_its_title() -> None:
     strips, read = seen(page(" ".join(SENTENCES)), SENTENCES)
     assert strips == SENTENCES

@@ -102,12 +102,6 @@ def test_each_table_row_is_a_strip() -> None:
     ]
 
 
-def test_a_row_written_out_with_its_headers_is_a_strip() -> None:
-    rows = ["Year 2018; Staff 40; Dollars 1,000", "Year 2019; Staff 41; Dollars 1,200"]
-    prose = "The office paid for rent; for staff; for travel.\nIt paid in June; in July; and in August of that year."
-    assert cut("\n".join([*rows, prose]), group=5) == [*rows, prose]
-
-
 def test_selection_is_the_whole_text() -> None:
     assert cut("  One. Two.\n\nThree. ", "selection") == ["One. Two.\n\nThree."]
 
@@ -146,12 +140,6 @@ def test_the_earlier_of_two_equals_is_kept() -> None:
 def test_a_failed_score_is_kept_only_where_its_source_has_no_score() -> None:
     strips = [strip("a", None, "x"), strip("b", 0.1, "x"), strip("c", None, "y"), strip("d", None, "y")]
     assert kept(strips, 0.3, 0) == "cd"
-
-
-def test_a_failed_score_never_takes_the_place_of_a_scored_one() -> None:
-    strips = [strip("a", None, "x"), strip("b", 0.4, "y"), strip("c", None, "x")]
-    assert kept(strips, 0.3, 1) == "b"
-    assert kept(strips, 0.3, 2) == "ab"
 
 
 def test_what_was_kept_before_does_not_count() -> None:

@@ -147,11 +147,6 @@ def test_tables_that_count_in_nothing_known_are_not_mixed_with_others() -> None:
     assert worked("What were capital expenditures as a share of net sales in 2020?", {**SOURCES, "cash": bare}) == ""
 
 
-def test_cells_are_of_one_document() -> None:
-    apart = {**SOURCES, "income": replace(INCOME, document_id="other")}
-    assert worked("What were capital expenditures as a percentage of net sales in 2020?", apart) == ""
-
-
 def test_documents_that_come_to_several_results_have_none() -> None:
     [table] = INCOME.tables
     other = replace(INCOME, id="again", document_id="other", text=INCOME.text.replace("1,200", "1,500"))

@@ -14,7 +14,7 @@ from crag.core.types import Answer, LineBox, Rect, Strip
 from crag.generation.citations import split_cited_sentences
 from crag.generation.extractive import MAX_QUOTE, ExtractiveGenerator
 from crag.generation.verification import CitationVerifier
-from crag.testing.contracts import BRIDGE, KNOWLEDGE, PAGE, SOURCES, GeneratorContract, strip_of, whole
+from crag.testing.contracts import BRIDGE, KNOWLEDGE, PAGE, GeneratorContract, strip_of, whole
 from crag.testing.fakes import ScriptedEvaluator, chunk_of
 
 QUESTION = "When was the bridge opened?"
@@ -50,11 +50,6 @@ def test_at_most_so_many_sentences_the_best_ones() -> None:
         "internal",
         "external",
     ]
-
-
-def test_what_scores_far_under_the_best_is_left_out() -> None:
-    strips = [plain_strip("The bridge was opened in 1890.", 0.9, "a"), plain_strip("Cows graze near it.", 0.61, "b")]
-    assert answered(strips).text == "The bridge was opened in 1890 [1]."
 
 
 def test_the_same_said_twice_is_quoted_once() -> None:
@@ -97,15 +92,6 @@ def test_short_strips_are_not_scored_again() -> None:
     assert evaluator.graded == []
 
 
-def test_two_sentences_of_one_strip_share_a_number_and_a_quote() -> None:
-    filler = " ".join(f"Filler number {place} says nothing that anybody asked about." for place in range(8))
-    text = f"The bridge was opened in 1890. {filler} The opened bridge was painted red."
-    evaluator = ScriptedEvaluator(score=lambda part: 0.7 if "bridge" in part else 0.1)
-    answer = whole(ExtractiveGenerator(evaluator), QUESTION, [plain_strip(text, 0.8)], Settings(answer_sentences=2))
-    assert answer.text == "The bridge was opened in 1890 [1]. The opened bridge was painted red [1]."
-    assert [citation.quote for citation in answer.citations] == [text]
-
-
 def test_a_sentence_without_end_is_cut_at_a_word() -> None:
     answer = answered([plain_strip("bridge " * 400, 0.8)])
     assert len(answer.text) <= MAX_QUOTE + 10
@@ -123,15 +109,6 @@ def test_a_citation_lies_where_the_quote_lies_on_the_page() -> None:
     assert isinstance(answer, Answer)
     assert answer.citations[0].rects == (Rect(page=7, left=200, top=50, right=300, bottom=60),)
     assert answer.citations[0].quote == "0123456789"
-
-
-def test_it_says_the_best_score_and_the_floor_where_it_abstains() -> None:
-    answer = answered([strip_of(BRIDGE, "Trains cross it every day.", 0.05)])
-    assert "0.05" in answer.text and f"{Settings().min_answer_score:.2f}" in answer.text
-    *_, documents_only = ExtractiveGenerator().answer(QUESTION, [], {BRIDGE.id: BRIDGE}, Settings())
-    *_, with_web = ExtractiveGenerator().answer(QUESTION, [], SOURCES, Settings())
-    assert isinstance(documents_only, Answer) and isinstance(with_web, Answer)
-    assert "web" not in documents_only.text and "web pages" in with_web.text
 
 
 @pytest.mark.parametrize(

@@ -69,11 +69,6 @@ def test_counts_of_what_is_listed_and_list_numbers_are_no_figures() -> None:
     assert states("2. It is so.", "It is so.") == []
 
 
-def test_the_strip_is_named_in_which_a_figure_stands() -> None:
-    found = check_figures("It was 12 in 2018.", {"a": "It was 2018.", "b": "12 of them"})
-    assert [(each.text, each.strip_id) for each in found] == [("12", "b"), ("2018", "a")]
-
-
 def test_a_row_stands_in_its_document_and_under_its_tables_head() -> None:
     def strip(text: str, why: str) -> Strip:
         return Strip(id=text, source_id="c0", origin="internal", start=0, end=1, text=text, score=1, kept=True, why=why)  # type: ignore[arg-type]

@@ -262,28 +262,6 @@ def test_the_looked_up_row_answers_though_its_strip_was_dropped() -> None:
     assert not answered(question, INCOME, [3]).text.startswith("Net sales")
 
 
-@pytest.mark.parametrize(("question", "quoted"), [("net sales", ["Net sales"]), ("patent sales", [])])
-def test_the_looked_up_row_answers_whatever_its_strips_scored(question: str, quoted: list[str]) -> None:
-    asked = f"What were Acme's {question} in fiscal 2020?"
-    answer = answered(asked, INCOME, [0, 3], settings=Settings(min_answer_score=0.95))
-    assert [each.quote.partition(":")[0] for each in answer.citations] == quoted
-    assert answer.abstained is not bool(quoted)
-
-
-@pytest.mark.parametrize(
-    ("source", "value"),
-    [(f"“{TITLE}”", "$163,220"), ('"Zenith Inc., Form 10-K"', "$99"), ("“Unheard Ltd”", "")],
-)
-def test_a_source_that_is_quoted_by_its_title_is_the_one_looked_up(source: str, value: str) -> None:
-    other = chunk_of_rows(
-        *(["", "2021", "2020"], ["Net sales", "$98", "$99"]),
-        name="zenith",
-        title="Zenith Inc., Form 10-K, fiscal year ended May 30, 2021",
-    )
-    found = looked_up(f"What was net sales in 2020, according to {source}?", INCOME, replace(other, document_id="z"))
-    assert (found.cell.text if found.cell else "") == value
-
-
 @pytest.mark.parametrize(
     ("asked", "pointed", "stands"),
     [("net sales", "5%", False), ("net sales", "$5 million", True), ("tax rate", "$5 million", False)],
@@ -331,13 +309,6 @@ def test_a_part_of_a_line_in_a_table_of_another_cost_is_not_the_line() -> None:
     asked = "What was Acme's share-based compensation in product development in 2021?"
     assert looked_up(asked, shares).cells[0].text == "57"
     assert looked_up("What was Acme's product development in 2021?", chunk_of_rows(*rows)).cells[0].text == "57"
-
-
-def test_earnings_per_share_are_not_counted_in_what_the_table_is() -> None:
-    eps = chunk_of_rows(["", "2021", "2020"], ["Diluted earnings per common share", "$1.95", "$2.40"])
-    eps = replace(eps, context="Statements of income › in millions, except per share data")
-    answer = answered("What were Acme's diluted earnings per share in 2021?", eps, [0])
-    assert answer.short is not None and answer.short.value == "$1.95"
 
 
 def test_no_other_cell_stands_for_a_figure_that_was_not_found() -> None:

@@ -38,13 +38,6 @@ def test_the_words_come_with_their_place_and_citation() -> None:
     assert "2,467 metres" in cited.quote and short.labelled == "2,467 metres"
 
 
-def test_the_sentence_with_the_words_is_quoted_whatever_its_rank() -> None:
-    poor = [*KNOWLEDGE[:1], strip_of(BRIDGE, "Trains cross it every day.", 0.12)]
-    answer = answered(ScriptedReader(words={"every day": 0.9}), poor, answer_sentences=1)
-    assert answer.text == "Trains cross it every day [1]."
-    assert short_of(answer).citation == 1
-
-
 def test_a_chunk_is_read_whole_with_its_context_and_a_page_around_its_strip() -> None:
     reader = ScriptedReader(words={})
     chunk = replace(BRIDGE, context="Report › The bridge")
@@ -169,11 +162,3 @@ def test_a_sentence_of_another_year_is_left_out_where_one_is_of_the_right_year()
     assert isinstance(answer, Answer) and isinstance(other, Answer)
     assert answer.text == "In 2017 it was 40 percent [1]."
     assert len(other.citations) == 2
-
-
-def test_the_year_does_not_put_a_poor_text_in_the_place_of_a_good_one() -> None:
-    texts = {"It fell to 40 percent, from 45 in 2016, for less was spent.": 0.6, "Interest: 2017 0.0%.": 0.1}
-    chunk = chunk_of(" ".join(texts))
-    strips = [strip_of(chunk, text, score) for text, score in texts.items()]
-    *_, answer = ExtractiveGenerator().answer("What drove the fall in 2017?", strips, {chunk.id: chunk}, Settings())
-    assert isinstance(answer, Answer) and answer.text.startswith("It fell to 40 percent")

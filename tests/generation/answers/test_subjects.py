@@ -36,19 +36,6 @@ def test_a_source_that_lacks_what_another_has_is_foreign() -> None:
     assert foreign(question, page(MADILL), page("The airplane left the runway.")) == []
 
 
-def test_the_title_and_the_other_chunks_of_a_document_say_what_it_is_about() -> None:
-    question = "Why did the airplane skid at Wausau?"
-    assert foreign(question, page("It skidded.", "Accident at Wausau, WI"), page(MADILL)) == [1]
-    head = chunk_of(WAUSAU, name="a.pdf")
-    rest = chunk_of("It skidded on snow.", name="a.pdf", ordinal=1)
-    other = chunk_of(MADILL, name="b.pdf")
-    assert foreign(question, rest, other, head, kept=2) == [1]
-
-
-def test_only_what_is_kept_makes_another_foreign() -> None:
-    assert foreign("What happened at Wausau?", page(MADILL), page(WAUSAU), kept=1) == []
-
-
 def test_each_of_two_subjects_that_are_compared_may_be_quoted() -> None:
     question = "Were Scott Derrickson and Ed Wood of the same nationality?"
     first, second = page("Scott Derrickson is an American."), page("Ed Wood was an American.")

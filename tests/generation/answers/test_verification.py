@@ -81,15 +81,6 @@ def test_faithfulness_is_the_supported_share_of_what_was_checkable() -> None:
     assert faithfulness([]) is None
 
 
-def test_an_extractive_answer_is_wholly_supported() -> None:
-    *_, answer = ExtractiveGenerator().answer("When was the bridge opened?", KNOWLEDGE, SOURCES, Settings())
-    assert isinstance(answer, Answer)
-    evaluator = ScriptedEvaluator(score=lambda _: 0.0)
-    made = CitationVerifier(evaluator).verify(answer, KNOWLEDGE, SOURCES, Settings())
-    assert faithfulness(made.checks) == 1.0 and made.found == ()
-    assert evaluator.graded == []
-
-
 def test_an_abstention_is_not_checkable() -> None:
     *_, answer = ExtractiveGenerator().answer("Why?", [], SOURCES, Settings())
     assert isinstance(answer, Answer)

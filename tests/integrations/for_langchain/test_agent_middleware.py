@@ -279,16 +279,6 @@ def test_what_can_t_be_asked_is_said_in_the_state(engine: Engine, messages: list
         agent_of(model, CragMiddleware(engine, workspace="acme", on_error="raise")).invoke({"messages": messages})
 
 
-def test_a_message_of_blocks_is_asked_by_its_text(engine: Engine) -> None:
-    blocks = [
-        "How long did ",
-        {"type": "text", "text": "hiring take in 2019?"},
-        {"type": "image", "url": "https://x.y"},
-    ]
-    state = asked(agent_of(told_model(), CragMiddleware(engine, workspace="acme")), blocks)
-    assert state["crag"]["question"] == QUESTION and state["crag"]["action"] == "CORRECT"
-
-
 class Broken:
     def search(self, query: str, k: int) -> list[RetrievedChunk]:
         raise ProviderError("The store did not answer.")

@@ -83,16 +83,6 @@ def test_every_strategy_goes_over_documents(engine: Engine, name: str) -> None:
     assert found or name in ("three-way", "three-way-conservative", "three-way-aggressive", "joint")
 
 
-def test_many_are_all_graded_and_none_makes_no_run(engine: Engine) -> None:
-    made = CragCompressor(engine=engine)
-    many = [Document(f"Hiring took {number} days.") for number in range(70)]
-    assert len(made.compress_documents(many, QUESTION)) == 70
-    before = engine.library().runs.latest()
-    assert made.compress_documents([], QUESTION) == made.compress_documents([Document(" ")], QUESTION) == []
-    assert asyncio.run(made.acompress_documents([], QUESTION)) == []
-    assert engine.library().runs.latest() == before
-
-
 def test_what_is_no_question_is_said(engine: Engine) -> None:
     for query in ("", "x" * 2_001, None):
         with pytest.raises(QuestionError):

@@ -14,7 +14,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from crag.core.config import AppConfig
 from crag.core.errors import EmptyLibraryError, RetrieverError, SettingsError
 from crag.core.request import RunRequest
-from crag.core.strategies import STRATEGIES, strategy
+from crag.core.strategies import strategy
 from crag.core.types import Action
 from crag.engine import Engine
 from crag.integrations.langchain.runs import CragEmbeddings, retriever_of
@@ -52,12 +52,6 @@ def test_a_run_over_a_store(engine: Engine, store: InMemoryVectorStore) -> None:
     holds_of_a_run(engine, store, {"filter": lambda document: document.metadata.get("tenant") == "one"})
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_every_strategy_corrects_a_store(engine: Engine, store: InMemoryVectorStore, strategy: str) -> None:
-    trace = engine.trace(RunRequest(QUESTION, strategy, retriever=retriever_of(store), wanted="evidence", via="agent"))
-    assert engine.library().runs.trace(trace.run_id) == trace and trace.failures == ()
-
-
 def test_how_many_are_found_is_the_strategy_s_or_the_store_s_own(store: InMemoryVectorStore) -> None:
     assert len(retriever_of(store).search(QUESTION, 2)) == 2
     assert len(retriever_of(store, search_kwargs={"k": 1}).search(QUESTION, 2)) == 1
@@ -65,15 +59,6 @@ def test_how_many_are_found_is_the_strategy_s_or_the_store_s_own(store: InMemory
     assert len(retriever_of(store.as_retriever(), search_kwargs={"k": 2}).search(QUESTION, 5)) == 2
     assert len(retriever_of(Listed(given=documents())).search(QUESTION, 2)) == 2
     assert len(retriever_of(store, search_type="mmr").search(QUESTION, 2)) == 2
-
-
-def test_what_is_not_trusted_is_left_out_unless_all_is() -> None:
-    doubted = [Document(text, metadata={"confidence": 0.5}) for text in TEXTS]
-    trusted = Document("Hiring took sixty days.", metadata={"confidence": 0.7})
-    unsaid = Document("Hiring took seventy days.")
-    found = retriever_of(Listed(given=[*doubted, trusted, unsaid]), min_confidence=0.7).search(QUESTION, 3)
-    assert [hit.chunk.text for hit in found] == [trusted.page_content, unsaid.page_content]
-    assert len(retriever_of(Listed(given=doubted), min_confidence=0.7).search(QUESTION, 3)) == 3
 
 
 def test_more_are_looked_at_where_some_may_be_left_out(engine: Engine) -> None:

@@ -10,13 +10,13 @@ from pathlib import Path
 import openai
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
-from langchain_openai import ChatOpenAI, OpenAIEmbeddings
+from langchain_openai import ChatOpenAI
 from openai.types.chat import ChatCompletionMessageParam
 from pydantic import BaseModel, SecretStr
 
 from crag.core.strategies import STRATEGIES
 from crag.integrations.http.serving import Limits
-from tests.support.chat_server import OTHER, TOKEN, ChatServer, chat_server
+from tests.support.chat_server import TOKEN, ChatServer, chat_server
 
 ASKED = "How long did the agency take for hiring?"
 MESSAGES: list[ChatCompletionMessageParam] = [
@@ -73,23 +73,6 @@ def test_openais_streaming_helper_and_its_asynchronous_client(served: ChatServer
     assert asyncio.run(asked()) == whole
 
 
-def test_errors_are_openais_own(served: ChatServer, client: openai.OpenAI) -> None:
-    with pytest.raises(openai.NotFoundError, match="crag-balanced") as unknown:
-        client.chat.completions.create(model="gpt-4o", messages=MESSAGES)
-    assert (unknown.value.code, unknown.value.param) == ("model_not_found", "model")
-    with pytest.raises(openai.BadRequestError, match="2,000"):
-        client.chat.completions.create(model="crag", messages=[{"role": "user", "content": "x" * 2001}], stream=True)
-    with pytest.raises(openai.UnprocessableEntityError, match="no documents yet"):
-        client.with_options(api_key=OTHER).chat.completions.create(model="crag", messages=MESSAGES)
-    with pytest.raises(openai.AuthenticationError):
-        client.with_options(api_key="wrong").chat.completions.create(model="crag", messages=MESSAGES)
-    broken = client.chat.completions.create(
-        model="crag", messages=[{"role": "user", "content": "what breaks"}], stream=True
-    )
-    with pytest.raises(openai.APIError, match="cut off"):
-        list(broken)
-
-
 def test_langchain_s_chat_model_is_answered_and_told_what_is_not_done(served: ChatServer) -> None:
     class Days(BaseModel):
         days: int
@@ -102,17 +85,6 @@ def test_langchain_s_chat_model_is_answered_and_told_what_is_not_done(served: Ch
     for method in ("json_schema", "function_calling", "json_mode"):
         with pytest.raises(openai.BadRequestError, match=r"not followed|No tools"):
             model.with_structured_output(Days, method=method).invoke(ASKED)
-
-
-def test_langchain_s_embeddings_come_from_the_same_server(served: ChatServer) -> None:
-    made = OpenAIEmbeddings(
-        model="crag-embed",
-        api_key=SecretStr(TOKEN),
-        base_url=f"{served.url}/v1",
-        check_embedding_ctx_length=False,
-        max_retries=0,
-    )
-    assert made.embed_documents(["hiring", "claims"])[0] == pytest.approx(made.embed_query("hiring"))
 
 
 def test_one_request_too_many_and_a_server_that_ends_are_told_to_the_client(tmp_path: Path) -> None:

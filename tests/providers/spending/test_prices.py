@@ -11,11 +11,6 @@ from crag.providers.prices import PRICES, Price, format_prices, parse_price, pri
 from crag.text.formats import money
 
 
-def test_without_entries_the_table_is_the_shipped_one() -> None:
-    assert table() == PRICES
-    assert format_prices(PRICES) == ()
-
-
 def test_entries_replace_add_and_take_away() -> None:
     prices = table(["gpt-4o=1/2", "llama3.1:8b = 0 / 0", "other-web=0/0/0.01", "tavily=none"])
     assert prices["gpt-4o"] == Price(1, 2)
@@ -80,12 +75,6 @@ def test_a_dated_state_of_a_model_has_the_model_s_price() -> None:
 @pytest.mark.parametrize("model", ["gpt-5-pro", "gpt-4o-realtime-preview", "gpt-4", "llama3", "gpt-4o-2024-08-06-x"])
 def test_another_model_s_price_is_not_guessed_from_its_name(model: str) -> None:
     assert price_of(model, "openai", PRICES) is None
-
-
-def test_calls_without_a_model_have_their_provider_s_price() -> None:
-    assert price_of("", "tavily", PRICES) == Price(call=0.008)
-    assert price_of("", "duckduckgo", PRICES) == Price()
-    assert price_of("", "elsewhere", PRICES) is None
 
 
 @pytest.mark.parametrize(
