@@ -19,14 +19,6 @@ def call(meter: UsageTracker, given: int | None = None, written: int | None = No
     return made.seconds
 
 
-def test_calls_are_admitted_while_they_last() -> None:
-    meter = UsageTracker(Budget(calls=2))
-    assert 0 < call(meter) <= meter.budget.seconds
-    call(meter)
-    with pytest.raises(BudgetError, match="2 outside calls"):
-        call(meter)
-
-
 def test_tokens_in_and_out_count_and_uncounted_ones_do_not() -> None:
     meter = UsageTracker(Budget(tokens=100))
     call(meter, 60, 39)

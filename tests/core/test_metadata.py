@@ -130,14 +130,6 @@ def test_any_text_is_a_field_or_is_refused(text: str) -> None:
             assert field_name(str(found)) == found
 
 
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [("12", 12), ("12.50", 12.5), (".7", 0.7), ("-1e3", -1000.0), ("0", 0), ("9" * 20, 1e20)],
-)
-def test_numbers_are_read(text: str, number: float) -> None:
-    assert number_in(text) == number
-
-
 @pytest.mark.parametrize("text", ["", "007", "1,000", "1.", "+1", "1_0", "٣", "1e999", "nan", "0x1", "."])
 def test_what_only_looks_like_a_number_is_none(text: str) -> None:
     assert number_in(text) is None

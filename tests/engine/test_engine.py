@@ -90,12 +90,6 @@ def test_a_workspace_name_cannot_leave_the_data_folder(engine: Engine, name: str
     assert failure is not None and failure.remedy
 
 
-def test_workspaces_see_only_their_own(engine: Engine) -> None:
-    fill(engine, workspace="one")
-    assert Trace.from_events(engine.ask(RunRequest(QUESTION, workspace="one"))).answer is not None
-    assert Trace.from_events(engine.ask(RunRequest(QUESTION, workspace="two"))).failure is not None
-
-
 def test_stop_is_an_event_and_the_run_is_stored(engine: Engine) -> None:
     fill(engine)
     stop, seen = threading.Event(), []

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from crag.core import events as ev
-from crag.core.errors import CragError, EmptyLibraryError, SettingsError
+from crag.core.errors import CragError, SettingsError
 from crag.core.request import RunRequest
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
@@ -64,21 +64,6 @@ def test_a_run_is_followed_from_a_coroutine(engine: Engine) -> None:
 
     events = asyncio.run(heard())
     assert engine.library().runs.events(Trace.from_events(events).run_id) == events
-
-
-def test_what_a_run_raises_is_raised_where_it_is_followed() -> None:
-    def run() -> Iterator[int]:
-        yield 1
-        raise EmptyLibraryError("Nothing here.")
-
-    async def heard() -> list[int]:
-        found = []
-        with pytest.raises(EmptyLibraryError):
-            async for item in follow_run(run(), threading.Event()):
-                found.append(item)
-        return found
-
-    assert asyncio.run(heard()) == [1]
 
 
 def test_who_stops_listening_stops_the_run_which_is_taken_to_its_end() -> None:

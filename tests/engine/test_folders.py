@@ -69,17 +69,6 @@ def found(events: list[object]) -> Counter[str]:
     return Counter(each.found if isinstance(each, DocumentRefreshed) else each.kind for each in events)
 
 
-def test_new_files_are_added_and_then_unchanged_without_being_read_again(
-    engine: Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert states(engine.compare_folder(folder)) == {"ferry.txt": "new", os.path.join("below", "bridge.txt"): "new"}
-    assert engine.library().size == (0, 0), "to compare changes nothing"
-    assert found(sync(engine, folder)) == {"document_added": 2}
-    monkeypatch.setattr(ingest_files, "open", lambda *_: pytest.fail("a file was read"), raising=False)
-    ingest_files.file_id.cache_clear()
-    assert set(states(engine.compare_folder(folder)).values()) == {"unchanged"}
-
-
 def test_changed_text_takes_the_place_of_the_old_with_its_fields(engine: Engine, folder: Path) -> None:
     sync(engine, folder)
     documents = engine.library().documents

@@ -282,13 +282,6 @@ class TestAgain:
         refreshed(engine)
         assert engine.stale() == {} and held(engine)[0].look == ""
 
-    def test_a_host_that_does_not_answer_is_noted(self, engine: Engine, site: Site) -> None:
-        with serving(Site(page=note("Soon this server is gone."))) as server:
-            added(engine, f"{server.address}/page")
-        bridge, page = refreshed(engine)
-        assert isinstance(bridge, DocumentRefreshed) and bridge.found == "unchanged"
-        assert isinstance(page, DocumentRefreshed) and page.found == "unreachable" and "reached" in page.message
-
     def test_a_page_that_became_another_one_is_left_beside_it(
         self, engine: Engine, site: Site, running: Server
     ) -> None:

@@ -13,7 +13,7 @@ import pytest
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import SettingsError
-from crag.core.ingesting import DocumentAdded, DocumentFailed, Embedding, ReadingPage, ReadingQueued
+from crag.core.ingesting import DocumentFailed
 from crag.core.protocols import RetrievalEvaluator
 from crag.core.request import RunRequest
 from crag.core.trace import Trace
@@ -24,7 +24,6 @@ from tests.support.small_library import WordEmbedder, fill, spread
 from tests.support.small_pdf import small_pdf
 
 QUESTION = "How long did hiring take in 2019?"
-ROOT = Path(__file__).resolve().parents[2]
 LARGE = small_pdf("The moon circles the earth.", ballast=Random(0).randbytes(1_500_000))
 
 
@@ -103,60 +102,6 @@ def test_stop_ends_a_run_that_waits_and_those_before_it_go_on(engine: Engine, ev
         assert last.result(60).cancelled
         evaluator.free.set()
         assert all(run.result(60).answer for run in first)
-
-
-def test_who_is_asked_for_a_word_keeps_nobody_waiting(tmp_path: Path) -> None:
-    config = AppConfig.of(data=tmp_path, runs_at_once=1, web="duckduckgo", ask_before_web=True, fetch_pages=False)
-    engine = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.0))
-    fill(engine)
-    here, word = threading.Event(), threading.Event()
-
-    def allowed(query: str) -> bool:
-        here.set()
-        word.wait(60)
-        return False
-
-    with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(lambda: Trace.from_events(engine.ask(RunRequest(QUESTION, allowed=allowed))))
-        assert here.wait(60)
-        other = Trace.from_events(engine.ask(RunRequest(QUESTION, "plain-rag")))
-        assert other.answer and other.finished
-        word.set()
-        assert waiting.result(60).finished
-    engine.close()
-
-
-@pytest.mark.slow
-def test_files_are_read_one_after_the_other_where_that_is_set(engine: Engine) -> None:
-    report = next((ROOT / "samples").glob("*.pdf")).read_bytes()
-    begun, never = threading.Event(), threading.Event()
-
-    def added(name: str, data: bytes, workspace: str) -> list[object]:
-        events = []
-        for event in engine.add(name, data, workspace, cancel=never):
-            begun.set()
-            events.append(event)
-        return events
-
-    with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(added, "one.pdf", report, "one")
-        assert begun.wait(60)
-        second = pool.submit(added, "two.pdf", small_pdf("The moon circles the earth."), "two")
-        one, two = first.result(120), second.result(120)
-    assert isinstance(one[-1], DocumentAdded) and isinstance(two[-1], DocumentAdded)
-    assert any(isinstance(event, ReadingPage) for event in one)
-    assert any(isinstance(event, ReadingQueued) and event.before == 1 for event in two)
-
-
-def test_a_long_document_is_indexed_in_small_steps_that_each_are_told(engine: Engine) -> None:
-    pages = [
-        "\n".join(f"Harbour {number} of part {part} is dredged in spring." for number in range(40))
-        for part in range(40)
-    ]
-    events = [event for event in engine.add("long.pdf", small_pdf(*pages)) if isinstance(event, Embedding)]
-    total = events[-1].total
-    assert total > 32, "enough for several steps"
-    assert [event.done for event in events] == [*range(0, total, 16), total]
 
 
 def test_a_saved_limit_lets_those_who_wait_in_and_what_runs_keeps_its_configuration(

@@ -11,11 +11,8 @@ import pytest
 
 from crag.core.config import AppConfig
 from crag.core.errors import SettingsError
-from crag.core.purging import conditions_of
 from crag.engine import Engine
 from crag.storage.library import Library
-from crag.storage.store import count
-from crag.storage.tables import purged
 from tests.support.library_makers import HashEmbedder, make_document
 
 EMBEDDER = HashEmbedder()
@@ -47,17 +44,6 @@ def test_every_library_is_purged_as_configured_and_only_then(tmp_path: Path) -> 
     used.purges.undo(held.id)
     engine.tidy(threading.Event())
     assert used.size[0] == 1, "what a person brought back stays"
-    engine.close()
-
-
-def test_what_was_purged_yesterday_is_deleted_for_good(tmp_path: Path) -> None:
-    filled(tmp_path, "one")
-    engine = Engine(AppConfig.of(data=tmp_path), embedder=EMBEDDER)
-    library = engine.library("one")
-    library.purges.purge(conditions_of("--unverified"), datetime.now(UTC) - timedelta(hours=30))
-    engine.tidy(threading.Event())
-    with library._database.read() as connection:
-        assert count(connection, purged) == 0
     engine.close()
 
 

@@ -168,13 +168,6 @@ def test_a_blank_page_is_not_taken_for_a_scan_whatever_recognition_is_set_to() -
         assert "recognition" not in f"{raised.value.message} {raised.value.remedy}"
 
 
-@pytest.mark.parametrize("data", [outlines(SAYS), scanned([None])], ids=["outlines", "scan"])
-def test_pages_that_recognition_could_read_say_that_it_is_off(data: bytes) -> None:
-    with pytest.raises(EmptyError, match="page 1 is an image without text") as raised:
-        read_document(data, "a.pdf", AppConfig.of(recognise_pages=0))
-    assert "Text recognition is off" in raised.value.remedy and "Most scanned pages" in raised.value.remedy
-
-
 @pytest.mark.slow
 @needs_recognition
 def test_text_drawn_as_shapes_is_read_by_recognition() -> None:

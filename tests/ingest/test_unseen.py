@@ -246,11 +246,6 @@ def test_a_box_to_tick_stays_where_the_box_itself_is_drawn() -> None:
     assert parsed.warnings == ()
 
 
-def test_pages_are_named_together() -> None:
-    parsed = read_document(pdf([SEEN + b"1 g " + LIE, SEEN, SEEN + b"1 g " + LIE]), "p.pdf", CONFIG)
-    assert parsed.warnings == ("Pages 1, 3 hold text that can't be seen (12 words): it was left out.",)
-
-
 def test_a_document_of_hidden_text_alone_says_so() -> None:
     with pytest.raises(EmptyError) as caught:
         read_document(pdf([b"BT 3 Tr ET " + LIE]), "h.pdf", CONFIG)

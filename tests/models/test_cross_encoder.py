@@ -11,7 +11,7 @@ import pytest
 
 from crag.core.errors import ModelError
 from crag.models.cross_encoder import FOLDER, KEPT_CLIP, MODEL_ID, WINDOW, CrossEncoder, Reading
-from crag.models.pairing import KINDS, MAX_PAIR, WordReader, Words, cut_question, paired, title_end
+from crag.models.pairing import KINDS, MAX_PAIR, WordReader, Words, cut_question, paired
 from tests.support.sizes import ALL
 
 MODEL = CrossEncoder(threads=2)
@@ -151,21 +151,6 @@ def test_a_pair_is_cut_to_what_the_model_can_read() -> None:
 
 def test_stop_words_punctuation_and_single_letters_are_never_shared_words() -> None:
     assert read("the", "?", "s", "7", "bridge").classes == [0, 0, 0, 3, 1]
-
-
-@pytest.mark.parametrize(
-    ("text", "title"),
-    [
-        ("Annual report 2019\nThe agency was late.", "Annual report 2019"),
-        ("A sentence ends here.\nAnd another begins.", ""),
-        ("One line alone", ""),
-        ("Nothing after it\n \n", ""),
-        ("\nNo first line", ""),
-        ("x" * 161 + "\nToo long for a title", ""),
-    ],
-)
-def test_a_title_is_a_short_first_line_that_is_no_sentence(text: str, title: str) -> None:
-    assert text[: title_end(text)] == title
 
 
 def test_every_window_of_a_long_text_is_read_under_its_title() -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from crag.analysis.whatif.whatif import redecide
 from crag.core.policy import chunks_acted_on
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
-from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation, Grade
 from tests.support.paths import BAD, GOOD, SOSO, Case
 
@@ -59,12 +57,6 @@ def test_the_union_has_as_many_chunks_as_one_retrieval_brings_the_best_ones() ->
     assert set((case.trace.round or case.trace.rounds[0]).grades) == set(case.trace.strips)
 
 
-def test_a_chunk_that_comes_twice_counts_once() -> None:
-    graded = [[("a", grade(0.3)), ("b", grade(0.2))], [("b", grade(0.2)), ("c", None)]]
-    settings = Settings(loop_merge="union")
-    assert chunks_acted_on(graded, [None, None], settings) == [(0, 0), (0, 1), (1, 1)]
-
-
 def test_a_failed_grade_is_not_left_out_for_a_known_one() -> None:
     graded = [[("a", grade(0.3)), ("b", grade(0.2))], [("c", grade(None))]]
     assert chunks_acted_on(graded, [None, None], Settings(loop_merge="union", k=2)) == [(0, 0), (1, 0)]
@@ -82,15 +74,6 @@ def test_of_joint_grades_the_higher_one_says_which_retrieval_is_better(loop_merg
     graded: list[list[tuple[str, Grade | None]]] = [[("a", None)], [("b", None), ("c", None)]]
     assert chunks_acted_on(graded, [grade(0.2), grade(0.6)], settings) == [(1, 0), (1, 1)]
     assert chunks_acted_on(graded, [grade(0.6), grade(0.2)], settings) == [(0, 0)]
-
-
-def test_replay_and_what_if_tell_the_same() -> None:
-    case = looped("union", k=2)
-    again = Trace.from_json(case.trace.to_json())
-    assert again == case.trace and again.round == case.trace.round
-    found = redecide(case.trace, case.settings)
-    assert (found.decision, found.strips) == (case.trace.decision, case.trace.strips)
-    assert redecide(case.trace, case.settings.changed(loop_merge="last")).unknown
 
 
 def test_only_this_project_s_own_design_joins_retrievals() -> None:

@@ -44,12 +44,6 @@ def test_what_if_tells_the_same_run_and_the_one_by_scores() -> None:
     assert not same.unknown and not other.unknown
 
 
-def test_what_if_does_not_guess_what_a_model_would_choose() -> None:
-    settings = Case("balanced", [SOSO]).settings.changed(strip_judge="llm")
-    found = redecide(run("scores", [SOSO]), settings)
-    assert found.documents == "unknown" and len(found.unknown) == 2
-
-
 def test_a_record_with_choices_is_equal_after_a_round_trip() -> None:
     trace = run("llm", [GOOD])
     assert Trace.from_json(trace.to_json()) == trace

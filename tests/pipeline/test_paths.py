@@ -13,7 +13,6 @@ from crag.core.errors import CancelledError
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Action
-from crag.messages.wording import outcome_sentence
 from crag.pipeline.graph import run_graph
 from crag.runtime.usage import UsageTracker
 from crag.testing.fakes import FixedWeb, ScriptedEvaluator
@@ -117,21 +116,6 @@ def test_a_grade_belongs_to_its_chunk() -> None:
     round = case.trace.rounds[0]
     assert [round.grades[found.chunk.id].score for found in round.chunks] == [0.02, 0.35, 0.95]
     assert round.decision is not None and round.decision.deciding_id == round.chunks[2].chunk.id
-
-
-def test_the_loop_stops_as_soon_as_the_second_retrieval_is_good() -> None:
-    case = Case("balanced", [BAD], again=[GOOD], web=FixedWeb(texts=WEB))
-    assert case.path == [*BEFORE, "rewrite", *BEFORE, "refine", "answer", "verify"]
-    assert [each.decision.action for each in case.trace.rounds if each.decision] == ["INCORRECT", "CORRECT"]
-
-
-def test_without_a_web_nothing_leaves_and_the_answer_abstains() -> None:
-    case = Case("balanced", [BAD])
-    assert "search" not in case.path
-    assert case.trace.answer is not None and case.trace.answer.abstained
-    assert case.trace.answer.citations == ()
-    said = outcome_sentence(case.trace.apply(ev.RunFinished(at=9)))
-    assert "Nothing found is good enough" in said and "web search is off" in said and "Using" not in said
 
 
 def test_a_failing_web_is_said_and_the_run_goes_on() -> None:

@@ -70,13 +70,6 @@ def test_a_strip_keeps_its_place_in_the_source() -> None:
         assert source[strip.start : strip.end].split() == strip.text.split()
 
 
-def test_what_if_takes_texts_whole_too() -> None:
-    led = Case("balanced", [planted(GOOD, "middle")])
-    strips = redecide(led.trace, STRATEGIES["plain-rag"].settings).strips
-    (whole,) = [strip for group in strips.values() for strip in group]
-    assert whole.kept and whole.text == planted(GOOD, "middle")
-
-
 def test_what_if_does_not_know_what_pages_say_that_were_read_otherwise() -> None:
     led = Case("balanced", [BAD], web=FixedWeb(texts=[planted(WEB[0], "middle")]))
     settings = led.settings.changed(erase_web_injection=False)

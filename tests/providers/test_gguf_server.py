@@ -11,24 +11,16 @@ from pathlib import Path
 import httpx
 import pytest
 
-from crag.core import events as ev
-from crag.core.config import AppConfig, Keys
 from crag.core.errors import ModelFileError, UnreachableError
-from crag.core.events import event_to_json
-from crag.core.request import RunRequest
-from crag.core.settings import Settings
-from crag.core.types import Action, Call
-from crag.engine import Engine
+from crag.core.types import Call
 from crag.providers.chat import ChatModel, MeteredChat
 from crag.providers.discovery import try_model
 from crag.providers.endpoint import Endpoint
 from crag.providers.gguf import ModelFile, inspect_model
 from crag.providers.gguf_server import STARTS, GgufServer, server_of
 from crag.runtime.usage import Budget, UsageTracker
-from crag.testing.fakes import ScriptedEvaluator
 from tests.support.real_server import model_file
 from tests.support.small_gguf import small_gguf
-from tests.support.small_library import WordEmbedder, fill, spread
 
 pytestmark = pytest.mark.slow
 
@@ -60,20 +52,6 @@ def chat(endpoint: Endpoint, calls: list[Call] | None = None) -> MeteredChat:
 
 def ended(process: subprocess.Popen[bytes]) -> bool:
     return process.wait(SECONDS) is not None
-
-
-def test_a_whole_run_with_a_model_file(endpoint: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CRAG_LLM_KEY", "sk-a-key-that-is-no-business-of-a-child")
-    config = AppConfig.of(data=tmp_path, llm="gguf", llm_model=str(model_file()), threads=1, run_seconds=600)
-    settings = Settings(k=2, internal_on=tuple(Action), loop_on=(), web_on=(), refine_on=(), min_answer_score=0.0)
-    engine = Engine(config, Keys(), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
-    fill(engine)
-    events = list(engine.ask(RunRequest("Is hiring fast?", settings=settings)))
-    engine.close()
-    [answered] = [event for event in events if isinstance(event, ev.Answered)]
-    assert answered.answer.by == endpoint.id and answered.answer.text.strip()
-    assert not any(isinstance(event, ev.Failed) for event in events)
-    assert not any(str(model_file().parent) in event_to_json(event) for event in events)
 
 
 def test_its_process_has_an_address_of_this_machine_a_key_and_nothing_of_the_environment(server: GgufServer) -> None:

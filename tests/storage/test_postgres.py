@@ -17,9 +17,8 @@ from sqlalchemy import create_engine, select
 from crag.admin.quotas import Quotas
 from crag.admin.store import open_store
 from crag.core.config import AppConfig
-from crag.core.errors import CragError, InputError, NotFoundError, RoomError, SettingsError, StorageError
+from crag.core.errors import CragError, InputError, NotFoundError, RoomError, StorageError
 from crag.core.types import Document
-from crag.engine import Engine
 from crag.storage.library import Library
 from crag.storage.places import PrivateLibraries, StorageUse, name_of
 from crag.storage.postgres import Server, schema_of
@@ -231,26 +230,6 @@ def test_what_belongs_to_no_library_is_kept_in_the_database(server: Server, tmp_
         assert kept.read("settings.json") == kept.first("settings.json", b"three") == b"two"
     assert [path.name for path in tmp_path.rglob("*")] == ["data", "settings.json"]
     assert server.sizes() == {}
-
-
-def test_two_engines_see_one_library_and_leave_nothing_but_an_index_on_the_disk(
-    url: str, tmp_path: Path, fill: Fill
-) -> None:
-    engines = [Engine(AppConfig.of(data=tmp_path / name, database_url=url), embedder=HashEmbedder()) for name in "ab"]
-    one, other = engines
-    private = name_of(one.private_libraries.issue())
-    for workspace in ("default", private):
-        added = fill(one.library(workspace), workspace)
-        assert other.library(workspace).documents.all() == [added]
-        assert other.library(workspace).search(workspace, 1)
-    assert other.library("p-elsewhere").size == (0, 0)
-    assert {place.name for place in tmp_path.glob("*/workspaces/*/*")} == {"index"}
-    assert {place.name for place in tmp_path.glob("*/*")} == {"workspaces"}
-    assert PASSWORD not in repr(one.config)
-    with pytest.raises(SettingsError, match="database can't change"):
-        one.reconfigure(AppConfig.of(data=tmp_path / "a"))
-    for engine in engines:
-        engine.close()
 
 
 @pytest.mark.slow

@@ -91,20 +91,6 @@ def test_two_versions_are_compared_by_document(library: Library, fill: Fill) -> 
     assert library.snapshots.compare("second") == []
 
 
-def test_a_document_that_was_read_otherwise_comes_back_as_it_was(library: Library, fill: Fill) -> None:
-    document = fill(library, "alpha", 4)
-    before = held(library)
-    library.snapshots.take("first")
-    _, data, chunks = make_document("alpha", 4)
-    fewer = chunks[:2]
-    vectors = HashEmbedder().embed([each.indexed_text for each in fewer])
-    library.documents.delete(document.id)
-    library.documents.add(replace(document, chunks=2), data, fewer, vectors)
-    assert [each.kind for each in library.snapshots.compare("first")] == ["chunks"]
-    done = library.snapshots.roll_back("first")
-    assert (done.brought, done.removed) == (1, 1) and held(library) == before and not library.verify()
-
-
 @pytest.mark.parametrize("records", ["sqlite"])
 @pytest.mark.parametrize("left", [0.0, 0.3, 0.9])
 def test_a_file_that_was_cut_off_is_named_and_changes_nothing(

@@ -103,13 +103,6 @@ def test_a_run_stored_twice_counts_once_and_evaluations_not_at_all(library: Libr
     assert library.documents.tracks()[document.id].retrieved == 1
 
 
-def test_an_answer_that_abstains_used_nothing(library: Library, fill: Fill) -> None:
-    document = fill(library, "alpha")
-    trace = run("one", library.documents.chunks(document.id)[:1], [0.9])
-    library.runs.save(replace(trace, answer=Answer(text="Nothing tells.", by="extractive", abstained=True)), [])
-    assert (library.documents.tracks()[document.id].retrieved, library.documents.tracks()[document.id].used) == (1, 0)
-
-
 def test_a_run_changes_no_generation_and_deleting_takes_the_record_along(library: Library, fill: Fill) -> None:
     document, other = fill(library, "alpha"), fill(library, "beta")
     with library._database.read() as connection:

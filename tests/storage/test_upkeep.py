@@ -82,16 +82,6 @@ def sources(library: Library, query: str) -> set[str]:
     return {found.chunk.source for found in library.search(query, 20)}
 
 
-def test_only_what_changed_is_added(watched: Library, fill: Fill, told: Told) -> None:
-    fill(watched, "alpha")
-    watched.refresh_index()
-    fill(watched, "beta")
-    assert sources(watched, "beta") == {"alpha.pdf", "beta.pdf"}
-    assert told.added == [1, 2]
-    assert not told.cleared or told.cleared == 1
-    assert not watched.verify()
-
-
 def test_what_was_deleted_is_not_found_though_the_index_still_has_it(
     watched: Library, fill: Fill, told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:

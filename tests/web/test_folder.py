@@ -49,11 +49,6 @@ class TestFolderWeb(WebSearchContract):
         made.close()
 
 
-def test_the_best_page_comes_first(web: FolderWeb) -> None:
-    assert web.search("comet tail nights", 5)[0].url == "folder:sky/comet.html"
-    assert web.search("rained", 5)[0].title == "Rain in April"
-
-
 def test_a_title_counts_more_than_the_text(web: FolderWeb) -> None:
     assert web.search("comets list", 1)[0].url == "folder:sky/deep/list.md"
 

@@ -130,12 +130,6 @@ def test_markdown_without_its_marks() -> None:
     )
 
 
-def test_titles_fall_back() -> None:
-    assert read("## Only a heading\n\ntext", ".md").title == "Only a heading"
-    assert read(f"<h1>Only a <i>heading</i></h1>{BODY}").title == "Only a heading"
-    assert read("x" * 300, ".txt").title == "fallback"
-
-
 @pytest.mark.parametrize("data", [b"", b" \n ", b"<html><body></body></html>", b"\x00\x01" * 100, b"---\n---\n"])
 def test_no_text_is_said(data: bytes) -> None:
     with pytest.raises(ValueError, match="it "):

@@ -13,7 +13,6 @@ import pytest
 
 from crag.analysis.evaluate import (
     FAILURES_IN_A_ROW,
-    Parts,
     Progress,
     evaluate,
     evaluations,
@@ -78,41 +77,18 @@ def test_every_question_is_measured_in_order_and_its_run_is_in_the_history(engin
 
 
 def test_the_parts_are_named_without_address_and_key(engine: Engine, tmp_path: Path) -> None:
-    id = stored_set(engine, 1)
+    id, cancel = stored_set(engine, 1), threading.Event()
     pages = tmp_path / "deep" / "pages"
     pages.mkdir(parents=True)
-    config = AppConfig.of(
-        data=tmp_path,
-        web="tavily",
-        web_fallback="folder",
-        web_folder=pages,
-        llm="openai-compatible",
-        llm_model="small-model",
-        llm_base_url="http://127.0.0.1:9/secret-path/v1",
-        writer="extractive",
-    )
-    cancel = threading.Event()
-    cancel.set()
+    config = AppConfig.of(data=tmp_path, web="tavily", web_fallback="folder", web_folder=pages, writer="llm")
+    config = config.changed(llm="openai-compatible", llm_model="small", llm_base_url="http://127.0.0.1:9/secret/v1")
     keys = given_keys({"TAVILY_API_KEY": "tvly-very-secret"})
+    cancel.set()
     list(evaluate(engine, id, RunRequest("", "balanced", config=config, keys=keys, cancel=cancel)))
-    (made,) = evaluations(engine.library())
-    assert made.parts == Parts(
-        documents=1,
-        embedder="words-test-1",
-        grader="scripted",
-        writer="fixed",
-        webs=("tavily", "folder pages"),
-        version=engine.library().documents.content_hash(),
-    )
-    list(
-        evaluate(
-            engine,
-            id,
-            RunRequest("", "balanced", config=config.changed(writer="llm"), keys=keys, cancel=cancel),
-        )
-    )
     parts = evaluations(engine.library())[0].parts
-    assert parts is not None and parts.writer == "openai-compatible:small-model@127.0.0.1:9"
+    assert parts is not None and parts.writer == "openai-compatible:small@127.0.0.1:9"
+    assert (parts.documents, parts.embedder, parts.grader) == (1, "words-test-1", "scripted")
+    assert (parts.webs, parts.version) == (("tavily", "folder pages"), engine.library().documents.content_hash())
     assert "secret" not in repr(parts) and str(tmp_path) not in repr(parts)
 
 

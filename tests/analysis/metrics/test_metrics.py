@@ -219,12 +219,6 @@ def test_a_run_that_broke_off_tells_of_its_retrieval_alone(changes: dict[str, ob
     assert (row.evidence_words, row.seconds, row.abstention_right, row.topics_covered) == (None,) * 4
 
 
-def test_an_empty_trace_has_a_row_too() -> None:
-    row = measure_run(Trace(), ASKED)
-    assert (row.first_by_page, row.first_holds, row.action, row.acted_right) == (None,) * 4
-    assert row.judged_by == "page"
-
-
 def test_failures_that_a_run_worked_around_do_not_unmake_it() -> None:
     worked_around = ev.Failed(step="search", cause="down", remedy="", at=1.0)
     assert measure_run(replace(RUN, failures=(worked_around,)), ASKED) == measure_run(RUN, ASKED)

@@ -47,15 +47,6 @@ def test_a_page_beyond_k_has_its_ranks_and_the_k_that_brings_it(engine: Engine) 
     assert CLAIMS not in {each.chunk.page for each in smaller.rounds[0].chunks}
 
 
-def test_a_rank_that_is_better_now_than_when_it_was_asked_says_why(engine: Engine) -> None:
-    other = add_document(engine, "other.pdf", [QUESTION])
-    trace = ask(engine, k=1, lookup_reach=0)
-    engine.library().documents.delete(other)
-    miss = explain(engine, trace, HIRING)
-    assert miss.stage == "not retrieved" and miss.fates[0].ranks.together == 1 and miss.change is None
-    assert "The library has changed since" in miss_sentence(miss)
-
-
 def test_a_filter_that_left_the_document_out_is_named(engine: Engine) -> None:
     add_document(engine, "other.pdf", ["Hiring took ninety days in 2018."])
     miss = explain(engine, ask(engine, where='name == "other.pdf"'), HIRING)

@@ -107,12 +107,3 @@ def test_a_failed_grade_never_settles_the_action(
         return
     filled = [data.draw(st.floats(0, 1)) if score is None else score for score in scores]
     assert decide(grades(*filled), upper=upper, lower=lower, aggregation=aggregation).action is decision.action
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.floats(0, 1), st.floats(0, 1))
-def test_the_deciding_chunk_alone_leads_to_the_action(scores: list[float], one: float, other: float) -> None:
-    upper, lower = max(one, other), min(one, other)
-    for aggregation in (ANY, WORST):
-        decision = decide(grades(*scores), upper=upper, lower=lower, aggregation=aggregation)
-        assert decision.deciding_id is not None
-        assert verdict(scores[int(decision.deciding_id)], upper=upper, lower=lower) is decision.action

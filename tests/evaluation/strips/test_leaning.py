@@ -23,12 +23,6 @@ def test_a_row_needs_its_tables_caption_and_header_and_no_other_row() -> None:
     assert needed(strips, 5) == []
 
 
-def test_a_row_needs_the_label_that_stands_nearest_above_it() -> None:
-    strips = [HEADER, ROWS[0], "Changes in operating assets and liabilities:", ROWS[1]]
-    assert needed(strips, 1) == [HEADER]
-    assert needed(strips, 3) == [HEADER, strips[2]]
-
-
 def test_a_row_of_two_values_and_one_of_cells_are_rows() -> None:
     for row in ("Unearned revenue: 2016 4,768; 2017 5,097", "Net income | 12 | 14 |"):
         assert needed([CAPTION, row], 1) == [CAPTION]

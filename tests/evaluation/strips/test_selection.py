@@ -50,13 +50,6 @@ def kept(found: tuple[Strip, ...]) -> list[str]:
     return [strip.text for strip in found if strip.kept]
 
 
-def test_the_named_strips_are_kept_whatever_they_score() -> None:
-    found = strips(keeping(1))
-    assert kept(found) == [OPENED, FERRY]
-    assert {strip.score for strip in found} == {0.1, 0.9}
-    assert "".join(strip.text for strip in found).replace(" ", "") == (BRIDGE + PIER).replace(" ", "")
-
-
 def test_an_empty_list_keeps_nothing() -> None:
     assert kept(strips(keeping())) == []
 

@@ -60,12 +60,6 @@ def test_scripts_without_spaces_are_cut_by_characters() -> None:
     assert [len(strip) for strip in cut("日" * 120, "windows")] == [50, 70 - 20, 20]
 
 
-def test_sentences_in_groups() -> None:
-    text = " ".join(f"This is the long sentence number {place} of the text." for place in range(7))
-    assert [strip.count(".") for strip in cut(text, group=3)] == [3, 3, 1]
-    assert [strip.count(".") for strip in cut(text, group=1)] == [1] * 7
-
-
 def test_a_short_sentence_joins_the_one_before() -> None:
     assert cut(
         "The committee met on Monday to settle the budget. It failed. Nobody was surprised by the outcome then."

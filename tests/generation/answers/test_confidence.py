@@ -69,10 +69,3 @@ def test_below_the_floor_no_answer_is_given(floor: float, abstained: bool) -> No
 def test_without_a_confidence_there_is_no_floor() -> None:
     for generator in (ExtractiveGenerator(), ExtractiveGenerator(grader=ScriptedAnswerGrader(None))):
         assert not whole(generator, QUESTION, KNOWLEDGE, Settings(min_answer_confidence=1.0)).abstained
-
-
-@pytest.mark.parametrize("score", [0.0, Settings().min_answer_score - 0.01])
-def test_what_abstains_without_an_answer_is_not_graded(score: float) -> None:
-    grader = ScriptedAnswerGrader(confidence=0.9)
-    answer = whole(ExtractiveGenerator(grader=grader), QUESTION, [strip_of(BRIDGE, "Trains cross it", score)])
-    assert answer.abstained and answer.confidence is None and grader.graded == []

@@ -76,16 +76,6 @@ def test_each_sentence_of_a_quote_carries_the_mark_and_rows_are_sentences() -> N
     assert [numbers for _, numbers in split_cited_sentences(answer.text)] == [(1,), (1,), (2,)]
 
 
-def test_a_long_strip_is_quoted_by_its_best_sentence() -> None:
-    filler = " ".join(f"Filler number {place} says nothing that anybody asked about." for place in range(12))
-    strip = plain_strip(f"{filler} The bridge was opened in 1890. {filler}", 0.8)
-    assert answered([strip], answer_sentences=1).text == "The bridge was opened in 1890 [1]."
-    evaluator = ScriptedEvaluator(score=lambda text: 0.9 if "Filler number 7" in text else 0.1)
-    answer = whole(ExtractiveGenerator(evaluator), QUESTION, [strip], Settings(answer_sentences=1))
-    assert answer.text == "Filler number 7 says nothing that anybody asked about [1]."
-    assert {question for question, _ in evaluator.graded} == {QUESTION}
-
-
 def test_short_strips_are_not_scored_again() -> None:
     evaluator = ScriptedEvaluator(score=lambda text: 0.1)
     whole(ExtractiveGenerator(evaluator), QUESTION, KNOWLEDGE)
@@ -123,13 +113,6 @@ def test_a_citation_lies_where_the_quote_lies_on_the_page() -> None:
 def test_floor_and_upper_threshold_are_inclusive(score: float, abstained: bool, low: bool) -> None:
     answer = answered([strip_of(PAGE, "Eight men were saved from the water", score)])
     assert (answer.abstained, answer.low_confidence) == (abstained, low)
-
-
-@pytest.mark.parametrize("heading", ["OPENING OF THE BRIDGE", "Opening and use", "Analysis of results:", "A\nB"])
-def test_a_heading_is_not_quoted_with_what_follows_it(heading: str) -> None:
-    answer = answered([plain_strip(f"{heading}\nThe bridge was opened in 1890.", 0.9)])
-    assert answer.text == "The bridge was opened in 1890 [1]."
-    assert answer.citations[0].quote == "The bridge was opened in 1890."
 
 
 @pytest.mark.parametrize("before", ["It was late.", "2018 | 40", "On this windy day in the spring of that year"])

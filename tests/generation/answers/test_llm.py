@@ -106,12 +106,6 @@ def test_only_the_best_strips_that_fit_are_shown_as_data() -> None:
     assert human.count("</question>") == 1
 
 
-def test_low_confidence_is_said_below_the_upper_threshold() -> None:
-    weak = [strip_of(BRIDGE, "It is 2,467 metres long.", 0.3)]
-    assert whole(writes("Long [1]."), QUESTION, weak).low_confidence
-    assert not whole(writes("Long [1]."), QUESTION, KNOWLEDGE).low_confidence
-
-
 def test_a_failing_model_is_an_error_of_ours() -> None:
     chat = FakeChat(lambda messages: UnreachableError("gone"))
     with pytest.raises(UnreachableError):

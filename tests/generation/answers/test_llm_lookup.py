@@ -123,11 +123,6 @@ def test_the_row_of_a_strip_that_was_not_kept_is_shown_and_can_be_cited() -> Non
     assert check.supported and not check.invented
 
 
-def test_the_cell_and_its_row_are_in_the_budget() -> None:
-    *_, human = answered(RIGHT, rows=(3, 2, 1), settings=Settings(answer_context=200))
-    assert "Net sales: " in human and len(human.partition("<question>")[0]) < 200 * 4
-
-
 @pytest.mark.parametrize(
     ("said", "against"),
     [

@@ -67,10 +67,6 @@ def test_the_setting_is_the_floor_and_one_is_off(floor: float, shown: bool) -> N
     assert bool(reader.asked) is (floor < 1)
 
 
-def test_an_abstention_has_no_short_answer() -> None:
-    assert answered(ScriptedReader(words={"Trains": 1.0}), [strip_of(BRIDGE, "Trains cross it", 0.01)]).short is None
-
-
 def test_the_words_lie_on_the_page() -> None:
     box = Rect(page=7, left=0, top=50, right=len(BRIDGE.text), bottom=60)
     chunk = replace(BRIDGE, lines=(LineBox(start=0, end=len(BRIDGE.text), rect=box),))

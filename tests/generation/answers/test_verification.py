@@ -28,12 +28,6 @@ def checked(text: str, score: float | None = 0.1) -> tuple[list[SentenceCheck], 
     return list(CitationVerifier(evaluator).verify(answer, KNOWLEDGE, SOURCES, Settings()).checks), evaluator
 
 
-def test_a_quote_is_supported_without_asking_the_evaluator() -> None:
-    checks, evaluator = checked("the bridge  was\nopened in 1890 [1]! It is 2,467 metres long [2].")
-    assert [(check.supported, check.score, check.note) for check in checks] == [(True, 1.0, "quoted")] * 2
-    assert evaluator.graded == []
-
-
 def test_a_quote_of_another_strip_is_not_a_quote_of_the_cited_one() -> None:
     checks, evaluator = checked("It is 2,467 metres long [1].")
     assert checks[0].supported is False and checks[0].note == "figures"

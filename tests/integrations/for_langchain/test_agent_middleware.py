@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain_core.embeddings import DeterministicFakeEmbedding
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
 from langchain_core.vectorstores import InMemoryVectorStore
 from langgraph.checkpoint.memory import InMemorySaver
@@ -161,15 +161,6 @@ def test_streamed_and_asynchronous_it_is_the_same(engine: Engine) -> None:
 # ---- once a message ------------------------------------------------------------------------------------------------
 
 
-def test_a_message_is_looked_up_once_however_often_tools_are_called(engine: Engine) -> None:
-    model = told_model([calling("clock"), calling("clock", 2), "Noon.", "Again."])
-    agent = agent_of(model, CragMiddleware(engine, workspace="acme"), tools=[clock], checkpointer=InMemorySaver())
-    first = asked(agent, config=THREAD)
-    assert len(runs(engine)) == 1 and len({model.system(call) for call in range(3)}) == 1
-    second = asked(agent, config=THREAD)
-    assert len(runs(engine)) == 2 and first["crag"]["run_id"] != second["crag"]["run_id"]
-
-
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_a_turn_that_was_interrupted_goes_on_with_what_it_had_found(engine: Engine, asynchronous: bool) -> None:
     model = told_model([calling("clock"), "Noon."])
@@ -246,14 +237,6 @@ def test_what_is_told_may_stand_behind_the_human_message(engine: Engine) -> None
     system, human = model.told[0]
     assert system.text == "Be kind." and human.content[0] == {"type": "text", "text": QUESTION}
     assert "eighty" in str(human.text) and state["messages"][0].content == [{"type": "text", "text": QUESTION}]
-
-
-def test_a_system_message_of_blocks_keeps_them(engine: Engine) -> None:
-    model = told_model()
-    blocks: list[str | dict[str, Any]] = [{"type": "text", "text": "Be kind.", "cache_control": {"type": "ephemeral"}}]
-    agent = agent_of(model, CragMiddleware(engine, workspace="acme"), system_prompt=SystemMessage(blocks))
-    asked(agent)
-    assert model.told[0][0].content[0] == blocks[0] and "eighty" in model.system()
 
 
 # ---- bad input and failures ----------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from crag.core.errors import EmptyLibraryError, QuestionError, RetrieverError, S
 from crag.core.strategies import strategy
 from crag.engine import Engine
 from crag.integrations.langchain import CragEmbeddings, CragRetriever, retriever_of
-from crag.testing.fakes import FixedRetriever, chunk_of
+from crag.testing.fakes import FixedRetriever
 from tests.support.foreign_stores import QUESTION, documents, small_engine
 from tests.support.small_library import TEXTS, fill
 
@@ -82,12 +81,6 @@ def test_a_strategy_s_least_confidence_holds_for_a_store(engine: Engine) -> None
     assert found.id == "sure" and found.metadata["score"] is None
 
 
-def test_a_retriever_of_ours_is_a_source_too(engine: Engine) -> None:
-    source = FixedRetriever(chunks=[chunk_of("Hiring took sixty days.", name="elsewhere")])
-    (found,) = CragRetriever(engine=engine, source=source).invoke(QUESTION)
-    assert found.metadata["source"] == "elsewhere"
-
-
 def test_what_speaks_to_a_model_is_handed_on_and_named(engine: Engine) -> None:
     store = InMemoryVectorStore(CragEmbeddings(engine))
     store.add_documents([Document(ADDRESSED)])
@@ -134,41 +127,6 @@ def test_many_are_asked_at_once(engine: Engine, store: InMemoryVectorStore) -> N
     runs = [documents[0].metadata["run_id"] for documents in found]
     asked = [engine.library().runs.trace(run).question for run in runs]
     assert asked == questions * 2 and len(set(runs)) == 12
-
-
-class Waiting(BaseRetriever):
-    """Says that it is asked, and waits to be let go."""
-
-    asked: threading.Event
-    go: threading.Event
-
-    def _get_relevant_documents(self, query: str, *, run_manager: object) -> list[Document]:
-        self.asked.set()
-        assert self.go.wait(30)
-        return [Document(TEXTS[0])]
-
-
-def test_who_stops_waiting_stops_the_run_which_is_stored(engine: Engine) -> None:
-    source = Waiting(asked=threading.Event(), go=threading.Event())
-    stored, save = threading.Event(), engine.library().runs.save
-
-    def saved(*run: Any) -> None:
-        save(*run)
-        stored.set()
-
-    engine.library().runs.save = saved  # type: ignore[method-assign, assignment]
-
-    async def stopped() -> None:
-        task = asyncio.create_task(CragRetriever(engine=engine, source=source).ainvoke(QUESTION))
-        await asyncio.to_thread(source.asked.wait, 30)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        source.go.set()
-
-    asyncio.run(stopped())
-    assert stored.wait(30)
-    assert engine.library().runs.trace(engine.library().runs.latest()[0].run_id).cancelled
 
 
 @pytest.mark.parametrize(

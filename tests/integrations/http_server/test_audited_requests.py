@@ -73,24 +73,6 @@ def test_a_key_is_noted_once_for_each_token_that_it_is_sent_out_for(tmp_path: Pa
         assert KEY.encode() not in stored(tmp_path) and model.seen
 
 
-@pytest.mark.slow
-def test_without_tokens_it_is_the_programs_of_this_machine_and_other_sites_are_noted(tmp_path: Path) -> None:
-    with (
-        http_server(tmp_path, "--workspace", "own", tokens=False) as server,
-        httpx.Client(base_url=server.url) as client,
-    ):
-        id = client.post("/v1/documents", json={"name": "a.txt", "text": "Ten days."}).json()["data"][0]["document"][
-            "id"
-        ]
-        for headers in ({"Origin": "https://evil.example"}, {"Host": "evil.example"}, {"Origin": "null"}):
-            assert client.delete(f"/v1/documents/{id}", headers=headers).status_code == 403
-        assert client.delete(f"/v1/documents/{id}").status_code == 200
-    assert acts(tmp_path, "delete") == [("program of this machine", "own", "document", "a.txt", False)]
-    why = "Pages of other sites may not use this server."
-    assert acts(tmp_path, "refused") == [("visitor", "", "a request from elsewhere", why, True)], "the rest is counted"
-    assert not acts(tmp_path, "token")
-
-
 def test_documents_are_all_that_can_be_taken_away_and_no_setting_can_be_changed() -> None:
     """Whoever adds a way to delete or to change something has it noted, and says so here."""
     changing = {each for each in FREE | GUARDED if each[0] not in ("GET", "POST")}

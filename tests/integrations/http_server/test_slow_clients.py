@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import select
-import socket
-from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import Any
 
-import httpx
-import pytest
 from starlette.types import Message
 
 from crag.admin.access import Access
@@ -19,34 +13,7 @@ from crag.engine import Engine
 from crag.integrations.http.app import app
 from crag.integrations.http.serving import Limits
 from crag.runtime.limits import Pace
-from tests.support.http_server import OTHER, TOKEN, HttpServer, http_server
-
-DRIPS = 12
-"""More than are worked on at once."""
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
-    with http_server(tmp_path_factory.mktemp("slow"), "--rate", "0") as started:
-        yield started
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("path", ["/v1/rerank", "/v1/documents", "/v1/chat/completions"])
-def test_bodies_that_drip_hold_no_turn(server: HttpServer, path: str) -> None:
-    with ExitStack() as open_still:
-        drips = [open_still.enter_context(socket.create_connection(("127.0.0.1", server.port))) for _ in range(DRIPS)]
-        for each in drips:
-            each.sendall(
-                f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
-                "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{".encode()
-            )
-        with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {OTHER}"}, timeout=15) as other:
-            reply = other.post("/v1/rerank", json={"query": "q", "documents": ["a"]})
-        assert reply.status_code == 200
-        for each in drips:
-            each.sendall(b" ")
-        assert not select.select(drips, [], [], 0)[0], "the bodies are still on their way"
+from tests.support.http_server import OTHER, TOKEN
 
 
 async def posted(application: Any, token: str, path: str, body: dict[str, Any], unread: asyncio.Event | None) -> int:
