@@ -1,10 +1,11 @@
-"""What the explorer costs: a grade opened into its words, a map laid out, a question placed on it, a folder compared.
+"""What the explorer costs: grades and misses explained, maps made, opened and asked, a folder compared.
 
-python -m benchmarks.explorer [--vectors N] [--files N] [--out FOLDER]
+python -m benchmarks.explorer [--vectors N] [--files N] [--sizes N …] [--cache FOLDER] [--out FOLDER]
 
 Grades are those of three questions of the sample, each explained once with an empty cache and once again. The map is
-that of the sample and of made-up vectors in groups (seeded). The folder has small text files. Times are of the
-processor, as other work on the machine changes the clock's. Prints a page; writes results/explorer.md unless sizes
+that of the sample and of made-up vectors in groups (seeded). The folder has small text files. Libraries
+of --sizes chunks (explorer_library.py) stay in --cache: one of 1,000,000 takes 4 GB and several minutes. Times are of
+the processor, as other work on the machine changes the clock's. Prints a page; writes results/explorer.md unless sizes
 were given.
 """
 
@@ -23,6 +24,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from benchmarks.explorer_library import measure
 from benchmarks.overhead import ms
 from crag.analysis.atlas import layout
 from crag.analysis.atlas.projection import refresh
@@ -34,6 +36,7 @@ from crag.engine import Engine
 
 RESULT = Path(__file__).resolve().parent / "results" / "explorer.md"
 VECTORS, FILES, WIDE, GROUPS = 10_000, 5_000, 384, 60
+SIZES = (10_000, 100_000, 1_000_000)
 Result = TypeVar("Result")
 
 
@@ -41,6 +44,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--vectors", type=int, default=VECTORS)
     parser.add_argument("--files", type=int, default=FILES)
+    parser.add_argument("--sizes", nargs="*", type=int, default=list(SIZES), help="chunks of the libraries")
+    cache = Path(tempfile.gettempdir()) / "crag-explorer-cache"
+    parser.add_argument("--cache", type=Path, default=cache, help="where the libraries stay")
     parser.add_argument("--out", type=Path, help="where to write explorer.md")
     given = parser.parse_args()
     rows: list[tuple[str, str, str]] = []
@@ -77,9 +83,11 @@ def main() -> int:
     index = layout.flat_index(vectors)
     placed = [taken(lambda at=at: layout.place(vectors[at : at + 1], index, points))[1] for at in range(50)]  # type: ignore[misc]
     rows.append(("a vector placed among them", both(placed), "50 ms"))
+    for size in given.sizes:
+        rows += measure(size, given.cache)
     said = page(rows)
     print(said)
-    sized = (given.vectors, given.files) != (VECTORS, FILES)
+    sized = (given.vectors, given.files, tuple(given.sizes)) != (VECTORS, FILES, SIZES)
     if out := given.out or (None if sized else RESULT.parent):
         (out / RESULT.name).write_text(said, encoding="utf-8")
     return 0

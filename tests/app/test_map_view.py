@@ -209,8 +209,16 @@ def test_a_library_of_hardly_any_chunk_says_so(app, engine, count):
     assert "a map says more from three on" in said(on_map(app)) and len(points(app)["hovertext"]) == count
 
 
+def test_what_draws_charts_is_loaded_beside_the_list_of_a_large_library(app, filled, monkeypatch):
+    app.run()
+    app.switch_page("pages/documents.py").run()
+    assert not app.get("plotly_chart")
+    monkeypatch.setattr(map_view, "AT_ONCE", 4)
+    assert len(app.run().get("plotly_chart")) == 1 and app.dataframe and not app.exception
+
+
 def test_a_large_library_is_laid_out_by_a_job(app, filled, monkeypatch):
-    monkeypatch.setattr(map_view, "_AT_ONCE", 4)
+    monkeypatch.setattr(map_view, "AT_ONCE", 4)
     on_map(app)
     for job in program().jobs.running("map", workspace="default"):
         for _ in job.follow():
@@ -220,7 +228,7 @@ def test_a_large_library_is_laid_out_by_a_job(app, filled, monkeypatch):
 
 
 def test_a_job_that_failed_says_why_and_can_be_tried_again(app, filled, monkeypatch, engine):
-    monkeypatch.setattr(map_view, "_AT_ONCE", 4)
+    monkeypatch.setattr(map_view, "AT_ONCE", 4)
     with engine.library()._database.write() as connection:
         connection.exec_driver_sql("DELETE FROM vectors")
     on_map(app)
@@ -232,8 +240,8 @@ def test_a_job_that_failed_says_why_and_can_be_tried_again(app, filled, monkeypa
 
 
 def test_of_many_points_an_even_part_is_drawn_over_a_picture_of_all(app, filled, monkeypatch):
-    for module in ("map_figure", "map_chunks"):
-        monkeypatch.setattr(f"ui.documents.{module}.DRAWN", 3)
+    for name in ("map_figure.DRAWN", "map_chunks.DRAWN", "map_chunks.SAMPLED"):
+        monkeypatch.setattr(f"ui.documents.{name}", 3)
     on_map(app)
     assert len(points(app)["hovertext"]) == 3
     assert figure(app)["layout"]["images"][0]["source"].startswith("data:image/png;base64,")

@@ -58,6 +58,14 @@ def shown(figure: Figure, key: str) -> None:
     st.plotly_chart(figure, theme=None, key=key, config={"displayModeBar": False})
 
 
+def load_early() -> None:
+    """Have the browser load what draws charts while it has nothing else to do: an empty chart that is not shown."""
+    import plotly.graph_objects as go
+
+    with st.container(key="chart-loader"):
+        st.plotly_chart(go.Figure(), theme=None, key="chart-loader-empty", alt="")
+
+
 def presented(figure: Figure, key: str) -> None:
     """Draw it as large as what it stands in."""
     import plotly.graph_objects as go

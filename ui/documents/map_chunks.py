@@ -15,9 +15,9 @@ from crag.export.html.safe_text import excerpt
 from crag.index.chunk_index import Numbers
 from crag.storage.library import Library
 
-DRAWN = 4_000
-"""Points drawn one by one. Of more, an even part is, over a picture of all: the page's rules for scripts, which allow
-none that is made from text, keep plotly's WebGL from working."""
+DRAWN, SAMPLED = 4_000, 2_500
+"""Points drawn one by one at most; of more, an even part of so many is, over a picture of all: the page's rules for
+scripts, which allow none that is made from text, keep plotly's WebGL from working."""
 _FIRST = 80
 """Characters of a chunk that are shown of it."""
 
@@ -41,7 +41,7 @@ class Chunks:
 
 def drawn_rows(count: int) -> NDArray[np.int64]:
     """Which of the chunks are drawn one by one, ascending."""
-    return np.unique(np.linspace(0, count - 1, min(count, DRAWN)).astype(np.int64))
+    return np.unique(np.linspace(0, count - 1, count if count <= DRAWN else SAMPLED).astype(np.int64))
 
 
 def read_chunks(library: Library, found: Projection) -> Chunks:

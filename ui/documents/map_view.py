@@ -31,7 +31,7 @@ from ui.app.session import Session
 from ui.components import charts, problems
 from ui.documents import table
 from ui.documents.listing import Held
-from ui.documents.map_chunks import DRAWN, Chunks, read_chunks
+from ui.documents.map_chunks import DRAWN, SAMPLED, Chunks, read_chunks
 from ui.documents.map_figure import Layers, Shade, draw
 from ui.documents.state import EVALUATE_SCOPED, MONITOR_PICKED, PICKED, TUNE_RUNS, state
 from ui.run import presentation
@@ -39,7 +39,7 @@ from ui.run import presentation
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-_AT_ONCE = 2_000
+AT_ONCE = 2_000
 """The most chunks of which a map is made while the page is drawn; of more, a job makes it."""
 VIEW = "documents-view"
 """The key of the choice between the list and the map."""
@@ -166,7 +166,7 @@ def _stamp(library: Library) -> Stamp:
 def _current(session: Session, held: Sequence[Held]) -> Projection | None:
     """The projection as the library is; of a large one the kept one, while a job brings it up to date."""
     library, stamp = session.library, _stamp(session.library)
-    if sum(each.document.chunks for each in held) <= _AT_ONCE:
+    if sum(each.document.chunks for each in held) <= AT_ONCE:
         return _refreshed(stamp, _library=library)
     kept = projection.load(library)
     running: list[Job[Any]] = program().jobs.running(_JOB, workspace=session.workspace)
@@ -294,7 +294,7 @@ def _notes(chunks: Chunks, questions: Sequence[layers.Question], held: int) -> N
     of = f" of {held:,}, evenly over all" if held > projection.MOST else ""
     said = f"{words.count(len(chunks.numbers), 'chunk')}{of}, {words.count(len(questions), 'past question')}."
     if len(chunks.numbers) > DRAWN:
-        said += f" Points that can be pointed at: {DRAWN:,}, evenly over all. A selection takes all."
+        said += f" Points that can be pointed at: {SAMPLED:,}, evenly over all. A selection takes all."
     st.caption(f"{said} Near points say similar things; the axes have no meaning. Draw a line round points to select.")
 
 

@@ -17,7 +17,7 @@ from ui.app import guide
 from ui.app.clicks import once, requires
 from ui.app.program import program
 from ui.app.session import Session
-from ui.components import problems
+from ui.components import charts, problems
 from ui.components.drawing import draw
 from ui.documents import bulk_actions, contents, filters, map_view, page_browser, purged, table, uploads, versions
 from ui.documents.listing import Held, holdings
@@ -44,6 +44,8 @@ def show(session: Session, *, live: bool) -> None:
             with heading:
                 draw(h.div("cx")[h.h2("held")[said]])
         _rows(session, held, shown)
+        if sum(each.document.chunks for each in held) > map_view.AT_ONCE:
+            charts.load_early()  # the map of so many takes long enough by itself
         if not live:
             _end(session, bool(held))
 
