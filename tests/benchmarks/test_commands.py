@@ -47,6 +47,7 @@ COMMANDS = {
     "financebench": "--limit 1 --strategies plain-rag balanced",
     "forms": "--limit 3",
     "funnels": "--limit 1",
+    "guarantee": "--draws 3",
     "guidance": "--limit 1",
     "headline": "--limit 3",
     "ingest": "--documents 1 --without-recipe",
