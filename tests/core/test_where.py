@@ -36,21 +36,12 @@ REPORT: dict[str, Any] = {
     [
         "VERIFIED AND Confidence > .7 and date >= 2024",
         'tags has "annual report" or source in ("web", "other")',
-        "source in (web, 'sec')",
-        "source = sec",
-        'title contains "10-k"',
         "added < 2026-11-02 and added < 2026-12 and added <= 2026-11 and added <= 2026 and added > 2026-10",
         "date = 2024 and date = 2024-03 and date = 2024-03-15 and date in (2023, 2024)",
         "date != 2024-04 and not date > 2024-03 and not date < 2024",
-        "year = 2024 and year >= 2024.0 and year ≤ 2024 and year < 2025",
         'said = "TRUE" and said contains tru',
         "due > 2024-03 and not due contains 04",
-        "code = 007 and not code = 7",
-        "tags exists and not company exists",
         "company not exists and tags not has web and source not in (web)",
-        "not company = acme and not company != acme",
-        "verified = true and verified != false and not verified = false",
-        "not missing and not not verified",
     ],
 )
 def test_the_report_is_let_through(text: str) -> None:
@@ -60,18 +51,12 @@ def test_the_report_is_let_through(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "company != acme",
-        "confidence > 0.8",
         'confidence > "0.7"',
-        "confidence",
-        'verified = "true"',
         "tags = 10-K",
         "tags contains report",
         "source has sec",
         "date > 2024",
         "date < 2024-03-15",
-        "pages contains 1",
-        "due != soon",
         "said = true or said != false",
         "verified and not verified",
     ],
@@ -120,15 +105,12 @@ def test_it_names_the_fields_that_it_asks_for() -> None:
     ("text", "said"),
     [
         ("verified and", "ends too early, at column 13: expected a field"),
-        ("date >=", "ends too early, at column 8: expected a value"),
         ("(a", r'column 3: expected "and", "or" or "\)"'),
         ("company = acme corp", 'column 16, at "corp".*several words in quotes'),
         ("a not = 3", 'column 7, at "=".*Write "not" before the field'),
         ("a in b", "column 6.*values joined by commas"),
         ('a = "b', "column 5.*not closed"),
         ("a = x\0y", "no text, at column 6"),
-        ("a" * 2_001, "2,001 characters"),
-        ("(" * 51 + "a" + ")" * 51, "too deep at column 52"),
     ],
 )
 def test_what_can_t_be_read_is_said_with_its_place(text: str, said: str) -> None:

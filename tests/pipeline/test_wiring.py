@@ -56,16 +56,11 @@ def test_what_leaves_is_told_from_what_stays() -> None:
     [
         ({"llm": "openai", "llm_model": "m"}, Keys(tavily=SecretStr(KEY)), "answer", "openai", "no-key"),
         ({"llm": "openai"}, ALL, "answer", "openai", "no-model"),
-        ({"llm": "openai-compatible", "llm_model": "m"}, ALL, "answer", "openai-compatible", "no-address"),
         ({**SERVED, "llm_base_url": "http://[::1"}, ALL, "answer", "openai-compatible", "bad-address"),
         ({**SERVED, "servers": ("http://a/v1",)}, ALL, "answer", "openai-compatible", "not-allowed"),
         ({"llm": "gone"}, ALL, "answer", "gone", "unknown"),
         ({"evaluator": "llm"}, ALL, "evaluate", "llm", "no-language-model"),
         ({"evaluator": "reranker"}, ALL, "evaluate", "reranker", "no-address"),
-        ({"web": "tavily"}, Keys(), "search", "tavily", "no-key"),
-        ({"web": "searxng"}, ALL, "search", "searxng", "no-address"),
-        ({"web": "folder"}, ALL, "search", "folder", "no-folder"),
-        ({"web": "duckduckgo", "web_fallback": "gone"}, ALL, "search", "gone", "unknown"),
     ],
 )
 def test_what_is_missing_is_a_fact_with_a_sentence(config, keys, step, name, reason) -> None:

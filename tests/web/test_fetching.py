@@ -227,14 +227,11 @@ RUSSIAN, JAPANESE, GREEK = "Мост открыт в 1890 году.", "橋は189
     [
         ("; charset=windows-1251", "", "cp1251", RUSSIAN),
         ("; charset=shift_jis", "", "shift_jis", JAPANESE),
-        ("; charset=utf-16", "", "utf-16-le", GREEK),
         ("", '<meta charset="euc-jp">', "euc_jp", JAPANESE),
         ("; charset=iso-8859-7", '<meta charset="utf-8">', "iso8859-7", GREEK),
         ("; charset=iso-8859-1", "", "cp1252", "Über die Brücke – 1890"),
-        ("; charset=utf-8", '<meta charset="windows-1251">', "utf-8", RUSSIAN),
         ("; charset=../../etc/passwd", "", "utf-8", RUSSIAN),
         ("", '<meta charset="utf-8">', "utf-8-sig", RUSSIAN),
-        ("", "", "utf-16", RUSSIAN),
     ],
 )
 def test_pages_are_read_in_the_encoding_they_are_in(

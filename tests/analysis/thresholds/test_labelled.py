@@ -72,14 +72,12 @@ ASKED = Question(id="1", question="When was it opened?", answers=("1890",), sour
     ("expected", "relevant", "answerable"),
     [
         (ASKED, (True, True, False), True),
-        (replace(ASKED, answers=()), (True, False, False), True),
-        (replace(ASKED, pages=()), (False, True, False), True),
         (replace(ASKED, pages=(), answers=("1066",)), (False, False, False), False),
         (replace(ASKED, pages=(), answers=()), (True, True, False), True),
         (replace(ASKED, labels=(UNANSWERABLE,)), (False, False, False), False),
         (Question(id="1", question="When?"), (None, None, None), None),
     ],
-    ids=["page", "page alone", "answer", "answer missed", "source", "unanswerable", "no label"],
+    ids=["page", "answer missed", "source", "unanswerable", "no label"],
 )
 def test_each_chunk_is_judged_by_the_finest_label(
     expected: Question, relevant: tuple[bool | None, ...], answerable: bool | None

@@ -57,15 +57,11 @@ def worked(question: str, sources: dict[str, Chunk] = SOURCES) -> str:
     [
         ("What was the percentage change in net sales from 2019 to 2020?", "20.0%"),
         ("By how much did net sales increase in 2020 compared to 2019?", "200 million"),
-        ("What was the change in net income from 2019 to 2020?", "−100 million"),
         ("What is the difference between net sales and operating income in 2020?", "1,050 million"),
         ("What is the difference between net sales in 2020 and net sales in 2019?", "200 million"),
-        ("What was the average of net sales for 2019 and 2020?", "1,100.0 million"),
         ("What was the sum of net sales in 2019 and 2020, in billions?", "2.2 billion"),
         ("What was operating income as a percentage of net sales in 2020? Round to two decimals.", "12.50%"),
-        ("What was the ratio of total current assets to total current liabilities in 2020?", "2.00"),
         ("What was the ratio of net sales in 2020 to 2019?", "1.20"),
-        ("What was the operating margin in 2019?", "10.0%"),
         ("What was the current ratio at the end of 2019?", "2.00"),
         ("What was the two year average of cost of sales as a % of net sales from 2019 to 2020?", "77.5%"),
         ("What was the net sales CAGR from 2019 to 2020?", "20.0%"),
@@ -105,15 +101,12 @@ def test_what_a_question_defines_goes_before_what_its_words_mean(question: str, 
 @pytest.mark.parametrize(
     "question",
     [
-        "What was the percentage change in net sales from 2017 to 2018?",  # no such period
         "What was the percentage change in tuition revenue from 2019 to 2020?",  # no such item
-        "What was the percentage change in net income from 2019 to 2020?",  # from a profit to a loss
         "What was the percentage change in goodwill from 2019 to 2020?",  # by zero
         "What was the change in cost of sales from 2019 to 2020?",  # brackets may or may not be a sign
         "What was the ratio in 2020? The ratio is defined as: net sales + (operating income / net sales).",
         "What was the average of net sales for 2018, 2019 and 2020?",
         "What was the three year average of net sales from 2019 to 2020?",
-        "What was the change in net sales from 2019 to 2020, excluding acquisitions?",
         "What was the weighted average of net sales for 2019 and 2020?",
         "What were net sales in 2020?",
     ],

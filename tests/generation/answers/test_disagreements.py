@@ -85,7 +85,6 @@ def test_sentences_that_differ_in_one_figure_disagree() -> None:
         ("Acme filed its long report in 2018.", "Acme filed its long report in 2019."),  # it may well do both
         ("Net sales: 2018 1,577; 2017 1,498", "Net sales: 2018 333; 2017 325"),  # of another table of these rows
         ("Unit sales of Acme kettles rose by 6%.", "Unit sales of Acme kettles rose by 9%."),  # in some year
-        ("These plants of Acme are worth 80 dollars.", "These plants of Acme are worth 19 dollars."),  # other plants
         ("In Springfield 12 people voted for it.", "In Shelbyville 14 people voted for it."),
     ],
 )

@@ -24,7 +24,6 @@ def enumerate_ids(texts: tuple[str, ...]) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("sentence", "cited"),
     [
-        ("It cost $1.2 billion.", "It cost $1,200 million."),
         ("It cost 1,200 million.", "(in millions)\nCost: 2018 1,200; 2017 900"),
         ("It cost about 1,600 dollars.", "It cost 1,577 dollars."),
         ("It rose by 3,5 metres.", "It rose by 3.5 metres."),

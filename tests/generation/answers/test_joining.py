@@ -26,13 +26,9 @@ def said(**scores: float | None) -> list[Judgement]:
         (said(words=0.3, evaluator=0.8), True),
         (said(words=0.8, evaluator=0.2), False),
         (said(words=0.95, evaluator=0.1), True),  # there but for the order: one that reads it otherwise is not enough
-        (said(words=0.95, evaluator=0.1, model=0.1), False),
         (said(words=0.95, evaluator=0.9, model=0.0), True),  # a weak model is no lone judge
-        (said(words=0.9, evaluator=0.7, model=0.0), True),
         (said(words=0.7, evaluator=0.9, model=0.0), True),  # as many for as against: the words that are there tell
-        (said(words=0.2, evaluator=0.9, model=0.0), False),
         (said(words=0.2, evaluator=0.2, model=1.0), False),
-        (said(words=0.5, evaluator=None, model=0.9), True),
         (said(words=0.5, evaluator=None), None),
     ],
 )
