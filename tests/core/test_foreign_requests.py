@@ -1,8 +1,15 @@
 """Requests that are refused by their Host and Origin: each case of a name, a page and a place to listen."""
 
+import asyncio
+import socket
+from pathlib import Path
+
 import pytest
 
+from crag.admin.access import Access, Caller
+from crag.core.errors import SettingsError
 from crag.runtime.origins import Foreign, Origins, is_loopback
+from crag.runtime.processes import UNREAD_SECONDS, listening
 
 HERE = "127.0.0.1:8501"
 EVIL = "http://evil.example"
@@ -96,3 +103,107 @@ def test_loopback_is_what_can_only_be_this_machine() -> None:
     assert not any(
         map(is_loopback, ("", "0.0.0.0", "::", "example", "1.1.1.1", "localhost.example", "127.0.0.1.example"))
     )
+
+
+# The socket of a server: its connections wait for nobody, and what can't be had is said
+
+
+def test_a_connection_that_it_takes_sends_every_part_of_a_reply_at_once() -> None:
+    """Else a reply in two parts waits for the client's word on the first: 40 ms each time."""
+
+    async def taken(held: socket.socket) -> int:
+        options = asyncio.Queue[int]()
+
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            taken = writer.get_extra_info("socket")
+            options.put_nowait(taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        async with await asyncio.start_server(answer, sock=held):
+            _, writer = await asyncio.open_connection(*held.getsockname()[:2])
+            found = await options.get()
+            writer.close()
+            return found
+
+    assert asyncio.run(taken(listening("127.0.0.1", 0)))
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="only Linux has it")
+def test_a_connection_whose_client_reads_nothing_is_closed_by_the_system() -> None:
+    with listening("127.0.0.1", 0) as held, socket.create_connection(held.getsockname()[:2]):
+        taken, _ = held.accept()
+        with taken:
+            assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == UNREAD_SECONDS * 1000
+
+
+def test_a_port_that_there_is_not_is_told() -> None:
+    with pytest.raises(SettingsError, match=r"Port 70000 of 127\.0\.0\.1 can't be had"):
+        listening("127.0.0.1", 70_000)
+
+
+def test_a_port_that_is_taken_is_told() -> None:
+    with listening("127.0.0.1", 0) as held:
+        port = held.getsockname()[1]
+        with pytest.raises(SettingsError, match=f"Port {port} of 127.0.0.1 can't be had: Address already in use"):
+            listening("127.0.0.1", port)
+
+
+# Who may use a server: tokens and their workspaces, and what is refused where there are none
+
+
+def test_each_token_has_its_workspace_and_nothing_else_is_let_in(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    file.write_text("# of the team\n\nthird-token=gamma\n")
+    tokens = "first-token==alpha, second-token=beta"
+    access = Access.from_environment(environment={"CRAG_TOKENS": tokens, "CRAG_TOKENS_FILE": str(file)})
+    assert access.asks
+    assert access.caller(["Bearer first-token="]) == Caller(number=1, workspace="alpha")
+    assert access.caller(["bearer second-token"]) == Caller(number=2, workspace="beta")
+    assert access.caller(["Bearer third-token"]) == Caller(number=3, workspace="gamma")
+    for wrong in (
+        [],
+        [""],
+        ["Bearer"],
+        ["Bearer first-token"],
+        ["Basic second-token"],
+        ["second-token"],
+        ["Bearer \ud800"],
+    ):
+        assert access.caller(wrong) is None
+    assert access.caller(["Bearer second-token", "Bearer third-token"]) is None
+    assert repr(access) == "Access(3 tokens)"
+
+
+def test_without_tokens_whoever_comes_has_the_one_workspace_on_this_machine() -> None:
+    access = Access.from_environment("mine", environment={})
+    assert not access.asks and access.caller(["Bearer anything"]) == Caller(number=0, workspace="mine")
+    for host in ("127.0.0.1", "127.1.2.3", "::1", "localhost"):
+        access.check_address(host)
+    for host in ("0.0.0.0", "::", "192.168.1.2", "example.org", ""):
+        with pytest.raises(SettingsError, match="Without tokens"):
+            access.check_address(host)
+    Access([("a-token", "alpha")]).check_address("0.0.0.0")
+
+
+@pytest.mark.parametrize(
+    "entry", ["no-workspace", "secret=Not A Name", "=alpha", "sec ret=alpha", "secret=", "sécret=a"]
+)
+def test_an_entry_that_cant_be_used_is_refused_without_showing_it(entry: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Access.from_environment(environment={"CRAG_TOKENS": f"good-token=alpha,{entry}"})
+    assert "Entry 2" in str(caught.value)
+    assert "secret" not in str(caught.value) and "good-token" not in str(caught.value)
+
+
+def test_other_faults_of_what_is_given(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="second workspace"):
+        Access([("token", "alpha"), ("token", "beta")])
+    with pytest.raises(SettingsError, match="no name for a workspace"):
+        Access(workspace="../etc")
+    (tmp_path / "empty").write_text("# none yet\n")
+    for given in ({"CRAG_TOKENS": " , "}, {"CRAG_TOKENS_FILE": str(tmp_path / "empty")}):
+        with pytest.raises(SettingsError, match="there is none"):
+            Access.from_environment(environment=given)
+    with pytest.raises(SettingsError, match="CRAG_TOKENS_FILE names can't be read") as caught:
+        Access.from_environment(environment={"CRAG_TOKENS_FILE": str(tmp_path / "gone")})
+    assert str(tmp_path) not in str(caught.value)

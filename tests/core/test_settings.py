@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import SecretStr
 
-from crag.core.config import SETTINGS, AppConfig
+from crag.core.config import SETTINGS, AppConfig, Keys, find_unknown_variables
 from crag.core.errors import SettingsError
 from crag.core.fields import meta
 from crag.core.settings import Settings
 from crag.core.types import Aggregation
 from crag.messages.wording import stored_sentence
+from crag.providers.registry import given_keys, key_variables
 
 ANY = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.text()) | st.just({"a": [1]})
 
@@ -110,3 +114,53 @@ def test_changed_is_checked_and_leaves_the_original() -> None:
     before = Settings()
     after = before.changed(aggregation="worst", upper=0.9)
     assert (after.aggregation, before.aggregation) == (Aggregation.WORST, Aggregation.ANY)
+
+
+# The configuration from the environment
+
+
+def test_a_misspelt_variable_is_named_with_the_nearest_one_and_without_its_value(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("CRAG_RUN_CALS", "secret-value")
+    monkeypatch.setenv("CRAG_SOMETHING_ELSE", "x")
+    monkeypatch.setenv("CRAG_OWN_PROVIDER_KEY", "k")
+    AppConfig.from_environment()
+    said = [record.getMessage() for record in caplog.records if "environment variable" in record.getMessage()]
+    assert len(said) == 2 and "secret-value" not in "".join(said)
+    assert "CRAG_RUN_CALS" in said[0] and "CRAG_RUN_CALLS" in said[0] and "CRAG_SOMETHING_ELSE" in said[1]
+    assert find_unknown_variables({"CRAG_TAVILY_KEY": "k", "CRAG_DATA": "d", "CRAG_SEARXNG_BASE_URL": "u"}) == {}
+
+
+# Where keys are looked for, which one wins, and that none can be read off what is printed
+
+
+@pytest.mark.parametrize(
+    ("name", "variable"), [(name, each) for name, many in key_variables().items() for each in many]
+)
+def test_each_variable_gives_its_key(name: str, variable: str) -> None:
+    key = given_keys({variable: "  sk-1 "}).get(name)
+    assert key.get_secret_value() == "sk-1"
+
+
+def test_the_first_variable_wins_and_blank_ones_are_none() -> None:
+    found = given_keys({"CRAG_TAVILY_KEY": "mine", "TAVILY_API_KEY": "theirs", "CRAG_LLM_KEY": "  "})
+    assert found.get("tavily").get_secret_value() == "mine"
+    assert found.get("llm") is None
+
+
+def test_what_is_no_text_is_no_key() -> None:
+    assert given_keys({"CRAG_LLM_KEY": {"nested": "table"}, "OPENAI_API_KEY": 7}) == Keys()
+
+
+def test_keys_over_others_take_what_they_lack() -> None:
+    mine, theirs = Keys(llm=SecretStr("a")), Keys(llm=SecretStr("b"), tavily=SecretStr("c"))
+    both = mine.over(theirs)
+    assert both == Keys(llm=SecretStr("a"), tavily=SecretStr("c"))
+
+
+def test_no_text_form_tells_a_key() -> None:
+    keys = Keys(llm=SecretStr("sk-very-secret"), tavily=SecretStr("tvly-very-secret"))
+    told = [repr(keys), str(keys), f"{keys}", json.dumps(keys, default=str)]
+    assert not any("very-secret" in each for each in told)
+    assert "very-secret" in str(pickle.loads(pickle.dumps(keys)).get("llm").get_secret_value())  # so the check can fail

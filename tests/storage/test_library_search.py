@@ -12,9 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from crag.core.errors import FilterError
 from crag.core.request import SearchQuery
 from crag.core.types import Document
+from crag.index.chunk_index import Candidates
+from crag.retrieval.ranking import BM25_WEIGHT, CARD_WEIGHT, PAGE_DISCOUNT, Rows, join_candidates, rank
 from crag.retrieval.terms import asked_terms, question_terms, search_terms
+from crag.storage.catalog import Catalog, TitleIndex
 from crag.storage.library import Library
 from tests.support.library_makers import HashEmbedder, make_document
 from tests.support.sizes import sized
@@ -164,3 +168,117 @@ def test_a_question_of_a_figure_finds_the_lines_it_is_made_of(library: Library) 
     library.documents.add(document, data, chunks, np.tile(np.eye(1, 64, dtype=np.float32), (12, 1)))
     assert library.search("quick ratio", 1)[0].chunk.id == chunks[7].id
     assert library.find(SearchQuery("quick ratio", 1, mode="bm25")) == []
+
+
+# Ranking: the weights do what they say, equal ones stay in order, and what is joined keeps what each search knew
+
+
+def rows(dense: list[float], lexical: list[float] | None = None, pages: list[int] | None = None) -> Rows:
+    count = len(dense)
+    return Rows(
+        numbers=np.arange(1, count + 1),
+        documents=np.ones(count, np.int64),
+        pages=np.array(pages or range(count)),
+        dense=np.array(dense, np.float32),
+        lexical=np.array(lexical or [0.0] * count, np.float32),
+    )
+
+
+def test_the_best_match_by_words_adds_its_weight_and_the_others_in_proportion() -> None:
+    order, score = rank(rows([0.5, 0.5, 0.5], [0, 4, 2]), 3, mode="hybrid")
+    assert order.tolist() == [1, 2, 0]
+    assert score == pytest.approx([0.5, 0.5 + BM25_WEIGHT, 0.5 + BM25_WEIGHT / 2])
+
+
+def test_the_named_document_gains_by_the_rarity_of_its_name() -> None:
+    order, score = rank(rows([0.5, 0.45]), 2, mode="hybrid", named=np.array([0, 2], np.float32))
+    assert order.tolist() == [1, 0]
+    assert score[1] == pytest.approx(0.45 + 2 * CARD_WEIGHT)
+
+
+def test_a_page_gives_way_to_others_with_every_chunk_of_its_own() -> None:
+    order, score = rank(rows([0.9, 0.89, 0.88, 0.85], pages=[1, 1, 1, 2]), 4, mode="hybrid")
+    assert order.tolist() == [0, 3, 1, 2]
+    assert score[2] == pytest.approx(0.88 - 2 * PAGE_DISCOUNT)
+
+
+def test_each_mode_goes_by_its_own() -> None:
+    both = rows([0.9, 0.1, 0.5], [0, 3, 1])
+    assert rank(both, 3, mode="dense")[0].tolist() == [0, 2, 1]
+    assert rank(both, 3, mode="bm25")[0].tolist() == [1, 2], "a chunk without a word of the question is none"
+
+
+def test_decay_lowers_what_is_old_and_never_lifts_what_is_below_zero() -> None:
+    decay = np.array([0.5, 1.0, 0.1], np.float32)
+    _, score = rank(rows([0.8, 0.5, -0.2]), 3, mode="dense", decay=decay)
+    assert score == pytest.approx([0.4, 0.5, -0.2])
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.integers(1, 40))
+def test_equal_ones_stand_in_the_order_they_were_added(levels: list[int], k: int) -> None:
+    order = rank(rows([level / 4 for level in levels]), k, mode="dense")[0].tolist()
+    assert order == sorted(range(len(levels)), key=lambda row: (-levels[row], row))[:k]
+
+
+def test_nothing_ranks_nothing() -> None:
+    assert not len(rank(rows([]), 5, mode="hybrid")[0])
+
+
+def test_joined_searches_keep_what_each_of_them_knew() -> None:
+    nan = np.nan
+    first = Candidates(np.array([7, 3]), np.array([nan, 0.5], np.float32), np.array([2, 0], np.float32))
+    second = Candidates(np.array([3, 9, 7]), np.array([nan, 0.1, 0.4], np.float32), np.array([1, 0, 0], np.float32))
+    both = join_candidates(first, second)
+    assert both.numbers.tolist() == [3, 7, 9]
+    assert both.dense == pytest.approx([0.5, 0.4, 0.1])
+    assert both.lexical.tolist() == [1, 2, 0]
+
+
+# The catalog: which documents a question names before others, and which of them a search may use
+
+
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def catalog(*given: tuple[float, int]) -> Catalog:
+    """Documents 10, 20, …, each with a confidence and an age in days."""
+    documents: list[tuple[Document, dict[str, object]]] = []
+    for at, (confidence, days) in enumerate(given):
+        added = (NOW - timedelta(days=days)).isoformat()
+        documents.append((make_document(f"doc{at}", confidence=confidence, added_at=added)[0], {}))
+    numbers = np.arange(1, len(given) + 1) * 10
+    return Catalog(library="x", generation=1, titles=TitleIndex(numbers, ()), documents=documents)
+
+
+def test_the_documents_named_before_others_stand_out() -> None:
+    found = catalog(*[(1.0, 0)] * 12)
+    named = np.zeros(12, np.float32)
+    assert not len(found.outstanding(named)), "none is named"
+    named[[2, 5, 7]] = 4.0, 2.5, 1.0
+    assert found.outstanding(named).tolist() == [30, 60], "less than half of the best is not before others"
+    assert found.outstanding(named, np.array([60, 80])).tolist() == [60], "only among those that may be searched"
+    assert len(found.outstanding(np.ones(12, np.float32))) == 8
+
+
+def test_those_trusted_enough_are_searched_or_all() -> None:
+    found = catalog((0.9, 0), (0.4, 0), (0.7, 0))
+    assert found.allowed("", 0.7) is not None
+    assert np.asarray(found.allowed("", 0.7)).tolist() == [10, 30]
+    assert found.allowed("", 0.0) is None
+    assert found.allowed("", 0.95) is None, "none is trusted so far"
+    assert np.asarray(found.allowed("confidence < 0.8", 0.6)).tolist() == [30]
+    assert np.asarray(found.allowed("confidence < 0.8", 0.75)).tolist() == [20, 30]
+    with pytest.raises(FilterError, match="No document"):
+        found.allowed("confidence > 0.99", 0.0)
+
+
+def test_filters_that_clients_name_take_bounded_memory() -> None:
+    found = catalog(*[(0.9, 0)] * 40)
+    for number in range(400):
+        assert len(np.asarray(found.allowed(f"confidence > 0.{number:04}", 0.0))) == 40
+    assert found._meeting.cache_info().currsize == 32
+
+
+def test_what_is_left_of_a_similarity_halves_every_half_life() -> None:
+    assert catalog((1, 0), (1, 30), (1, 90)).decay(30, NOW) == pytest.approx([1, 0.5, 0.125])
+    assert catalog((1, -5)).decay(30, NOW) == pytest.approx([1]), "a clock that was ahead makes nothing newer than now"

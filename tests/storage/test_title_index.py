@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -10,10 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Connection, create_engine, delete, insert
 
+from crag.core.types import Chunk
 from crag.retrieval.terms import card_words, forms
 from crag.storage import catalog
 from crag.storage.catalog import Postings, TitleIndex
+from crag.storage.search import line_items
 from crag.storage.tables import documents
+from crag.text.numerals import without_amounts
 
 WORDS = st.lists(st.sampled_from(["foot", "Locker", "2022", "8K", "FY19", "2023Q2", "GeneralMills", "a", "é", "µm"]))
 TEXTS = st.lists(st.lists(WORDS.map(" ".join), max_size=3), max_size=5)
@@ -93,3 +97,67 @@ def test_documents_come_and_go_and_no_card_is_read_twice(full: int, monkeypatch:
             "mostly deleted: read anew"
         )
         assert TitleIndex.read(connection, titles)._segments == titles._segments, "nothing changed: nothing is read"
+
+
+# The lines of a statement that a question of figures is after
+
+
+@pytest.mark.parametrize(
+    ("question", "says"),
+    [
+        ("What is 3M's quick ratio for FY2022?", "receivable"),
+        ("Did PP&E grow in 2021?", "property"),
+        ("What was spent on R & D?", "research"),
+        ("Compare the EFFECTIVE TAX RATES of both years.", "provision"),
+        ("What is the three year average of capex as a % of revenue?", "purchases"),
+    ],
+)
+def test_a_figure_is_sought_by_the_lines_it_is_made_of(question: str, says: str) -> None:
+    assert says in line_items(question).split()
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["", "Who was R. D. Laing?", "Which airplane skidded at Wausau?", "Where did D. A. Pennebaker live?", "漢字"],
+)
+def test_other_questions_are_left_as_they_are(question: str) -> None:
+    assert line_items(question) == ""
+
+
+def test_what_the_question_says_itself_is_not_said_again() -> None:
+    found = line_items("Is the quick ratio above one, given cash and cash equivalents? And the quick ratio?").split()
+    assert "cash" not in found and len(set(found)) == len(found)
+
+
+# What is embedded of a table: its labels
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Cash and equivalents: 2019 $5,794; 2018 $4,225\nOther, net: (99); —", "Cash and equivalents; Other, net"),
+        ("Growth: 12.5%; (3)%; -4 %", "Growth"),
+        ("Form 10-K | 8K | Q4 | 3M Company", "Form 10-K; 8K; Q4; 3M Company"),
+        ("1; 2\n3", "1; 2\n3"),
+    ],
+)
+def test_labels_stay_and_amounts_go(text: str, words: str) -> None:
+    assert without_amounts(text) == words
+
+
+@given(st.text())
+def test_any_text_keeps_something(text: str) -> None:
+    assert bool(without_amounts(text)) == bool(text)
+
+
+def test_a_table_is_embedded_by_context_and_labels_and_prose_by_heading_and_text() -> None:
+    def chunk(kind: Literal["text", "table"], context: str) -> Chunk:
+        return Chunk(
+            id="c", document_id="d", source="s.pdf", title="T", page=1, ordinal=0, start=0, end=13,
+            text="Sales: 12; 13", context=context, kind=kind,
+        )  # fmt: skip
+
+    assert chunk("table", "T › Income").indexed_text == "T › Income\nSales"
+    assert chunk("text", "T › Income").indexed_text == "Income\nSales: 12; 13"
+    assert chunk("text", "T").indexed_text == "Sales: 12; 13"
+    assert chunk("text", "").indexed_text == "Sales: 12; 13"

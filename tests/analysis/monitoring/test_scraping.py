@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import random
 import re
+import resource
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -14,7 +16,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from crag.analysis.monitoring.health import Health
+from crag.analysis.monitoring.health import SPARE_MB, Health
 from crag.analysis.monitoring.metrics import MOST, Metrics, standing
 from crag.analysis.monitoring.scraping import Scrape, Scraping, metrics_token
 from crag.core.config import AppConfig
@@ -191,3 +193,61 @@ def test_what_lacks_is_named_and_no_place_is(tmp_path: Path) -> None:
     gone = Health(tmp_path, server=Server("postgresql+psycopg://me:hidden@127.0.0.1:9/crag"))
     assert gone.lacking(models=True) == ("records",)
     assert math.isfinite(Health(tmp_path).free_bytes() or math.nan)
+
+
+# Health tells the truth: no files to spare, no folder to write, no room on the disk; and it costs little to ask
+
+
+@pytest.fixture
+def few_files():
+    """Room for a hundred more open files than there are."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    held = [os.open(os.devnull, os.O_RDONLY)]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (held[0] + 100, before[1]))
+    yield held
+    for each in held:
+        os.close(each)
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def well(health: Health) -> bool:
+    return health.lacking(models=True) == ()
+
+
+def test_a_folder_that_can_be_written_is_well_also_before_it_is_there(tmp_path) -> None:
+    assert well(Health(tmp_path))
+    assert well(Health(tmp_path / "not" / "yet"))
+    assert not any(tmp_path.iterdir()), "nothing is written to find out"
+
+
+def test_a_file_in_the_folder_s_place_is_no_folder(tmp_path) -> None:
+    (tmp_path / "data").write_text("")
+    for place in (tmp_path / "data", tmp_path / "data" / "deeper"):
+        assert Health(place).lacking(models=True) == ("records",)
+
+
+def test_a_full_disk_is_told(tmp_path) -> None:
+    assert Health(tmp_path, free=lambda _: SPARE_MB * 2**20 - 1).lacking(models=True) == ("disk",)
+    assert well(Health(tmp_path, free=lambda _: SPARE_MB * 2**20))
+
+
+def test_too_many_open_files_are_told_and_none_is_kept_open(tmp_path, few_files) -> None:
+    health = Health(tmp_path, kept=0)
+    assert well(health)
+    few_files.extend(os.dup(few_files[0]) for _ in range(80))
+    assert health.lacking(models=True) == ("files",) and health.failing()
+    while len(few_files) > 1:
+        os.close(few_files.pop())
+    assert all(well(health) for _ in range(20))
+
+
+def test_asked_often_it_looks_once(tmp_path) -> None:
+    looks: list[object] = []
+    health = Health(tmp_path, kept=3600, free=lambda folder: looks.append(folder) or 2**40)
+    assert all(well(health) for _ in range(50))
+    assert len(looks) == 1
+
+
+def test_a_database_that_cannot_be_reached_is_told_without_its_address(tmp_path) -> None:
+    health = Health(tmp_path / "none", server=Server("postgresql+psycopg://me:hidden@127.0.0.1:9/crag"))
+    assert health.lacking(models=True) == ("records",)

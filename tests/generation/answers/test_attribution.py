@@ -7,11 +7,13 @@ from dataclasses import replace
 import pytest
 
 from crag.core.settings import Settings
-from crag.core.types import Answer, Grade, Strip, Verification
+from crag.core.types import Answer, Chunk, FigureCheck, Grade, Judgement, QuotedAnswer, Strip, Verification, WebPage
 from crag.generation.citations import fit_strips
-from crag.generation.verification import CitationVerifier, faithfulness
-from crag.testing.contracts import BRIDGE, KNOWLEDGE, SOURCES
-from crag.testing.fakes import ScriptedEvaluator
+from crag.generation.extractive import ExtractiveGenerator
+from crag.generation.judges import join_judgements
+from crag.generation.verification import CitationVerifier, claims, faithfulness
+from crag.testing.contracts import BRIDGE, KNOWLEDGE, PAGE, SOURCES, strip_of, whole
+from crag.testing.fakes import ScriptedAnswerGrader, ScriptedEvaluator, ScriptedReader
 from tests.generation.answers.test_verification import citation
 
 OPENED, LENGTH, MEN = KNOWLEDGE
@@ -111,3 +113,156 @@ def test_a_judge_that_another_stood_in_for_has_said_nothing() -> None:
 def test_a_sentence_that_names_no_subject_gets_no_source_since_any_with_its_number_would_fit() -> None:
     made = verified("The answer is: 1890.", 0.99)
     assert [check.note for check in made.checks] == ["nothing shown"] and made.found == ()
+
+
+# Which sentences need a source: those that claim something, and any that may
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Hello!",
+        "I hope this helps.",
+        "Here is what the sources say:",
+        "## Summary",
+        "Is that enough?",
+        "The sources do not say when it was opened.",
+        "There is no information about the engineer.",
+        "I could not find that in the documents.",
+        "Unfortunately, the documents do not explicitly state this.",
+    ],
+)
+def test_what_claims_nothing(sentence: str) -> None:
+    assert not claims(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Paris",
+        "Yes.",
+        "Hello, the bridge was opened in 1890.",
+        "The company did not report a loss.",
+        "There is no evidence that it was paid, but the director resigned.",
+        "The sources do not say when, but it was opened in 1890.",
+        "The report does not mention a loss; profits rose by 5 %.",
+        "Revenue rose by 5 % in 2019, for these reasons:",
+        "Documents state that nobody paid.",
+    ],
+)
+def test_what_needs_a_source(sentence: str) -> None:
+    assert claims(sentence)
+
+
+# The confidence of a quoted answer: what the grader is given, and what becomes of what the grader says
+
+
+QUESTION = "When was the bridge opened?"
+
+
+def graded_answer(
+    knowledge: list[Strip],
+    sources: dict[str, Chunk | WebPage],
+    words: dict[str, float] | None = None,
+    **changes: object,
+) -> QuotedAnswer:
+    """What the grader is given of the answer."""
+    grader = ScriptedAnswerGrader(confidence=0.7)
+    generator = ExtractiveGenerator(reader=ScriptedReader(words=words or {}), grader=grader)
+    *_, answer = generator.answer(QUESTION, knowledge, sources, Settings().changed(**changes))
+    assert isinstance(answer, Answer) and answer.confidence == 0.7
+    (graded,) = grader.graded
+    return graded
+
+
+def test_an_answer_has_the_confidence_that_its_grader_gives() -> None:
+    for confidence in (0.0, 0.4, 1.0, None):
+        assert (
+            whole(ExtractiveGenerator(grader=ScriptedAnswerGrader(confidence)), QUESTION, KNOWLEDGE).confidence
+            == confidence
+        )
+    assert whole(ExtractiveGenerator(), QUESTION, KNOWLEDGE).confidence is None
+
+
+def test_the_grader_reads_the_text_that_is_quoted_first_behind_its_title() -> None:
+    chunk = replace(BRIDGE, context="Report › The bridge")
+    strips = [strip_of(PAGE, "Eight men were saved", 0.5), strip_of(chunk, "It is 2,467 metres long.", 0.9)]
+    graded = graded_answer(strips, {chunk.id: chunk, PAGE.id: PAGE})
+    first, other = graded.texts
+    assert first == f"Report › The bridge\n{BRIDGE.text}" and other.startswith("The bridge\nEight men")
+    assert first[graded.start : graded.end] == "It is 2,467 metres long."
+
+
+def test_the_words_are_given_where_they_are_shown_and_their_confidence_always() -> None:
+    sources: dict[str, Chunk | WebPage] = {BRIDGE.id: BRIDGE, PAGE.id: PAGE}
+    shown = graded_answer(KNOWLEDGE, sources, {"in 1890": 0.8}, short_answer=0.8)
+    hidden = graded_answer(KNOWLEDGE, sources, {"in 1890": 0.8}, short_answer=0.81)
+    assert (shown.words, shown.confidence) == ("in 1890", 0.8)
+    assert (hidden.words, hidden.confidence) == ("", 0.8)
+    assert graded_answer(KNOWLEDGE, sources).confidence is None
+
+
+@pytest.mark.parametrize(("floor", "abstained"), [(0.0, False), (0.3, False), (0.31, True)])
+def test_below_the_floor_no_answer_is_given(floor: float, abstained: bool) -> None:
+    generator = ExtractiveGenerator(grader=ScriptedAnswerGrader(0.3))
+    answer = whole(generator, QUESTION, KNOWLEDGE, Settings(min_answer_confidence=floor))
+    assert (answer.abstained, answer.confidence) == (abstained, 0.3)
+    assert bool(answer.citations) is not abstained
+    assert ("0.30" in answer.text and "0.31" in answer.text) is abstained
+
+
+def test_without_a_confidence_there_is_no_floor() -> None:
+    for generator in (ExtractiveGenerator(), ExtractiveGenerator(grader=ScriptedAnswerGrader(None))):
+        assert not whole(generator, QUESTION, KNOWLEDGE, Settings(min_answer_confidence=1.0)).abstained
+
+
+# Several judges' words as one: no judge alone, and what each of them said is kept
+
+
+def said(**scores: float | None) -> list[Judgement]:
+    """Judges by name with their scores; words are for a sentence or can't tell."""
+    return [
+        Judgement(
+            judge=name,  # type: ignore[arg-type]
+            supported=None if score is None or (name == "words" and score < 0.9) else score >= 0.5,
+            score=score,
+        )
+        for name, score in scores.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("judgements", "supported"),
+    [
+        (said(words=0.3, evaluator=0.8), True),
+        (said(words=0.8, evaluator=0.2), False),
+        (said(words=0.95, evaluator=0.1), True),  # there but for the order: one that reads it otherwise is not enough
+        (said(words=0.95, evaluator=0.9, model=0.0), True),  # a weak model is no lone judge
+        (said(words=0.7, evaluator=0.9, model=0.0), True),  # as many for as against: the words that are there tell
+        (said(words=0.2, evaluator=0.2, model=1.0), False),
+        (said(words=0.5, evaluator=None), None),
+    ],
+)
+def test_most_of_those_that_can_tell_decide(judgements: list[Judgement], supported: bool | None) -> None:
+    assert join_judgements(judgements)[0] is supported
+
+
+def test_a_number_that_stands_nowhere_decides_against_all_others() -> None:
+    missing = FigureCheck(start=0, end=4, text="1891", kind="number", state="missing")
+    judged = [*said(words=0.95, evaluator=0.9, model=1.0), Judgement(judge="figures", supported=False, score=0.0)]
+    assert join_judgements(judged, [missing]) == (False, None)
+
+
+def test_a_name_that_stands_nowhere_is_one_voice_among_others() -> None:
+    missing = FigureCheck(start=0, end=4, text="Acme", kind="name", state="missing")
+    objects = Judgement(judge="figures", supported=False, score=0.5)
+    assert join_judgements([*said(words=0.8, evaluator=0.9), objects], [missing])[0] is True
+    assert join_judgements([*said(words=0.2, evaluator=0.6), objects], [missing])[0] is False
+
+
+def test_figures_that_stand_prove_nothing_by_themselves() -> None:
+    assert join_judgements([*said(evaluator=0.2), Judgement(judge="figures", supported=True)])[0] is False
+
+
+def test_the_score_is_that_of_the_judges_that_decided() -> None:
+    assert join_judgements(said(words=0.95, evaluator=0.85, model=0.1)) == (True, pytest.approx(0.9))
