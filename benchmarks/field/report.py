@@ -153,8 +153,8 @@ def estimate(found: Mapping[str, Any]) -> str:
 
 
 def difference(found: Mapping[str, Any] | None) -> str:
-    """In bold where the interval leaves out 0."""
-    if found is None:
+    """In bold where the interval leaves out 0; a dash where there is none."""
+    if found is None or found["low"] is None:
         return "–"
     words = f"{found['value']:+.2f} ({found['low']:+.2f} to {found['high']:+.2f})"
     return f"**{words}**" if found["low"] > 0 or found["high"] < 0 else words

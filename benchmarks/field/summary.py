@@ -117,14 +117,17 @@ def _filings(results: Mapping[str, Any]) -> Iterator[Row]:
 
 def _texts(results: Mapping[str, Any]) -> Iterator[Row]:
     """Search, order and relevance beside simpler ways, and what runs do where nothing answers."""
-    title = results["title"]
-    wordings = dict.fromkeys(name.rpartition(": ")[0] for name in results["search"])
-    for wording in wordings:
-        ours = results["search"][f"{wording}: CRAG Explorer"]["ndcg@5"]
-        for side in ("vectors alone", "words alone (BM25)"):
-            each = results["search"][f"{wording}: {side}"]
-            row = estimate(ours), side, estimate(each["ndcg@5"]), difference(each["less_ours"])
-            yield f"{title}: nDCG@5 of the search, question {wording}", *row, verdict(each["less_ours"])
+    title, search = results["title"], results["search"]
+    *_, last = dict.fromkeys(name.rpartition(": ")[0] for name in search)
+    ours = search[f"{last}: CRAG Explorer"]["ndcg@5"]
+    for side in ("vectors alone", "words alone (BM25)"):
+        each = search[f"{last}: {side}"]
+        row = estimate(ours), side, estimate(each["ndcg@5"]), difference(each["less_ours"]), verdict(each["less_ours"])
+        yield f"{title}: nDCG@5 of the search, question {last}", *row
+    if rules := search.get("completed by our rules: CRAG Explorer"):
+        turned = _turned(rules["less_as_asked"])
+        row = estimate(rules["ndcg@5"]), "as asked", estimate(search["as asked: CRAG Explorer"]["ndcg@5"])
+        yield f"{title}: nDCG@5, follow-ups completed by our rules", *row, difference(turned), verdict(turned)
     if order := results["order"]:
         ours, own = order["evaluator"], order["its own order"]["ndcg@5"]
         turned = _turned(ours["less_own"])

@@ -17,6 +17,7 @@ import pytest
 from benchmarks.evaluator_sets import lines
 from tests.benchmarks.test_faithbench import write_summaries
 from tests.benchmarks.test_field_filings import write_published
+from tests.benchmarks.test_field_texts import write_mtrag
 from tests.support.model_server import serving
 from tests.support.tiny_pdf import line, pdf
 
@@ -44,6 +45,7 @@ COMMANDS = {
     "faithfulness_figures": "--half dev",
     "field.filings": "--published published --limit 1",
     "field.summary": "",
+    "field.texts": "--data mtrag --out out",
     "financebench": "--limit 1 --strategies plain-rag balanced",
     "forms": "--limit 3",
     "funnels": "--limit 1",
@@ -103,6 +105,7 @@ def tree() -> Iterator[Path]:
             (folder / path.name).symlink_to(path)
     (folder / "out").mkdir()
     write_summaries(folder / "faithbench")
+    write_mtrag(folder / "mtrag")
     filings = SHARED / "data" / "financebench" / "questions.jsonl"
     write_published(
         folder / "published", (row["financebench_id"] for row in lines(filings)) if filings.is_file() else ()

@@ -1,0 +1,148 @@
+"""MTRAG and EnterpriseRAG-Bench in small, made up in the form of their files: what is read, and what is measured."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from benchmarks.field import texts
+from benchmarks.field.bodies import CONTEXTS, ELSER, REWRITTEN, TASKS, enterprise, mtrag
+from benchmarks.field.kept import Kept
+from crag.core.types import Exchange
+
+BRIDGE = "The Keller Bridge was opened in 1931. It is 412 metres long. Marta Keller designed it."
+BUILT = "When was the Keller Bridge opened?"
+BREAD = "Rye bread is baked from a sour dough of rye flour, water and salt."
+
+
+def shown(id: str, text: str, *marks: str, title: str = "") -> dict[str, object]:
+    marked = {f"reader-{at}": {"value": mark, "timestamp": at} for at, mark in enumerate(marks)}
+    return {"document_id": id, "text": text, "title": title, "feedback": {"relevant": marked}}
+
+
+def write_mtrag(folder: Path) -> None:
+    """One conversation of three turns; the first has what ELSER found and a question written out."""
+    bridge, bread = shown("b-1", f"Bridges\n{BRIDGE}", "no", "yes", title="Bridges"), shown("r-1", BREAD, "no")
+    turns = [
+        (BUILT, "ANSWERABLE", [bridge, bread], "In 1931."),
+        ("Who designed it?", "ANSWERABLE", [bridge], "Marta Keller."),
+        ("What did it cost?", "UNANSWERABLE", [bread], "I do not know."),
+    ]
+    for part in ("clapnq", "cloud", "fiqa", "govt"):
+        (folder / REWRITTEN.format(part)).parent.mkdir(parents=True)
+        (folder / REWRITTEN.format(part)).touch()
+    (folder / TASKS / "cloud").mkdir(parents=True)
+    for number, (question, kind, contexts, said) in enumerate(turns, start=1):
+        task = {
+            "task_id": f"t<::>{number}",
+            "conversation_id": "7",
+            "turn_id": number,
+            "domain": "cloud",
+            "user": {"text": question, "enrichments": {"Answerability": [kind]}},
+            "agent": {"text": said, "contexts": contexts},
+        }
+        (folder / TASKS / "cloud" / f"{number}.json").write_text(json.dumps(task), encoding="utf-8")
+    written = [{"_id": f"t<::>{at}", "text": f"|user|: {turns[at - 1][0]}"} for at in (1, 2)]
+    (folder / REWRITTEN.format("cloud")).write_text("\n".join(map(json.dumps, written)), encoding="utf-8")
+    (folder / ELSER.format("cloud")).parent.mkdir(parents=True)
+    found = {"task_id": "t<::>1", "contexts": [shown("r-1", BREAD), shown("b-1", BRIDGE)]}
+    (folder / ELSER.format("cloud")).write_text(json.dumps(found), encoding="utf-8")
+
+
+def write_enterprise(folder: Path) -> None:
+    """Two questions, one with a gold text that no text here is, and the texts as the run's contexts hold them."""
+    blocks = [
+        f"[document {at} | source=slack | title=T {at} | id=dsid_{at}]\n{text}"
+        for at, text in ((1, BRIDGE), (2, BREAD))
+    ]
+    (folder / CONTEXTS).parent.mkdir(parents=True)
+    with gzip.open(folder / CONTEXTS, "wt", encoding="utf-8") as file:
+        file.write(json.dumps({"question_id": "q1", "context": "\n\n=====\n\n".join(blocks)}) + "\n")
+    questions = [
+        {"question_id": "q1", "question_type": "basic", "question": BUILT, "expected_doc_ids": ["dsid_1", "dsid_9"]},
+        {"question_id": "q2", "question_type": "info_not_found", "question": "Why?", "expected_doc_ids": []},
+    ]
+    (folder / "questions.jsonl").write_text("\n".join(map(json.dumps, questions)), encoding="utf-8")
+
+
+def test_the_latest_mark_says_whether_a_text_is_relevant(tmp_path: Path) -> None:
+    write_mtrag(tmp_path)
+    body = mtrag(tmp_path, 0)
+    first, second, third = sorted(body.asked, key=lambda each: each.id)
+    assert first.gold == {"b-1"} and first.judged == {"b-1": True, "r-1": False}
+    assert first.candidates == ("r-1", "b-1") and first.written_out == first.question
+    assert second.history == (Exchange(question=first.question, answer="In 1931."),)
+    assert third.kind in body.absent and not third.gold
+
+
+def test_a_title_that_opens_the_text_too_stands_once(tmp_path: Path) -> None:
+    write_mtrag(tmp_path)
+    assert mtrag(tmp_path, 0).texts["b-1"].titled == f"Bridges\n{BRIDGE}"
+
+
+def test_turns_that_something_is_missing_for_are_all_taken(tmp_path: Path) -> None:
+    write_mtrag(tmp_path)
+    assert [each.kind for each in mtrag(tmp_path, 2).asked] == ["unanswerable", "answerable"]
+
+
+def test_gold_ids_of_no_text_are_counted(tmp_path: Path) -> None:
+    write_enterprise(tmp_path)
+    body = enterprise(tmp_path, 0)
+    assert {id: text.title for id, text in body.texts.items()} == {"dsid_1": "T 1", "dsid_2": "T 2"}
+    assert body.lost == 1 and body.texts["dsid_1"].text == BRIDGE
+    assert body.asked[0].judged == {"dsid_1": True, "dsid_2": False} and body.asked[1].kind in body.absent
+
+
+@pytest.mark.parametrize("name", ["mtrag", "enterprise"])
+def test_without_the_data_it_says_where_it_is_had(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["texts", "--body", name, "--data", str(tmp_path)])
+    assert texts.main() == 2
+    assert "github.com/" in capsys.readouterr().err
+
+
+def test_gold_texts_beyond_the_count_are_still_in_the_ideal() -> None:
+    assert texts.ndcg(["a", "b"], ["a", "b"], 5) == pytest.approx(1.0)
+    assert texts.ndcg(["a"], ["a", "b"], 5) == pytest.approx(1 / (1 + 0.6309297535714575))
+    assert texts.ndcg(["x"] * 5 + ["a"], ["a"], 5) == 0
+
+
+def test_a_line_that_a_kill_cut_short_is_measured_again(tmp_path: Path) -> None:
+    path = tmp_path / "kept.jsonl"
+    Kept(path).get("a", lambda: 1)
+    path.write_text(path.read_text(encoding="utf-8") + '\n["b", 2', encoding="utf-8")
+    again = Kept(path)
+    assert again.get("a", lambda: 9) == 1 and again.get("b", lambda: 3) == 3
+    assert Kept(path).get("b", lambda: 9) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "write", "row"),
+    [
+        ("mtrag", write_mtrag, "| as asked: CRAG Explorer | 1.00 (1.00–1.00) | 1.00 "),
+        ("enterprise", write_enterprise, "| as asked: CRAG Explorer | 0.61 "),
+    ],
+)
+def test_a_stopped_command_goes_on_and_says_the_same(
+    name: str,
+    write: Callable[[Path], None],
+    row: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write(tmp_path / "data")
+    options = ["--body", name, "--data", str(tmp_path / "data"), "--cache", str(tmp_path), "--out", str(tmp_path)]
+    monkeypatch.setattr("sys.argv", ["texts", *options])
+    assert texts.main() == 0
+    page = capsys.readouterr().out
+    assert row in page
+    assert texts.main() == 0
+    again = capsys.readouterr()
+    assert again.out == page and "added" not in again.err
