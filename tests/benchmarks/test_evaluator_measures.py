@@ -6,8 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from benchmarks.evaluator_graders import bm25, score_of
@@ -19,11 +17,9 @@ from benchmarks.evaluator_measures import (
     calibration_bins,
     calibration_error,
     macro_f1,
-    majority,
-    overlap,
     ranking,
 )
-from benchmarks.evaluator_row import Row, grouped
+from benchmarks.evaluator_row import Row
 
 
 def labels(*values: int) -> NDArray[np.int64]:
@@ -40,45 +36,12 @@ def test_auc_counts_pairs_in_order_and_ties_half() -> None:
     assert auc(labels(1, 1), scores(0.1, 0.2)) is None
 
 
-RISING = {
-    "exponential": np.exp,
-    "cube": lambda x: x**3,
-    "line": lambda x: 5 * x - 2,
-    "logistic": lambda x: 1 / (1 + np.exp(-x)),
-}
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 1), st.integers(0, 9)), min_size=2, max_size=40),
-    st.sampled_from(sorted(RISING)),
-)
-def test_auc_is_the_same_under_any_rising_map_and_turns_round_under_a_falling_one(
-    rows: list[tuple[int, int]], name: str
-) -> None:
-    marked, values = labels(*(label for label, _ in rows)), scores(*(tenths / 10 for _, tenths in rows))
-    expected = auc(marked, values)
-    if expected is None:
-        assert auc(marked, RISING[name](values)) is None
-    else:
-        assert auc(marked, RISING[name](values)) == pytest.approx(expected)
-        assert auc(marked, -values) == pytest.approx(1 - expected)
-
-
 def test_the_best_threshold_beats_any_other() -> None:
     marked, values = labels(0, 1, 0, 1, 1), scores(0.1, 0.3, 0.6, 0.7, 0.9)
     best, threshold = best_accuracy(marked, values)
     assert (best, threshold) == (4 / 5, 0.3)
     assert accuracy(marked, values, threshold) == best
     assert best == max(accuracy(marked, values, cut) for cut in np.linspace(0, 1, 101))
-
-
-def test_where_nothing_is_right_the_best_threshold_says_no_to_all() -> None:
-    assert best_accuracy(labels(0, 0), scores(0.2, 0.8)) == (1.0, math.inf)
-    assert majority(labels(0, 0, 1)) == pytest.approx(2 / 3)
-
-
-def test_equal_scores_are_never_parted() -> None:
-    assert best_accuracy(labels(1, 0, 1), scores(0.5, 0.5, 0.5)) == (pytest.approx(2 / 3), 0.5)
 
 
 def test_calibration_error_is_the_mean_distance_of_score_and_share() -> None:
@@ -122,12 +85,6 @@ def test_of_equal_scores_the_positive_ranks_last() -> None:
     assert found.mrr == pytest.approx(1 / 3)
 
 
-def test_overlap_counts_words() -> None:
-    words = [(0, 3), (4, 7), (8, 11), (12, 15)]
-    assert overlap([(0, 11)], [(4, 15)], words) == (pytest.approx(2 / 3), pytest.approx(2 / 3), pytest.approx(2 / 3))
-    assert overlap([], [(4, 15)], words) == (0.0, 0.0, 0.0)
-
-
 def test_bm25_prefers_rare_words_and_short_texts() -> None:
     texts = ["the cat sat", "the dog sat", "the cat sat on a very long mat by the door", "the bird flew"]
     found = bm25([Row("q", "Where is the cat?", text, 0) for text in texts])
@@ -136,11 +93,6 @@ def test_bm25_prefers_rare_words_and_short_texts() -> None:
     # By the formula: "the" is in all four texts, "cat" in two; lengths 3, 3, 11, 3.
     full = 1.2 * (0.25 + 0.75 * 3 / 5)
     assert found[0] == pytest.approx((math.log(1 + 0.5 / 4.5) + math.log(1 + 2.5 / 2.5)) * 2.2 / (1 + full))
-
-
-def test_rows_are_grouped_in_order_of_first_appearance() -> None:
-    rows = [Row(group, "?", "text", 0) for group in "abacb"]
-    assert grouped(rows) == {"a": [0, 2], "b": [1, 4], "c": [3]}
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.evidence_questions import made_questions, part_of
-from benchmarks.evidence_report import AskedQuestion, summarise
+from benchmarks.evidence_questions import made_questions
+from benchmarks.evidence_report import AskedQuestion
 from crag.analysis.questions.sets import Question
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
@@ -48,10 +48,6 @@ def test_a_cell_and_a_sentence_become_questions_about_their_pages() -> None:
     assert "2020" in cell.question and "ens in barn" in cell.question and "Farm report" in cell.question
     assert sentence.pages == (5,)
     assert "number of foxes near the barn" in sentence.question
-
-
-def test_filings_of_one_company_are_in_one_half() -> None:
-    assert part_of("FARM_2020_10K.pdf") == part_of("FARM_2022_10K.pdf")
 
 
 def asked(*scores: tuple[float, int, float], settings: Settings = BALANCED) -> AskedQuestion:
@@ -115,23 +111,3 @@ def test_only_what_is_kept_of_the_gold_page_holds_the_answer(answer: str, holds:
     row, _ = one.decided(NO_LOOP)
     assert row.held is holds
     assert one.row("balanced").held is holds
-
-
-def test_what_only_a_new_run_could_tell_is_refused() -> None:
-    with pytest.raises(ValueError, match="can't be decided"):
-        asked((0.9, 3, 0.9)).decided(NO_LOOP.changed(grade_chars=100))
-
-
-def test_the_halves_are_summed_up_apart() -> None:
-    one = asked((0.9, 3, 0.9), (0.1, 1, 0.9))
-    results = summarise([one, replace(one, part="report")], "v", {"other": NO_LOOP.changed(strip_words=5)})
-    assert results["groups"]["farms, choose"]["plain-rag"] == {
-        "questions": 1,
-        "words": 10,
-        "retrieved": 1,
-        "graded": None,
-        "kept": 1,
-        "held": 0,
-        "said": 0,
-    }
-    assert results["tried"]["other"]["report"]["words"] == 0.5

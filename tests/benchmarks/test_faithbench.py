@@ -39,11 +39,3 @@ def test_a_summary_with_another_year_is_flagged_and_the_true_one_is_not(
     )
     assert ours.split(" | ")[1].startswith("1.000") and detector.split(" | ")[1].startswith("0.500")
     assert "Of 1 sentences with an unwanted span 100% are flagged, of 1 in summaries without a mark 0%." in page
-
-
-def test_without_the_data_it_says_where_it_is_had(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.argv", ["faithbench", "--data", str(tmp_path)])
-    assert faithbench.main() == 2
-    assert "vectara/FaithBench" in capsys.readouterr().err

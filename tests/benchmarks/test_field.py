@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.field.figures import code_lines, compare, judge, summarize
+from benchmarks.field.figures import compare, judge, summarize
 from benchmarks.field.retrieval import SIDES, Measured, Side, SideError, run
 from benchmarks.retrieval import Question
 
@@ -26,10 +26,6 @@ def test_the_same_page_of_another_file_is_no_hit() -> None:
     assert row["hit@10"] == row["document_hit@5"] == row["ndcg@10"] == 0
 
 
-def test_a_passage_counts_for_every_page_that_it_reaches_into() -> None:
-    assert judge(QUESTION, [("a.pdf", [2, 3], "x")])["hit@5"] == 1
-
-
 def test_a_hit_after_five_long_passages_is_late_in_both_measures() -> None:
     row = judge(QUESTION, [("a.pdf", [1], "x" * 900)] * 5 + [("a.pdf", [3], "x")])
     assert (row["hit@5"], row["hit@10"], row["hit_in_budget"], row["document_hit@5"]) == (0, 1, 0, 1)
@@ -46,10 +42,6 @@ def test_sides_are_compared_question_by_question() -> None:
     found = compare([miss] * 10, [hit] * 10)["hit@5"]
     assert (found["value"], found["low"], found["high"]) == (-1, -1, -1)
     assert summarize([hit, miss])["hit@5"]["value"] == 0.5
-
-
-def test_code_is_counted_without_prose() -> None:
-    assert code_lines('"""What it is."""\n\n# why\nx = (\n    1\n)\n\ndef f():\n    """Say."""\n    return x\n') == 5
 
 
 @pytest.fixture

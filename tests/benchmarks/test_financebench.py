@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.financebench import differences
-from benchmarks.financebench_report import page_hit, report, seconds_to_answer, strategy_figures
+from benchmarks.financebench_report import report, seconds_to_answer, strategy_figures
 from crag.analysis.metrics.metrics import Ranked, ResultRow, rank_expected
 from crag.core.types import Action
 
@@ -17,14 +17,6 @@ def ranking(rank: int | None) -> Ranked | None:
 def row(id: str = "1", *, rank: int | None = 1, strategy: str = "balanced", **values: object) -> ResultRow:
     found = {"first_by_page": ranking(1), "acted_by_page": ranking(rank), "acted_holds": rank is not None, **values}
     return ResultRow(question_id=id, question="?", strategy=strategy, **found)  # type: ignore[arg-type]
-
-
-def test_a_page_hit_is_an_expected_page_among_the_first_chunks() -> None:
-    assert page_hit(ranking(6)) is True
-    assert page_hit(ranking(6), 5) is False
-    assert page_hit(ranking(5), 5) is True
-    assert page_hit(ranking(None)) is False
-    assert page_hit(None) is None
 
 
 def test_the_check_of_citations_is_no_time_to_the_answer() -> None:

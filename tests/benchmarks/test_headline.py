@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from benchmarks.headline import NO_RETRIEVAL, RAW, REFINED, Graders, made_of, run
+from benchmarks.headline import NO_RETRIEVAL, RAW, Graders, run
 from benchmarks.headline_model import (
     Endpoint,
     Said,
@@ -18,10 +16,8 @@ from benchmarks.headline_model import (
     ShortWriter,
     asked,
     digest,
-    joined,
-    model_of_environment,
 )
-from benchmarks.headline_report import report, verdict
+from benchmarks.headline_report import verdict
 from benchmarks.headline_rows import ARMS, Journal, Row, accepted_in, figures
 from benchmarks.overhead import HashEmbedder
 from benchmarks.popqa_cases import Case
@@ -118,15 +114,6 @@ def test_what_the_product_would_not_have_answered_counts_as_wrong_apart() -> Non
     assert (found["right"]["value"], found["unless_abstaining"]["value"], found["abstains"]) == (1.0, 0.5, 0.5)
 
 
-def test_kinds_of_text_are_told_apart() -> None:
-    found = figures([row("paper", "1", True), row("paper", "2", False, kind=REFINED)])
-    assert {name: each["arms"]["paper"]["right"]["value"] for name, each in found.items()} == {
-        "all": 0.5,
-        RAW: 1.0,
-        REFINED: 0.0,
-    }
-
-
 # ---- the journal ---------------------------------------------------------------------------------------------------
 
 
@@ -142,15 +129,6 @@ def test_a_line_cut_short_by_a_kill_loses_only_itself(tmp_path: Path) -> None:
     assert [each.question_id for each in Journal(path).rows] == ["1", "3"]
 
 
-def test_rows_of_another_version_are_not_taken_up_but_what_was_said_is(tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
-    old = asdict(row("paper", "1", True, made_of="old"))
-    path.write_text(f"{json.dumps(old)}\n{json.dumps(old | {'of_tomorrow': 1})}\n[]\n", encoding="utf-8")
-    journal = Journal(path)
-    assert journal.done({"paper": "new"}) == {} and len(journal.done({"paper": "old"})) == 1
-    assert journal.said("some-model")["paper-1"].text == "Bergen" and journal.said("another") == {}
-
-
 def test_a_run_is_taken_up_where_it_was_left(tmp_path: Path) -> None:
     chosen, path = [(case(id), RAW) for id in "123"], tmp_path / "rows.jsonl"
     first, second, third = Recorder(), Recorder(), Recorder()
@@ -162,18 +140,6 @@ def test_a_run_is_taken_up_where_it_was_left(tmp_path: Path) -> None:
     assert len(journal.done(made())) == 3 * len(ARMS)
     assert run(chosen[:1], made(["paper"], "2"), third, journal, graders())
     assert len(third.texts) == 1, "another version answers anew"
-
-
-def test_no_question_is_begun_after_its_time(tmp_path: Path) -> None:
-    writer, journal = Recorder(), Journal(tmp_path / "rows.jsonl")
-    assert not run([(case(), RAW)], made(), writer, journal, graders(), minutes=1e-9)
-    assert not writer.texts and not journal.rows
-
-
-def test_arms_take_turns_at_being_first(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "rows.jsonl")
-    run([(case(id), RAW) for id in "12"], made(["plain-rag", "paper"]), Recorder(), journal, graders())
-    assert [each.arm for each in journal.rows] == ["plain-rag", "paper", "paper", "plain-rag"]
 
 
 # ---- what the model is asked ---------------------------------------------------------------------------------------
@@ -219,59 +185,7 @@ def row_said(text: str) -> Said:
     return Said(text="said before", prompt=digest(text), seconds=2.0, anew=False)
 
 
-def test_the_environment_names_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert model_of_environment() is None
-    given = {"CRAG_LLM": "openai-compatible", "CRAG_LLM_BASE_URL": "http://127.0.0.1:8080/v1", "CRAG_LLM_MODEL": "m"}
-    for name, value in {**given, "CRAG_LLM_KEY": "sk-of-a-test"}.items():
-        monkeypatch.setenv(name, value)
-    found = model_of_environment()
-    assert found is not None and (found.model, found.base_url) == ("m", "http://127.0.0.1:8080/v1")
-    assert found.key is not None and found.key.get_secret_value() == "sk-of-a-test"
-    monkeypatch.delenv("CRAG_LLM_BASE_URL")
-    with pytest.raises(SystemExit, match="address"):
-        model_of_environment()
-
-
-def test_a_model_in_parts_is_joined_once_and_checked(tmp_path: Path) -> None:
-    parts = [tmp_path / "1.bin", tmp_path / "2.bin"]
-    for part, data in zip(parts, (b"GG", b"UF"), strict=True):
-        part.write_bytes(data)
-    whole = tmp_path / "made" / "model.gguf"
-    with pytest.raises(SystemExit, match="another file"):
-        joined(parts, whole, "0" * 64)
-    assert not whole.exists()
-    assert joined(parts, whole, hashlib.sha256(b"GGUF").hexdigest()).read_bytes() == b"GGUF"
-    parts[0].write_bytes(b"XX")
-    assert joined(parts, whole, "0" * 64).read_bytes() == b"GGUF", "it is there already"
-
-
-def test_what_an_arm_rests_on() -> None:
-    assert len({made_of(arm, "m") for arm in ARMS}) == len(ARMS)
-    assert made_of("paper", "m") == made_of("paper", "m") != made_of("paper", "another")
-
-
 # ---- the page ------------------------------------------------------------------------------------------------------
-
-
-def results(rows: Sequence[Row], questions: int) -> dict[str, object]:
-    answered = len({each.question_id for each in rows})
-    return {
-        "model": "some-model",
-        "questions": questions,
-        "answered": answered,
-        "finished": len(rows) == questions * len(ARMS),
-        "machine": {"cores": 2, "python": "3.11"},
-        "instructions": "Answer.",
-        "max_tokens": 40,
-        "figures": figures(rows),
-    }
-
-
-def test_the_page_says_the_model_and_how_far_it_is() -> None:
-    part = report(results([row("plain-rag", "1", True), row("balanced", "1", False)], 300))
-    assert "model `some-model`, 1 of 300 questions" in part and "The run is not finished" in part
-    whole = report(results([row(arm, "1", True) for arm in ARMS], 1))
-    assert "not finished" not in whole and "| no retrieval | 1 | 1.000 |" in whole
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.model_lookups import Row, outcome_of, report, scales_of
+from benchmarks.model_lookups import Row, outcome_of, report
 
 RIGHT = Row(
     arm="fact",
@@ -35,11 +35,6 @@ RIGHT = Row(
 )
 def test_an_answer_is_judged_by_the_amounts_that_it_gives(answer: str, outcome: str) -> None:
     assert outcome_of(answer, ["163,220"]) == outcome
-
-
-def test_the_scale_that_an_answer_gives_is_known() -> None:
-    assert scales_of("They were $163.2 billion [2].", ["163,220"]) == {1e6}
-    assert scales_of("They were 163,220 [1].", ["163,220"]) == {1.0}
 
 
 def test_an_amount_for_a_near_miss_is_wrong() -> None:

@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.overhead import HashEmbedder
-from benchmarks.popqa import LESS, TRIED, Bench, variant
-from benchmarks.popqa_cases import Case, OwnPages, ceilings, own_holds, part_of, passages, retrieved_chunks
+from benchmarks.popqa import Bench, variant
+from benchmarks.popqa_cases import Case, OwnPages, own_holds, passages, retrieved_chunks
 from benchmarks.popqa_figures import Found, condition_figures, fate
-from benchmarks.popqa_report import goals, report
+from benchmarks.popqa_report import goals
 from crag.analysis.metrics.metrics import ResultRow, measure_run
 from crag.analysis.questions.sets import Question
-from crag.core.errors import SettingsError
 from crag.core.trace import Trace
 from crag.core.types import Action, Strip
 from crag.storage.library import Library
@@ -50,12 +49,6 @@ def test_retrieved_passages_come_best_first_which_is_the_data_s_last_rank() -> N
     assert len({chunk.id for chunk in found}) == 3
 
 
-def test_a_question_is_always_in_the_same_half_and_the_halves_are_alike() -> None:
-    halves = [part_of(str(number)) for number in range(1000)]
-    assert halves == [part_of(str(number)) for number in range(1000)]
-    assert 450 < halves.count("dev") < 550
-
-
 def test_the_web_finds_a_question_s_own_pages_whatever_the_query() -> None:
     one, other = OwnPages(case("1", web=("Title: a", "b"))), OwnPages(case("2"))
     assert [page.text for page in one.search("anything", 5)] == ["Title: a", "b"]
@@ -72,11 +65,6 @@ def test_what_another_question_s_passages_hold_is_not_its_own() -> None:
     assert found == [True, False, True]
 
 
-def test_no_run_can_keep_more_than_is_there() -> None:
-    both = [case(answers=("Bergen",)), case(answers=("Oslo",)), case(answers=("Rome",))]
-    assert ceilings(both) == pytest.approx({"internal": 1 / 3, "web": 1 / 3, "either": 2 / 3})
-
-
 @pytest.mark.parametrize(
     ("found", "online", "wanted"),
     [
@@ -90,17 +78,6 @@ def test_no_run_can_keep_more_than_is_there() -> None:
 )
 def test_what_became_of_an_answer(found: ResultRow, online: bool, wanted: str) -> None:
     assert fate(found, online) == wanted
-
-
-def test_a_variant_is_a_strategy_with_other_values() -> None:
-    found = variant("balanced lower=0.1,web_on=CORRECT+INCORRECT")
-    assert found.lower == 0.1
-    assert found.web_on == (Action.CORRECT, Action.INCORRECT)
-    assert variant("paper") != variant("paper strip_top_k=1")
-    for name in ("nobody", "paper lower=2", "paper nothing=1"):
-        with pytest.raises(SettingsError):
-            variant(name)
-    assert all(variant(name) for name in (*TRIED, *LESS))
 
 
 @pytest.mark.parametrize(("score", "action", "kept"), [(0.9, Action.CORRECT, INSIDE), (0.05, Action.INCORRECT, ONLINE)])
@@ -133,19 +110,3 @@ def test_a_goal_is_met_only_with_more_answers_in_no_more_words() -> None:
     assert verdicts(20, 50) == {"**missed**: not ahead"}
     assert verdicts(40, 101) == {"**missed**: more text"}
     assert verdicts(40, 100) == {"met"}
-
-
-def test_the_page_says_every_half_and_what_was_tried() -> None:
-    cases = [case(str(number)) for number in range(20)]
-    rows = {
-        name: [
-            Found(row(each.question.id, strategy=name, evidence_answer=True, evidence_words=9), True) for each in cases
-        ]
-        for name in ("balanced", "paper")
-    }
-    parts = condition_figures(rows, cases)
-    assert sum(part["questions"] for part in parts.values()) == 20
-    strategies = parts["dev"]["strategies"]
-    found = {"parts": parts, "whole": strategies, "less": {}, "tried": {"balanced lower=0.1": strategies["balanced"]}}
-    page = report({"version": "v", "limit": 0, "conditions": {"given": found}})
-    assert "**Dev**" in page and "**Held-out**" in page and "`balanced lower=0.1`" in page

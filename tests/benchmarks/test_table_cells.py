@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
-from benchmarks.table_cells import LATER, LIST, Cell, cells, report, told
+from benchmarks.table_cells import Cell, told
 from crag.core.types import Chunk, LineBox, Rect
 
 CELL = Cell(
@@ -61,14 +59,3 @@ def test_a_value_elsewhere_on_the_page_is_another_cell() -> None:
 
 def _fields(chunk: Chunk) -> dict[str, object]:
     return {name: getattr(chunk, name) for name in Chunk.__slots__}
-
-
-def test_the_lists_are_whole() -> None:
-    listed = cells(LIST)
-    assert Counter(Counter(cell.file for cell in listed).values()) == {30: 10}
-    assert all(cell.row and cell.value and len(cell.box) == 4 for cell in [*listed, *cells(LATER)])
-
-
-def test_the_page_says_what_is_not_together() -> None:
-    found = [told(CELL, [chunk("Boats: 2018 7,500")])]
-    assert "- a, page 1, 7,500: no columns, unit" in report([CELL], found, found, "abc")

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.evaluator_library import spread
 from benchmarks.thresholds_cases import Case, unseen
 from benchmarks.thresholds_grades import KeptScores
 from benchmarks.thresholds_strips import answer_pattern, plain
@@ -40,18 +39,6 @@ def test_a_right_action_is_worth_one_less_its_search() -> None:
     assert SETS.most_ambiguous((0.7, 0.3)) == 0.5
 
 
-def test_a_score_in_doubt_counts_as_ambiguous() -> None:
-    doubting = Settings(ambiguity_margin=0.25)
-    assert counted(CASES, GRADES, (0.7, 0.3), doubting).unanswerable[Action.INCORRECT] == 0
-    assert Sets([(CASES, GRADES)], doubting).worth((0.7, 0.3), 0.5) == pytest.approx((1 + 3 * (0.5 - 0.15)) / 4)
-
-
-def test_sets_weigh_the_same_however_large() -> None:
-    easy = ([case(True)] * 20, [grades(0.9)] * 20)
-    both = Sets([(CASES, GRADES), easy], Settings())
-    assert both.worth((0.7, 0.3), 0.5) == pytest.approx((SETS.worth((0.7, 0.3), 0.5) + 1) / 2)
-
-
 def test_the_band_is_as_wide_as_ambiguous_is_worth() -> None:
     for worth in (0.5, 0.9):
         assert SETS.worth(SETS.best(worth), worth) == pytest.approx(float(np.nanmax(SETS.utility(worth))))
@@ -76,12 +63,6 @@ def test_an_answer_is_found_as_whole_words_in_any_case_and_spacing() -> None:
     assert pattern.search(plain("(Rome)"))
     assert not pattern.search(plain("a Romean road"))
     assert answer_pattern(["", " "]) is None
-
-
-def test_spread_takes_evenly_and_all_where_there_is_no_limit() -> None:
-    assert spread(range(10), 0) == list(range(10))
-    assert spread(range(10), 3) == [0, 3, 6]
-    assert spread(range(2), 5) == [0, 1]
 
 
 def test_a_kept_score_is_never_asked_for_again_and_another_version_is(tmp_path: Path) -> None:

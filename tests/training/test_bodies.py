@@ -28,11 +28,6 @@ def test_a_word_is_one_whatever_stands_beside_it(reader: E5Reader) -> None:
     assert set(roots(reader, "Keller")) <= set(roots(reader, "What was Keller's plan?"))
 
 
-def test_numbers_are_whole_and_of_their_own_class(reader: E5Reader) -> None:
-    words = reader.words.words(reader.tokenizer.encode("It was 2,018.4 then.", add_special_tokens=False).ids)
-    assert "2,018.4" in words.roots and 3 in words.classes
-
-
 def test_a_pair_is_read_with_marks_of_what_it_shares(reader: E5Reader) -> None:
     pair = Pair("Wer baute die Brücke?", "Die Brücke baute Marta Keller.", 1.0, "g", "all", spots=((17, 29),))
     [sample] = reader.read([pair])

@@ -11,7 +11,6 @@ from training.candidates import (
     Gold,
     Pack,
     Text,
-    compute_digest,
     contains_answer,
     cut_pieces,
     load,
@@ -37,14 +36,6 @@ def test_a_pack_comes_back_as_it_was_written(tmp_path: Path) -> None:
     save(PACK, tmp_path / "pack.zip")
     assert load(tmp_path / "pack.zip") == PACK
     assert not list(tmp_path.glob("*.part"))
-
-
-def test_equal_packs_have_one_name_and_others_another(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        save(PACK, tmp_path / name)
-    save(Pack(PACK.texts, PACK.asked[:2]), tmp_path / "other")
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-    assert compute_digest(tmp_path / "one") == compute_digest(tmp_path / "two") != compute_digest(tmp_path / "other")
 
 
 @pytest.mark.parametrize("kept", [0, 10, 0.5, 0.99])

@@ -79,14 +79,6 @@ def test_a_carried_checkpoint_that_is_cut_off_is_refused(tmp_path: Path) -> None
             read_carried(path)
 
 
-def test_too_large_a_carried_checkpoint_is_not_written(tmp_path: Path) -> None:
-    dice = np.random.default_rng(4)
-    large = {f"layers.0.{n}": dice.normal(size=(4000, 400)).astype(np.float32) for n in range(9)}
-    with pytest.raises(ValueError, match="MB"):
-        carry(large, {}, tmp_path / "leg.npz")
-    assert not list(tmp_path.iterdir())
-
-
 def test_time_in_which_the_process_was_stopped_does_not_count() -> None:
     now = [100.0]
     watch = Watch(10.0, lambda: now[0])

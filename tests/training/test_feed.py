@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
-import pytest
 
 from training.feed import Feed, Place
 from training.pair import Pair, held_out
@@ -51,15 +50,6 @@ def test_a_run_taken_up_anywhere_goes_on_with_the_same_steps() -> None:
     assert {place.epoch for place, _ in whole} >= {0, 1} and {place.pool for place, _ in whole} >= {0, 1}
     for at in (1, 7, 30, 79):
         assert first(Feed(Numbers(), 3, 128), len(whole) - at, whole[at - 1][0]) == whole[at:]
-
-
-def test_another_seed_gives_another_order() -> None:
-    assert first(Feed(Numbers(), 3, 128), 5) != first(Feed(Numbers(), 4, 128), 5)
-
-
-@pytest.mark.heavy  # processes are started
-def test_workers_change_nothing() -> None:
-    assert first(Feed(Numbers(), 3, 128, workers=2), 40) == first(Feed(Numbers(), 3, 128), 40)
 
 
 def test_an_epoch_is_read_once_and_without_what_is_held_out() -> None:

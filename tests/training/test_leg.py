@@ -19,10 +19,10 @@ torch = pytest.importorskip("torch", reason="training's own requirements are not
 pytest.importorskip("onnx", reason="training's own requirements are not installed")
 
 from training import leg  # noqa: E402
-from training.bodies import BODIES, Body  # noqa: E402
+from training.bodies import BODIES  # noqa: E402
 from training.feed import Feed  # noqa: E402
 from training.figures import scored  # noqa: E402
-from training.run import Run, load_state  # noqa: E402
+from training.run import Run  # noqa: E402
 from training.samples import Reader  # noqa: E402
 
 CPU = torch.device("cpu")
@@ -110,14 +110,6 @@ def test_a_state_cut_off_in_the_middle_gives_way_to_the_one_before(
     assert start(settings(tmp_path / "leg")).step == 0
 
 
-def test_a_leg_that_is_told_to_end_is_saved(tmp_path: Path) -> None:
-    run = start(settings(tmp_path / "leg"))
-    for step in run.steps():
-        run.halted = step == 2
-    state = load_state(tmp_path / "leg")
-    assert state is not None and state["step"] == run.step == 2
-
-
 def test_what_is_carried_scores_as_what_was_trained(
     tmp_path: Path, carried: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -133,17 +125,6 @@ def test_what_is_carried_scores_as_what_was_trained(
     assert np.corrcoef(one, other)[0, 1] > 0.999
 
 
-def test_the_further_of_state_and_carried_checkpoint_is_taken(tmp_path: Path) -> None:
-    trained(settings(tmp_path / "far", stop=6))
-    leg.carry(tmp_path / "far")
-    trained(settings(tmp_path / "further", stop=7))
-    assert start(settings(tmp_path / "further")).step == 7
-    (tmp_path / "carried.npz").rename(tmp_path / "kept.npz")
-    trained(settings(tmp_path / "near", stop=2))
-    (tmp_path / "kept.npz").rename(tmp_path / "carried.npz")
-    assert start(settings(tmp_path / "near")).step == 6
-
-
 def test_without_the_data_the_pack_alone_is_read(tmp_path: Path) -> None:
     save(Pack([Text("g", "T", "Text.")], [Asked("Who?", "g", "nq", (), (Gold(0),))]), tmp_path / "mined.zip")
     epochs, name = leg.choose_data(settings(tmp_path / "leg", pack=tmp_path / "mined.zip"))
@@ -154,82 +135,3 @@ def test_a_damaged_carried_checkpoint_is_refused(tmp_path: Path, carried: Path) 
     carried.write_bytes(b"PK")
     with pytest.raises(ValueError, match="take it from git again"):
         start(settings(tmp_path / "leg"))
-
-
-def test_nothing_is_carried_of_nothing(tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match="nothing is carried"):
-        leg.carry(tmp_path)
-
-
-def test_the_line_has_the_weak_points_where_there_is_a_pack(tmp_path: Path) -> None:
-    texts = [Text(f"g{n // 3}", f"T{n // 3}", f"Text {n} says something.") for n in range(120)]
-    asked = [
-        Asked(
-            f"Who {n}?",
-            f"g{n}",
-            "newwiki",
-            ("x",),
-            (Gold(3 * n, (), ((0, 4),)),),
-            (),
-            (3 * n + 1, 3 * n + 2),
-            tuple(range(10)),
-        )
-        for n in range(40)
-    ]
-    save(Pack(texts, asked), tmp_path / "mined.zip")
-    given = settings(tmp_path / "leg", pack=tmp_path / "mined.zip", stop=1)
-    line = leg.evaluate(trained(given), Given(), given)
-    assert {"same document", "same document first", "title lift", "retrieval"} <= set(line)
-    assert line["mean"] == round((line["claim"] + line["copied"]) / 2, 4)
-
-
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> Body:
-    """Two of the embedder's layers: its tokenizer, words and heads are the real ones."""
-    body = Body(2, BODIES["e5-6"].words, BODIES["e5-6"].reader, (0, 11), shared=True)
-    monkeypatch.setitem(BODIES, "e5-6", body)
-    return body
-
-
-@pytest.mark.heavy
-def test_the_embedders_layers_learn_are_taken_up_and_exported(tmp_path: Path, small: Body, carried: Path) -> None:
-    onnxruntime = pytest.importorskip("onnxruntime")
-    from training.bodies import read_word_table
-    from training.minilm_graph import build_evaluator
-    from training.samples import batched
-    from training.torch_model import published_names
-
-    torch.manual_seed(3)
-    run = start(settings(tmp_path / "leg", body="e5-6", steps=60, stop=24, rate=6e-4))
-    samples = run.reader.read(PAIRS)
-
-    def loss() -> float:
-        logits, labels = scored(run.model, samples, CPU)[0], np.array([sample.label for sample in samples])
-        return float((np.logaddexp(0, logits) - labels * logits).mean())
-
-    first = loss()
-    for _ in run.steps():
-        pass
-    before = scored(run.model, samples, CPU)[0]
-    assert loss() < 0.8 * first
-    state = load_state(tmp_path / "leg")
-    assert state is not None and "words.weight" not in state["average"]
-    again = start(settings(tmp_path / "leg", body="e5-6"))
-    assert again.step == 24 and again.model.words is again.average.words
-    assert np.allclose(scored(again.model, samples, CPU)[0], before, atol=1e-4)
-    leg.carry(tmp_path / "leg")
-    assert start(settings(tmp_path / "other", body="e5-6")).step == 24
-    assert start(settings(tmp_path / "minilm")).step == 0
-    names = published_names(run._saved(run.average))
-    graph = build_evaluator(names, words=read_word_table())[0].SerializeToString()
-    session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
-    [sample] = run.reader.read(PAIRS[:1])
-    batch = batched([sample])
-    with torch.no_grad():
-        read = run.average(
-            *(torch.from_numpy(each) for each in (batch.ids, batch.kinds, batch.real, batch.asked)), sample.asked
-        )
-    feed = {"input_ids": batch.ids, "kinds": batch.kinds, "asked": batch.asked}
-    found = session.run(["relevance", "start", "keep"], {name: each.astype(np.int64) for name, each in feed.items()})
-    for ours, theirs in zip((read.relevance, read.start, read.keep), found, strict=True):
-        assert np.allclose(ours.numpy(), theirs, atol=2e-2)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import pickle
-import random
 from collections import Counter
 
 import numpy as np
 import pytest
 
 from training.candidates import Asked, Gold, Pack, Text, save
-from training.filings import make_company_title
-from training.mine import collect_right_texts, join_ranks
-from training.mined import Mined, Mixed, draw_weak_points
-from training.near_misses import make_near_miss
+from training.mined import Mined, draw_weak_points
 from training.pair import Pair, held_out
 
 TOWNS = 30
@@ -88,47 +84,11 @@ def test_half_of_the_wrong_texts_are_of_the_same_document_with_the_same_title(pa
             assert pair.title == f"{pair.group} (town)" and pair.group in pair.text
 
 
-def test_chunks_of_one_report_have_one_title_and_foreign_ones_another(mined: Mined) -> None:
-    titles: dict[str, set[str]] = {}
-    for pair in mined.epoch(5):
-        if pair.source in {"mined tatqa right", "mined tatqa same"} and pair.title:
-            titles.setdefault(pair.group, set()).add(pair.title)
-    assert titles and all(len(found) == 1 for found in titles.values())
-    assert len({title for found in titles.values() for title in found}) > 5
-    for group, found in titles.items():
-        assert found == {make_company_title(random.Random(f"5 {group}"))[2]}
-
-
 def test_a_question_and_its_texts_are_on_one_side(pairs: list[Pair]) -> None:
     for pair in pairs:
         town = next((f"Bel{n}" for n in range(TOWNS) if f"Bel{n} " in pair.text or f"Bel{n}." in pair.text), None)
         if town and pair.source != "flattered":
             assert held_out(town) == held_out(pair.group)
-
-
-def test_a_near_miss_names_what_the_text_does_not() -> None:
-    dice, text = random.Random(1), "In 1990 the town had a population of 4,000."
-    made = {make_near_miss("What was the population in 1990?", text, dice) for _ in range(60)}
-    assert len(made) > 4 and "What was the population in 1990?" not in made
-    assert all("1990" not in question or "population" not in question for question in made)
-    assert make_near_miss("Who paid for it?", text, dice) == "Who paid for it?"
-
-
-def test_a_mixture_has_at_most_so_many_of_each_part(mined: Mined) -> None:
-    class Few:
-        def epoch(self, seed: int) -> list[Pair]:
-            return [Pair(f"{seed}", f"{n}", 0.0, "g", "few") for n in range(50)]
-
-    found = Mixed([(Few(), 20), (mined, 0)]).epoch(2)
-    assert sum(pair.source == "few" for pair in found) == 20
-    assert sum(pair.source != "few" for pair in found) == len(mined.epoch(2))
-
-
-def test_two_rankings_are_joined_and_equal_questions_share_their_right_texts() -> None:
-    assert join_ranks([[1, 2, 3], [3, 2, 9]])[:2] == [2, 3] or join_ranks([[1, 2, 3], [3, 2, 9]])[:2] == [3, 2]
-    assert join_ranks([[4, 5]]) == [4, 5]
-    asked = [Asked("Who?", "a", "x", golds=(Gold(1),)), Asked("who", "b", "y", golds=(Gold(2),))]
-    assert list(collect_right_texts(asked).values()) == [{1, 2}]
 
 
 def test_weak_points_are_seen_and_only_on_held_out_documents(mined: Mined) -> None:

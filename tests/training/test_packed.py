@@ -30,12 +30,6 @@ def test_epochs_come_back_as_they_were_without_what_is_held_out(tmp_path: Path) 
     assert counts["pairs"] == len(kept(FIRST)) + len(kept(SECOND)) and counts["epochs"] == 2
 
 
-def test_after_the_last_epoch_comes_the_first_again(tmp_path: Path) -> None:
-    pack_pairs([FIRST, SECOND], tmp_path / "pairs.zip")
-    packed = Packed(tmp_path / "pairs.zip")
-    assert packed.epoch(2) == packed.epoch(0) and packed.epoch(3) == packed.epoch(1)
-
-
 @pytest.mark.parametrize("content", [b"", b"no zip file", b"PK\x03\x04 cut off"])
 def test_a_damaged_file_says_how_it_is_made_again(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "pairs.zip").write_bytes(content)

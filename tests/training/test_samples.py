@@ -7,7 +7,7 @@ import pytest
 
 from crag.models.pairing import MAX_PAIR
 from training.pair import Pair
-from training.samples import UNKNOWN, Reader, Sample, batched, dealt
+from training.samples import UNKNOWN, Reader, Sample, batched
 
 READER = Reader()
 TEXT = "It rained all day. Marta Keller built the bridge. Nobody came."
@@ -34,12 +34,6 @@ def test_tokens_of_the_sentences_to_keep_are_evidence_and_the_others_are_not() -
     assert [target for _, target in made[:7]] == [UNKNOWN] * 7 and made[-1] == ("[SEP]", UNKNOWN)
 
 
-def test_a_title_is_neither_and_moves_the_sentences_along() -> None:
-    made = told(sample(title="Old bridge", keeps=(KEEP,)))
-    assert made[7:9] == [("old", UNKNOWN), ("bridge", UNKNOWN)]
-    assert [word for word, target in made if target == 1][:2] == ["marta", "keller"]
-
-
 @pytest.mark.parametrize(
     ("label", "keeps", "found"), [(1.0, None, {UNKNOWN}), (1.0, (), {UNKNOWN, 0}), (0.0, None, {UNKNOWN, 0})]
 )
@@ -61,10 +55,3 @@ def test_a_batch_is_padded_with_what_counts_nowhere() -> None:
     assert (batch.keep[0, len(short.ids) :] == UNKNOWN).all() and (batch.ids[0, len(short.ids) :] == 0).all()
     assert batch.keep[1].tolist() == long.keep
     assert np.isnan(batch.closeness).all()
-
-
-def test_steps_hold_no_more_than_their_tokens() -> None:
-    samples = sorted((sample(text="word " * count) for count in range(1, 60)), key=lambda made: len(made.ids))
-    steps = list(dealt(samples, 256))
-    assert [made for step in steps for made in step] == samples
-    assert all(len(step) * max(len(made.ids) for made in step) <= 256 for step in steps)

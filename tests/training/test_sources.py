@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import random
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,12 @@ import pytest
 
 from training.altering import ahead, around, attacked, cut, joined, windows
 from training.pair import Pair, held_out
-from training.sources import MIX, Sources, digest
+from training.sources import Sources
 from training.sources.checks import MOST, checks
-from training.sources.documents import Documents, nearest, plain
-from training.sources.flattering import FLATTERIES, flattered, flatteries, nonsense
+from training.sources.documents import Documents, plain
+from training.sources.flattering import flattered
 from training.sources.stored import ARTICLES, FIRST, SETS
-from training.sources.tables import cells, chunked, from_web
+from training.sources.tables import cells, chunked
 
 ARTICLE = """{name} lies on the river Oder, where two old trade roads meet, and has a small harbour of its own. \
 The town hall of {name} was built in 15{n:02} by masons from the south. The market of {name} is on Fridays. \
@@ -107,16 +106,6 @@ def test_a_text_is_on_one_side_of_the_split_whatever_set_it_stands_in(sources: S
         assert len(groups) == 1
 
 
-def test_titles_of_one_article_are_one_document_however_they_are_written() -> None:
-    known = Documents()
-    known.add(["A text of some length about the place."], "Saint_Barth%C3%A9lemy", "first")
-    known.add(["Another text about the very same place."], "Saint Barthélemy — History")
-    known.add(["A text of another place altogether, and of its people."], "Barth")
-    known.settle()
-    assert known.group("Another text about the very same place.") == known.group("", "saint Barthélemy") == "first"
-    assert known.group("a TEXT of another place altogether and of its people") == "barth"
-
-
 def test_an_epoch_is_the_same_for_the_same_seed(sources: Sources, epoch: list[Pair]) -> None:
     assert list(sources.epoch(3)) == epoch
     assert list(sources.epoch(4)) != epoch
@@ -152,24 +141,6 @@ def test_what_refutes_a_claim_does_not_support_it_and_is_not_thrown_away(epoch: 
     assert {(pair.label, pair.keeps is None) for pair in claims} == {(1.0, False), (0.0, True)}
 
 
-def test_the_hash_is_over_every_file(data: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "data"
-    shutil.copytree(data, copy)
-    before = digest(copy)
-    assert before == digest(data)
-    for name in ("nq/train.jsonl", "train/qmsum.jsonl.gz", f"train/{ARTICLES}.json.gz"):
-        (copy / name).write_bytes(b"other")
-        after = digest(copy)
-        assert after != before
-        before = after
-
-
-def test_every_set_that_is_used_says_what_for() -> None:
-    assert set(MIX) <= {*SETS, ARTICLES}
-    assert all(use.purpose and use.pairs for use in MIX.values())
-    assert len({use.name for use in MIX.values()}) == len(MIX)
-
-
 TABLE = cells(
     " | 2019 | 2018\nFixed Price | $ 1,452.4 | $ 1,146.2\nOther | 44.1 | 56.7\nTotal sales | $1,496.5 | $1,202.9"
 )
@@ -196,15 +167,6 @@ def test_a_long_table_is_cut_between_rows_and_its_rows_stay_known(ruled: bool) -
         held = [piece.text[a:b] for piece in pieces for a, b in piece.keeps(1, {number})]
         assert len(held) == 1
         assert f"Item number {number}:" in held[0] and f"{number},200" in held[0]
-
-
-def test_a_table_of_a_web_page_has_its_header_before_each_run_of_rows() -> None:
-    rows = (("Year", "Work"), *((f"{1900 + n}", f"The {n}th of many works <b>") for n in range(60)))
-    pieces = from_web(rows, "A writer")
-    assert len(pieces) > 1
-    assert all(piece.text.startswith("| Year | Work |") for piece in pieces)
-    (held,) = [piece.text[a:b] for piece in pieces for a, b in piece.keeps(0, {50})]
-    assert "1949" in held
 
 
 def kept(pair: Pair) -> list[str]:
@@ -248,36 +210,9 @@ def test_flattery_changes_no_label_and_is_no_evidence() -> None:
         assert bool(pair.keeps) == bool(pair.label)
 
 
-def test_some_flatteries_are_kept_for_checks_alone() -> None:
-    assert sum(map(len, FLATTERIES.values())) >= 24
-    for kind, every in FLATTERIES.items():
-        training, checking = flatteries(kind, checked=False), flatteries(kind, checked=True)
-        assert len(checking) == len(every) // 4
-        assert not set(training) & set(checking) and {*training, *checking} == set(every)
-
-
-def test_every_flattery_is_about_the_question() -> None:
-    for kind in FLATTERIES:
-        for checked in (False, True):
-            for flattery in flatteries(kind, checked=checked):
-                said = flattery("Which river flows through Belado?", ["Who is it?"] * 4, random.Random(1))
-                assert "river" in said.lower() and "{" not in said
-
-
-def test_nonsense_answers_nothing(epoch: list[Pair]) -> None:
-    made = list(nonsense(epoch, 30, random.Random(1)))
-    assert len(made) == 30
-    assert all(pair.text and not pair.label and pair.keeps == () for pair in made)
-
-
 def test_checks_are_held_out_and_of_one_size(sources: Sources) -> None:
     found = checks(sources)
     assert {"unansq", "near", "keep"} <= set(found)
     assert all(held_out(pair.group) for pairs in found.values() for pair in pairs)
     assert all(0 < len(pairs) <= MOST for pairs in found.values())
     assert all(pair.keeps for pair in found["keep"])
-
-
-def test_the_text_that_shares_rare_words_is_nearest() -> None:
-    texts = ["The harbour of the town is small.", "The town makes bells.", "The town sells bells in spring."]
-    assert nearest(["Where does the town sell bells in spring?"], texts)[0][0] == 2

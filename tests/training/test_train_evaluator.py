@@ -88,19 +88,6 @@ def test_what_is_read_back_of_the_shipped_model_scores_as_it_does() -> None:
     assert np.corrcoef(np.concatenate(kept), np.concatenate([r.keep for r in known]))[0, 1] > 0.98
 
 
-def test_names_lead_back_to_the_same_weights() -> None:
-    given, model = shipped_weights(), CrossEncoder()
-    model.begin(given)
-    back = published_names(model.state_dict())
-    assert set(back) == set(given)
-    assert all(np.array_equal(back[name], given[name]) for name in given)
-
-
-def test_a_head_that_a_model_lacks_is_new() -> None:
-    given = {name: value for name, value in shipped_weights().items() if not name.startswith("keep.")}
-    assert CrossEncoder().begin(given) == {"keep"}
-
-
 def test_the_float_graph_gives_what_torch_gives() -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
     model = CrossEncoder().eval()
@@ -119,23 +106,6 @@ def test_the_float_graph_gives_what_torch_gives() -> None:
         assert np.allclose(ours.numpy(), theirs, atol=1e-3)
 
 
-def test_neighbours_in_a_batch_change_nothing() -> None:
-    model = CrossEncoder().eval()
-    model.begin(shipped_weights())
-    long = Pair("Who designed the old bridge of the town?", PAIRS[0].text * 4, 1.0, "g", "all")
-    samples = Reader().read([PAIRS[0], long])
-
-    def read(of: list[Any]) -> Any:
-        batch = batched(of)
-        arrays = (batch.ids, batch.kinds, batch.real, batch.asked)
-        with torch.no_grad():
-            return model(*(torch.from_numpy(each) for each in arrays), int(batch.asked.max()))
-
-    together, alone = read(samples), read(samples[:1])
-    assert torch.allclose(together.relevance[0], alone.relevance[0], atol=1e-3)
-    assert torch.allclose(together.keep[0, : len(samples[0].ids)], alone.keep[0], atol=1e-3)
-
-
 def test_a_run_taken_up_again_ends_as_one_that_never_stopped(tmp_path: Path) -> None:
     whole = trained(settings(tmp_path / "whole"))
     trained(settings(tmp_path / "legs", stop=5))
@@ -147,13 +117,6 @@ def test_a_run_taken_up_again_ends_as_one_that_never_stopped(tmp_path: Path) -> 
         for name, value in ours.state_dict().items():
             assert torch.allclose(value, theirs.state_dict()[name], atol=1e-6), name
     assert torch.allclose(legs.losses, whole.losses, atol=1e-5)
-
-
-def test_a_leg_whose_time_is_up_is_saved(tmp_path: Path) -> None:
-    run = trained(settings(tmp_path, minutes=1e-6))
-    assert run.step == 0
-    assert torch.load(tmp_path / "state.pt", weights_only=True)["step"] == 0
-    assert torch.load(tmp_path / "model.pt", weights_only=True)["words.weight"].dtype == torch.float16
 
 
 def test_the_keep_head_alone_learns_and_leaves_the_rest_as_it_was(tmp_path: Path) -> None:
@@ -169,11 +132,3 @@ def test_the_keep_head_alone_learns_and_leaves_the_rest_as_it_was(tmp_path: Path
     _, _, keeps = scored(figures[0], samples, CPU)
     logits, targets = np.concatenate(keeps), np.concatenate([sample.keep for sample in samples])
     assert logits[targets == 1].mean() > logits[targets == 0].mean() + 1
-
-
-def test_what_is_unknown_is_not_learned(tmp_path: Path) -> None:
-    run = Run(Feed(Given(), 5, 256), settings(tmp_path), time.monotonic())
-    run.begin(shipped_weights())
-    unknown = Pair("Who?", "Marta Keller did.", 1.0, "g", "all")
-    _, span, closeness, keep = run._losses(batched(Reader().read([unknown])))
-    assert float(span.detach()) == float(closeness.detach()) == float(keep.detach()) == 0.0
