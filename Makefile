@@ -33,7 +33,7 @@ run: $(VENV)/.run $(if $(filter gguf,$(CRAG_LLM)),$(VENV)/.gguf) $(if $(SIGNIN),
 
 setup: $(VENV)/.dev ## set up everything that tests and checks need
 
-# Whole files go to workers in the order of tests/support/order.py. Compiled files are kept, whatever the environment
+# Whole files go to workers in the order of tests/conftest.py. Compiled files are kept, whatever the environment
 # says: else each of a hundred processes would compile the app and the tests anew.
 PYTEST = PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 

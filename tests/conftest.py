@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import gc
+import hashlib
 import os
+import platform
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -15,8 +18,6 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.order import begun_first, done_with
-from tests.support.readings import kept
 from tests.support.sizes import ALL, sized
 
 if TYPE_CHECKING:
@@ -35,6 +36,28 @@ ROOT = Path(__file__).resolve().parent.parent
 MEMORY = Path("/dev/shm")
 """Where Linux keeps files in memory."""
 ENOUGH = 4 * 2**30
+SERVERS = (
+    *("tests/admin/backup/", "tests/storage/", "tests/admin/limits/", "tests/admin/teams/"),
+    *("tests/index/test_milvus_failures.py", "tests/index/test_milvus_index.py", "tests/engine/test_tenancy.py"),
+    *("tests/cli/test_copy_command.py", "tests/deploy/test_containers.py"),
+)
+"""Where tests need PostgreSQL or Milvus: one worker takes them all, and starts each server once."""
+LONG = (*SERVERS, "tests/browser/", "tests/engine/", "tests/app/", "tests/providers/", "tests/web/", "tests/cli/")
+"""Where tests take long: they begin first, in this order."""
+
+
+def readings() -> Path:
+    """Where what the models made of texts is kept for the next run: for this state of them, their code and packages."""
+    digest = hashlib.sha256(f"{platform.machine()} {platform.python_version()}".encode())
+    models = ROOT / "crag" / "models"
+    for path in sorted([*models.glob("*.py"), *models.glob("*/*.json"), ROOT / "requirements" / "dev.lock"]):
+        digest.update(path.read_bytes())
+    found = ROOT / "build" / "readings" / digest.hexdigest()[:16]
+    found.mkdir(parents=True, exist_ok=True)
+    for other in found.parent.iterdir():
+        if other != found:
+            shutil.rmtree(other, ignore_errors=True)
+    return found
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -48,7 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(lambda: os.environ.pop("TMPDIR", None))
     gc.disable()  # nothing of what is collected goes away again; see below
     if "TEST_VECTORS" not in os.environ:
-        folder = kept()
+        folder = readings()
         if ALL:  # all of it anew
             shared = TemporaryDirectory(prefix="crag-vectors-")
             config.add_cleanup(shared.cleanup)
@@ -60,7 +83,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that take long begin first, so that no worker is left with one at the end."""
-    items.sort(key=lambda item: begun_first(item.nodeid.partition("::")[0]))
+    items.sort(key=lambda item: next((n for n, at in enumerate(LONG) if item.nodeid.startswith(at)), len(LONG)))
 
 
 def pytest_collection_finish() -> None:
@@ -71,14 +94,14 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
-    """Whole files go to workers, some of them together."""
+    """Whole files go to workers, those of SERVERS together."""
     if config.getvalue("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling
 
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return done_with(super()._split_scope(nodeid))
+            return SERVERS[0] if nodeid.startswith(SERVERS) else super()._split_scope(nodeid)
 
     return Scheduling(config, log)
 
@@ -106,10 +129,22 @@ def shared_data() -> Path:
 @pytest.fixture(scope="session")
 def sample_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder whose library holds the sample's PDF; copy it. All workers share one, made by whoever is first."""
-    from tests.support.sample_library import made_once  # only now: most tests need no engine
+    from crag.core.config import AppConfig  # only now: most tests need no engine
+    from tests.support import local_models
 
-    own = tmp_path_factory.getbasetemp()
-    return made_once(own.parent if "PYTEST_XDIST_WORKER" in os.environ else own)
+    folder = tmp_path_factory.getbasetemp()
+    folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+    data, done = folder / "sample", folder / "sample.done"
+    with (folder / "sample.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists():
+            engine = local_models.engine(AppConfig.of(data=data))
+            sample = engine.sample()
+            *_, added = engine.add(sample.pdf.name, sample.pdf.read_bytes())
+            assert added.kind == "document_added"
+            engine.close()
+            done.touch()
+    return data
 
 
 @pytest.fixture

@@ -18,7 +18,9 @@ from streamlit import config as streamlit_config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest, local_script_runner
 
+from crag.admin.people import Identity, Person
 from crag.core.config import AppConfig
+from crag.core.errors import AccessError
 from crag.core.sample import load_sample
 from crag.engine import Engine
 from crag.providers.registry import key_variables
@@ -123,6 +125,28 @@ def shared(request, monkeypatch) -> Iterator[None]:
     streamlit_config.set_option("server.address", "0.0.0.0")
     yield
     streamlit_config.set_option("server.address", before)
+
+
+@pytest.fixture
+def people(data) -> dict[str, Person]:
+    """Anna, an editor, Ben, a viewer, Cleo and Dora, admins, each with a workspace; a tab says by `as` whose it is."""
+    teams, found = program().engine.teams, {}
+    for name, role in (("anna", "editor"), ("ben", "viewer"), ("cleo", "admin"), ("dora", "admin")):
+        teams.people.invite(f"{name}@example.org", role, by="owner")
+        identity = Identity(issuer="http://p", subject=name, name=name.capitalize(), email=f"{name}@example.org")
+        found[name] = teams.people.admit(identity)
+        teams.spaces.own(found[name])
+
+    def who() -> Person:
+        if not st.session_state.get("as"):
+            raise AccessError("Nobody has signed in.", "Sign in.")
+        person = teams.people.get(found[st.session_state["as"]].id)
+        if not person.welcome:
+            raise AccessError("You were removed from this program.")
+        return person
+
+    program().who = who
+    return found
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from crag.core.trace import Trace
 from crag.runtime.jobs import Job
 from crag.testing.fakes import FixedWeb
 from tests.support import local_models
-from tests.support.app_text import said
+from tests.support.app_text import latest, said
 from tests.support.inspector import Inspector
 from tests.support.whole_run import NASTY, approved, asked_outside, refused
 from ui.app.program import program
@@ -48,14 +48,9 @@ def asked(app, act: Callable[[Job], None]):
     return app
 
 
-def the_run() -> Trace:
-    [summary] = program().engine.library().runs.latest(1)
-    return Trace.from_events(program().engine.library().runs.events(summary.run_id))
-
-
 def test_a_yes_sends_exactly_the_query_that_was_shown(web, app):
     page = said(asked(app, lambda job: job.answer(1, True)))
-    trace = the_run()
+    trace = latest()
     assert [each.approved for each in trace.approvals] == [True]
     assert web.queries == [trace.approvals[0].query]
     assert "You approved this query." in page and trace.approvals[0].query in page
@@ -64,7 +59,7 @@ def test_a_yes_sends_exactly_the_query_that_was_shown(web, app):
 
 def test_a_no_sends_nothing_and_the_run_goes_on(web, app):
     page = said(asked(app, lambda job: job.answer(1, False)))
-    assert not web.queries and the_run().answer is not None
+    assert not web.queries and latest().answer is not None
     assert "The web was not searched: you did not approve the query." in page
     assert "Not approved, so nothing was sent." in page and "not approved" in page
     assert "worked around" not in page, "a no is no fault"
@@ -72,16 +67,8 @@ def test_a_no_sends_nothing_and_the_run_goes_on(web, app):
 
 def test_stop_while_it_waits_sends_nothing(web, app):
     page = said(asked(app, lambda job: job.stop()))
-    assert not web.queries and the_run().cancelled and "Stopped." in page
+    assert not web.queries and latest().cancelled and "Stopped." in page
     assert "The run ended before you answered, so nothing was sent." in page
-
-
-def test_a_query_that_stays_here_is_not_asked_about(with_sample, app, monkeypatch):
-    monkeypatch.setenv("CRAG_ASK_BEFORE_WEB", "true")
-    app.run()
-    app.chat_input(key="question").set_value(program().engine.sample().questions[2].question).run()
-    assert the_run().searches and not the_run().approvals
-    assert "Searched on this machine; nothing was sent." in said(app)
 
 
 def test_the_card_shows_the_exact_query_and_to_whom_it_would_go():

@@ -1,15 +1,11 @@
 """The Ask page: empty, with the sample, after a question, under the sliders, when things fail."""
 
-from dataclasses import replace
-
 import pytest
 
 from crag.core.sample import load_sample
 from crag.core.settings import Settings
-from crag.core.trace import Trace
-from crag.core.types import ShortAnswer
 from tests.support import local_models
-from tests.support.app_text import pick, said
+from tests.support.app_text import latest, pick, said
 from tests.support.small_pdf import small_pdf
 from tests.support.tab_states import state_in
 from ui.app.program import program
@@ -23,11 +19,6 @@ def ask(app, question=QUESTION):
     app.chat_input(key="question").set_value(question).run()
     assert not app.exception
     return app
-
-
-def run_of(app) -> Trace:
-    [summary] = program().engine.library().runs.latest(1)
-    return Trace.from_events(program().engine.library().runs.events(summary.run_id))
 
 
 def test_an_empty_library_offers_the_sample_and_says_what_is_on(app):
@@ -50,54 +41,12 @@ def test_the_sample_is_one_click_away_with_its_three_questions(app):
 
 def test_a_question_ends_in_a_cited_answer_with_its_evidence(with_sample, app):
     ask(app)
-    trace, page = run_of(app), said(app)
+    trace, page = latest(), said(app)
     assert trace.answer and trace.answer.citations
     assert f'class="word">{trace.action}' in page and 'data-pick="cite:1"' in page
     assert page.count('class="rank num"') >= len(trace.round.chunks)
     assert "As a set" in page and "The best chunk scores 0." in page
     assert app.query_params["run"] == trace.run_id, "a reload finds the run again"
-
-
-def test_the_words_that_answer_stand_first_and_on_their_page(with_sample, app):
-    ask(app, "Which president signed the Civil Service Act of 1883?")
-    short, page = run_of(app).answer.short, said(app)
-    assert short.text == "Chester A. Arthur" and short.rects
-    assert '<span class="words">Chester A. Arthur <button class="cite"' in page
-    assert '<span class="answering">Chester A. Arthur</span>' in page
-    state_in(app, RunsState).opened = "cite:1"
-    app.run()
-    assert not app.exception and len(app.image) == 1
-
-
-def test_a_short_answer_from_the_web_says_so_and_is_marked_in_its_page(with_sample, app):
-    ask(app, "Why did the airplane skid off the runway at Wausau?")
-    trace = run_of(app)
-    cited = trace.answer.citations[0]
-    start = trace.sources[cited.source_id].text.index("packed snow")
-    short = ShortAnswer(
-        text="packed snow",
-        citation=1,
-        source_id=cited.source_id,
-        strip_id=cited.strip_id,
-        start=start,
-        end=start + len("packed snow"),
-        confidence=0.84,
-    )
-    state_in(app, RunsState).traces = {trace.run_id: replace(trace, answer=replace(trace.answer, short=short))}
-    state_in(app, RunsState).opened = "cite:1"
-    app.run()
-    page = said(app)
-    assert not app.exception and 'packed snow <span class="keep"><button class="cite web" data-pick="cite:1"' in page
-    assert '</button> <span class="tag web">WEB</span></span></span></div>' in page
-    assert page.count('<span class="answering">packed snow</span>') == 2, "in the sentence quoted, and where it stands"
-
-
-def test_every_sample_question_ends_as_expected(with_sample, app):
-    app.run()
-    for number, each in enumerate(program().engine.sample().questions):
-        app.button(key=f"try-{number}").click().run()
-        assert not app.exception and f'class="word">{each.expected}' in said(app), each.question
-        app.button(key="new").click().run()
 
 
 def test_a_citation_opens_its_page_as_an_image_and_closes_again(with_sample, app):
@@ -120,16 +69,9 @@ def test_a_made_up_click_is_refused_in_words(with_sample, app, picked):
     assert not app.exception and len(app.error) == 1
 
 
-def test_beside_a_run_all_but_the_two_thresholds_is_folded(with_sample, app):
-    ask(app)
-    [fold] = [each for each in app.expander if each.label == "More sliders"]
-    folded = [each.label for each in fold.slider]
-    assert [each.label for each in app.slider if each.label not in folded] == ["Thresholds"] and folded
-
-
 def test_sliders_re_decide_at_once_and_can_be_kept(with_sample, app):
     ask(app)
-    trace = run_of(app)
+    trace = latest()
     score = trace.decision.score
     assert score < 1.0
     slider = next(slider for slider in app.slider if slider.label == "Thresholds")
@@ -138,15 +80,7 @@ def test_sliders_re_decide_at_once_and_can_be_kept(with_sample, app):
     assert len(program().engine.library().runs.latest(10)) == 1, "no new run was needed"
     app.button(key="tune-use").click().run()
     app.chat_input(key="question").set_value("Who established the Civil Service Commission?").run()
-    assert Settings.checked(run_of(app).settings).upper == 1.0
-
-
-def test_back_puts_the_sliders_where_the_run_had_them(with_sample, app):
-    ask(app)
-    next(slider for slider in app.slider if slider.label == "Strip filter").set_value(0.9).run()
-    assert "What if" in said(app)
-    app.button(key="tune-back").click().run()
-    assert "What if" not in said(app)
+    assert Settings.checked(latest().settings).upper == 1.0
 
 
 def test_words_kept_move_a_stored_run_too(with_sample, app):
@@ -158,17 +92,6 @@ def test_words_kept_move_a_stored_run_too(with_sample, app):
     assert "of 400 words kept" in said(app)
 
 
-def test_a_run_after_two_searches_says_both_and_the_margin_of_doubt_moves_it(with_sample, app):
-    ask(app, "How many laptops did OPM buy in FY 2019?")
-    assert "so your documents stay" not in said(app)
-    labelled(app, "Margin of doubt").set_value(0.15).run()
-    page = said(app)
-    assert not app.exception and "would become" in page
-    assert "within the margin of doubt (0.15), so your documents stay" in page
-    assert "the best of 2 searches" in page and page.index("<b>Search 1</b>") < page.index("<b>Search 2</b>")
-    assert len(program().engine.library().runs.latest(10)) == 1, "no new run was needed"
-
-
 def labelled(app, label):
     return next(slider for slider in app.slider if slider.label == label)
 
@@ -178,12 +101,12 @@ def test_other_strategies_draw_too(with_sample, app, name):
     app.run()
     app.selectbox(key="strategy-choice").set_value(name).run()
     ask(app)
-    assert not app.exception and not app.error and run_of(app).strategy == name
+    assert not app.exception and not app.error and latest().strategy == name
 
 
 def test_history_opens_an_old_run_and_a_new_conversation_forgets_none(with_sample, app):
     ask(app)
-    first = run_of(app)
+    first = latest()
     app.button(key="new").click().run()
     assert "Ask your documents" in said(app)
     assert f'data-pick="run:{first.run_id}"' in said(app) and "aria-current" not in said(app)
@@ -193,10 +116,10 @@ def test_history_opens_an_old_run_and_a_new_conversation_forgets_none(with_sampl
 
 def test_a_past_run_of_another_conversation_is_no_turn_of_this_one(with_sample, app):
     ask(app)
-    first = run_of(app)
+    first = latest()
     app.button(key="new").click().run()
     ask(app, "Why did the airplane skid off the runway at Wausau?")
-    second = run_of(app)
+    second = latest()
     pick(app, f"run:{first.run_id}")
     assert state_in(app, RunsState).turns == [first.run_id]
     pick(app, f"run:{second.run_id}")
@@ -209,12 +132,6 @@ def test_a_click_on_a_run_that_is_gone_is_told_and_the_page_lives_on(with_sample
     assert "There is no run gone" in said(app) and not app.exception
     ask(app)
     assert 'data-pick="cite:1"' in said(app)
-
-
-def test_a_run_that_has_ended_is_drawn_whole(with_sample, app):
-    ask(app)
-    assert 'data-pick="cite:1"' in said(app) and "Past questions (1)" in said(app)
-    assert app.button(key="compare-this") and not [b for b in app.button if b.key == "stop"]
 
 
 def test_kept_sliders_bring_their_strategy_along(with_sample, app):
@@ -243,13 +160,6 @@ def test_a_deleted_run_is_gone_for_good(with_sample, app):
     ask(app)
     app.button(key="delete-run").click().run()
     assert not app.exception and not program().engine.library().runs.latest(5) and "run" not in app.query_params
-
-
-def test_a_second_question_leaves_the_first_one_a_click_away(with_sample, app):
-    ask(app)
-    first = run_of(app)
-    app.chat_input(key="question").set_value("Who established the Civil Service Commission?").run()
-    assert f'data-pick="run:{first.run_id}"' in said(app)
 
 
 def test_a_question_before_any_document_says_what_to_do(app):
@@ -288,12 +198,6 @@ def test_an_unknown_run_in_the_address_is_told_and_dropped(with_sample, app):
     assert not app.exception and "not in this library" in said(app)
     app.run()
     assert not app.error
-
-
-def test_a_missing_web_folder_is_worked_around_in_words(with_sample, app, monkeypatch):
-    monkeypatch.setenv("CRAG_WEB_FOLDER", str(with_sample / "gone"))
-    ask(app, program().engine.sample().questions[2].question)
-    assert "can't be read" in said(app) and "choose another folder in Settings" in said(app)
 
 
 def test_a_data_folder_that_cannot_be_used_is_told(app, data, monkeypatch):

@@ -12,11 +12,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from crag.admin.idle import Idle
-from crag.admin.people import Identity
 from crag.admin.roles import Actor
 from crag.admin.workspaces import own_name
 from crag.core.errors import AccessError
@@ -220,17 +218,10 @@ def test_a_click_that_is_sent_twice_is_done_once_for_each_drawing() -> None:
 
 
 @pytest.fixture
-def people(data):
-    """Anna, an editor, Ben, a viewer with whom she shares her workspace, and Cleo, an admin."""
-    teams = program().engine.teams
-    found = {}
-    for name, role in (("anna", "editor"), ("ben", "viewer"), ("cleo", "admin"), ("dora", "admin")):
-        teams.people.invite(f"{name}@example.org", role, by="owner")
-        found[name] = teams.people.admit(Identity(issuer="http://p", subject=name, email=f"{name}@example.org"))
-        teams.spaces.own(found[name])
-    share(found, "viewer")
-    program().who = lambda: teams.people.get(found[st.session_state["as"]].id)
-    return found
+def people(people):
+    """Anna shares her workspace with Ben."""
+    share(people, "viewer")
+    return people
 
 
 def share(people, role) -> None:

@@ -58,12 +58,6 @@ def test_an_empty_library_says_what_to_do(app):
     assert state_in(app, PageState).wanted == "documents"
 
 
-def test_before_the_first_comparison_the_sample_s_questions_are_a_click_away(page):
-    page.button(key="compare-try-0").click().run()
-    assert page.text_area(key="compare-question").value == QUESTION
-    assert [page.selectbox(key=f"cmp-strategy-0-{n}").value for n in range(2)] == ["plain-rag", "balanced"]
-
-
 def test_plain_rag_stands_beside_balanced_with_what_differs(page):
     compare(page)
     plain, balanced = lanes(page)
@@ -99,10 +93,6 @@ def test_a_lane_acts_as_if_the_scores_had_said_something_else(page):
     shown = said(page)
     assert "Balanced, as if INCORRECT" in shown and "The scores say CORRECT: the chunks as a set scored" in shown
     assert ">forced</span>" in shown
-
-
-def test_plain_rag_cannot_be_forced(page):
-    assert page.selectbox(key="cmp-forced-0-0-plain").disabled
 
 
 def test_lanes_take_this_session_s_settings(page):
@@ -150,11 +140,6 @@ def test_a_source_of_one_lane_opens_and_closes(page):
     assert not page.image
 
 
-def test_no_question_is_told(page):
-    compare(page, "  ")
-    assert "The question is empty" in said(page) and "runs" not in page.query_params
-
-
 def test_a_lane_whose_evaluator_fails_says_so_and_the_others_stay(page, monkeypatch):
     class Broken:
         id, calls_models = "broken", False
@@ -194,13 +179,6 @@ def test_the_twin_of_a_run_has_its_settings_and_the_other_action(with_sample, ap
     assert Settings.checked(twin.settings) == Settings.checked(own.settings).changed(forced="AMBIGUOUS")
     grades = [{id: grade.score for id, grade in trace.round.grades.items()} for trace in (own, twin)]
     assert grades[0] == grades[1] and len(grades[0]) == 4
-
-
-def test_plain_rag_has_no_twin(with_sample, app):
-    app.run()
-    app.selectbox(key="strategy-choice").set_value("plain-rag").run()
-    app.chat_input(key="question").set_value(QUESTION).run()
-    assert not [button for button in app.button if str(button.key).startswith("as-if-")]
 
 
 def test_each_lane_that_must_ask_asks_for_itself(with_sample, app, monkeypatch):

@@ -2,24 +2,11 @@
 
 import pytest
 
-from crag.core.trace import Trace
-from tests.support.app_text import said
+from tests.support.app_text import ask, latest, said
 from tests.support.tab_states import state_in
-from ui.app.program import program
 from ui.app.tab import RunsState
 
 FIRST = "What was hiring manager satisfaction in FY 2019?"
-
-
-def ask(app, question):
-    app.chat_input(key="question").set_value(question).run()
-    assert not app.exception
-    return latest()
-
-
-def latest() -> Trace:
-    runs = program().engine.library().runs
-    return runs.trace(runs.latest(1)[0].run_id)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The Costs tab: spending by day, and prices that can be corrected where they may be; in words where they may not."""
 
 import json
-import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -100,12 +99,6 @@ def test_days_without_any_known_price_are_drawn_by_tokens(tab):
     assert figure(tab)["data"][0]["y"] == [15, 73]
 
 
-def test_one_day_needs_no_chart(tab):
-    spend(1, call(1_000_000, 0))
-    shown(tab)
-    assert not tab.get("plotly_chart")
-
-
 def test_the_period_can_be_chosen(tab):
     spend(20, call(1_000_000, 0))
     assert "$0.15" in shown(tab)
@@ -114,12 +107,6 @@ def test_the_period_can_be_chosen(tab):
 
 
 # Prices
-
-
-def test_the_list_prices_are_shown(tab):
-    shown(tab)
-    assert prices_of(tab) == PRICES
-    assert tab.button(key="prices-back").disabled and not tab.button(key="prices-save").disabled
 
 
 def test_the_user_s_prices_are_shown_used_and_can_be_given_up(tab, data):
@@ -131,25 +118,6 @@ def test_the_user_s_prices_are_shown_used_and_can_be_given_up(tab, data):
     tab.button(key="prices-back").click().run()
     assert "Saved" in said(tab) and prices_of(tab) == PRICES and program().config.providers.prices == ()
     assert json.loads((data / "settings.json").read_text())["prices"] == []
-
-
-def test_saving_what_was_not_changed_changes_nothing(tab):
-    program().configure(prices=("gpt-4o-mini=1/2",))
-    shown(tab)
-    tab.button(key="prices-save").click().run()
-    assert "Saved" in said(tab) and program().config.providers.prices == ("gpt-4o-mini=1/2",)
-
-
-def test_prices_are_given_up_while_a_question_is_under_way_too(tab):
-    program().configure(prices=("gpt-4o-mini=1/2",))
-    shown(tab)
-    release = threading.Event()
-    job = program().jobs.start("run", "a question", lambda cancel, emit: release.wait(60), workspace="default")
-    tab.button(key="prices-back").click().run()
-    assert not tab.error and program().config.providers.prices == () and job.running
-    release.set()
-    for _ in job.follow():
-        pass
 
 
 def test_stored_prices_that_cannot_be_read_are_told_and_replaced(tab, data):

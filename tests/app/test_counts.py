@@ -1,7 +1,5 @@
 """Every count on a page is of one state of the library, at the end of an upload too."""
 
-import re
-
 import pytest
 
 from crag.core.request import RunRequest
@@ -35,25 +33,6 @@ def test_heading_chips_table_and_result_of_an_upload_agree(filled):
     assert len(page.dataframe[0].value) == 6
     page.text_input(key="documents-search").set_value("more").run()
     assert "4 of 6 documents" in said(page) and "4 added" in said(page)
-
-
-def test_the_first_page_counts_what_an_upload_added(filled):
-    chunks = program().engine.library().size[1]
-    page = upload(filled.switch_page("pages/documents.py").run(), MORE)
-    page = page.switch_page("pages/ask.py").run()
-    documents, after = program().engine.library().size
-    assert documents == 6 and after > chunks
-    assert f"6 documents, {after} chunks in the library" in said(page)
-    assert [block.proto.popover.label for block in page.get("popover")] == ["All documents"]
-    assert "2 documents" not in said(page)
-
-
-def test_the_first_documents_offer_questions_of_them_beside_what_came_of_the_upload(app):
-    page = upload(app.run(), [*FIRST, ("broken.pdf", b"\0no PDF")])
-    assert "1 failed, 2 added" in said(page) and "No documents yet" not in said(page)
-    assert re.search(r"2 documents, \d+ chunks in the library", said(page)) and page.chat_input
-    next(button for button in page.button if button.label == "Close this list").click().run()
-    assert "1 failed" not in said(page) and "2 documents" in said(page)
 
 
 def test_a_document_is_cited_in_as_many_answers_as_questions_were_asked(app):

@@ -5,8 +5,6 @@ from dataclasses import replace
 import pytest
 
 from crag.core.config import AppConfig
-from crag.core.errors import InputError
-from crag.core.filters.where import Scope
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound, Embedding, ReadingPage
 from crag.ingest.chunking import chunk_id
 from tests.support.app_text import said
@@ -14,8 +12,6 @@ from tests.support.library_makers import make_document
 from tests.support.small_pdf import small_pdf
 from tests.support.tab_states import state_in
 from ui.app.program import program
-from ui.app.tab import ChoicesState, PageState
-from ui.documents.bulk_actions import Edit
 from ui.documents.filters import ORDERS
 from ui.documents.progress import FilesChosen, Progress, describe, files
 from ui.documents.state import DocumentsState
@@ -129,14 +125,6 @@ def test_many_are_given_fields_at_once_and_none_where_one_can_not_have_them(page
     assert "Give it a date" in said(page) and stored.given() == given
 
 
-def test_an_edit_says_what_changes_and_refuses_too_much():
-    assert Edit(add=["b"], remove=["a"]).of({"tags": ("a", "c"), "x": 1}) == {"tags": ("c", "b")}
-    assert Edit(remove=["a"]).of({"tags": ("a",)}) == {"tags": None}
-    assert Edit(remove=["a"]).of({"x": 1}) == {} == Edit(others={"x": 1}).of({"x": 1})
-    with pytest.raises(InputError):
-        Edit(add=[f"tag {n}" for n in range(60)]).of({"tags": tuple(f"old {n}" for n in range(60))})
-
-
 def test_the_selected_are_deleted_after_a_question_and_what_is_chosen_away_is_selected_no_more(page, ids):
     select(page, *ids[:4])
     page.text_input(key="documents-search").set_value("report").run()
@@ -151,13 +139,6 @@ def test_the_selected_are_deleted_after_a_question_and_what_is_chosen_away_is_se
     assert "2 selected" not in said(page)
 
 
-def test_ask_only_these_leads_to_ask_with_the_scope_set(page, ids):
-    select(page, ids[2], ids[7])
-    page.button(key="documents-ask").click().run()
-    assert not page.exception and state_in(page, ChoicesState).scope == Scope((ids[7], ids[2]))
-    assert state_in(page, PageState).wanted == "ask"
-
-
 def test_one_selected_document_is_opened_with_its_pages_chunks_and_tables(page, ids):
     select(page, ids[0])
     assert "Harbour report 00" in said(page) and "author\\=Anna Marrow" in said(page)
@@ -169,11 +150,6 @@ def test_one_selected_document_is_opened_with_its_pages_chunks_and_tables(page, 
     page.button_group(key="document-view").set_value("tables").run()
     assert not page.exception and "part 2 tells of" in said(page)
     assert "part 3 tells of" not in said(page)
-
-
-def test_a_text_without_pages_is_shown_as_its_chunks(page, ids):
-    select(page, ids[4])
-    assert not page.exception and not page.error and not page.image and "part 0 tells of" in said(page)
 
 
 def test_names_keep_as_many_folders_as_tell_them_apart():
@@ -198,7 +174,7 @@ def test_a_folder_is_taken_as_a_whole(page, ids):
     assert {"2019 - light.pdf", "2020 - light.pdf"} < names
 
 
-def test_an_upload_is_found_again_by_the_address_with_every_file_of_it(page, app, ids):
+def test_an_upload_is_found_again_by_the_address_with_every_file_of_it(page, ids):
     page.file_uploader[0].set_value([("a.pdf", b"\0", ""), ("b.pdf", small_pdf("Harbours of the north."), "")]).run()
     upload = state_in(page, DocumentsState).upload
     assert page.query_params["upload"] == upload
@@ -231,17 +207,6 @@ def test_a_batch_says_how_long_it_still_takes_from_the_rate_measured_by_size():
     alone = Progress()
     alone.apply([FilesChosen(names=("a.pdf",), began=50.0), Embedding(name="a.pdf", done=16, total=32)], 60.0)
     assert alone.seconds_left(60.0) is None, "one file shows its pages and chunks"
-
-
-def test_a_step_that_takes_long_says_for_how_long_and_its_end_says_what_is_done():
-    progress = Progress()
-    progress.apply([FilesChosen(names=("a.pdf",)), ReadingPage(name="a.pdf", page=2, pages=8)], 10.0)
-    assert describe(progress, "1 file", 11.0)[1].endswith("reading page 2 of 8")
-    assert describe(progress, "1 file", 15.4)[1].endswith("reading page 2 of 8 · 5 s")
-    progress.apply([Embedding(name="a.pdf", done=40, total=40)], 20.0)
-    assert "storing 40 chunks · 3 s" in describe(progress, "1 file", 23.0)[1]
-    progress.apply([DocumentFailed(name="a.pdf", message="Bad.", remedy="Mend it.")], 24.0)
-    assert "updating the search index" in describe(progress, "1 file", 24.0)[1]
 
 
 def test_progress_tells_of_each_file_where_it_is():

@@ -2,12 +2,9 @@
 
 from datetime import datetime
 
-import numpy as np
 import pytest
 
-from crag.core.config import AppConfig
 from crag.core.purging import conditions_of
-from crag.engine import Engine
 from tests.support.app_text import said
 from tests.support.small_pdf import small_pdf
 from ui.app.program import program
@@ -81,44 +78,6 @@ def test_a_document_shows_its_chunks_on_its_pages(documents):
     assert not documents.exception and "Second page about" in said(documents)
 
 
-def test_delete_asks_first_and_then_removes(documents):
-    drop(documents, ("two.pdf", small_pdf(TEXT)))
-    [document] = program().engine.library().documents.all()
-    documents.button(key=f"delete-{document.id}").click().run()
-    assert not documents.exception and program().engine.library().size == (0, 0)
-    assert "The library is empty" in said(documents)
-
-
-def test_vectors_of_another_model_are_told_and_made_anew(data, app):
-    class Other:
-        id, dimension = "other-model", 384
-
-        def embed(self, texts):
-            return np.tile(np.eye(1, 384, dtype=np.float32), (len(texts), 1))
-
-    engine = Engine(AppConfig.of(data=data), embedder=Other())
-    list(engine.add("old.pdf", small_pdf(TEXT)))
-    engine.close()
-    app.run()
-    app.switch_page("pages/documents.py").run()
-    assert "other\\-model" in said(app)
-    app.button(key="reindex-all").click().run()
-    assert not app.exception and not app.error
-    program().engine.library().check_model()
-
-
-def test_the_sample_loads_from_here_too(documents):
-    assert documents.button(key="sample").label == "Load the sample library"
-
-
-def test_many_pages_are_picked_one_at_a_time(documents):
-    drop(
-        documents,
-        ("long.pdf", small_pdf(*[f"{word} {TEXT} {word * 3}" for word in "abcdefghijkl"])),
-    )
-    assert documents.number_input[0].max == 12
-
-
 @pytest.mark.slow
 def test_fields_are_given_and_taken_away_and_wrong_ones_are_told(documents):
     drop(documents, ("two.pdf", small_pdf(TEXT)))
@@ -164,18 +123,6 @@ def test_what_was_purged_is_told_and_brought_back(documents):
     documents.run()
     documents.button(key="undo").click().run()
     assert library.documents.all() == [document]
-
-
-def test_a_document_that_is_out_of_date_says_so_in_its_row(documents, tmp_path):
-    drop(documents, ("two.pdf", small_pdf(TEXT)))
-    library = program().engine.library()
-    [document] = library.documents.all()
-    file = tmp_path / "two.pdf"
-    file.write_bytes(b"something else")
-    library.documents.came_from(document.id, str(file), 0)
-    documents.run()
-    [frame] = documents.dataframe
-    assert "file changed after it was read" in frame.value.iloc[0]["Problems"] and str(tmp_path) not in said(documents)
 
 
 @pytest.mark.slow

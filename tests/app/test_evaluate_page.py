@@ -124,13 +124,6 @@ def test_bad_rows_are_named_and_the_good_ones_kept(page):
     assert b"'=HYPERLINK(1)" in csv_export(*sets_view.questions_table(found)), "a formula is never exported live"
 
 
-def test_all_of_many_bad_rows_are_in_the_export_and_the_first_ones_on_the_page(page):
-    drop(page, "holes.csv", ("question,answer\n" + "fine?,1\n" + ",x\n" * 300).encode())
-    assert "And 292 more" in said(page) and said(page).count("\nRow ") == 8
-    [stored] = library().evaluations.sets()
-    assert sets_view.faults(evaluations.question_set(library(), stored.id)).count(b"\n") == 301
-
-
 @pytest.mark.parametrize(
     ("name", "data", "why"),
     [
@@ -145,11 +138,6 @@ def test_a_file_that_cannot_be_used_changes_nothing(page, name, data, why):
     drop(page, name, data)
     assert why in said(page).replace("\\", "") and page.error
     assert [each.name for each in library().evaluations.sets()] == ["good.jsonl"]
-
-
-def test_the_list_of_questions_is_a_table_of_plain_text(page):
-    drop(page, "many.csv", ("question\n" + "\n".join(f"<b>number</b> {n}?" for n in range(45))).encode())
-    assert list(page.dataframe[0].value["Question"])[44] == "<b>number</b> 44?" and "<b>number" not in said(page)
 
 
 def test_a_path_on_this_machine_is_read_and_a_wrong_one_stays_typed(page, tmp_path):
@@ -225,13 +213,6 @@ def test_two_strategies_end_in_a_table_rows_files_and_a_comparison(with_sample, 
     assert "Words of evidence" in pair and ROUGH in pair
 
 
-def test_a_deleted_run_is_said_to_be_so(with_sample, page):
-    drop(page, "two.jsonl", TWO)
-    over(run(page, "plain-rag"))
-    library().runs.delete(library().runs.ids()[0])
-    assert list(view(page, "results").dataframe[0].value["Note"]).count("run deleted") == 1
-
-
 def test_an_evaluation_is_deleted_after_a_question_with_its_runs_if_wanted(with_sample, page):
     drop(page, "two.jsonl", TWO)
     over(run(page, "plain-rag"))
@@ -291,34 +272,6 @@ def test_a_run_shows_its_progress_stops_and_goes_on_where_it_was(held, page):
     over(page)
     [made] = evaluations.evaluations(library())
     assert made.done == 2 and made.finished_at and len(library().runs.ids()) == 2
-
-
-def test_another_browser_finds_the_run_and_can_stop_it(held, page, app):
-    drop(page, "two.jsonl", TWO)
-    run(page, "balanced")
-    [job] = program().jobs.running("evaluation")
-    other = type(app).from_file(app._script_path, default_timeout=60).run()
-    other.switch_page("pages/evaluate.py").run()
-    assert "Evaluating two.jsonl" in said(other)
-    other.button(key="eval-stop").click().run()
-    assert job.stopping
-    held.set()
-    assert "Stopped" in said(over(page))
-
-
-def test_what_was_begun_with_other_parts_is_not_mixed_with_these(with_sample, page):
-    id = evaluations.add_set(library(), read_set("two.jsonl", TWO))
-    without = program().config.changed(web="off")
-    begun = evaluations.evaluate(program().engine, id, RunRequest("", "balanced", config=without))
-    next(begun)
-    next(begun)
-    begun.close()
-    [made] = evaluations.evaluations(library())
-    page.run()
-    page.button(key=f"eval-resume-{made.id}").click().run()
-    over(page)
-    assert "models, services or documents have changed" in said(page).replace(chr(92), "") and "Done" not in said(page)
-    assert [each.done for each in evaluations.evaluations(library())] == [1], "and nothing else was begun"
 
 
 # ---- what must not leave unasked -----------------------------------------------------------------------------------

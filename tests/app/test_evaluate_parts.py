@@ -1,9 +1,7 @@
 """The Evaluate page's parts without a page: estimates, progress, names, tables with unknowns, differences, changes."""
 
-import re
 from dataclasses import replace
 
-import pytest
 from pydantic import SecretStr
 
 from crag.analysis.evaluate import Evaluation, Progress
@@ -21,7 +19,7 @@ from ui.evaluate import measures, sets_view, table
 from ui.evaluate.difference import changes, intervals, numbers, sentences
 from ui.evaluate.difference import row as difference_row
 from ui.evaluate.evaluation_job import Asking, EvaluationStarted, State, Stepped
-from ui.evaluate.names import file_name, names
+from ui.evaluate.names import names
 from ui.evaluate.start import estimate_calls, estimate_sentence
 
 NASTY = "<img src=x onerror=alert(1)>"
@@ -75,15 +73,6 @@ def test_a_model_that_grades_takes_a_call_for_each_chunk_of_each_retrieval():
     assert estimate_calls(joint, plan(**LLM), 150).most == 2, "one grade over all, one answer"
 
 
-def test_plain_rag_takes_one_call_and_no_search():
-    found = estimate_calls(STRATEGIES["plain-rag"].settings, plan(**LLM, web="tavily"), 150)
-    assert (found.least, found.most, found.searches) == (1, 1, 0)
-
-
-def test_the_estimate_never_passes_the_limit_of_a_run():
-    assert estimate_calls(Settings(k=20), plan(**LLM), 5).most == 5
-
-
 def test_searches_count_where_they_leave_this_machine():
     assert "web searches, with the pages they lead to, $0.24 in all" in estimate_sentence(
         [Settings(), Settings()], 15, plan(web="tavily"), 150
@@ -130,11 +119,6 @@ def test_evaluations_that_would_be_called_alike_are_told_apart():
     assert len(set(found.values())) == 5 and "10:00" in found["a"] and "11:00" in found["b"]
 
 
-def test_files_are_named_after_set_and_strategy_in_plain_letters():
-    assert file_name("My Set.csv", "Balanced (upper 0.9)", "rows") == "crag-my-set-balanced-upper-0-9-rows"
-    assert file_name("../../x", "") == "crag-x" and file_name("..") == "crag-evaluation"
-
-
 # ---- tables --------------------------------------------------------------------------------------------------------
 
 
@@ -147,12 +131,6 @@ def test_what_no_question_tells_is_a_dash_and_never_a_number():
     said = cells(table.measures([column([row(1, answer_holds=True), row(2, answer_holds=False)])]))
     assert said["Faithfulness"] == "–" and "nan" not in str(said).lower()
     assert said["Answer says it"].startswith("**0.50** (")
-
-
-def test_how_many_questions_know_a_measure_and_the_interval_stand_beside_it():
-    rows = [row(n, answer_holds=n % 2 == 0, faithfulness=1.0 if n == 0 else None) for n in range(10)]
-    said = cells(table.measures([column(rows)]))
-    assert "1 of 10" in said["Faithfulness"] and re.search(r"\(0\.\d\d–0\.\d\d\)", said["Answer says it"])
 
 
 def test_every_measure_of_the_library_is_in_one_of_the_tables():
@@ -186,20 +164,6 @@ def test_an_unknown_price_is_no_cost_of_zero():
     least = cells(table.measures([column(rows, spent=Spent(calls=3, dollars=0.5, unpriced=1))]))["Cost"]
     assert least.replace("\\", "").startswith("**at least $0.50**")
     assert "no calls" in cells(table.measures([column(rows)]))["Cost"]
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "said"),
-    [
-        ("answer_f1", 0.625, "0.62"),
-        ("seconds", 1.23, "1.2 s"),
-        ("evidence_words", 1234.5, "1,234"),
-        ("calls", None, "–"),
-    ],
-)
-def test_values_are_written_as_they_are_read(key, value, said):
-    assert measures.as_text(key, value) == said
-    assert measures.signed("answer_f1", -0.5) == "−0.50" and measures.signed("answer_f1", 0.0) == "0.00"
 
 
 # ---- two results ---------------------------------------------------------------------------------------------------
@@ -282,12 +246,6 @@ def test_the_same_answer_is_never_called_another_one():
     ]
     other = replace(evidence, answer="Nobody knows.")
     assert ("now wrongly answered or abstained", False) in changes([first], [other])[0].what
-
-
-def test_sources_on_the_web_are_told_apart_from_files():
-    text = "question,source\nq?,report.pdf\nr?,https://example.org/page\n"
-    said = "\n".join(sets_view.understood(read_set("s.csv", text.encode()), ["report.pdf"]))
-    assert "The expected file is in the library. 1 expected source on the web." in said
 
 
 def test_a_long_set_says_what_its_labels_let_be_measured():

@@ -49,10 +49,6 @@ def test_a_page_that_was_not_retrieved_says_its_ranks_and_the_change_that_brings
     assert 45 in {each.chunk.page for each in latest.rounds[0].chunks}
 
 
-def test_the_cited_page_is_said_to_be_cited(with_sample, app):
-    assert "the answer cites it" in explain(ask(app), page=4)
-
-
 def test_a_page_that_does_not_exist_and_nothing_at_all_say_what_to_do(with_sample, app):
     assert "has no page 999" in explain(ask(app), page=999)
     assert "does not have this sentence" in explain(app, page=1, text="Nobody ever wrote this sentence here")

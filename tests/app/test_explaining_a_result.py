@@ -5,7 +5,7 @@ import re
 import pytest
 
 from crag.core.sample import load_sample
-from tests.support.app_text import pick, said
+from tests.support.app_text import ask, latest, pick, said
 from tests.support.eventually import eventually
 from ui.app import tab
 from ui.app.program import program
@@ -28,14 +28,8 @@ def opened(monkeypatch):
 @pytest.fixture
 def asked(with_sample, app):
     app.run()
-    app.chat_input(key="question").set_value(QUESTION).run()
-    assert not app.exception
+    ask(app, QUESTION)
     return app
-
-
-def latest():
-    runs = program().engine.library().runs
-    return runs.trace(runs.latest(1)[0].run_id)
 
 
 def show(app, view):

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,23 +59,3 @@ gone = weakref.ref(Left())
 gc_scheduler.note_run()
 {END}"""
     )
-
-
-def test_a_round_through_everything_finds_what_an_earlier_one_left_out() -> None:
-    ran(
-        f"""{BEGIN}kept = Left()
-gone = weakref.ref(kept)
-gc_scheduler.note_run()  # everything that is there is left out from now on
-del kept
-gc_scheduler.note_run()
-time.sleep(0.5)
-assert gone() is not None, "left out"
-gc_scheduler.WHOLE = 0.0
-gc_scheduler.note_run()
-{END}"""
-    )
-
-
-def test_streamlit_starts_no_rounds_of_its_own() -> None:
-    options = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
-    assert options["runner"]["postScriptGC"] is False

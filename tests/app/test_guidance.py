@@ -4,13 +4,13 @@ from dataclasses import replace
 
 from crag.core.guidance import About, Guidance, Near, Suggestion
 from crag.core.trace import Trace
-from crag.export.html import guidance, pages
-from tests.support.app_text import pick, said
+from tests.support.app_text import ask, latest, pick, said
 from tests.support.inspector import Inspector
 from tests.support.tab_states import state_in
 from tests.support.whole_run import NASTY, events
 from ui.app.program import program
 from ui.app.tab import ChoicesState
+from ui.run import export, guidance
 
 QUESTION = "What is the area code for Phoenix, Arizona?"
 NOWHERE = Guidance(
@@ -24,11 +24,6 @@ NOWHERE = Guidance(
     query=NASTY,
     web=True,
 )
-
-
-def latest() -> Trace:
-    library = program().engine.library()
-    return Trace.from_events(library.runs.events(library.runs.latest(1)[0].run_id))
 
 
 def test_what_documents_say_of_themselves_is_text():
@@ -45,22 +40,14 @@ def test_what_documents_say_of_themselves_is_text():
 def test_a_run_without_it_draws_none_and_an_exported_page_has_no_buttons_for_it():
     trace = Trace.from_events(events())
     assert guidance.panel(trace) == ""
-    page = pages.page(replace(trace, guidance=NOWHERE), events())
+    page = export.page(replace(trace, guidance=NOWHERE), events())
     assert 'class="guide"' in page and 'data-pick="ask:' not in page and "Search the web for this" not in page
-
-
-def test_long_texts_are_cut():
-    long = replace(NOWHERE.suggestions[0], question="long " * 500)
-    near = replace(NOWHERE.near[0], source="name " * 500)
-    trace = replace(Trace(), guidance=replace(NOWHERE, suggestions=(long,), near=(near,)))
-    assert len(Inspector(guidance.panel(trace)).said) < 3_500
 
 
 def test_a_suggestion_is_asked_with_a_click_and_is_answered_from_its_page(with_sample, app):
     app.run()
-    app.chat_input(key="question").set_value(QUESTION).run()
-    trace, page = latest(), said(app)
-    assert not app.exception and trace.answer.abstained and "Your documents do answer" in page
+    trace, page = ask(app, QUESTION), said(app)
+    assert trace.answer.abstained and "Your documents do answer" in page
     assert "It was searched, and nothing found there answers" in page and "Search the web for this" not in page
     pick(app, f"chunk:{trace.guidance.near[0].chunk_id}")
     assert not app.exception and len(app.image) == 1
@@ -74,7 +61,7 @@ def test_a_suggestion_is_asked_with_a_click_and_is_answered_from_its_page(with_s
 
 def test_a_made_up_number_asks_nothing(with_sample, app):
     app.run()
-    app.chat_input(key="question").set_value(QUESTION).run()
+    ask(app, QUESTION)
     for made_up in ("ask:99", "ask:-1", "ask:<b>", "ask:²", "ask:"):
         pick(app, made_up)
         assert not app.exception and latest().question == QUESTION
@@ -83,8 +70,7 @@ def test_a_made_up_number_asks_nothing(with_sample, app):
 def test_the_web_is_searched_with_the_query_that_was_shown(with_sample, app):
     app.run()
     app.selectbox(key="strategy-choice").set_value("loop").run()
-    app.chat_input(key="question").set_value("Why did the airplane skid off the runway at Wausau?").run()
-    trace, page = latest(), said(app)
+    trace, page = ask(app, "Why did the airplane skid off the runway at Wausau?"), said(app)
     assert trace.strategy == "loop" and not trace.searches and trace.guidance.web
     assert "Search the web for this" in page and f'class="query">{trace.guidance.query}' in page
     pick(app, "web:")
@@ -100,7 +86,7 @@ def test_where_no_web_is_on_it_is_said_how_to_turn_one_on(with_sample, app, monk
     program().close()
     app.run()
     state_in(app, ChoicesState).choices = {"web": "off"}
-    app.chat_input(key="question").set_value(QUESTION).run()
+    ask(app, QUESTION)
     page = said(app)
     assert not app.exception and "Web search is off. Choose a provider in Settings" in page
     assert "Search the web for this" not in page

@@ -16,7 +16,6 @@ from tests.support.small_library import TEXTS, WordEmbedder, add_document, fill
 from tests.support.tab_states import state_in
 from ui.app.program import program
 from ui.app.tab import ChoicesState, RunsState
-from ui.documents.state import DocumentsState
 
 QUESTION = "How long does the moon take to circle the earth?"
 
@@ -71,14 +70,6 @@ def test_a_used_page_is_kept_with_one_click_and_cited_as_what_it_is(app, engine)
     assert "twenty-seven days" in shown(app) and not app.error
 
 
-def test_a_click_on_what_the_run_does_not_have_is_told(app, engine):
-    app.run()
-    ask(app)
-    for what in ("keep:nowhere", "verify:report.pdf"):
-        pick(app, what)
-        assert len(app.error) == 1 and engine.library().size[0] == 2
-
-
 def test_gaps_are_listed_with_pages_to_keep_and_closed_by_an_answer(app, engine):
     app.run()
     ask(app)
@@ -97,18 +88,6 @@ def test_gaps_are_listed_with_pages_to_keep_and_closed_by_an_answer(app, engine)
     app.session_state["gaps-open"] = True
     app.run()
     assert "None: recent questions" in shown(app) and "Answered since" in said(app)
-
-
-def test_a_kept_page_is_not_offered_to_be_fetched_again(app, engine):
-    app.run()
-    trace = ask(app)
-    pick(app, f"keep:{trace.pages[0].id}")
-    kept = engine.library().documents.all()[-1]
-    app.switch_page("pages/documents.py").run()
-    state_in(app, DocumentsState).selected = (kept.id,)
-    app.run()
-    keys = {each.key for each in app.button}
-    assert kept.url and "documents-ask" in keys and "documents-again" not in keys and not app.exception
 
 
 def test_a_question_is_asked_of_chosen_documents_which_the_run_names(app, engine):

@@ -8,7 +8,7 @@ import pytest
 
 from crag.admin.idle import Idle
 from crag.storage.places import name_of
-from tests.support.app_text import said
+from tests.support.app_text import plain
 from ui.app.program import program
 
 WIDGET = "limit-default-{turn}-library_questions_minute"
@@ -22,23 +22,19 @@ def settings(app):
     return app
 
 
-def text(app) -> str:
-    return said(app).replace("\\", "")
-
-
 def saved(app):
     return next(each for each in app.button if each.label == "Save limits").click().run()
 
 
 def test_every_limit_is_shown_with_what_is_used_of_it(settings):
-    shown = text(settings)
+    shown = plain(settings)
     for part in ("0 of 50,000 documents", "0 of 600 questions", "$0.00 of $50.00", "of 5,000 MB", "no limit"):
         assert part in shown, part
 
 
 def test_a_changed_limit_holds_at_once_and_another_s_change_is_not_overwritten(settings):
     settings.number_input(key=WIDGET.format(turn=0)).set_value(3)
-    assert "Saved." in text(saved(settings))
+    assert "Saved." in plain(saved(settings))
     quotas = program().engine.teams.quotas
     assert quotas.most("library_questions_minute", "default") == 3 and quotas.most("library_questions_minute") == 600
     [entry] = program().engine.teams.audit.entries(act="limit")
@@ -46,7 +42,7 @@ def test_a_changed_limit_holds_at_once_and_another_s_change_is_not_overwritten(s
     settings.number_input(key=WIDGET.format(turn=1)).set_value(9)
     quotas.change("default", "library_questions_minute", 5, seen=1, by="ada@example.org")
     saved(settings)
-    assert "ada@example.org changed this limit meanwhile; it is 5." in text(settings)
+    assert "ada@example.org changed this limit meanwhile; it is 5." in plain(settings)
     assert quotas.most("library_questions_minute", "default") == 5
     settings.number_input(key=WIDGET.format(turn=2)).set_value(9)
     saved(settings)
@@ -60,7 +56,7 @@ def test_who_does_not_run_the_program_sees_what_applies_and_changes_nothing(app,
     monkeypatch.setenv("CRAG_ALL_QUESTIONS_MINUTE", "1000")
     app.run()
     app.switch_page("pages/settings.py").run()
-    assert not app.exception and "0 of 600 questions" in text(app) and "1,000 questions" in text(app)
+    assert not app.exception and "0 of 600 questions" in plain(app) and "1,000 questions" in plain(app)
     assert not [each for each in app.number_input if str(each.key).startswith("limit-")]
 
 
@@ -73,10 +69,10 @@ def test_a_refused_question_says_when_it_may_be_asked_and_four_fifths_are_told(a
     for _ in range(4):
         engine.teams.quotas.ask("default")
     app.run()
-    assert "The limit is reached: 4 questions this minute." in text(app)
+    assert "The limit is reached: 4 questions this minute." in plain(app)
     app.chat_input(key="question").set_value("How long does the moon take?").run()
-    assert "This workspace may be asked 4 questions a minute, and was asked as many." in text(app)
-    assert "Ask again in" in text(app) and engine.library().runs.ids() == []
+    assert "This workspace may be asked 4 questions a minute, and was asked as many." in plain(app)
+    assert "Ask again in" in plain(app) and engine.library().runs.ids() == []
 
 
 def test_an_idle_workspace_names_its_end_on_its_pages_until_it_is_kept(app, monkeypatch):
@@ -86,7 +82,7 @@ def test_an_idle_workspace_names_its_end_on_its_pages_until_it_is_kept(app, monk
     monkeypatch.setattr(Idle, "ends", lambda self, name: None if name in kept else date(2027, 1, 9))
     monkeypatch.setattr(Idle, "keep", lambda self, name: kept.add(name))
     app.run()
-    assert "on Saturday, 9 January 2027" in text(app)
+    assert "on Saturday, 9 January 2027" in plain(app)
     mine = name_of(app.query_params["w"])
     app.button(key="ending-keep").click().run()
     assert kept == {mine}

@@ -45,13 +45,6 @@ def test_the_turns_round_one_in_the_middle_are_drawn(long):
     assert long.button(key="turns-later").label == "Show later turns (33 more)"
 
 
-def test_the_conversation_and_its_answer_are_taken_along(long):
-    long.run()
-    labels = [each.proto.label for each in long.get("link_button")]
-    assert "Markdown with footnotes" in labels and "The conversation (1000 turns), one HTML page" in labels
-    assert "data-copy=" in said(long) and "[^1]: report" in said(long)
-
-
 def test_a_run_is_presented_at_its_address_and_left_again(long):
     long.run()
     long.button(key="present-this").click().run()

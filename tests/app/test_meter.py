@@ -4,15 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from crag.core import events as ev
 from crag.core.trace import Trace
 from crag.core.types import Call
-from crag.export.html import pages
-from crag.export.html.meter import meter
 from crag.providers.prices import PRICES, Price
 from tests.support.inspector import Inspector
 from tests.support.whole_run import NASTY, events
-from ui.app.program import prices_in_use
+from ui.run import export
+from ui.run.meter import in_use, meter
 
 
 def call(step, given=None, written=None, model="gpt-4o-mini", provider="openai", **more):
@@ -70,10 +68,6 @@ def test_each_step_has_its_line_with_its_failures_marked():
     assert "gpt-4o-mini, tavily." in rows
 
 
-def test_one_step_needs_no_sum():
-    assert "In all" not in meter(run(call("answer", 10, 1)))
-
-
 def test_plain_rag_stands_beside_and_can_be_left_out():
     trace = run(*CALLS)
     line = next(part for part in meter(trace).split("<p") if "Plain RAG" in part)
@@ -94,10 +88,6 @@ def test_a_cost_that_is_not_known_is_not_told_as_nothing(calls, cost):
     assert cost in shown and "$0 " not in shown
 
 
-def test_an_unknown_price_of_plain_rag_is_said():
-    assert "no price known (estimated)" in said(meter(run(call("answer", 10, 1, model="mystery"))))
-
-
 def test_names_from_outside_are_only_text():
     trace = run(call("answer", 10, 1, model=NASTY))
     assert f"{NASTY}." in said(meter(trace))
@@ -106,27 +96,17 @@ def test_names_from_outside_are_only_text():
 def test_the_export_tells_calls_at_the_prices_given():
     prices = {**PRICES, "gpt-4o-mini": Price(100, 100)}
     trace = run(*CALLS)
-    whole = pages.page(trace, events(), prices)
+    whole = export.page(trace, events(), prices)
     assert (
         "Calls by step" in whole
         and "at the prices" in whole
         and "$10.48" in whole
-        and "$10.48" not in pages.page(trace)
+        and "$10.48" not in export.page(trace)
     )
-    assert meter(trace, prices) == pages.sections(trace, prices)[-1]
-    assert "$10.48" in pages.states(trace, events(), prices=prices)
-
-
-def test_the_meter_waits_for_the_end():
-    begun = [*events()[:6], ev.Called(call=CALLS[0], at=0.04)]
-    assert pages.sections(Trace.from_events(begun))[-1] == ""
-
-
-def test_prices_that_cannot_be_read_leave_the_list_prices(monkeypatch):
-    monkeypatch.setenv("CRAG_PRICES", "gpt-4o=oops")
-    assert prices_in_use() == PRICES
+    assert meter(trace, prices) == export.sections(trace, prices)[-1]
+    assert "$10.48" in export.states(trace, events(), prices=prices)
 
 
 def test_the_program_s_own_prices_are_in_use(monkeypatch):
     monkeypatch.setenv("CRAG_PRICES", "gpt-4o=1/2, home=0/0")
-    assert prices_in_use()["gpt-4o"] == Price(1, 2) and prices_in_use()["home"] == Price()
+    assert in_use()["gpt-4o"] == Price(1, 2) and in_use()["home"] == Price()

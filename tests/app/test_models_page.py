@@ -4,18 +4,15 @@ import json
 import socket
 from contextlib import contextmanager
 from html import unescape
-from pathlib import Path
 from threading import Thread
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from crag.core.config import SETTINGS
-from crag.core.trace import Trace
 from crag.providers import registry
 from crag.providers.discovery import LOCAL_SERVERS
 from crag.web.searxng import SEARXNG
-from tests.support.app_text import said
+from tests.support.app_text import latest, said, visit
 from tests.support.model_server import GRADE, WORDS
 from tests.support.small_gguf import small_gguf
 from tests.support.small_pdf import small_pdf
@@ -32,16 +29,7 @@ OWNER_KEY = "sk-owner-9dKw4TbXe1"
 
 @pytest.fixture
 def models(app):
-    return opened(app)
-
-
-def opened(app) -> AppTest:
-    """The Settings page, in a browser of its own."""
-    app = AppTest.from_file(app._script_path, default_timeout=60)
-    app.run()
-    app.switch_page("pages/settings.py").run()
-    assert not app.exception
-    return app
+    return visit("settings")
 
 
 def widget(app, name):
@@ -102,17 +90,6 @@ def test_a_server_is_named_its_models_listed_and_one_tried(models, model_server)
     assert set(model_server.heard[1:]) == {f"Bearer {KEY}"}
 
 
-@pytest.mark.slow
-def test_the_list_is_asked_for_once_for_each_server_and_key(models, model_server):
-    with_model(models, model_server)
-    models.run()
-    choose(models, writer="llm")
-    assert len(model_server.heard) == 1
-    enter(models)
-    models.run()
-    assert model_server.heard == ["", f"Bearer {KEY}"]
-
-
 def test_a_key_is_never_shown_again(models, model_server):
     choose(models, llm="openai-compatible", llm_base_url=model_server.address)
     enter(models)
@@ -147,58 +124,11 @@ def test_a_rejected_key_is_told_in_words_and_the_model_can_be_typed(models, mode
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("model", "words"),
-    [("unknown", "status 404"), ("broken", "status 500"), ("garbage", "another form")],
-)
-def test_every_failure_of_a_test_is_told_in_words(models, model_server, model, words):
-    choose(models, llm="openai-compatible", llm_base_url=model_server.address)
-    enter(models, key="wrong")  # no list, so that any name can be typed
-    choose(models, llm_model=model)
-    press(models, "test-llm")
-    [error] = models.error
-    assert words in error.value.replace("\\", "") and "It works" not in said(models)
-
-
-@pytest.mark.slow
-def test_what_came_of_a_test_is_gone_as_soon_as_something_it_rests_on_changes(models, model_server):
-    press(with_model(models, model_server), "test-llm")
-    assert "It works" in said(models)
-    enter(models)
-    assert "It works" not in said(models)
-
-
-@pytest.mark.slow
-def test_a_server_that_is_not_there_is_told_in_words(models):
-    choose(models, llm="openai-compatible", llm_base_url="http://127.0.0.1:9/v1")
-    assert "can't be reached" in plain(models)
-    choose(models, llm_model="any")
-    press(models, "test-llm")
-    assert "can't be reached" in models.error[0].value.replace("\\", "")
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("address", ["http://[::1", "ftp://host/v1", "http://user:pass@127.0.0.1/v1", "nonsense"])
 def test_an_address_that_is_none_is_told_and_kept_to_be_corrected(models, address):
     choose(models, llm="openai-compatible", llm_base_url=address)
     choose(models, **({"llm_model": "any"} if "llm_model" in names(models) else {}))
     assert "not the address of a" in plain(models)
-
-
-@pytest.mark.slow
-def test_with_another_server_goes_the_model_of_the_last_one(models, model_server, other_server):
-    with_model(models, model_server)
-    chosen = state_in(models, ChoicesState)
-    chosen.choices = {**chosen.choices, "llm_model": "only-there"}
-    models.run()
-    assert widget(models, "llm_model-listed").value == "only-there"
-    choose(models, llm_base_url=other_server.address)
-    assert widget(models, "llm_model-listed").value == "ok"
-
-
-def test_the_only_model_of_a_server_needs_no_choice(models, model_server):
-    choose(models, llm="openai-compatible", llm_base_url=model_server.address)
-    assert widget(models, "llm_model-listed").value == "ok" and not models.button(key="models-test-llm").disabled
 
 
 def test_servers_that_run_on_this_machine_are_offered_at_one_click(models, model_server):
@@ -263,8 +193,8 @@ def owned(data, model_server, monkeypatch):
     return model_server
 
 
-def test_the_owners_key_goes_to_the_owners_server_only(owned, app, other_server):
-    models = opened(app)
+def test_the_owners_key_goes_to_the_owners_server_only(owned, other_server):
+    models = visit("settings")
     assert "Set by the environment" in said(models) and not owned.heard, "nothing is asked before somebody wants it"
     press(press(models, "list"), "test-llm")
     assert set(owned.heard) == {f"Bearer {OWNER_KEY}"} and "It works" in said(models)
@@ -277,15 +207,15 @@ def test_the_owners_key_goes_to_the_owners_server_only(owned, app, other_server)
 
 
 @pytest.mark.slow
-def test_a_run_too_takes_the_owners_key_nowhere_else(with_sample, owned, app, other_server):
-    models = choose(opened(app), llm_base_url=other_server.address, **{"llm_model-listed": "ok"})
+def test_a_run_too_takes_the_owners_key_nowhere_else(with_sample, owned, other_server):
+    models = choose(visit("settings"), llm_base_url=other_server.address, **{"llm_model-listed": "ok"})
     ask(models)
     assert unkeyed(other_server, 2) and not owned.heard
 
 
 @pytest.mark.slow
-def test_the_sessions_key_comes_before_the_environments_and_that_before_the_secrets(owned, app, monkeypatch):
-    models = opened(app)
+def test_the_sessions_key_comes_before_the_environments_and_that_before_the_secrets(owned, monkeypatch):
+    models = visit("settings")
     enter(models)
     press(models, "test-llm")
     assert set(owned.heard) == {f"Bearer {KEY}"}
@@ -303,16 +233,6 @@ def test_the_sessions_key_comes_before_the_environments_and_that_before_the_secr
 # Grading, answers and the web
 
 
-@pytest.mark.slow
-def test_a_reranking_server_is_named_and_tried(models, model_server):
-    choose(models, evaluator="reranker", rerank_base_url=model_server.address, rerank_model="any")
-    enter(models, "rerank")
-    press(models, "test-rerank")
-    assert "did not score every text" in models.error[0].value, "a chat server is told from a reranking one"
-    assert model_server.seen[-1][0] == "/v1/rerank" and model_server.heard[-1] == f"Bearer {KEY}"
-    assert "One call for all chunks" in said(models)
-
-
 def test_a_reranking_server_that_works_is_said_to(models, model_server):
     class Reranking(model_server.RequestHandlerClass):
         def _answered(self, model, body):
@@ -326,32 +246,24 @@ def test_a_reranking_server_that_works_is_said_to(models, model_server):
 
 
 @pytest.mark.slow
-def test_grading_by_a_language_model_says_what_it_costs_and_what_is_missing(models, model_server):
-    choose(models, evaluator="llm")
-    assert "One call a chunk" in said(models) and "No language model is set" in said(models)
-    with_model(models, model_server)
-    assert "No language model is set" not in said(models) and "by the language model" in said(models)
-
-
-@pytest.mark.slow
-def test_a_folder_of_pages_is_used_by_this_session_and_by_later_ones(models, app, tmp_path):
+def test_a_folder_of_pages_is_used_by_this_session_and_by_later_ones(models, tmp_path):
     pages = tmp_path / "pages"
     pages.mkdir()
     (pages / "a.md").write_text("# A page\n\nWith words enough to be found by a search.")
-    open_already = opened(app)
+    open_already = visit("settings")
     choose(models, web="folder")
     assert "Name the folder" in said(models)
     choose(models, web_folder=str(pages))
     assert "folder: " in said(models) and not models.error
     assert program().config.providers.web == "off" and widget(open_already.run(), "web").value == "off"
-    assert widget(opened(app), "web_folder").value == str(pages)
+    assert widget(visit("settings"), "web_folder").value == str(pages)
 
 
 @pytest.mark.parametrize("folder", ["/no/such/folder", "n" * 5000])
-def test_a_folder_that_does_not_serve_is_reported_now_and_later(models, app, folder):
+def test_a_folder_that_does_not_serve_is_reported_now_and_later(models, folder):
     choose(models, web="folder", web_folder=folder)
     assert models.error and widget(models, "web_folder").value == folder, "what was typed is kept to be corrected"
-    later = opened(app)
+    later = visit("settings")
     assert later.error and widget(later, "web_folder").value == folder
 
 
@@ -365,35 +277,20 @@ def test_tavily_wants_a_key_and_keeps_it_for_itself(models):
     assert "Tavily needs a key" in said(models)
 
 
-@pytest.mark.slow
-def test_a_search_server_of_one_s_own_is_named_and_needs_no_key(models):
-    choose(models, web="searxng", web_fallback="brave")
-    assert "The SearXNG server has no address" in said(models) and "Brave Search needs one" in said(models)
-    choose(models, searxng_base_url="http://127.0.0.1:8888/")
-    assert "SearXNG at 127.0.0.1:8888" in plain(models)
-    enter(models, "brave")
-    later = opened(models)
-    assert widget(later, "searxng_base_url").value == "http://127.0.0.1:8888/" and "Brave Search key" in labels(later)
-
-
-def labels(app) -> set[str]:
-    return {element.label for element in app.text_input}
-
-
-def test_a_choice_that_is_no_longer_there_is_told_and_can_be_changed(app, data):
+def test_a_choice_that_is_no_longer_there_is_told_and_can_be_changed(data):
     (data / "settings.json").write_text(json.dumps({"web": "gone", "evaluator": "went", "run_calls": 77}))
-    models = opened(app)
+    models = visit("settings")
     assert "no provider called 'gone'" in plain(models) and "no provider called 'went'" in plain(models)
     assert program().config.limits.run_calls == 77, "the other choices hold"
     choose(models, web="duckduckgo", evaluator="local")
     assert "no provider called" not in plain(models)
 
 
-def test_strangers_name_a_search_server_only_where_one_is_allowed(shared, app, monkeypatch):
-    assert "SearXNG" not in widget(opened(app), "web").options
+def test_strangers_name_a_search_server_only_where_one_is_allowed(shared, monkeypatch):
+    assert "SearXNG" not in widget(visit("settings"), "web").options
     monkeypatch.setenv("CRAG_SERVERS", "http://127.0.0.1:8888")
     program().close()
-    models = choose(opened(app), web="searxng")
+    models = choose(visit("settings"), web="searxng")
     assert widget(models, "searxng_base_url-allowed").options == ["http://127.0.0.1:8888"]
 
 
@@ -431,10 +328,10 @@ def test_a_choice_of_the_program_leaves_what_is_under_way_and_what_is_loaded(wit
     assert engine.library().documents.all(), "it is still open"
 
 
-def test_what_the_environment_sets_is_shown_and_locked(app, monkeypatch):
+def test_what_the_environment_sets_is_shown_and_locked(monkeypatch):
     monkeypatch.setenv("CRAG_LLM", "openai")
     monkeypatch.setenv("CRAG_WEB_FALLBACK", "duckduckgo")
-    models = choose(opened(app), web="tavily")
+    models = choose(visit("settings"), web="tavily")
     assert widget(models, "llm").value == "openai" and widget(models, "llm").disabled
     assert widget(models, "web_fallback").disabled and "CRAG_LLM; change it there" in plain(models)
     assert widget(models, "web").value == "tavily"
@@ -443,8 +340,8 @@ def test_what_the_environment_sets_is_shown_and_locked(app, monkeypatch):
 # Where others can reach the app
 
 
-def test_strangers_choose_none_or_openai_with_a_key_of_their_own(shared, app):
-    models = opened(app)
+def test_strangers_choose_none_or_openai_with_a_key_of_their_own(shared):
+    models = visit("settings")
     assert widget(models, "llm").options == ["None", "OpenAI"]
     choose(models, llm="openai", web="tavily")
     assert "OpenAI needs one" in said(models)
@@ -455,17 +352,17 @@ def test_strangers_choose_none_or_openai_with_a_key_of_their_own(shared, app):
 
 
 @pytest.mark.slow
-def test_strangers_pick_from_the_servers_that_are_allowed(shared, app, model_server, other_server, monkeypatch):
+def test_strangers_pick_from_the_servers_that_are_allowed(shared, model_server, other_server, monkeypatch):
     monkeypatch.setenv("CRAG_SERVERS", model_server.address)
-    models = choose(opened(app), llm="openai-compatible")
+    models = choose(visit("settings"), llm="openai-compatible")
     assert widget(models, "llm_base_url-allowed").options == [model_server.address]
     choose(models, **{"llm_base_url-allowed": model_server.address, "llm_model-listed": "ok"})
     assert "It works" in said(press(models, "test-llm"))
 
 
 @pytest.mark.slow
-def test_a_choice_smuggled_past_the_widgets_is_dropped(shared, app, other_server, tmp_path):
-    models = opened(app)
+def test_a_choice_smuggled_past_the_widgets_is_dropped(shared, other_server, tmp_path):
+    models = visit("settings")
     library = program().engine.library(state_in(models, ShownLibrary).workspace)
     list(program().engine.add("light.pdf", small_pdf("The lighthouse guided ships."), library.folder.name))
     state_in(models, ChoicesState).choices = {
@@ -491,11 +388,6 @@ def ask(app, question="What is the mission of the agency?"):
     return app
 
 
-def last_run() -> Trace:
-    library = program().engine.library()
-    return Trace.from_events(library.runs.events(library.runs.latest(1)[0].run_id))
-
-
 @pytest.mark.slow
 def test_a_question_is_answered_by_the_sessions_model_and_its_key_is_stored_nowhere(
     with_sample, models, model_server, data
@@ -505,40 +397,11 @@ def test_a_question_is_answered_by_the_sessions_model_and_its_key_is_stored_nowh
     choose(models, evaluator="llm")
     model_server.reply = GRADE
     ask(models)
-    trace = last_run()
+    trace = latest()
     assert trace.answer and "ok" in trace.answer.by and trace.answer.text.startswith(WORDS[0].strip())
     assert "bridge was opened" in said(models) and set(model_server.heard[1:]) == {f"Bearer {KEY}"}
     holding = [file for file in data.rglob("*") if file.is_file() and KEY.encode() in file.read_bytes()]
     assert not holding and KEY not in said(models)
-
-
-@pytest.mark.slow
-def test_the_first_page_says_what_is_on_in_this_session(models, app, model_server):
-    app.run()
-    with_model(models, model_server)
-    choose(models, web="duckduckgo")
-    models.switch_page("pages/ask.py").run()
-    assert f"**Language model**\nok at 127.0.0.1:{model_server.server_port}" in said(models)
-    assert "**Web search**\nDuckDuckGo" in said(models) and "Settings can point to a folder" not in said(models)
-    app.run()
-    assert "none is set" in said(app) and "Settings can point to a folder" in said(app)
-
-
-@pytest.mark.slow
-def test_other_open_sessions_ask_as_before(with_sample, models, model_server, app):
-    other = AppTest.from_file(app._script_path, default_timeout=60)
-    other.run()
-    with_model(models, model_server)
-    ask(other)
-    assert last_run().answer.by == "extractive" and len(model_server.heard) == 1
-
-
-def test_an_address_given_by_the_environment_that_is_none_is_told(app, monkeypatch):
-    monkeypatch.setenv("CRAG_LLM", "openai-compatible")
-    monkeypatch.setenv("CRAG_LLM_BASE_URL", str(Path("nonsense")))
-    monkeypatch.setenv("CRAG_LLM_MODEL", "any")
-    models = opened(app)
-    assert "is not the address of" in plain(models)
 
 
 def test_a_model_file_is_chosen_and_what_it_needs_is_said(models, data):
@@ -554,9 +417,9 @@ def test_a_model_file_is_chosen_and_what_it_needs_is_said(models, data):
     assert "broken.gguf is not a GGUF file." in plain(models)
 
 
-def test_strangers_see_the_name_of_the_owners_model_file_and_no_more(shared, app, monkeypatch, tmp_path):
+def test_strangers_see_the_name_of_the_owners_model_file_and_no_more(shared, monkeypatch, tmp_path):
     monkeypatch.setenv("CRAG_LLM", "gguf")
     monkeypatch.setenv("CRAG_LLM_MODEL", str(small_gguf(tmp_path / "owners.gguf")))
-    page = opened(app)
+    page = visit("settings")
     assert "owners.gguf, chosen by your administrator." in plain(page)
     assert str(tmp_path) not in everything_remembered(page) and "llm_model-listed" not in names(page)

@@ -10,7 +10,7 @@ from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.export.html import pages, path
 from crag.testing.fakes import FixedRetriever, chunk_of
-from tests.support.app_text import pick, said, select
+from tests.support.app_text import latest, pick, said, select
 from tests.support.tab_states import state_in
 from tests.support.whole_run import NASTY, events
 from ui.app.program import program
@@ -20,11 +20,6 @@ QUESTION = load_sample().questions[0].question
 STORE = FixedRetriever(
     chunks=[replace(chunk_of("Hiring took 60 days in 2019.", name="Staffing wiki"), page=0), chunk_of("Unrelated.")]
 )
-
-
-def latest() -> Trace:
-    runs = program().engine.library().runs
-    return runs.trace(runs.latest(1)[0].run_id)
 
 
 @pytest.fixture

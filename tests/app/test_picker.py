@@ -68,14 +68,4 @@ def test_what_is_no_click_is_not_taken_in(told):
     assert heard == Clicks()
 
 
-def test_the_browser_is_told_up_to_where_it_was_heard_anew_in_every_run(shown):
-    def data():
-        return shown.get("bidi_component")[0].proto.json
-
-    first = data()
-    clicks(shown).take([[7, "a"]])
-    assert '"heard": 7' in shown.run().get("bidi_component")[0].proto.json.replace('":7', '": 7')
-    assert data() != first
-
-
 assert issubclass(StopException, BaseException) and not issubclass(StopException, Exception)

@@ -61,8 +61,3 @@ def test_without_a_recording_that_can_be_read_the_page_goes_without(app, monkeyp
     monkeypatch.setattr(welcome, "RECORDING", place)
     app.run()
     assert not app.exception and "A recorded run" not in said(app) and app.button(key="sample")
-
-
-def test_it_plays_only_before_the_first_document(app, with_sample):
-    app.run()
-    assert "A recorded run" not in said(app) and app.button(key="try-0") and not app.file_uploader

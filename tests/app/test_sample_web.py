@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
 
 import pytest
@@ -11,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from crag.core.sample import Sample, load_sample
 from crag.engine import Engine
 from tests.support import local_models
-from tests.support.app_text import said
+from tests.support.app_text import said, visit
 from tests.support.small_pdf import small_pdf
 from tests.support.tab_states import state_in
 from ui.access import allowed_choices
@@ -38,15 +37,6 @@ def workspaces(request, monkeypatch) -> str:
     return request.param
 
 
-def visit(app, **address) -> AppTest:
-    fresh = AppTest.from_file(app._script_path, default_timeout=60)
-    for name, value in address.items():
-        fresh.query_params[name] = value
-    fresh.run()
-    assert not fresh.exception
-    return fresh
-
-
 def loaded(visitor: AppTest) -> AppTest:
     visitor.button(key="sample").click().run()
     assert not visitor.exception and "Three questions to try" in said(visitor)
@@ -61,44 +51,25 @@ def web_of(visitor: AppTest) -> object:
     return state_in(visitor, ChoicesState).choices.get("web_folder")
 
 
-def test_loading_the_sample_is_the_session_s_choice_and_changes_nothing_for_others(workspaces, app, data):
-    first = loaded(visit(app))
+def test_loading_the_sample_is_the_session_s_choice_and_changes_nothing_for_others(workspaces, data):
+    first = loaded(visit())
     assert web_of(first) == load_sample().web
     assert program().config.providers.web == "off" and not (data / "settings.json").exists()
     if workspaces == "private":
-        assert web_of(visit(app)) is None
+        assert web_of(visit()) is None
 
 
-def test_it_works_while_another_visitor_s_job_runs(workspaces, app):
-    stop = threading.Event()
-    job = program().jobs.start("run", "another's question", lambda cancel, emit: stop.wait(600), workspace="p-other")
-    try:
-        loaded(visit(app))
-        assert job.running
-    finally:
-        stop.set()
-
-
-def test_a_session_that_comes_back_to_the_sample_has_its_web_again(workspaces, app):
-    first = loaded(visit(app))
-    again = visit(app, **address(first))
+def test_a_session_that_comes_back_to_the_sample_has_its_web_again(workspaces):
+    first = loaded(visit())
+    again = visit(**address(first))
     assert web_of(again) == load_sample().web
     again.button(key="try-2").click().run()
     assert "From the web" in said(again)
 
 
-def test_who_turned_the_web_off_keeps_it_off(app):
-    first = loaded(visit(app))
-    first.switch_page("pages/settings.py").run()
-    first.segmented_control(key="models-web").set_value("off").run()
-    first.switch_page("pages/ask.py").run()
-    first.run()
-    assert "web" not in state_in(first, ChoicesState).choices and program().config.providers.web == "off"
-
-
-def test_the_sample_s_pages_are_not_taken_along_to_another_library(monkeypatch, app):
+def test_the_sample_s_pages_are_not_taken_along_to_another_library(monkeypatch):
     monkeypatch.setenv("CRAG_WORKSPACES", "private")
-    visitor = loaded(visit(app))
+    visitor = loaded(visit())
     visitor.query_params.clear()
     visitor.query_params["w"] = program().engine.private_libraries.issue()
     visitor.run()

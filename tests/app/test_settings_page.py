@@ -10,7 +10,7 @@ from crag.core.fields import meta
 from crag.core.sample import load_sample
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
-from tests.support.app_text import said
+from tests.support.app_text import plain, said
 from tests.support.tab_states import state_in
 from ui.app.program import program
 from ui.app.tab import ChoicesState
@@ -38,24 +38,11 @@ def test_every_declared_setting_has_its_widget(settings):
         assert forms.label(model, name) in labels, name
 
 
-def test_models_and_prices_are_not_on_the_program_tab(settings):
-    keys = {element.key for element in shown(settings).values()}
-    assert {name for name in SETTINGS if f"program-{name}" in keys} == {
-        name for name in SETTINGS if of_the_program(name)
-    }
-
-
 def of_the_program(name: str) -> bool:
     """Models, prices and limits have tabs of their own; the database's address, which holds a password, is nowhere;
     what is of people is there where they sign in.
     """
     return meta(SETTINGS[name], name)["group"] not in ("providers", "prices", "database", "people", "quotas")
-
-
-def test_ranges_and_steps_come_from_the_declaration(settings):
-    slider = settings.slider(key="set-balanced-0-upper")
-    about = meta(Settings, "upper")
-    assert (slider.min, slider.max, slider.step) == (about["minimum"], about["maximum"], about["step"])
 
 
 def test_a_filter_is_typed_and_what_is_wrong_with_it_is_said(settings):
@@ -88,29 +75,10 @@ def test_a_strategy_that_is_looked_at_is_used_by_no_question_until_that_is_said(
     assert settings.selectbox(key="strategy-choice").value == "paper"
 
 
-def test_a_strategy_names_and_links_the_design_that_it_reproduces(settings):
-    for name, link in (
-        ("paper", "https://arxiv.org/abs/2401.15884"),
-        ("plain-rag", "https://arxiv.org/abs/2005.11401"),
-    ):
-        settings.selectbox(key="settings-strategy").set_value(name).run()
-        assert f"]({link})" in said(settings)
-    settings.selectbox(key="settings-strategy").set_value("loop").run()
-    assert "Source: a production write" in said(settings)
-
-
 def test_settings_that_contradict_each_other_are_told_and_not_used(settings):
     settings.slider(key="set-balanced-0-lower").set_value(0.9).run()
     assert "lower threshold is above the upper" in settings.error[0].value.replace("\\", "")
     assert not state_in(settings, ChoicesState).changes.get("balanced")
-
-
-def test_each_provider_says_whether_it_is_on_and_why(settings):
-    assert "Web search" in said(settings) and "off" in said(settings)
-
-
-def plain(app) -> str:
-    return said(app).replace("\\", "")
 
 
 def save(app):
@@ -136,21 +104,6 @@ def test_pages_that_may_frame_the_app_are_typed_and_checked(settings, data):
     save(settings)
     assert "is no origin" in said(settings)
     assert len(json.loads((data / "settings.json").read_text())["framed_by"]) == 2
-
-
-def test_what_the_environment_sets_is_shown_and_locked(app, monkeypatch):
-    monkeypatch.setenv("CRAG_MAX_PAGES", "77")
-    app.run()
-    app.switch_page("pages/settings.py").run()
-    field = (
-        app.number_input(key="program-max_pages") if forms_typed("max_pages") else app.slider(key="program-max_pages")
-    )
-    assert field.value == 77 and field.disabled and "CRAG_MAX_PAGES" in said(app)
-
-
-def forms_typed(name: str) -> bool:
-    about = meta(SETTINGS[name], name)
-    return (about["maximum"] - about["minimum"]) / about["step"] > 150
 
 
 def test_stored_settings_that_cannot_be_read_are_told_and_harm_nothing(app, data):

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from datetime import date
-from types import SimpleNamespace
 
-import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from crag.admin.idle import Ending, Idle
-from crag.admin.people import Identity
 from crag.admin.roles import Actor
 from crag.admin.workspaces import own_name
-from crag.core.errors import AccessError
-from tests.support.app_text import said
+from tests.support.app_text import said, visit
 from tests.support.small_pdf import small_pdf
-from ui.access import workspace_entry
 from ui.app.program import program, stop_of_removed
 
 WORD = "Zanzibarine"
@@ -24,61 +18,25 @@ TEXT = f"The {WORD} lighthouse of Alexandria guided ships into the harbour, and 
 PAGES = ("ask", "documents", "tune", "compare", "evaluate", "settings")
 
 
-@pytest.fixture
-def people(data):
-    """Anna, an editor, Ben, who asks, and Cleo, who administers: each tab says by `as` whose it is."""
-    engine = program().engine
-    found = {}
-    for name, role in (("anna", "editor"), ("ben", "viewer"), ("cleo", "admin")):
-        engine.teams.people.invite(f"{name}@example.org", role, by="owner")
-        identity = Identity(issuer="http://p", subject=name, name=name.capitalize(), email=f"{name}@example.org")
-        found[name] = engine.teams.people.admit(identity)
-
-    def who():
-        name = st.session_state.get("as", "")
-        if not name:
-            raise AccessError("Nobody has signed in.", "Sign in.")
-        person = engine.teams.people.get(found[name].id)
-        if not person.welcome:
-            raise AccessError("You were removed from this program.")
-        return person
-
-    program().who = who
-    return found
-
-
-def test_the_choices_of_an_admin_become_those_of_new_sessions_when_kept(app, people, data):
-    cleo = visit(app, "cleo", "settings")
+def test_the_choices_of_an_admin_become_those_of_new_sessions_when_kept(people, data):
+    cleo = visit("settings", "cleo")
     cleo.segmented_control(key="models-writer").set_value("extractive").run()
     assert "hold for this browser session" in said(cleo)
-    before = visit(app, "anna", "settings")
+    before = visit("settings", "anna")
     assert before.segmented_control(key="models-writer").value == "auto"
     assert "models-keep" not in {each.key for each in before.button}
     cleo.button(key="models-keep").click().run()
     assert not cleo.exception and not (data / "choices.json").exists()
-    assert visit(app, "anna", "settings").segmented_control(key="models-writer").value == "extractive"
-
-
-def visit(app, name="", page="", **address) -> AppTest:
-    """A browser of somebody's own, opening the app at an address."""
-    app = AppTest.from_file(app._script_path, default_timeout=60)
-    app.session_state["as"] = name
-    for key, value in address.items():
-        app.query_params[key] = value
-    app.run()
-    if page:
-        app.switch_page(f"pages/{page}.py").run()
-    assert not app.exception
-    return app
+    assert visit("settings", "anna").segmented_control(key="models-writer").value == "extractive"
 
 
 def actor(person) -> Actor:
     return Actor(name=person.called, id=person.id, administers=person.role == "admin")
 
 
-def filled(app, name="anna") -> AppTest:
+def filled(name="anna") -> AppTest:
     """Anna's workspace with a document and a run about the planted word."""
-    tab = visit(app, name, "documents")
+    tab = visit("documents", name)
     tab.file_uploader[0].set_value([(f"{WORD}.pdf", small_pdf(TEXT), "application/pdf")]).run()
     assert "Added: 1 page" in said(tab)
     tab.switch_page("pages/ask.py").run()
@@ -91,60 +49,60 @@ def entries(**wanted):
     return list(program().engine.teams.audit.entries(**wanted))
 
 
-def test_each_person_lands_in_a_workspace_of_their_own_and_sees_no_word_of_another_s(people, app):
-    anna = filled(app)
+def test_each_person_lands_in_a_workspace_of_their_own_and_sees_no_word_of_another_s(people):
+    anna = filled()
     own, run = anna.query_params["ws"], anna.query_params["run"]
     assert own == own_name(people["anna"].id)
     for page in PAGES:
-        ben = visit(app, "ben", page)
+        ben = visit(page, "ben")
         assert ben.query_params["ws"] == own_name(people["ben"].id)
         assert WORD not in said(ben) and "Anna" not in said(ben)
     for address in ({"ws": own}, {"ws": own, "run": run}, {"run": run}, {"ws": [own, own]}, {"ws": "u-" + "0" * 40}):
-        ben = visit(app, "ben", **address)
+        ben = visit(who="ben", **address)
         assert WORD not in said(ben) and "lighthouse" not in said(ben)
         assert ben.query_params["ws"] == own_name(people["ben"].id) and "run" not in ben.query_params
     refused = entries(who="ben@example.org", act="refused")
     assert refused and refused[-1].workspace == own and all(each.refused for each in refused)
-    again = visit(app, "anna", ws=own, run=run)
+    again = visit(who="anna", ws=own, run=run)
     assert WORD in said(again)
 
 
-def test_a_workspace_that_is_shared_is_entered_by_its_address_until_it_is_not_shared(people, app):
-    anna = filled(app)
+def test_a_workspace_that_is_shared_is_entered_by_its_address_until_it_is_not_shared(people):
+    anna = filled()
     own, run = anna.query_params["ws"], anna.query_params["run"]
     spaces = program().engine.teams.spaces
     spaces.share(own, "person", "ben@example.org", "viewer", actor(people["anna"]))
-    ben = visit(app, "ben", ws=own, run=run)
+    ben = visit(who="ben", ws=own, run=run)
     assert WORD in said(ben)
     job = program().jobs.start("run", "x", lambda cancel, emit: cancel.wait(60), workspace=own, who=people["ben"].id)
     spaces.unshare(own, "person", people["ben"].id, actor(people["anna"]))
     ben.run()
     assert WORD not in said(ben) and "lighthouse" not in said(ben)
     assert ben.query_params["ws"] == own_name(people["ben"].id)
-    assert "You have no access to the workspace" in said(visit(app, "ben", ws=own))
+    assert "You have no access to the workspace" in said(visit(who="ben", ws=own))
     stop_of_removed(program().engine, program().jobs)
     assert job.stopping
 
 
-def test_switching_takes_nothing_along_and_the_address_comes_back(people, app):
-    anna = filled(app)
+def test_switching_takes_nothing_along_and_the_address_comes_back(people):
+    anna = filled()
     own, run = anna.query_params["ws"], anna.query_params["run"]
     other = program().engine.teams.spaces.make("Harbour", actor(people["anna"]))
-    anna = visit(app, "anna", ws=own, run=run)  # AppTest draws what is on every page in a tab's first run alone
+    anna = visit(who="anna", ws=own, run=run)  # AppTest draws what is on every page in a tab's first run alone
     assert WORD in said(anna)
     anna.selectbox(key=f"ws-choice-{own}").set_value(other.name).run()
     assert not anna.exception
     assert anna.query_params["ws"] == other.name and "run" not in anna.query_params
     assert WORD not in said(anna)
-    assert WORD not in said(visit(app, "anna", ws=other.name))
+    assert WORD not in said(visit(who="anna", ws=other.name))
 
 
-def test_a_link_lets_read_and_nothing_else_until_it_ends(people, app):
-    anna = filled(app)
+def test_a_link_lets_read_and_nothing_else_until_it_ends(people):
+    anna = filled()
     own, run = anna.query_params["ws"], anna.query_params["run"]
     links = program().engine.teams.links
     link, token = links.issue(own, 7, actor(people["anna"]))
-    reader = visit(app, "", link=token, run=run)
+    reader = visit(link=token, run=run)
     assert WORD in said(reader) and "Shared with you by Anna, to read" in said(reader)
     assert not reader.chat_input and "delete-run" not in {each.key for each in reader.button}
     reader.switch_page("pages/documents.py").run()
@@ -153,42 +111,13 @@ def test_a_link_lets_read_and_nothing_else_until_it_ends(people, app):
     links.end(link.id, actor(people["anna"]))
     reader.run()
     assert "lets nobody in" in said(reader) and WORD not in said(reader)
-    never = visit(app, "", link="A" * 43, run=run)
+    never = visit(link="A" * 43, run=run)
     assert "lets nobody in" in said(never) and WORD not in said(never)
 
 
-def test_who_may_enter_is_asked_once_a_run(people, app, monkeypatch):
-    asked = []
-    monkeypatch.setattr(
-        "ui.access.workspace_entry.enter", lambda *given, inner=workspace_entry.enter: asked.append(1) or inner(*given)
-    )
-    visit(app, "anna")
-    assert len(asked) == 1
-
-
-def test_of_two_admins_who_change_one_role_the_second_is_told_what_it_is_now(people, app, monkeypatch):
-    engine = program().engine
-    place = [each.id for each in engine.teams.people.all()].index(people["ben"].id)
-    chosen = SimpleNamespace(selection=SimpleNamespace(rows=[place]))
-    monkeypatch.setattr("ui.administration.people.st.dataframe", lambda *given, **told: chosen)
-    engine.teams.people.change_role(people["anna"].id, "admin", by="owner")
-    tabs = []
-    for name in ("cleo", "anna"):
-        tab = visit(app, name, "administration")
-        tab.segmented_control(key="admin-view").set_value("People").run()
-        tabs.append(tab)
-    for tab, role in zip(tabs, ("editor", "admin"), strict=True):
-        tab.selectbox(key=f"admin-role-{people['ben'].id}-viewer").set_value(role).run()
-    for tab in tabs:
-        tab.button(key="admin-role").click().run()
-        assert not tab.exception
-    assert engine.teams.people.get(people["ben"].id).role == "editor"
-    assert not tabs[0].toast and "is editor by now" in tabs[1].toast[0].value
-
-
-def test_only_who_administers_has_the_page_and_what_is_done_there_is_audited(people, app):
-    filled(app)
-    cleo = visit(app, "cleo", "administration")
+def test_only_who_administers_has_the_page_and_what_is_done_there_is_audited(people):
+    filled()
+    cleo = visit("administration", "cleo")
     assert "Administration" in said(cleo) and "Anna" in str(cleo.dataframe[0].value)
     cleo.segmented_control(key="admin-view").set_value("People").run()
     assert "ben@example.org" in str(cleo.dataframe[0].value)
@@ -200,13 +129,13 @@ def test_only_who_administers_has_the_page_and_what_is_done_there_is_audited(peo
     assert not cleo.exception
 
 
-def test_idle_workspaces_are_listed_with_their_end_and_an_admin_keeps_one(people, app, monkeypatch):
-    anna = filled(app)
+def test_idle_workspaces_are_listed_with_their_end_and_an_admin_keeps_one(people, monkeypatch):
+    anna = filled()
     own = anna.query_params["ws"]
     left = {own: Ending(workspace=own, used=date(2026, 9, 1), ends=date(2026, 12, 4))}
     monkeypatch.setattr(Idle, "endings", lambda self: list(left.values()))
     monkeypatch.setattr(Idle, "keep", lambda self, name: left.pop(name))
-    cleo = visit(app, "cleo", "administration")
+    cleo = visit("administration", "cleo")
     assert "1 workspace will be removed because nobody uses it." in said(cleo)
     assert r"**Anna\'s library** ends on 4 December 2026; used last on 1 September 2026" in said(cleo)
     cleo.button(key=f"admin-keep-{own}").click().run()

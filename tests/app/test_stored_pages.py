@@ -35,15 +35,6 @@ def test_a_stored_run_is_drawn_exported_and_replayed_at_any_moment(name):
         assert not Inspector("".join(pages.sections(Trace.from_events(events[:length])))).open
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_a_stored_run_stands_in_a_lane_and_in_tune(name):
-    trace = Trace.from_events(stored_run(name))
-    lane = Lane(run=trace.run_id, trace=trace, job=None, following=False)
-    name_lanes([lane])
-    assert lane.name in heads([lane])
-    assert StoredRun.of(trace).entry.run_id == trace.run_id
-
-
 def test_every_run_of_a_stored_library_opens_in_ask(with_stored_library, app):
     app.run()
     runs = program().engine.library().runs.latest(9, every=True)
@@ -53,23 +44,6 @@ def test_every_run_of_a_stored_library_opens_in_ask(with_stored_library, app):
         app.run()
         assert not app.exception and not app.error, run
         assert app.slider and f'<div class="question">{run.question}' in said(app)
-
-
-def test_a_stored_run_is_decided_anew_under_the_sliders(with_stored_library, app):
-    app.run()
-    app.query_params["run"] = program().engine.library().runs.latest(9, every=True)[-1].run_id
-    app.run()
-    next(slider for slider in app.slider if slider.label == "Thresholds").set_value((0.3, 1.0)).run()
-    assert not app.exception and "would become" in said(app)
-
-
-def test_runs_of_a_stored_library_stand_side_by_side(with_stored_library, app):
-    app.run()
-    runs = [run.run_id for run in program().engine.library().runs.latest(9, every=True)[-2:]]
-    app.query_params["runs"] = ",".join(runs)
-    app.switch_page("pages/compare.py").run()
-    assert not app.exception and not app.error
-    assert "What differs" in said(app) and all(f'data-scope="{run}"' in said(app) for run in runs)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from crag.core.types import Chunk, Citation, Strip
 from crag.ingest.chunking import chunk_document
 from crag.ingest.reader import read_document
 from tests.support.app_text import said
-from tests.support.small_office import small_docx, small_xlsx
+from tests.support.small_office import small_docx
 from tests.support.tab_states import state_in
 from ui.app.program import program
 from ui.app.tab import RunsState
@@ -64,16 +64,6 @@ def test_the_words_of_a_citation_are_its_quote_else_its_strip_else_the_chunk(chu
     assert chunk.text[start - chunk.start : end - chunk.start] == "Its nets were mended by hand!"
     assert textview.cited_span(chunk, cited("not in it", "s"), [strip]) == (chunk.start + 36, chunk.start + 66)
     assert textview.cited_span(chunk, cited("not in it"), []) == (chunk.start, chunk.end)
-
-
-def test_rows_of_a_table_stand_apart():
-    parsed = read_document(small_xlsx(30), "revenue.xlsx", AppConfig())
-    drawn = str(textview.leaf(chunk_document(parsed, "id", "revenue.xlsx"), []))
-    assert drawn.count('<div class="row"') == 31  # with what stands over the table
-
-
-def test_a_part_without_text_says_so():
-    assert "no text in this part" in str(textview.leaf([], []))
 
 
 def test_a_citation_of_a_word_document_opens_its_section_as_text(app):

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from crag.core.errors import InputError, NotFoundError
+from crag.core.errors import InputError
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.export.html import evidence
@@ -47,11 +47,6 @@ def test_each_chunk_has_two_buttons_that_say_what_they_are_for() -> None:
     assert NASTY not in drawn
 
 
-def test_where_nobody_can_press_them_there_are_none() -> None:
-    trace = Trace.from_events(events())
-    assert "label:" not in evidence.chunks(trace, View.of(trace))
-
-
 def test_a_click_stores_another_replaces_and_the_same_again_takes_back(with_sample) -> None:
     engine: Engine = program().engine
     trace = Trace.from_events(engine.ask("What average premium increase was negotiated?"))
@@ -73,9 +68,3 @@ def test_a_made_up_click_is_refused_in_words(with_sample, click) -> None:
     trace = Trace.from_events(events())
     with pytest.raises(InputError, match="no such chunk"):
         thumbs.toggle(OfThis(program().engine.library()), trace, click)
-
-
-def test_a_chunk_whose_document_is_gone_keeps_no_label(with_sample) -> None:
-    trace = Trace.from_events(events())
-    with pytest.raises(NotFoundError):
-        thumbs.toggle(OfThis(program().engine.library()), trace, "relevant:c0")

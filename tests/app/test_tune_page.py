@@ -27,7 +27,6 @@ from ui.app import warmup
 from ui.app.program import program
 from ui.app.tab import ChoicesState, RunsState
 from ui.tune import exports, stored
-from ui.tune.labels import Labels
 
 
 class Silent:
@@ -164,15 +163,6 @@ def test_a_cell_lists_its_questions_each_a_link_to_its_run(silent, tab):
     assert state_in(page, RunsState).selected == "run-2"
 
 
-def test_the_parts_of_the_flow_do_not_overlap(silent, tab):
-    scores = [0.9] * 8 + [0.3, 0.01]
-    page = tab(*(run(number, [score]) for number, score in enumerate(scores)))
-    [flow, *_] = json.loads(page.get("plotly_chart")[0].proto.spec)["data"]
-    correct, ambiguous, incorrect, *_ = flow["node"]["y"]
-    assert correct > 0.3 and incorrect < 1, "both edges are inside"
-    assert ambiguous - correct > (0.8 + 0.1) / 2 and incorrect - ambiguous > 0.1
-
-
 def test_what_only_a_run_could_tell_is_unknown_with_its_reason(silent, tab):
     page = tab(run(1, [0.9]), run(2, [0.9], strategy="plain-rag"))
     assert cell(page, "no action", "unknown") == 1 and unknown_sentence(Unknown(Missing.NO_GRADES)) in said(page)
@@ -197,22 +187,6 @@ def test_new_runs_join_deleted_ones_leave_and_none_is_read_twice(silent, tab):
     assert not [each for each in gc.get_objects() if isinstance(each, Entry | Retrieval) and "forgotten" in repr(each)]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("curves", [True, False], ids=["curves", "no curve, and why"])
-def test_what_was_made_of_the_runs_before_another_came_is_kept_no_longer(silent, tab, curves):
-    page = tab(*labelled(40, both=curves))
-    for number in range(40, 46):
-        program().engine.library().runs.save(run(number, [0.9]), [])
-        page.run()
-        moved(page, "Thresholds", (0.1, number / 100))
-    gc.collect()
-    alive = gc.get_objects()
-    labels = [len(each.cases) for each in alive if isinstance(each, Labels)]
-    outcomes = [len(each.rows) for each in alive if isinstance(each, Outcome)]
-    assert 46 in labels and not set(labels) & set(range(40, 45))
-    assert 46 in outcomes and not set(outcomes) & set(range(40, 45))
-
-
 def test_a_run_that_cannot_be_read_is_named_and_the_others_go_on(silent, tab, data):
     page = tab(run(1, [0.9]), run(2, [0.5], question="An <i>older</i> one?"))
     program().engine.close()
@@ -225,15 +199,6 @@ def test_a_run_that_cannot_be_read_is_named_and_the_others_go_on(silent, tab, da
     assert "An <i>older</i> one" in said(page) and "All (1 run)" in page.selectbox(key="tune-runs").options
 
 
-def test_runs_are_chosen_by_strategy(silent, tab):
-    page = tab(run(1, [0.9]), run(2, [0.5], strategy="paper"), run(3, [0.5], strategy="paper"))
-    page.selectbox(key="tune-runs").set_value("strategy:paper").run()
-    assert "2 of 2 runs would flip" in said(page)
-    page.switch_page("pages/settings.py").run()
-    page.switch_page("pages/tune.py").run()
-    assert page.selectbox(key="tune-runs").value == "strategy:paper"
-
-
 def test_runs_are_chosen_by_evaluation(silent, tab):
     library = program().engine.library()
     known = Question(id="1", question="Why did it happen in 1?", labels=("unanswerable",))
@@ -242,13 +207,6 @@ def test_runs_are_chosen_by_evaluation(silent, tab):
     page = tab(run(1, [0.9]), replace(run(2, [0.9]), run_id=f"{made.id}-0"))
     page.selectbox(key="tune-runs").set_value(f"evaluation:{made.id}").run()
     assert "among 1 run " in said(page) and "Evaluated: mine, Balanced" in str(page.selectbox(key="tune-runs").options)
-
-
-def test_all_but_the_two_thresholds_is_folded(silent, tab):
-    page = tab(run(1, [0.9]))
-    folds = [each for each in page.expander if each.label == "More sliders"]
-    folded = [each.label for fold in folds for each in fold.slider]
-    assert [each.label for each in page.slider if each.label not in folded] == ["Thresholds"] and len(folded) > 2
 
 
 def test_the_strategy_decides_what_the_sliders_begin_with_and_which_there_are(silent, tab):
@@ -279,13 +237,6 @@ def test_sliders_stay_where_they_were_while_another_page_is_shown(silent, tab):
     )
 
 
-def test_sliders_begin_with_what_this_session_changed(silent, tab):
-    page = tab(run(1, [0.9]))
-    state_in(page, ChoicesState).changes = {"balanced": {"upper": 0.95, "web_on": ()}}
-    page.run()
-    assert slider(page, "Thresholds").value == (0.2, 0.95) and "The sliders match Ask" in said(page)
-
-
 # ---- what it saves ---------------------------------------------------------------------------------------------------
 
 
@@ -300,12 +251,6 @@ def test_what_calls_cost_that_would_not_be_made(silent, tab):
     page = tab(run(1, [0.9, 0.8], calls=2, settings=Settings()))
     page.selectbox(key="tune-strategy").set_value("plain-rag").run()
     assert "at least" not in said(page) and "<b>2</b> outside calls" in said(page) and "<b>$0.30</b>" in said(page)
-
-
-def test_many_ambiguous_questions_are_warned_of_without_any_label(silent, tab):
-    page = tab(*(run(n, [0.3]) for n in range(5)))
-    assert "100% of the questions to AMBIGUOUS" in said(page)
-    assert "to AMBIGUOUS, more than" not in moved(page, "Thresholds", (0.25, 0.3))
 
 
 # ---- labels ----------------------------------------------------------------------------------------------------------
@@ -349,31 +294,6 @@ def test_too_few_labels_are_refused_in_words(silent, tab):
     assert "Only 6 labelled questions" in words and "24 more labelled questions" in words
 
 
-def test_labels_of_one_kind_draw_no_curve_and_say_why(silent, tab):
-    runs = [run(n, [0.1]) for n in range(3)]
-    questions = [Question(id=r.run_id, question=r.question, labels=("unanswerable",)) for r in runs]
-    add_set(program().engine.library(), QuestionSet(name="none", questions=tuple(questions)))
-    words = said(tab(*runs))
-    assert (
-        "Worth of every pair" not in words
-        and "All 3 labels are of one kind" in words
-        and "No ROC curve" in words
-        and "No precision-recall curve" in words
-    )
-
-
-def test_without_labels_it_says_how_to_make_some(silent, tab):
-    page = tab(run(1, [0.9]))
-    assert "Rate chunks as relevant" in said(page) and len(page.get("plotly_chart")) == 2
-
-
-def test_the_weight_of_a_search_moves_the_recommendation(silent, tab):
-    page = tab(*labelled())
-    worth = [each.value for each in page.markdown]
-    page.number_input(key="tune-weight-search").set_value(0.9).run()
-    assert [each.value for each in page.markdown] != worth
-
-
 def test_scores_of_two_evaluators_are_never_thrown_together(silent, tab):
     page = tab(*labelled(), *(run(n, [0.5], evaluator="other") for n in range(100, 103)))
     assert page.selectbox(key="tune-grader").options == ["the local evaluator", "other"]
@@ -393,24 +313,6 @@ def test_a_thumb_on_a_chunk_counts(with_sample, app):
 
 
 # ---- Ask uses it -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_ask_uses_exactly_what_was_used_here_with_its_strategy(with_sample, app):
-    app.run()
-    app.chat_input(key="question").set_value(load_sample().questions[0].question).run()
-    app.switch_page("pages/tune.py").run()
-    app.selectbox(key="tune-strategy").set_value("paper").run()
-    moved(app, "Thresholds", (0.11, 0.93))
-    moved(app, "Chunks retrieved", 6)
-    app.button(key="tune-use-these").click().run()
-    app.switch_page("pages/ask.py").run()
-    assert app.selectbox(key="strategy-choice").value == "paper"
-    app.chat_input(key="question").set_value("Who established the Civil Service Commission?").run()
-    library = program().engine.library()
-    trace = library.runs.trace(library.runs.ids()[-1])
-    settings = Settings.checked(trace.settings)
-    assert (trace.strategy, settings.lower, settings.upper, settings.k) == ("paper", 0.11, 0.93, 6)
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------

@@ -72,19 +72,6 @@ assert "crag.pipeline.graph" in sys.modules and "langgraph" in sys.modules and "
 
 
 @pytest.mark.slow
-def test_a_process_that_ends_at_once_ends_in_good_order(data):
-    code = """
-import sys
-from crag.core.config import AppConfig
-from crag.engine import Engine
-from ui.app import warmup
-warmup.begin(Engine(AppConfig.of(data=sys.argv[1])))
-"""
-    ran = subprocess.run([sys.executable, "-c", code, str(data)], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (ran.returncode, ran.stderr) == (0, "")
-
-
-@pytest.mark.slow
 def test_nothing_is_sent_before_anybody_asked(data, model_server):
     served = {"llm": "openai-compatible", "llm_base_url": model_server.address, "llm_model": "ok", "evaluator": "llm"}
     engine = Engine(AppConfig.of(data=data, **served))

@@ -6,13 +6,12 @@ import shutil
 import pytest
 import streamlit as st
 from streamlit import config as streamlit_config
-from streamlit.testing.v1 import AppTest
 
 from crag.core.config import AppConfig
 from crag.core.events import events_to_jsonl
 from crag.export.html.pages import page
 from crag.storage.places import name_of
-from tests.support.app_text import said
+from tests.support.app_text import said, visit
 from tests.support.small_pdf import small_pdf
 from ui.access import workspaces
 from ui.app.program import program
@@ -25,18 +24,6 @@ def private(monkeypatch):
     monkeypatch.setenv("CRAG_WORKSPACES", "private")
 
 
-def visit(app, page="", **address) -> AppTest:
-    """A browser of its own, opening the app at an address."""
-    app = AppTest.from_file(app._script_path, default_timeout=60)
-    for name, value in address.items():
-        app.query_params[name] = value
-    app.run()
-    if page:
-        app.switch_page(page).run()
-    assert not app.exception
-    return app
-
-
 def key(app) -> str:
     return app.query_params["w"]
 
@@ -46,8 +33,8 @@ def drop(app, name="light.pdf"):
     assert not app.exception and "Added: 1 page" in said(app)
 
 
-def test_two_browsers_see_two_libraries(private, app):
-    first, second = visit(app, "pages/documents.py"), visit(app, "pages/documents.py")
+def test_two_browsers_see_two_libraries(private):
+    first, second = visit("documents"), visit("documents")
     assert key(first) != key(second) and re.fullmatch("[0-9a-f]{48}", key(first))
     drop(first)
     second.run()
@@ -57,15 +44,15 @@ def test_two_browsers_see_two_libraries(private, app):
     assert [program().engine.library(each).size[0] for each in named] == [1, 0, 0]
 
 
-def test_the_address_opens_its_library_again(private, app):
-    first = visit(app, "pages/documents.py")
+def test_the_address_opens_its_library_again(private):
+    first = visit("documents")
     drop(first)
-    again = visit(app, "pages/documents.py", w=key(first))
+    again = visit("documents", w=key(first))
     assert key(again) == key(first) and list(again.dataframe[0].value["Document"]) == ["light.pdf"]
 
 
-def test_the_key_survives_page_switches_that_drop_the_address(private, app):
-    first = visit(app)
+def test_the_key_survives_page_switches_that_drop_the_address(private):
+    first = visit()
     before = key(first)
     first.switch_page("pages/documents.py")
     first.query_params.clear()
@@ -77,48 +64,44 @@ FORGED = ["default", "../default", "0" * 31, "0" * 32, "0" * 33, "G" * 32, "A" *
 
 
 @pytest.mark.parametrize("forged", [*FORGED, "0" * 48, "g" * 48, ["0" * 32, "1" * 32]])
-def test_a_key_that_was_not_given_out_here_is_refused(private, app, forged):
-    visitor = visit(app, "pages/documents.py", w=forged)
+def test_a_key_that_was_not_given_out_here_is_refused(private, forged):
+    visitor = visit("documents", w=forged)
     assert re.fullmatch("[0-9a-f]{48}", key(visitor)) and key(visitor) not in forged
     assert "No library has this address" in said(visitor)
     assert not (program().config.storage.data / "workspaces").exists()
 
 
-def test_an_address_with_an_empty_key_is_given_one(private, app):
-    assert re.fullmatch("[0-9a-f]{48}", key(visit(app, w="")))
-
-
-def test_a_key_with_a_changed_sign_opens_nothing(private, app):
-    owner = visit(app, "pages/documents.py")
+def test_a_key_with_a_changed_sign_opens_nothing(private):
+    owner = visit("documents")
     drop(owner)
     for place in (0, 31, 32, 47):
         digit = "1" if key(owner)[place] == "0" else "0"
-        visitor = visit(app, "pages/documents.py", w=key(owner)[:place] + digit + key(owner)[place + 1 :])
+        visitor = visit("documents", w=key(owner)[:place] + digit + key(owner)[place + 1 :])
         assert key(visitor) != key(owner) and "light.pdf" not in said(visitor)
 
 
-def test_looking_at_every_page_stores_nothing(private, app):
-    visitor = visit(app)
+def test_looking_at_every_page_stores_nothing(private):
+    visitor = visit()
     for each in ("documents", "tune", "compare", "evaluate", "settings", "ask"):
         visitor.switch_page(f"pages/{each}.py").run()
         assert not visitor.exception
     assert {each.name for each in program().config.storage.data.iterdir()} == {"keys.secret", "in-use"}
 
 
-def test_who_was_sent_to_a_library_is_told_and_can_leave_it(private, app):
-    owner = visit(app, "pages/documents.py")
+def test_who_was_sent_to_a_library_is_told_and_can_leave_it(private):
+    owner = visit("documents")
     assert "somebody sent you here" not in said(owner)
     drop(owner)
-    sent = visit(app, "pages/documents.py", w=key(owner))
+    sent = visit("documents", w=key(owner))
     assert "somebody sent you here" in said(sent)
     sent.button(key="own-library").click().run()
     assert key(sent) != key(owner) and "light.pdf" not in said(sent) and "somebody sent you here" not in said(sent)
 
 
-def test_a_key_is_in_no_folder_record_or_export(private, app, caplog):
+def test_a_key_is_in_no_folder_record_or_export(private, caplog):
     """Not even a part of one that would be enough to guess the rest."""
     caplog.set_level("DEBUG")
-    owner = visit(app, "pages/documents.py")
+    owner = visit("documents")
     drop(owner)
     owner.switch_page("pages/ask.py").run()
     owner.chat_input(key="question").set_value("What guided ships into the harbour?").run()
@@ -136,8 +119,8 @@ def test_a_key_is_in_no_folder_record_or_export(private, app, caplog):
         assert key(owner)[:16] not in text
 
 
-def test_a_library_that_is_deleted_on_the_disk_is_noticed_and_begins_anew(app):
-    visitor = visit(app, "pages/documents.py")
+def test_a_library_that_is_deleted_on_the_disk_is_noticed_and_begins_anew():
+    visitor = visit("documents")
     drop(visitor)
     shutil.rmtree(program().config.storage.data / "workspaces" / "default")
     visitor.run()
@@ -149,21 +132,8 @@ def test_a_library_that_is_deleted_on_the_disk_is_noticed_and_begins_anew(app):
     assert [each.name for each in program().engine.library().documents.all()] == ["light.pdf"]
 
 
-def test_a_run_opens_in_its_own_library_only(private, app):
-    owner = visit(app, "pages/documents.py")
-    drop(owner)
-    owner.switch_page("pages/ask.py").run()
-    owner.chat_input(key="question").set_value("What guided ships into the harbour?").run()
-    run = owner.query_params["run"]
-    assert "lighthouse of Alexandria" in said(owner)
-    stranger = visit(app, run=run)
-    assert "not in this library" in said(stranger) and "lighthouse" not in said(stranger)
-    assert "run" not in stranger.query_params
-    assert "lighthouse of Alexandria" in said(visit(app, run=run, w=key(owner)))
-
-
-def test_another_key_in_the_same_tab_takes_nothing_along(private, app):
-    owner = visit(app, "pages/documents.py")
+def test_another_key_in_the_same_tab_takes_nothing_along(private):
+    owner = visit("documents")
     drop(owner)
     owner.switch_page("pages/ask.py").run()
     owner.chat_input(key="question").set_value("What guided ships into the harbour?").run()
@@ -173,29 +143,11 @@ def test_another_key_in_the_same_tab_takes_nothing_along(private, app):
     assert key(owner) == other and "lighthouse" not in said(owner) and "run" not in owner.query_params
 
 
-def test_an_upload_under_way_is_shown_in_its_own_library_only(private, app):
-    owner = visit(app)
-    program().jobs.start("upload", "secret.pdf", lambda cancel, emit: cancel.wait(60), workspace=name_of(key(owner)))
-    [job] = program().jobs.running()
-    try:
-        assert "secret.pdf" not in said(visit(app, "pages/documents.py"))
-    finally:
-        job.stop()
-
-
-def test_what_concerns_everyone_is_not_any_visitors_to_change(private, app):
-    visitor = visit(app, "pages/settings.py")
+def test_what_concerns_everyone_is_not_any_visitors_to_change(private):
+    visitor = visit("settings")
     assert visitor.selectbox(key="program-workspaces").disabled and visitor.slider(key="program-threads").disabled
     assert next(button for button in visitor.button if button.label == "Save").disabled
     assert "only who runs it sets them" in said(visitor)
-
-
-def test_one_library_for_all_where_that_is_chosen(app):
-    first, second = visit(app, "pages/documents.py", w="0" * 32), visit(app, "pages/documents.py")
-    drop(first)
-    second.run()
-    assert list(second.dataframe[0].value["Document"]) == ["light.pdf"]
-    assert "w" not in first.query_params and "This address" not in said(first)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,9 @@ from crag.core.trace import Trace
 from crag.storage.places import name_of
 from tests.support import local_models
 from tests.support.app_server import Served, gated, over_the_sample, serving
-from tests.support.portal import Portal, portal_of
+from tests.support.browsing import ARGUMENTS
+from tests.support.web_server import Reply, Server
+from tests.support.web_server import serving as answering
 from ui.app import saved_choices
 
 HEADER, POLICY = "content-security-policy", "Content Security Policy"
@@ -24,18 +26,6 @@ HEADER, POLICY = "content-security-policy", "Content Security Policy"
 
 PATIENCE = 40_000
 """Milliseconds that a busy machine may take for what is waited for."""
-
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-]
 
 
 @pytest.fixture(scope="session")
@@ -55,9 +45,9 @@ def answered(served) -> str:
 
 
 @pytest.fixture(scope="session")
-def portal() -> Iterator[Portal]:
+def portal() -> Iterator[Server]:
     """A page of another origin that the app `served_to_many` may be framed by."""
-    with portal_of() as found:
+    with answering(lambda request: Reply()) as found:
         yield found
 
 

@@ -131,16 +131,3 @@ def test_every_file_of_an_upload_is_told_also_after_a_reload_and_at_its_end(page
 def listed(page):
     """The files of an upload, each with its result."""
     return page.get_by_test_id("stTable").locator("tbody tr")
-
-
-def test_a_folder_is_dropped_as_a_whole(page, tmp_path):
-    for year in (2019, 2020):
-        (tmp_path / "reports" / str(year)).mkdir(parents=True)
-        (tmp_path / "reports" / str(year) / "yearly.pdf").write_bytes(small_pdf(f"{TEXT} {year}."))
-    (tmp_path / "reports" / "settings.ini").write_text("not for reading")
-    page.get_by_role("radio", name="A folder").click()
-    page.get_by_text("Add a folder").wait_for()
-    settled(page).get_by_test_id("stFileUploaderDropzoneInput").set_input_files(tmp_path / "reports")
-    expect(listed(page)).to_have_count(2)
-    expect(listed(page).filter(has_text="2019 - yearly.pdf")).to_contain_text("Added: 1 page")
-    expect(listed(page).filter(has_text="2020 - yearly.pdf")).to_contain_text("Added: 1 page")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.browsing import until
-from tests.support.portal import portal_of
+from tests.support.web_server import Reply, serving
 
 pytestmark = pytest.mark.slow
 
@@ -20,11 +20,16 @@ def visit(browser):
     context.close()
 
 
+def framing(url: str):
+    """A page that shows an address in a frame."""
+    page = f"<h1>Portal</h1><iframe width=1200 height=800 src='{url}'></iframe>"
+    return lambda request: Reply(body=page.encode())
+
+
 def test_a_page_of_another_origin_can_t_frame_the_app(served_to_many, visit) -> None:
     said: list[str] = []
     visit.on("console", lambda message: said.append(message.text))
-    with portal_of() as stranger:
-        stranger.shown = served_to_many.url
+    with serving(framing(served_to_many.url)) as stranger:
         visit.goto(stranger.address)
         visit.get_by_role("heading", name="Portal").wait_for()
         until(visit, "() => document.readyState === 'complete'")
@@ -33,7 +38,7 @@ def test_a_page_of_another_origin_can_t_frame_the_app(served_to_many, visit) -> 
 
 
 def test_a_portal_that_the_owner_named_can(served_to_many, portal, visit) -> None:
-    portal.shown = served_to_many.url
+    portal.answer = framing(served_to_many.url)
     visit.goto(portal.address)
     visit.frame_locator("iframe").get_by_role("button", name="Try it on the sample").wait_for()
 

@@ -122,14 +122,3 @@ def test_two_strategies_over_a_set_stopped_resumed_read_compared_and_exported(pa
     expect(page.get_by_text("higher with Balanced than with Plain RAG").first).to_be_visible(timeout=SOON)
     page.locator(".st-key-eval-changed-all canvas").first.wait_for()
     fits(settled(page))
-
-
-@pytest.mark.heavy  # tests/app/test_evaluate_page.py names bad rows and deletes a set
-def test_a_set_of_a_hostile_name_is_stored_and_deleted(page):
-    add(page, "<i>mine</i>.csv", b"question,answer\n<b>What</b> is A?,1\n,2\n")
-    page.get_by_text("Stored: <i>mine</i>.csv, 1 question.").wait_for()
-    expect(page.get_by_test_id("stTable").first).to_contain_text("it has no question")
-    settled(page)
-    page.get_by_text("Delete set").click()
-    page.get_by_test_id("stPopoverBody").get_by_role("button", name="Delete", exact=True).click()
-    expect(page.get_by_text("<i>mine</i>.csv")).to_have_count(0)

@@ -46,10 +46,3 @@ def test_with_reduced_motion_nothing_moves_and_all_states_can_be_reached(page):
         page.wait_for_timeout(200)
     expect(page.locator(".tour .states > li").last).to_be_in_viewport(ratio=0.9)
     fits(page)
-
-
-def test_the_parts_are_one_line_that_opens(page):
-    line = page.get_by_text("Runs on this machine · details")
-    expect(page.get_by_text("Chunk index")).to_be_hidden()
-    line.click()
-    expect(page.get_by_text("Chunk index")).to_be_visible()

@@ -23,6 +23,7 @@ from crag.core.types import Call, Document
 from crag.testing.fakes import chunk_of
 from tests.support import local_models
 from tests.support.app_server import Served, gated
+from tests.support.browsing import settled
 from tests.support.small_pdf import small_pdf
 from tests.support.whole_run import events as whole_run
 
@@ -114,10 +115,6 @@ def look(open_page, app: Served):
 
     yield looked
     assert said == []
-
-
-def settled(page) -> None:
-    page.locator("[data-test-script-state=notRunning]").wait_for(state="attached")
 
 
 def inert(page) -> None:

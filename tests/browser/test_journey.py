@@ -36,20 +36,6 @@ def page(open_page, answered):
     return settled(page)
 
 
-@pytest.mark.heavy  # tests/app/test_ask_page.py asks all three
-def test_three_questions_end_in_three_actions_each_with_a_cited_source(first):
-    page = first
-    for number, word in enumerate(("CORRECT", "AMBIGUOUS", "INCORRECT")):
-        page.locator(f".st-key-try-{number} button").first.click()
-        page.locator(".action .word", has_text=re.compile(f"^{word}$")).wait_for()
-        page.locator(".sources li").first.wait_for()
-        settled(page)
-        if word != "CORRECT":
-            page.get_by_text("From the web").first.wait_for()
-        page.get_by_role("button", name="New conversation").click()
-        page.get_by_text("Three questions to try").wait_for()
-
-
 @pytest.mark.slow  # test_live.py opens one too
 def test_a_citation_opens_the_page_it_comes_from_at_the_cited_words(page):
     cite = page.locator("button.cite").first
@@ -133,19 +119,6 @@ def test_a_run_survives_sliders_page_switches_and_a_reload_and_markup_in_its_que
     page.locator(".action .word").wait_for()
     assert page.title() != "broken" and page.locator(".question img").count() == 0
     expect(page.locator(".question").first).to_contain_text(MARKUP)
-
-
-@pytest.mark.heavy  # test_evaluate.py stops in a browser, tests/app/test_jobs.py and test_approval.py stop runs
-def test_stop_stops(first, served):
-    page = first
-    served.gate.touch()
-    ask(page, "Where is the headquarters of the Office of Personnel Management?")
-    page.get_by_text(re.compile(r"Grading: 3 of \d+ chunks")).wait_for()
-    page.get_by_role("button", name="Stop", exact=True).click()
-    page.get_by_role("button", name="Stopping…").wait_for()
-    served.gate.unlink()
-    page.get_by_text("Stopped.").first.wait_for()
-    page.get_by_text("Edit and ask again").wait_for()
 
 
 @pytest.mark.slow

@@ -45,12 +45,6 @@ def page(open_page):
     return settled(page)
 
 
-@pytest.mark.heavy  # tests/app/test_ask_page.py clicks there
-def test_the_sample_is_one_click_away(page):
-    page.get_by_role("button", name="Try it on the sample").click()
-    expect(page.get_by_test_id("stMain")).to_contain_text("Three questions to try", timeout=90_000)
-
-
 @pytest.mark.slow
 def test_a_private_library_stays_with_its_address(open_page):
     mine = open_page("/documents")

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.support.browsing import until
+from tests.support.browsing import ask, fits, settled
 from tests.support.model_server import WORDS, serving
 
 pytestmark = pytest.mark.slow
@@ -46,11 +46,6 @@ def page(open_page):
     return settled(page)
 
 
-def settled(page):
-    page.locator("[data-test-script-state=notRunning]").wait_for(state="attached")
-    return page
-
-
 def enter(page, label, value):
     field = page.get_by_label(label, exact=True)
     field.fill(value)
@@ -82,9 +77,7 @@ def test_from_a_wrong_key_to_a_cited_answer(page, served):
         told(page, "It works.")
         fits(page)
         page.get_by_role("link", name="Ask", exact=True).click()
-        box = page.get_by_test_id("stChatInputTextArea")
-        box.fill(QUESTION)
-        box.press("Enter")
+        ask(page, QUESTION)
         page.locator(".answer", has_text=WORDS[0].strip()).wait_for()
         page.locator("button.cite").first.wait_for()
         settled(page)
@@ -92,13 +85,6 @@ def test_from_a_wrong_key_to_a_cited_answer(page, served):
     places = left(page, served)
     assert sum(QUESTION in place for place in places) > 1, "what was asked is found in page and files"
     assert not [key for key in (KEY, WRONG) for place in places if key in place]
-
-
-def fits(page):
-    for width in (420, 1440):
-        page.set_viewport_size({"width": width, "height": 900})
-        until(page, "width => document.documentElement.scrollWidth <= width", arg=width)
-    settled(page)
 
 
 def left(page, served) -> list[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from crag.core.trace import Trace
-from crag.export.html import pages
-from tests.support.browsing import OFF_SCREEN, settled, until
+from tests.support.browsing import OFF_SCREEN, opened_file, settled, until
 from tests.support.whole_run import approved, events
+from ui.run import export
 
 pytestmark = pytest.mark.slow
 
@@ -96,30 +96,23 @@ def test_the_answer_is_copied_as_markdown(page):
 def test_an_exported_conversation_is_presented_and_replayed_offline(browser, tmp_path):
     file = tmp_path / "talk.html"
     turns = [
-        pages.Turn(trace=Trace.from_events(made()), events=made, stale={}, pictures=lambda: {1: b"no picture"})
+        export.Turn(trace=Trace.from_events(made()), events=made, stale={}, pictures=lambda: {1: b"no picture"})
         for made in (events, approved)
     ]
-    file.write_text(pages.conversation(turns, 2), encoding="utf-8")
-    context = browser.new_context(viewport={"width": 900, "height": 700}, offline=True)
-    page, asked, troubles = context.new_page(), [], []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("console", lambda message: message.type in ("error", "warning") and troubles.append(message.text))
-    page.on("pageerror", lambda error: troubles.append(str(error)))
-    page.goto(file.as_uri())
-    second = page.locator("#turn-2")
-    second.scroll_into_view_if_needed()
-    second.get_by_role("button", name="Present").click()
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("End")
-    expect(heading(page)).to_contain_text("1 of 3 are supported")
-    page.keyboard.press("Home")
-    expect(page.locator(".slideshow:not([hidden]) .scene.shown .asked")).to_have_text("When was the bridge opened?")
-    page.keyboard.press("Escape")
-    assert page.locator(".slideshow:not([hidden])").count() == 0
-    assert page.evaluate("document.activeElement.textContent") == "Present", "back where it was begun"
-    second.locator("button.cite").first.press("Enter")
-    assert page.evaluate("document.activeElement.closest('.sources') !== null"), "a number leads to its source"
-    second.get_by_role("button", name="Back").click()
-    assert second.get_attribute("data-state") == "paused"
-    context.close()
-    assert [url for url in asked if not url.startswith("data:")] == [file.as_uri()] and not troubles
+    file.write_text(export.conversation(turns, 2), encoding="utf-8")
+    with opened_file(browser, file, viewport={"width": 900, "height": 700}, offline=True) as page:
+        second = page.locator("#turn-2")
+        second.scroll_into_view_if_needed()
+        second.get_by_role("button", name="Present").click()
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("End")
+        expect(heading(page)).to_contain_text("1 of 3 are supported")
+        page.keyboard.press("Home")
+        expect(page.locator(".slideshow:not([hidden]) .scene.shown .asked")).to_have_text("When was the bridge opened?")
+        page.keyboard.press("Escape")
+        assert page.locator(".slideshow:not([hidden])").count() == 0
+        assert page.evaluate("document.activeElement.textContent") == "Present", "back where it was begun"
+        second.locator("button.cite").first.press("Enter")
+        assert page.evaluate("document.activeElement.closest('.sources') !== null"), "a number leads to its source"
+        second.get_by_role("button", name="Back").click()
+        assert second.get_attribute("data-state") == "paused"

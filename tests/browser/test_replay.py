@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from crag.core.trace import Trace
-from crag.export.html import pages
+from tests.support.browsing import opened_file
 from tests.support.whole_run import events
+from ui.run import export
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
@@ -21,19 +22,12 @@ def run():
 
 @pytest.fixture
 def exported(browser, run, tmp_path):
-    """The page, opened from a file; at the end it must have asked for nothing but itself."""
+    """The page, opened from a file."""
     file = tmp_path / "run.html"
-    file.write_text(pages.page(Trace.from_events(run), run), encoding="utf-8")
-    context = browser.new_context(viewport={"width": 900, "height": 900})
-    page, asked, troubles = context.new_page(), [], []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("console", lambda message: message.type in ("error", "warning") and troubles.append(message.text))
-    page.on("pageerror", lambda error: troubles.append(str(error)))
-    page.goto(file.as_uri())
-    yield page
-    assert page.evaluate("window.broken") is None
-    context.close()
-    assert asked == [file.as_uri()] and not troubles
+    file.write_text(export.page(Trace.from_events(run), run), encoding="utf-8")
+    with opened_file(browser, file, viewport={"width": 900, "height": 900}) as page:
+        yield page
+        assert page.evaluate("window.broken") is None
 
 
 def state(page):
@@ -90,15 +84,3 @@ def test_hostile_words_are_only_words(exported):
         assert page.locator("body").inner_text().count("window.broken = 1") >= 2
         assert page.locator("img, .part script").count() == 0
     assert page.locator("script").count() == 3
-
-
-@pytest.mark.slow
-def test_without_scripts_the_whole_run_is_there(browser, run, tmp_path):
-    file = tmp_path / "run.html"
-    file.write_text(pages.page(Trace.from_events(run), run), encoding="utf-8")
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(file.as_uri())
-    expect(page.locator(".action .word")).to_have_text("AMBIGUOUS")
-    expect(page.locator(".replay")).to_be_hidden()
-    context.close()

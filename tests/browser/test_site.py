@@ -7,8 +7,9 @@ import pytest
 from crag.core.config import AppConfig
 from crag.core.request import RunRequest
 from crag.core.sample import load_sample
-from crag.export.html.site import write_site
 from tests.support import local_models
+from tests.support.browsing import opened_file
+from ui.run.site import write_site
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
@@ -26,22 +27,15 @@ def site(tmp_path_factory, sample_data):
     return folder / "site"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_index_leads_to_a_run_that_replays_and_back(browser, site, scheme):
-    context = browser.new_context(viewport={"width": 420, "height": 900}, color_scheme=scheme)
-    page, asked, troubles = context.new_page(), [], []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("console", lambda message: message.type in ("error", "warning") and troubles.append(message.text))
-    page.on("pageerror", lambda error: troubles.append(str(error)))
-    page.goto((site / "index.html").as_uri())
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    page.get_by_role("heading", level=2).first.get_by_role("link").click()
-    expect(page.locator(".action .word")).to_have_text("CORRECT")
-    page.get_by_role("button", name="Replay").click()
-    expect(page.locator(".action .word")).to_have_count(0)
-    page.locator(".run[data-state=end]").wait_for()
-    expect(page.locator(".action .word")).to_have_text("CORRECT")
-    page.get_by_role("link", name="All runs").click()
-    expect(page.get_by_role("heading", name="Recorded runs")).to_be_visible()
-    context.close()
-    assert not troubles and all(url.startswith((site.as_uri(), "data:", "blob:")) for url in asked)
+def test_the_index_leads_to_a_run_that_replays_and_back(browser, site):
+    viewport = {"width": 420, "height": 900}
+    with opened_file(browser, site / "index.html", viewport=viewport, color_scheme="dark") as page:
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.get_by_role("heading", level=2).first.get_by_role("link").click()
+        expect(page.locator(".action .word")).to_have_text("CORRECT")
+        page.get_by_role("button", name="Replay").click()
+        expect(page.locator(".action .word")).to_have_count(0)
+        page.locator(".run[data-state=end]").wait_for()
+        expect(page.locator(".action .word")).to_have_text("CORRECT")
+        page.get_by_role("link", name="All runs").click()
+        expect(page.get_by_role("heading", name="Recorded runs")).to_be_visible()

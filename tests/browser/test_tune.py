@@ -10,7 +10,6 @@ from crag.analysis.questions.sets import read_set
 from crag.core.config import AppConfig
 from crag.core.request import RunRequest
 from crag.core.sample import load_sample
-from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from tests.support import local_models
 from tests.support.browsing import ask, choose, fits, settled
@@ -95,6 +94,7 @@ def test_a_slider_flips_a_run_that_opens_in_ask_which_then_uses_the_sliders(page
     page.locator(".tune-says", has_text="would flip").wait_for()
     settled(page)
     assert flags(page) == chosen, "the sliders are where they were"
+    fits(page)
     page.get_by_role("button", name="Use these").click()
     page.get_by_text("Ask now uses exactly these").wait_for()
     settled(page)
@@ -104,14 +104,3 @@ def test_a_slider_flips_a_run_that_opens_in_ask_which_then_uses_the_sliders(page
     ask(page, "Who established the Civil Service Commission?")
     page.locator(".action .word").wait_for()
     page.locator(".legend", has_text=f"lower {lower}, upper {upper}").wait_for()
-
-
-def test_back_brings_the_strategy_s_own_thresholds_and_nothing_is_off_the_screen(page):
-    press(page, 0, "ArrowLeft", "")
-    own = Settings()
-    page.get_by_role("button", name="Reset to defaults").click()
-    until_true(page, lambda: flags(page) == f"lower {own.lower:.2f}upper {own.upper:.2f}")
-    settled(page)
-    choose(page, "tune-cell", 0, 104 + 52)
-    page.locator("[class*=st-key-tune-listed] canvas").first.wait_for()
-    fits(page)

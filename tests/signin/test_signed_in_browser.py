@@ -16,7 +16,7 @@ from crag.admin.people import People
 from crag.admin.store import open_store
 from crag.core.config import PeopleSettings
 from tests.support.app_server import serving
-from tests.support.browsing import OFF_SCREEN, settled, until
+from tests.support.browsing import ARGUMENTS, OFF_SCREEN, settled, until
 from tests.support.signing_in import claims_of, cookie, openid_provider, secrets_file
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs the playwright package")
@@ -24,11 +24,6 @@ playwright = pytest.importorskip("playwright.sync_api", reason="needs the playwr
 pytestmark = pytest.mark.heavy
 
 LOOPBACK = ("localhost", "127.0.0.1")
-ARGUMENTS = [
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"),
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
-]
 PATIENCE = 60_000
 KEPT = 2.5
 

@@ -4,8 +4,42 @@ import json
 
 from streamlit.testing.v1 import AppTest
 
+from crag.core.trace import Trace
+from tests.support.app_server import ROOT
 from tests.support.tab_states import state_in
+from ui.app.program import program
 from ui.components.click_bridge import Clicks
+
+
+def visit(page: str = "", who: str = "", **address: object) -> AppTest:
+    """A browser of its own, opening the app at an address and then a page, by its name; `who` is in it."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app.session_state["as"] = who
+    for name, value in address.items():
+        app.query_params[name] = value
+    app.run()
+    if page:
+        app.switch_page(f"pages/{page}.py").run()
+    assert not app.exception
+    return app
+
+
+def ask(app: AppTest, question: str) -> Trace:
+    """The run of a question that is asked on the Ask page, which was shown before."""
+    app.chat_input(key="question").set_value(question).run()
+    assert not app.exception
+    return latest()
+
+
+def latest() -> Trace:
+    """The last run of the one library."""
+    runs = program().engine.library().runs
+    return runs.trace(runs.latest(1)[0].run_id)
+
+
+def plain(app: AppTest) -> str:
+    """Everything the page says, without what keeps Markdown from reading it."""
+    return said(app).replace("\\", "")
 
 
 def said(app: AppTest) -> str:

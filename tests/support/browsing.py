@@ -1,7 +1,14 @@
 """What the browser tests do alike: wait for the script, ask, look for text off the screen."""
 
 import time
+from contextlib import contextmanager
 
+ARGUMENTS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"),
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
+]
+"""Of Chromium: it finds this machine alone."""
 SECONDS = 40.0
 OFF_SCREEN = """() => [...document.querySelectorAll('body *')].filter(e => {
     if (e.children.length) return false;
@@ -75,3 +82,17 @@ def choose(page, key, row=0, across=60):
     canvas.hover(position=place, force=True)
     settled(page)
     canvas.click(position=place, force=True)
+
+
+@contextmanager
+def opened_file(browser, file, **how):
+    """A page from disk; at the end it must have asked for nothing outside its folder and have had no trouble."""
+    context = browser.new_context(**how)
+    page, asked, troubles = context.new_page(), [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: message.type in ("error", "warning") and troubles.append(message.text))
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.goto(file.as_uri())
+    yield page
+    context.close()
+    assert not troubles and all(url.startswith((file.parent.as_uri(), "data:", "blob:")) for url in asked)

@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.web.server.starlette.starlette_app_utils import create_signed_value, generate_xsrf_token_string
-from websockets.sync.client import connect
-from websockets.typing import Origin, Subprotocol
+
+from tests.support.visitor import visit
 
 SECRET = secrets.token_hex(32)
 CLIENT = "crag-test"
@@ -104,16 +103,4 @@ XSRF = generate_xsrf_token_string()
 def arrive(url: str, cookie: str = "", *, xsrf: bool = True) -> list[ForwardMsg]:
     """What the server sends a tab that opens the front page with this cookie, over its real socket."""
     cookies = f"_streamlit_xsrf={XSRF}" + (f"; _streamlit_user={cookie}" if cookie else "")
-    ask, received = BackMsg(), []
-    ask.rerun_script.query_string = ""
-    protocols = [Subprotocol(each) for each in ("streamlit", *([XSRF] if xsrf else []))]
-    address = url.replace("http://", "ws://") + "/_stcore/stream"
-    with connect(
-        address, origin=Origin(url), subprotocols=protocols, max_size=None, additional_headers={"cookie": cookies}
-    ) as socket:
-        socket.send(ask.SerializeToString())
-        while not received or received[-1].WhichOneof("type") != "script_finished":
-            message = ForwardMsg()
-            message.ParseFromString(socket.recv(timeout=60))
-            received.append(message)
-    return received
+    return visit(url, cookies=cookies, token=XSRF if xsrf else "")

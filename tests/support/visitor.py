@@ -7,13 +7,17 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
 
 
-def visit(url: str, query: str = "", page: str = "") -> list[ForwardMsg]:
-    """What the server sends a new visitor who opens a page, the front one for "", with this query (without its "?")."""
+def visit(url: str, query: str = "", page: str = "", *, cookies: str = "", token: str = "") -> list[ForwardMsg]:
+    """What the server sends a new visitor who opens a page, the front one for "", with this query (without its "?").
+
+    `token`: against forged requests, as the page sends it with its `cookies`.
+    """
     ask = BackMsg()
     ask.rerun_script.query_string, ask.rerun_script.page_name = query, page
     received: list[ForwardMsg] = []
     address = url.replace("http://", "ws://") + "/_stcore/stream"
-    with connect(address, origin=url, subprotocols=["streamlit"], max_size=None) as socket:
+    protocols, headers = ["streamlit", *([token] if token else [])], {"cookie": cookies} if cookies else {}
+    with connect(address, origin=url, subprotocols=protocols, additional_headers=headers, max_size=None) as socket:
         socket.send(ask.SerializeToString())
         while not received or received[-1].WhichOneof("type") != "script_finished":
             message = ForwardMsg()

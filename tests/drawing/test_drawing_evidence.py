@@ -3,22 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-import pytest
-
 from crag.core.settings import Settings
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Aggregation, Decision, KeepReason, RetrievedChunk, Strip, WebPage
-from crag.export.html import evidence, pages, path
-from crag.export.html.passage import View, passage
-from crag.messages.wording import decision_sentence, kept_reason, kept_word, outcome_sentence, words_text
+from crag.messages.wording import decision_sentence, outcome_sentence, words_text
 from crag.testing.fakes import chunk_of
 from tests.support.inspector import Inspector
-
-
-@pytest.fixture(autouse=True)
-def data():
-    """In place of the app's data folder and engine: drawing needs none."""
-
+from ui.run import evidence, export, path
+from ui.run.passage import View, passage
 
 LINES: list[tuple[str, KeepReason]] = [
     ("Sales by year, in millions.", "context"),
@@ -88,12 +80,6 @@ def test_a_strip_says_in_a_word_what_else_than_its_score_keeps_it():
     assert not Inspector(said).open
 
 
-def test_a_strip_kept_for_its_score_alone_has_no_tag():
-    for whys in (["score"] * 8, ["selected"] * 8, ["whole"] * 8):
-        assert "because" not in drawn(whys)
-    assert "goes with the line below" in drawn(["score"] * 6 + ["neighbour"] * 2)
-
-
 def test_what_if_tells_its_own_reasons():
     all_dropped = strips([""] * 8)
     kept = {CHUNK.id: {all_dropped[3].id: "neighbour"}}
@@ -101,11 +87,6 @@ def test_what_if_tells_its_own_reasons():
     assert said.count("<mark") == 1 and "goes with the line below</span><mark" in said
     as_it_was = strips([why for _, why in LINES])
     assert "<mark" not in passage(CHUNK.text, as_it_was, replace(BOUNDS, kept={}))
-
-
-@pytest.mark.parametrize("why", ["", "score", "selected", "whole"])
-def test_what_needs_no_word_has_none(why):
-    assert kept_word(why) == kept_reason(why) == ""
 
 
 def test_words_are_counted_beside_the_room_for_them():
@@ -121,23 +102,6 @@ def test_words_are_counted_beside_the_room_for_them():
     assert "5 of 100 words kept" in evidence.chunks(trace, moved)
 
 
-def test_a_chunk_taken_whole_is_said_to_be_so():
-    [first, *_] = strips(["score"] * 8)
-    all_of_it = replace(first, end=len(CHUNK.text), text=CHUNK.text, why="whole", kept=True)
-    trace = replace(run([[found(1)]], strip_words=400), strips={CHUNK.id: (all_of_it,)})
-    said = Inspector(evidence.chunks(trace, View.of(trace))).said
-    assert "Used whole, 36 words." in said and "of 400" not in said
-
-
-def test_the_legend_explains_the_reasons_that_there_are():
-    trace = run([[found(1)]])
-    said = Inspector(evidence.chunks(trace, View.of(trace))).said
-    assert "tagged ones kept for more than their score" in said and f"table header {kept_reason('context')}." in said
-    assert kept_reason("unscored") not in said
-    trace = replace(trace, strips={CHUNK.id: strips(["score"] * 8)})
-    assert "struck ones dropped." in Inspector(evidence.chunks(trace, View.of(trace))).said
-
-
 def test_chunks_of_several_searches_stand_under_the_search_that_brought_them():
     first, second, third = found(1), found(4, "Second."), found(2, "Third.", round=1)
     trace = run([[first, second], [third]], (first.chunk.id, second.chunk.id, third.chunk.id))
@@ -147,18 +111,7 @@ def test_chunks_of_several_searches_stand_under_the_search_that_brought_them():
     assert "Search 2query 11 of its 1 chunk" in said
     order = [drawing.index(text) for text in ("Search 1", "Second.", "Search 2", "Third.")]
     assert order == sorted(order)
-    assert "Search 2" in pages.page(trace), "the exported page too"
-
-
-def test_chunks_of_one_search_among_several_need_no_heads():
-    first, second = found(1), found(2, "Second.", round=1)
-    last = run([[first], [second]])
-    assert "found with the rewritten query" in evidence.chunks(last, View.of(last))
-    earlier = run([[first], [second]], (first.chunk.id,))
-    said = Inspector(evidence.chunks(earlier, View.of(earlier))).said
-    assert "all from search 1: no better ones were found with query 1" in said and "Search 1" not in said
-    alone = run([[first]])
-    assert "search" not in evidence.chunks(alone, View.of(alone)).lower()
+    assert "Search 2" in export.page(trace), "the exported page too"
 
 
 def test_a_doubted_action_is_explained_beside_it():

@@ -10,16 +10,11 @@ from crag.core import events as ev
 from crag.core.errors import ProviderError
 from crag.core.makers import name_in_sentence
 from crag.core.trace import Trace
-from crag.core.types import Answer, Grade, SentenceCheck
-from crag.export.html import answer, evidence, pages, path
+from crag.core.types import Grade, SentenceCheck
 from crag.messages.wording import outcome_sentence
 from tests.support.inspector import Inspector
-from tests.support.whole_run import BUSY, GRADER, NASTY, QWEN, approved, asked_outside, cited, page, refused
-
-
-@pytest.fixture(autouse=True)
-def data():
-    """In place of the app's data folder and engine: drawing needs none."""
+from tests.support.whole_run import BUSY, GRADER, NASTY, QWEN, approved, asked_outside, refused
+from ui.run import answer, evidence, export, path
 
 
 def of(events) -> Trace:
@@ -43,7 +38,7 @@ def web(trace: Trace) -> str:
 @pytest.mark.parametrize("run", [approved(), refused()])
 def test_every_moment_draws_well_formed_and_inert(run):
     for length in range(1, len(run) + 1):
-        found = seen("".join(pages.sections(of(run[:length]))))
+        found = seen("".join(export.sections(of(run[:length]))))
         assert not [name for name, _ in found.attributes if name.startswith("on")]
 
 
@@ -58,12 +53,6 @@ def test_a_grade_made_in_anothers_place_is_marked_and_counted_once():
     assert "qwen at 127.0.0.1:8080 allows no more requests at present (status 429)." in said
     assert "Evaluate2 of 3 grades are the local evaluator's." in said
     assert said.count("Wait.") == 1
-
-
-def test_a_failure_is_listed_once_however_often_it_came():
-    again = ev.Failed.of(ProviderError("It broke.", "Wait."), "rewrite", 5.0, "question")
-    said = seen(path.action(of([*asked_outside(), again, again]))).said
-    assert said.count("It broke.") == 1 and said.count("Wait.") == 1
 
 
 def test_a_cause_that_struck_several_steps_stands_once_with_all_of_them():
@@ -95,16 +84,6 @@ def test_a_step_that_was_worked_around_is_neither_done_nor_failed():
     )
 
 
-def test_a_no_is_told_where_the_results_would_be_and_is_no_fault():
-    trace = of(refused())
-    said = seen(web(trace)).said
-    assert "Not searched" in said and f"bridge opened {NASTY}" in said and "Tavily" in said
-    assert "Not approved, so nothing was sent." in said
-    sentence = seen(path.action(trace)).said
-    assert "The web was not searched: you did not approve the query." in sentence
-    assert "Ask again to approve it" not in sentence
-
-
 def test_why_the_web_was_not_searched_is_said_as_it_was():
     asked = asked_outside()[:-1]
     failed = ev.Failed(step="search", cause="Tavily failed.", remedy="Wait.", at=5.0)
@@ -114,12 +93,6 @@ def test_why_the_web_was_not_searched_is_said_as_it_was():
     assert "The web could not be searched." in outcome_sentence(of([*before, failed, end])), "it was never tried"
     assert "web search is off" in outcome_sentence(of([*before, end]))
     assert "web" not in outcome_sentence(of([*asked, ev.Cancelled(at=5.0), end])), "who stops a run knows why"
-
-
-def test_a_question_that_was_never_answered_is_told_too():
-    trace = of([*asked_outside(), ev.Cancelled(at=5.0), ev.RunFinished(at=5.0)])
-    assert "The run ended before you answered, so nothing was sent." in web(trace)
-    assert '<li class="stopped">Search' in path.path(trace)
 
 
 def test_web_sources_say_what_was_sent_to_whom_and_how_much_was_read():
@@ -141,12 +114,6 @@ def test_remembered_results_say_when_they_were_found():
     assert "1 web page remembered from an earlier search" in path.action(of(run))
 
 
-def test_a_strip_says_on_hover_what_the_model_said_of_it():
-    said = chunks(of(approved()))
-    assert '<mark title="score 0.30, kept, chosen by the language model">Kept words.</mark>' in said
-    assert '<s title="score 0.30, dropped, not chosen by the language model">Dropped words.</s>' in said
-
-
 def test_a_joint_grade_stands_once_above_the_chunks():
     begun = asked_outside()[:4]
     started = replace(begun[0], settings={**begun[0].settings, "evaluator": "joint"})
@@ -155,13 +122,6 @@ def test_a_joint_grade_stands_once_above_the_chunks():
     grade = Grade(passage_id="joint", score=0.9, reason="best of 3 passages: names it", evaluator=GRADER)
     said = seen(chunks(of([started, *begun[1:], ev.Graded(grade=grade, joint=True, at=1.0)]))).said
     assert said.count("0.90✓") == 1 and "Best of 3 passages: names it. Graded by qwen, at 127.0.0.1:8080" in said
-
-
-def test_a_rerankers_grade_names_it_once():
-    id = "reranker:reranker:bge@127.0.0.1:9"
-    grade = Grade(passage_id="c0", score=0.9, reason="reranked", evaluator=id, seconds=0.5)
-    said = seen(chunks(of([*asked_outside()[:5], ev.Graded(grade=grade, at=1.0)]))).said
-    assert "Reranked by bge at 127.0.0.1:9 (500 ms)." in said and "Graded by" not in said
 
 
 def test_a_streamed_answer_shows_whole_marks_and_holds_back_begun_ones():
@@ -214,33 +174,10 @@ def test_checked_sentences_are_found_in_the_answer(text, sentences, expected):
 
 def test_an_export_replays_the_question_without_its_buttons():
     run = approved()
-    made = json.loads(pages.states(of(run), run))
+    made = json.loads(export.states(of(run), run))
     frames = ["".join(made["pieces"][id] for part in frame["parts"] for id in part) for frame in made["frames"]]
     asking = [frame for frame in frames if "May this query leave this machine?" in frame]
     assert len(asking) == 1 and "<button" not in asking[0].split("May this query")[1].split("</div></div>")[0]
     assert {"asks whether the query may leave", "approved"} <= {frame["said"] for frame in made["frames"]}
-    whole = pages.page(of(run), run)
+    whole = export.page(of(run), run)
     assert "You approved this query." in whole.split('<script type="application/json"')[0]
-
-
-def test_a_run_without_any_outside_service_says_nothing_of_them():
-    own = Answer(text="Kept words [1].", by="extractive", citations=(cited(1, "c0", "internal", 4),))
-    outside = ev.Failed | ev.Called | ev.ApprovalAsked | ev.ApprovalGiven | ev.Searched
-    plain = [
-        event
-        for event in approved()
-        if not isinstance(event, outside)
-        and not (isinstance(event, ev.Graded) and event.grade.instead_of)
-        and not (isinstance(event, ev.StepStarted | ev.StepFinished) and event.step == "search")
-    ]
-    said = "".join(pages.sections(of([ev.Answered(answer=own, at=9.9) if e.kind == "answered" else e for e in plain])))
-    for word in ("graded locally", "worked around", "with failures", "Quoted, not written", "approve"):
-        assert word not in said
-
-
-def test_pages_of_a_folder_are_no_summaries():
-    saved = replace(page(1, "Words.", fetched=False), provider="folder")
-    search = ev.Searched(query="q", provider="folder", pages=(saved,), at=1.0)
-    said = seen(web(of([*asked_outside()[:3], search]))).said
-    assert "the folder of saved pages" in said and "a saved page" in said and "summary" not in said
-    assert "Searched on this machine; nothing was sent." in said

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import io
 import re
-from dataclasses import replace
 
 import pytest
 from PIL import Image
 
 from crag.core.trace import Trace
 from crag.core.types import Rect
-from crag.export.html import pages, slides
-from crag.export.html.pictures import cut
 from tests.support.inspector import Inspector
 from tests.support.whole_run import approved, events, refused
+from ui.run import export, slides
+from ui.run.pageview import cut
 
 
-@pytest.fixture(autouse=True)
-def data():
-    """In place of the app's data folder and engine: drawing needs none."""
-
-
-def turn(made) -> pages.Turn:
-    return pages.Turn(trace=Trace.from_events(made()), events=made, stale={}, pictures=dict)
+def turn(made) -> export.Turn:
+    return export.Turn(trace=Trace.from_events(made()), events=made, stale={}, pictures=dict)
 
 
 @pytest.mark.parametrize("made", [events, approved, refused])
@@ -41,17 +35,6 @@ def test_one_scene_is_shown_and_each_has_a_sentence_and_a_picture():
     assert 'data-pick="present:close"' in deck and " hidden" not in deck.partition(">")[0]
 
 
-def test_the_deciding_chunk_is_among_the_few_that_are_shown():
-    trace = Trace.from_events(events())
-    here = trace.rounds[0]
-    chunks = tuple(
-        replace(here.chunks[0], rank=rank, chunk=replace(here.chunks[0].chunk, id="c0" if rank == 12 else f"x{rank}"))
-        for rank in range(1, 13)
-    )
-    deck = slides.show_slides(replace(trace, rounds=(replace(here, chunks=chunks),)), {}, name="r")
-    assert deck.count("decided") == 1 and "and 5 passages more" in deck
-
-
 def test_a_cut_of_a_page_holds_the_marked_words():
     page = Image.new("RGB", (550, 800), "white")
     page.paste("red", (50, 600, 500, 620))
@@ -65,7 +48,7 @@ def test_a_cut_of_a_page_holds_the_marked_words():
 
 
 def test_a_conversation_is_one_page_with_a_run_a_turn_each_with_its_replay():
-    whole = pages.conversation(map(turn, (events, approved, refused)), 3)
+    whole = export.conversation(map(turn, (events, approved, refused)), 3)
     seen = Inspector(whole)
     assert not seen.open and len(re.findall('<section class="run"', whole)) == 3
     assert whole.count('class="states"') == whole.count('class="cx slideshow"') == whole.count('class="evidence"') == 3
@@ -77,7 +60,7 @@ def test_a_conversation_is_one_page_with_a_run_a_turn_each_with_its_replay():
 
 def test_of_a_long_conversation_the_last_turns_hold_their_evidence():
     one = Trace.from_events(refused())
-    turns = (pages.Turn(trace=one, events=list, stale={}, pictures=dict) for _ in range(63))
-    whole = pages.conversation(turns, 63)
+    turns = (export.Turn(trace=one, events=list, stale={}, pictures=dict) for _ in range(63))
+    whole = export.conversation(turns, 63)
     assert whole.count('class="run"') == 63 and whole.count('class="states"') == 60
     assert "The last 60 hold their evidence" in whole

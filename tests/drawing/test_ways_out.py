@@ -32,11 +32,6 @@ HOSTILE = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def data():
-    """In place of the app's data folder and engine: drawing needs none."""
-
-
 def said_by_model(text: str) -> Trace:
     """The whole run of the tests, with this as its answer and as the text of its first chunk."""
     changed: list[ev.Event] = []

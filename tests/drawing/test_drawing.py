@@ -17,11 +17,6 @@ from tests.support.inspector import Inspector
 from tests.support.whole_run import NASTY, events, strip
 
 
-@pytest.fixture(autouse=True)
-def data():
-    """In place of the app's data folder and engine: drawing needs none."""
-
-
 def drawn(trace: Trace) -> str:
     view = evidence.View.of(trace)
     return "".join(
@@ -68,15 +63,6 @@ def test_scores_stand_against_both_thresholds_and_a_failed_grade_is_its_own_stat
     assert "? grade failed" in said and "timed out" in said
     waiting = evidence.chunks(Trace.from_events(events()[:3]), evidence.View(upper=0.7, lower=0.3))
     assert waiting.count("waiting…") == 3
-
-
-def test_strips_are_marked_kept_or_dropped_with_their_score():
-    trace = Trace.from_events(events())
-    said = evidence.chunks(trace, evidence.View.of(trace))
-    assert '<mark title="score 0.83, kept">Kept words.</mark>' in said
-    assert '<s title="score 0.12, dropped">Dropped words.</s>' in said
-    other = evidence.View(upper=0.7, lower=0.3, kept={"c0": {"c0:12": "score"}})
-    assert '<mark title="score 0.12, kept">Dropped words.</mark>' in evidence.chunks(trace, other)
 
 
 def test_web_sources_show_the_query_as_sent_and_open_in_a_new_tab():
@@ -142,28 +128,6 @@ def test_a_cell_is_drawn_under_its_row_and_column():
     said = answer.answer(short_answered(NASTY, row="Net sales", column="2018", scale="million"))
     assert '<span class="cell">Net sales, 2018</span>' in said and " million " in said
     assert "img" not in Inspector(said).tags
-
-
-def test_a_name_that_nothing_found_has_is_told():
-    trace = Trace.from_events(events())
-    unsure = replace(trace.answer, low_confidence=True, unnamed=("Springfield",))
-    said = answer.answer(replace(trace, answer=unsure))
-    assert "Low confidence" in said and "Nothing found names Springfield." in said
-
-
-def test_an_unsupported_sentence_is_flagged_with_its_reason():
-    said = answer.answer(Trace.from_events(events()))
-    seen = Inspector(said)
-    assert ("title", "No cited text supports this sentence. Scored by the local evaluator.") in seen.attributes
-    assert '<span class="flagged"' in said and '<span class="tag">unsupported</span>' in said
-
-
-def test_an_abstention_is_said_calmly():
-    trace = Trace.from_events(
-        [*events()[:12], ev.Answered(answer=Answer(text="Not said.", by="extractive", abstained=True), at=1)]
-    )
-    said = answer.answer(trace)
-    assert "answer abstained" in said and "Not found in your documents" in said
 
 
 def test_failures_and_stops_are_told():
