@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 import shlex
 from pathlib import Path
@@ -61,12 +60,6 @@ def test_a_stored_evaluation_is_a_baseline_and_scripts_read_a_record(folder: Pat
     assert record["got_better"][0]["before"] == "grade" and record["got_better"][0]["now"] == "passed"
 
 
-def test_a_file_holds_the_set_the_step_and_the_version_of_the_documents(folder: Path) -> None:
-    rows = json.loads((folder / "baseline.json").read_text(encoding="utf-8"))
-    assert [row["lost"] for row in rows] == ["", ""]
-    assert len({(row["question_set"], row["documents"]) for row in rows}) == 1 and len(rows[0]["documents"]) == 32
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -85,13 +78,6 @@ def test_a_wrong_baseline_is_wrong_usage_and_nothing_is_asked(
     ran = evaluate(folder, *(folder / each if (folder / each).exists() else each for each in arguments))
     assert (ran.code, ran.out) == (2, ""), ran.err
     assert says in ran.err and "Traceback" not in ran.err
-
-
-def test_a_set_without_labels_has_nothing_to_get_worse(folder: Path) -> None:
-    (folder / "plain.csv").write_text("id,question\na,How far is the lamp visible?\n", encoding="utf-8")
-    assert evaluate(folder, "--json-file", folder / "plain.json", set="plain.csv").code == 0
-    ran = evaluate(folder, "--against", folder / "plain.json", set="plain.csv")
-    assert ran.code == 2 and "nothing says what is worse" in ran.err
 
 
 def test_the_commands_of_the_page_run(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

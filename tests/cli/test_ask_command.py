@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +13,7 @@ from crag.core.events import Event, RunFinished, RunStarted, event_from_json
 from crag.core.sample import Sample
 from crag.core.trace import Trace
 from crag.core.types import Action
-from tests.support.shell import ROOT, Ran, crag, environment, process
+from tests.support.shell import Ran, crag, process
 
 
 @pytest.fixture(scope="module")
@@ -114,13 +111,6 @@ def test_a_name_that_nothing_has_is_told_first(library: Path) -> None:
     assert ran.out.splitlines()[0] == "Nothing found names Springfield."
 
 
-def test_plain_rag_takes_no_action(library: Path, sample: Sample) -> None:
-    ran = crag("ask", sample.questions[0].question, "--library", library, "--strategy", "plain-rag", "--json")
-    record = parts(ran)[1]
-    assert (ran.code, record["action"]) == (0, None)
-    assert all(chunk["score"] is None for chunk in record["chunks"])
-
-
 def test_settings_given_by_name_and_by_set_are_the_ones_used(library: Path, sample: Sample) -> None:
     ran = crag(
         *("ask", sample.questions[0].question, "--library", library, "--json", "--k", 3, "--upper", 1, "--lower", 0),
@@ -155,14 +145,6 @@ def test_a_question_that_can_not_be_asked_is_an_error_with_a_remedy(library: Pat
         assert ran.out == ""
         assert "1 to 2,000 characters" in ran.err
         assert "Traceback" not in ran.err
-
-
-def test_a_failed_run_still_ends_in_its_record(library: Path) -> None:
-    ran = crag("ask", "", "--library", library, "--json")
-    record = parts(ran)[1]
-    assert ran.code == 1
-    assert record["answer"] is None
-    assert "empty" in record["error"]
 
 
 def test_a_question_before_any_document_says_what_to_do(tmp_path: Path) -> None:
@@ -204,41 +186,6 @@ def test_wrong_options_exit_with_2_and_name_what_is_wrong(arguments: list[str], 
     assert ran.code == 2
     assert names in ran.err
     assert "Traceback" not in ran.err
-
-
-@pytest.mark.slow
-def test_no_command_and_an_unknown_one_are_wrong_usage() -> None:
-    for arguments in ([], ["dance"], ["index"], ["ask"]):
-        assert process(*arguments).code == 2
-
-
-def test_help_names_every_command_and_strategy() -> None:
-    from crag.core.strategies import STRATEGIES
-
-    shown = crag("--help")
-    assert shown.code == 0
-    assert all(command in shown.out for command in ("index", "documents", "search", "ask", "grade"))
-    explained = crag("ask", "--help")
-    assert explained.code == 0
-    assert all(name in "".join(explained.out.split()) for name in STRATEGIES)
-
-
-@pytest.mark.slow
-def test_a_reader_that_leaves_ends_the_command_quietly(library: Path, sample: Sample) -> None:
-    reading, writing = os.pipe()
-    os.close(reading)
-    with os.fdopen(writing, "wb") as closed:
-        ran = subprocess.run(
-            [sys.executable, "-m", "crag", "search", sample.questions[0].question, "--library", str(library)],
-            stdout=closed,
-            stderr=subprocess.PIPE,
-            cwd=ROOT,
-            env=environment(),
-            timeout=60,
-            check=False,
-        )
-    assert ran.returncode == 141
-    assert ran.stderr == b""
 
 
 def test_a_question_follows_on_a_stored_run(tmp_path: Path, library: Path) -> None:

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from crag.cli.evaluate import MAIN
-from crag.core.sample import Sample
 from crag.messages.evaluations import TITLES
 from crag.storage.library import Library
 from tests.support.shell import ROOT, Ran, crag, environment
@@ -146,11 +145,6 @@ def test_bad_rows_are_named_first_and_the_good_ones_are_asked(place: Path, tmp_p
     assert table_of(ran)["Questions"][0] == "2"
 
 
-def test_only_the_first_ones_are_asked_where_that_is_wanted(place: Path, questions: Path) -> None:
-    ran = crag("evaluate", questions, "--library", place, "--limit", 1, "--json", "--restart")
-    assert [record["questions"] for record in ran.records] == [1]
-
-
 def test_what_was_evaluated_is_not_asked_again_unless_anew(place: Path, tmp_path: Path, looked: Library) -> None:
     file = tmp_path / "set.csv"
     file.write_text(SET + "keeper,Who was the keeper?,Anna Marrow,lighthouse.pdf,1\n", encoding="utf-8")
@@ -202,24 +196,6 @@ def test_an_interrupted_evaluation_keeps_what_is_done_and_says_how_to_go_on(
     assert kept <= set(looked.evaluations.places(broken.id))
 
 
-@pytest.mark.slow
-def test_the_sample_set_tells_what_each_strategy_is_worth(library: Path, sample: Sample) -> None:
-    """With its folder as the web, the default strategy knows when to search it; plain RAG can't."""
-    ran = crag(
-        *("evaluate", "sample", "--library", library, "--strategy", "balanced", "plain-rag"),
-        *("--web-folder", sample.web, "--k", 5, "--json"),
-    )
-    assert ran.code == 0, ran.err
-    balanced, plain = (
-        {name: mean["value"] for name, mean in record["means"].items()} for record in ran.records if "means" in record
-    )
-    assert balanced["acted_right"] >= 0.9 and balanced["evidence_source"] == 1.0
-    assert balanced["first_source_recall"] == 1.0, "web pages are not expected of the library"
-    assert balanced["answer_holds"] > plain["answer_holds"]
-    assert balanced["evidence_words"] < plain["evidence_words"]
-    assert ran.records[0]["actions"]["INCORRECT"]["holds"] == 0
-
-
 def test_a_service_that_cannot_be_used_ends_it(place: Path, tmp_path: Path) -> None:
     """One that lacks its key at once, one that fails on every question after a few: what is asked is something else."""
     file = tmp_path / "set.jsonl"
@@ -230,27 +206,6 @@ def test_a_service_that_cannot_be_used_ends_it(place: Path, tmp_path: Path) -> N
     gone = crag("evaluate", file, "--library", place, "--web-folder", tmp_path / "nowhere")
     assert (gone.code, gone.out) == (1, "")
     assert "5 questions in a row failed in the same way" in gone.err and "evaluate again" in gone.err
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "says"),
-    [
-        ("gone.csv", None, "can't be read: No such file"),
-        ("empty.csv", b"", "is empty"),
-        ("columns.csv", b"name,city\nAnna,Veldt\n", "has no question column: the first row names 2"),
-        ("sheet.xlsx", b"PK\x03\x04....", "a spreadsheet"),
-        ("bad.csv", b"question,page\n,1\n", "holds no question that can be asked"),
-        (".", None, "can't be read: Is a directory"),
-    ],
-)
-def test_a_set_that_is_none_says_what_to_do(
-    place: Path, tmp_path: Path, name: str, content: bytes | None, says: str
-) -> None:
-    if content is not None:
-        (tmp_path / name).write_bytes(content)
-    ran = crag("evaluate", tmp_path / name, "--library", place)
-    assert (ran.code, ran.out) == (1, "")
-    assert says in ran.err and "Traceback" not in ran.err
 
 
 @pytest.mark.parametrize(

@@ -45,14 +45,6 @@ def test_each_line_comes_back_scored_in_order_with_what_else_it_held() -> None:
     assert found[1]["score"] > found[0]["score"]
 
 
-def test_thresholds_decide_the_action_and_nothing_else() -> None:
-    given = lines({"question": QUESTION, "text": GOOD})
-    (loose,) = crag("grade", "--json", "--upper", 0, "--lower", 0, given=given).records
-    (between,) = crag("grade", "--json", "--upper", 1, "--lower", 0, given=given).records
-    assert (loose["action"], between["action"]) == ("CORRECT", "AMBIGUOUS")
-    assert loose["score"] == between["score"]
-
-
 def test_a_bad_line_gives_an_error_in_its_place_and_stops_nothing() -> None:
     good = json.dumps({"question": QUESTION, "text": GOOD}).encode()
     given = b"\n".join(
@@ -81,11 +73,6 @@ def test_a_bad_line_gives_an_error_in_its_place_and_stops_nothing() -> None:
     assert "Traceback" not in ran.err
 
 
-def test_no_input_is_no_output() -> None:
-    ran = crag("grade", "--json")
-    assert (ran.code, ran.out) == (0, "")
-
-
 @pytest.mark.slow
 def test_a_slow_writer_gets_each_answer_at_once() -> None:
     """A program that writes one line and waits for its answer must not wait for a batch to fill."""
@@ -109,36 +96,6 @@ def test_a_slow_writer_gets_each_answer_at_once() -> None:
 
 
 # Between the test and the command stands a small process: a child's peak counts the memory of whoever started it.
-MEASURED = """
-import resource, subprocess, sys
-done = subprocess.run([sys.executable, "-m", "crag", "grade", "--json", "--quiet"])
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
-sys.exit(done.returncode)
-"""
-
-
-def graded_with_peak(count: int) -> tuple[list[dict[str, object]], int]:
-    """What grading `count` lines gives, and the most memory it took, in KB."""
-    given = lines(*({"question": f"What is {n % 7}?", "text": f"{n} " * 40, "n": n} for n in range(count)))
-    ran = subprocess.run(
-        [sys.executable, "-c", MEASURED],
-        input=given.encode(),
-        capture_output=True,
-        cwd=ROOT,
-        env=environment(),
-        timeout=120,
-        check=True,
-    )
-    return [json.loads(line) for line in ran.stdout.splitlines()], int(ran.stderr.split()[-1])
-
-
-@pytest.mark.heavy
-def test_thousands_of_lines_keep_their_order_in_bounded_memory() -> None:
-    found, peak = graded_with_peak(MANY)
-    assert [each["n"] for each in found] == list(range(MANY))
-    assert all("score" in each for each in found)
-    _, small = graded_with_peak(MANY // 10)
-    assert peak < small + 60_000
 
 
 class Through:

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from crag.core.sample import Sample
-from tests.support.shell import ROOT, crag, environment, process
+from tests.support.shell import ROOT, crag, environment
 from tests.support.small_pdf import LIGHTHOUSE, small_pdf
 
 pytestmark = pytest.mark.usefixtures("read_here")
@@ -39,14 +38,6 @@ def test_a_folder_gives_one_result_for_each_pdf_under_it_in_order(
     assert failed["remedy"]
 
 
-def test_adding_again_is_a_duplicate_and_no_failure(
-    folder: Path, indexed: tuple[Path, list[dict[str, object]]]
-) -> None:
-    ran = crag("index", folder / "lighthouse.pdf", "--library", indexed[0])
-    assert (ran.code, ran.out.split()[0]) == (0, "duplicate")
-    assert len(crag("documents", "--library", indexed[0], "--json").records) == 1
-
-
 def test_every_file_gets_its_result_though_others_fail(tmp_path: Path, folder: Path) -> None:
     (tmp_path / "empty.pdf").touch()
     (tmp_path / "void").mkdir()
@@ -65,25 +56,6 @@ def test_a_name_that_would_steer_the_terminal_is_shown_harmless(tmp_path: Path) 
     ran = crag("index", evil, "--library", tmp_path / "library")
     assert ran.code == 1
     assert not {"\x1b", "\u202e"} & set(ran.out + ran.err)
-
-
-@pytest.mark.slow
-def test_a_library_that_can_not_be_written_is_a_clear_error(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "occupied").write_text("a file where the folder should be")
-    ran = process("index", folder / "lighthouse.pdf", "--library", tmp_path / "occupied" / "library")
-    assert ran.code == 1
-    assert ran.err.startswith("error: ")
-    assert "Traceback" not in ran.err
-
-
-def test_documents_lists_what_is_there(library: Path, sample: Sample) -> None:
-    (document,) = crag("documents", "--library", library, "--json").records
-    assert document["name"] == sample.pdf.name
-    assert document["pages"] >= 20
-    assert document["size"] == sample.pdf.stat().st_size
-    shown = crag("documents", "--library", library)
-    assert sample.pdf.name in shown.out
-    assert f"{document['chunks']} chunks" in shown.out
 
 
 def test_reading_a_library_that_is_not_there_makes_none(tmp_path: Path) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -63,17 +61,3 @@ def test_a_page_is_kept_from_the_shell_and_answers_the_next_question(place: Path
 def test_what_there_is_not_is_told(place: Path, arguments: tuple[str, ...], said: str) -> None:
     ran = crag(*arguments, "--library", place)
     assert ran.code == 1 and said in ran.err and "Traceback" not in ran.err
-
-
-def test_where_nothing_was_asked_there_is_no_last_run(place: Path) -> None:
-    with closing(sqlite3.connect(place / "library.db")) as records, records:
-        records.execute("DELETE FROM runs")  # other tests ask the library that this is a copy of
-    ran = crag("keep", "last", "--library", place)
-    assert ran.code == 1 and "no run" in ran.err
-
-
-def test_a_search_is_limited_to_a_tag_or_a_document(place: Path) -> None:
-    crag("tag", "opm-annual-performance-report-2019.pdf", "tags=OPM", "--library", place)
-    assert crag("search", "retirement", "--tag", "opm", "--k", "2", "--library", place, "--json").code == 0
-    ran = crag("search", "retirement", "--of", "opm-annual-performance-report-2019.pdf", "--library", place, "--json")
-    assert ran.code == 0 and len(ran.records) == 10

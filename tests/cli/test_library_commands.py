@@ -41,20 +41,6 @@ def test_a_search_is_limited_to_what_meets_the_filter(place: Path) -> None:
     assert unread.code == 2 and "expected" in unread.err
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (("nowhere.pdf", "a=b"), "no document"),
-        (("glacier.pdf", "verified=perhaps"), "verified"),
-        (("glacier.pdf", "no equals"), "no equals"),
-        (("glacier.pdf", "pages=4"), "pages"),
-    ],
-)
-def test_a_wrong_document_or_field_is_told_and_nothing_changes(place: Path, given: tuple[str, ...], said: str) -> None:
-    ran = crag("tag", *given, "--library", place)
-    assert ran.code != 0 and said in ran.err and "Traceback" not in ran.err
-
-
 def test_a_library_is_verified_and_its_index_mended(place: Path) -> None:
     ran = crag("verify", "--library", place)
     assert ran.code == 0 and "2 documents" in ran.out and "fits them" in ran.out

@@ -38,13 +38,6 @@ def test_a_dry_run_changes_nothing_and_a_purge_is_undone(place: Path) -> None:
     assert "keep=true" in crag("tag", "lighthouse.pdf", "--library", place).out
 
 
-def test_all_that_was_purged_comes_back_at_once(place: Path) -> None:
-    assert crag("purge", "--unverified", "--library", place).code == 0
-    assert crag("purge", "--undo", "--library", place).out == "restored  lighthouse.pdf\n"
-    nothing = crag("purge", "--undo", "--library", place)
-    assert (nothing.code, nothing.out) == (0, "")
-
-
 @pytest.mark.parametrize(
     ("said", "code", "told"),
     [
@@ -60,10 +53,3 @@ def test_what_can_not_be_done_is_said(place: Path, said: tuple[str, ...], code: 
     ran = crag("purge", *said, "--library", place)
     assert (ran.code, ran.out) == (code, "")
     assert told in ran.err
-
-
-def test_documents_tell_how_often_they_were_used(place: Path) -> None:
-    assert crag("ask", "When was the lighthouse of Veldt Point built?", "--library", place).code == 0
-    (document,) = crag("documents", "--library", place, "--json").records
-    assert document["retrieved"] >= 1
-    assert 0 <= float(str(document["mean_score"])) <= 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import sys
 from pathlib import Path
 
@@ -37,13 +36,6 @@ def test_what_cant_be_served_is_said_in_a_sentence(
     said = capsys.readouterr()
     assert words in said.err and said.err.count("\n") == 1 and not said.out
     assert "secret" not in said.err
-
-
-def test_a_port_that_is_taken_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        assert main(["serve", "--port", str(port)]) == 2
-    assert f"Port {port} of 127.0.0.1 can't be had: Address already in use." in capsys.readouterr().err
 
 
 def test_a_missing_package_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

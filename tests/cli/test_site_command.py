@@ -10,7 +10,6 @@ import pytest
 
 from crag.core.sample import Sample
 from tests.support.shell import crag
-from ui.app.program import program
 
 
 @pytest.fixture(scope="module")
@@ -35,14 +34,6 @@ def test_the_index_lists_the_runs_and_every_page_replays_and_leads_back(
         text = page.read_text(encoding="utf-8")
         assert 'class="states"' in text and 'href="./index.html"' in text and "default-src 'none'" in text
         assert not re.search(r"""(?:src|href)=["'](?!data:|\./|#)(?!https?://[^"']+["'] target)""", text)
-
-
-def test_the_latest_runs_are_chosen_by_number_and_each_run_once(asked: tuple[Path, list[str]], tmp_path: Path) -> None:
-    place, ids = asked
-    ran = crag("site", "last", "--last", "9", "--out", tmp_path, "--library", place, "--json")
-    chosen = [record["run"] for record in ran.records]
-    assert chosen[:2] == ids[::-1] and len(chosen) == len(set(chosen))
-    assert program().made is None, "the command's own engine is enough"
 
 
 def test_nothing_is_written_for_a_run_that_is_not_there(asked: tuple[Path, list[str]], tmp_path: Path) -> None:

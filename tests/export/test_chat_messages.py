@@ -26,11 +26,6 @@ def test_no_link_picture_or_element_is_left_wherever_the_text_is_cut(text: str, 
     assert said.replace("\\", "") == text.replace("\\", "").replace("\u202e", "")
 
 
-def test_marks_and_plain_words_stay_as_they_are() -> None:
-    said = "Eighty days [1][2], ten < fewer (see 3 > 2).\n\n- **so** `a[0]`"
-    assert Harmless()(said) == said
-
-
 def citation(number: int, **more: str | int) -> Citation:
     given = {"strip_id": "s", "source_id": "c", "origin": "internal", "source": "a [report].pdf", "quote": "q", **more}
     return Citation(number=number, **given)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ import pytest
 from crag.analysis.evaluate import Evaluation, Parts
 from crag.analysis.metrics.results import MEASURES, Difference
 from crag.core.settings import Settings, StoredSettings
-from crag.messages.evaluations import NOTES, ROUGH, TITLES, difference_sentence, parts_sentence, title_of
+from crag.messages.evaluations import NOTES, TITLES, difference_sentence, parts_sentence, title_of
 
 FOUND = Difference(
     measure="answer_f1",
@@ -61,18 +61,9 @@ def test_a_difference_is_said_with_its_interval(changes: dict[str, object], sent
     assert difference_sentence(replace(FOUND, **changes)) == sentence
 
 
-def test_a_rough_interval_is_said_to_be_rough() -> None:
-    rough = replace(FOUND, rough=True)
-    assert difference_sentence(rough) == f"{difference_sentence(rough, rough=False)} {ROUGH}"
-
-
 @pytest.mark.parametrize(
     ("parts", "sentence"),
     [
-        (
-            Parts(documents=1, embedder="words", grader="local-4", writer="extractive", webs=()),
-            "1 document, retrieved with words. Graded by the local evaluator; written by extractive; web: off.",
-        ),
         (
             Parts(
                 documents=1200,
@@ -83,10 +74,6 @@ def test_a_rough_interval_is_said_to_be_rough() -> None:
             ),
             "1,200 documents, retrieved with words. Graded by m at 127.0.0.1:9; written by m at 127.0.0.1:9; "
             "web: tavily, then folder pages.",
-        ),
-        (
-            Parts(documents=2, embedder="words", grader="", writer="extractive", webs=None),
-            "2 documents, retrieved with words. Graded by nothing; written by extractive; web: not searched.",
         ),
         (None, ""),
     ],

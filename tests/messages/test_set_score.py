@@ -10,7 +10,6 @@ import pytest
 
 from crag.analysis.whatif.whatif import redecide
 from crag.core.settings import Settings
-from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Aggregation, SetGrade, SetReadings
 from crag.export.markdown import turn
@@ -80,8 +79,3 @@ def test_a_stored_run_without_it_is_read_and_decided_by_its_best_chunk() -> None
     as_set = redecide(trace, CHUNK_RULES.changed(aggregation=Aggregation.SET)).decision
     assert as_set is not None and as_set.score == trace.decision.score
     assert "the best chunk scored" in decision_sentence(as_set)
-
-
-def test_only_the_default_strategy_decides_by_it() -> None:
-    by_set = [name for name, each in STRATEGIES.items() if each.settings.aggregation is Aggregation.SET]
-    assert by_set == ["balanced"]

@@ -46,17 +46,6 @@ def test_every_moment_of_a_run_has_scenes_with_a_sentence_each(made):
             assert said.endswith((".", "?")) and said[0].isupper()
 
 
-def test_another_search_of_the_library_is_told_as_such():
-    trace = Trace.from_events(events())
-    twice = replace(trace, rounds=(trace.rounds[0], replace(trace.rounds[0], query="other words")))
-    assert kinds(twice)[:7] == ["question", "found", "graded", "action", "rephrased", "graded", "action"]
-
-
-def test_a_stop_and_a_failure_are_the_end_of_it():
-    trace = replace(Trace.from_events(events()[:6]), cancelled=True, finished=True)
-    assert kinds(trace)[-1] == "ended" and sentences(trace)["ended"] == "The run was stopped."
-
-
 def test_two_citations_of_one_page_are_shown_once():
     trace = Trace.from_events(events())
     first, web = trace.answer.citations

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from streamlit.logger import get_logger
-
 from crag.runtime.limits import Buckets
-from ui.server.logs import LONGEST, PER_MINUTE, BoundedLog, bound_logs
+from ui.server.logs import LONGEST, PER_MINUTE, BoundedLog
 
 
 class _Lines(logging.Handler):
@@ -40,19 +38,3 @@ def test_lines_are_short_and_few_and_the_next_says_what_was_left_out() -> None:
     now[0] = 60.0
     _refuse(logger)
     assert lines.lines[-1].startswith("(470 messages before this one were left out.) Uncaught")
-
-
-def test_the_frameworks_own_loggers_are_bounded_once() -> None:
-    logger = get_logger("streamlit.error_util")
-    for each in [each for each in logger.filters if isinstance(each, BoundedLog)]:
-        logger.removeFilter(each)  # of a server that started here before
-    before = list(logger.filters)
-    try:
-        bound_logs()
-        bound_logs()
-        assert [type(each) for each in logger.filters] == [*map(type, before), BoundedLog][: len(before) + 1]
-        assert not any(isinstance(each, BoundedLog) for each in logging.getLogger("crag").filters)
-    finally:
-        for name in list(logging.root.manager.loggerDict):
-            for each in [each for each in logging.getLogger(name).filters if isinstance(each, BoundedLog)]:
-                logging.getLogger(name).removeFilter(each)

@@ -222,15 +222,6 @@ def test_uploads_that_nobody_has_read_leave_no_room_for_more(edge, inner) -> Non
     assert answer(full, path, method="DELETE")[0] == 200
 
 
-def test_uploads_on_their_way_count_for_all() -> None:
-    uploads = Uploads(10, lambda session: 0)
-    uploads.take(8)
-    with pytest.raises(Exception, match="upload space is full"):
-        uploads.take(3)
-    uploads.give_back(8)
-    uploads.take(10)
-
-
 def test_who_comes_when_all_is_taken_gets_a_page_that_says_so_and_nothing_reaches_the_app(edge, inner) -> None:
     seats = Seats(lambda: Most(all=1, own=0), lambda session: session == "there")
     full, html = edge(seats=seats, base="/crag"), (b"accept", b"text/html,*/*")
@@ -268,7 +259,3 @@ def test_one_tab_s_files_are_refused_beyond_its_own_limit_and_it_is_told(edge) -
     assert answer(one, path, method="PUT", headers=[(b"content-length", b"1048577")])[0] == 413
     assert heard == [("a-session", "One tab may upload 3 MB at once. Add fewer files at a time.")] * 2
     assert one._rules.uploads.held == 2 * MB, "nothing of them counts any more"
-
-
-def test_the_tabs_that_may_be_open_stand_beside_those_that_are(edge) -> None:
-    assert "crag_sessions_limit 7.0" in answer(edge(mode="local"), "/metrics")[2]

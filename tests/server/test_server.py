@@ -86,27 +86,6 @@ def test_fifty_refused_origins_reach_nobody_and_another_visitor_is_served(app, o
     assert not outside.exists(), outside.read_text()
 
 
-def test_a_page_of_the_app_s_own_and_one_of_this_machine_may_connect(app) -> None:
-    for origin in (None, app.url, "http://localhost:3000"):
-        with dial(app, origin) as line:
-            assert line.response.status_code == 101
-
-
-@pytest.mark.slow
-def test_the_hook_would_have_seen_it(tmp_path) -> None:
-    """The same record of a process that does reach outside, which the hook lets reach nothing."""
-    import os
-    import subprocess
-    import sys
-
-    log = tmp_path / "log"
-    code = "from streamlit import net_util; print(net_util.get_external_ip(), net_util.get_internal_ip())"
-    environment = {**os.environ, "PYTHONPATH": HOOK, "OUTSIDE_LOG": str(log)}
-    ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert "None 127.0.0.1" in ran.stdout
-    assert "8.8.8.8" in log.read_text() and "amazonaws" in log.read_text()
-
-
 @pytest.mark.slow
 def test_a_start_for_the_whole_network_reaches_nobody_and_keeps_its_metrics(open_app, outside) -> None:
     with pytest.raises(InvalidStatus):

@@ -36,11 +36,6 @@ def options(monkeypatch):
     return set_to
 
 
-def test_the_welcome_that_would_look_is_not_printed() -> None:
-    """It is printed before the app is imported, so only the option can keep it quiet."""
-    assert streamlit.get_option("logger.hideWelcomeMessage") is True
-
-
 def test_a_start_makes_room_for_files_and_keeps_them_to_their_owner(as_before, tmp_path, caplog) -> None:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))

@@ -41,14 +41,5 @@ def test_visitors_leave_no_file_open_no_library_behind_and_no_key_in_the_log(tmp
     assert key[:16] not in app.log.read_text(), "no key is in the server's log"
 
 
-@pytest.mark.slow
-def test_the_first_page_of_a_process_may_be_any_and_is_drawn_at_once(tmp_path: Path) -> None:
-    with serving(tmp_path) as app:
-        received = visit(app.url, page="documents")
-        kinds = [each.WhichOneof("type") for each in received]
-        assert kinds.count("new_session") == 1 and "navigation" in kinds, "in one run of the script, as every other"
-        assert "Add documents" in texts(received) and "cx" in texts(received)
-
-
 def open_files(process: int) -> int:
     return len(os.listdir(f"/proc/{process}/fd"))

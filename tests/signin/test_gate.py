@@ -11,17 +11,14 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from crag.admin.people import Identity
 from crag.core.errors import AccessError
 from crag.runtime.jobs import Jobs
 from tests.support import local_models
 from tests.support.signing_in import SECRET, claims_of
-from tests.support.tab_states import state_in
 from ui.access import oidc
 from ui.access.oidc import Provider, SignIn
 from ui.app import gc_scheduler, unsent_input
 from ui.app.program import program, stop_of_removed
-from ui.components.tab_state import ShownLibrary
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = "http://localhost:8501"
@@ -149,11 +146,6 @@ def test_who_is_removed_while_working_is_out_with_the_next_touch(opened, monkeyp
     assert "sample" not in keys(app) and "You were removed" in refusals(app)
 
 
-def test_a_sign_in_ends_after_the_hours_that_were_set(opened) -> None:
-    app = opened(claims_of("ed", iat=int(time.time()) - 12 * 3600 - 1))
-    assert "has ended" in refusals(app) and "signin-default" in keys(app)
-
-
 def test_a_role_by_group_lasts_no_longer_than_its_sign_in_and_not_beyond_the_next_one(opened, monkeypatch) -> None:
     """Claims are as old as their sign-in: its hours bound a role by group, and what a later sign-in says counts."""
     monkeypatch.setenv("CRAG_SIGNIN_HOURS", "9")
@@ -190,17 +182,6 @@ def test_signing_out_ends_the_sign_in_in_every_tab(opened, monkeypatch) -> None:
     assert "signed out" in refusals(second)
     acts = [each.act for each in program().engine.teams.audit.entries() if not each.refused]
     assert acts == ["sign-out", "sign-in"]
-
-
-def test_each_has_a_workspace_of_their_own_without_a_key_in_the_address(opened) -> None:
-    from ui.access.workspaces import KEY
-
-    places = set()
-    for subject in ("olga", "ingo", "vera", "olga"):
-        app = opened(claims_of(subject))
-        places.add(state_in(app, ShownLibrary).workspace)
-        assert KEY not in app.query_params
-    assert len(places) == 3 and not any(each in place for place in places for each in ("olga", "ingo", "vera"))
 
 
 WRONG = {
@@ -273,18 +254,6 @@ def test_claims_that_do_not_count(said, why) -> None:
     assert oidc.signed({**good, "aud": ["crag-test", "x"]}, here, 12).hash != oidc.signed(good, here, 12).hash
     with pytest.raises(AccessError, match=why):
         oidc.signed({**good, **said}, here, 12)
-
-
-def test_without_hours_a_sign_in_ends_with_its_token() -> None:
-    here = SignIn(providers=(Provider(name="default", title="", client="crag-test", issuer=ISSUER),), origin=HERE)
-    said = {"provider": "default", **claims_of("ada", iat=int(time.time()) - 90_000)}
-    assert oidc.signed(said, here, 0).ends == said["exp"]
-    with pytest.raises(AccessError, match="ended"):
-        oidc.signed({**said, "exp": int(time.time()) - 1}, here, 0)
-
-
-def test_a_person_s_claims_are_theirs_wherever_they_come_from() -> None:
-    assert Identity.of(claims_of("ada")) == Identity.of({**claims_of("ada"), "extra": 1})
 
 
 def test_who_has_no_verified_e_mail_gets_nothing_by_it_and_is_told_what_is_missing(opened) -> None:

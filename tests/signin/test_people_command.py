@@ -60,13 +60,3 @@ def test_the_role_that_counts_is_listed_with_its_source_where_the_app_alone_was_
         ("editor", "CRAG_EDITORS_GROUP: writers"),
         ("viewer", "stored"),
     ]
-
-
-def test_the_settings_of_the_app_count(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (data / "settings.json").write_text(json.dumps({"admins": ["ada@example.org"], "readers": 2}))
-    with people_of(AppConfig.from_environment()) as people:
-        people.admit(Identity(issuer="http://provider.example", subject="1", email="ada@example.org"))
-    assert main(["people", "list"]) == 0
-    assert "admin (CRAG_ADMINS)" in capsys.readouterr().out
-    assert main(["people", "role", "ada@example.org", "viewer"]) == 1
-    assert main(["people", "remove", "ada@example.org"]) == 1, "the last admin stays"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +15,8 @@ from crag.admin.people import People
 from crag.admin.store import open_store
 from crag.core.config import PeopleSettings
 from tests.support.app_server import serving
-from tests.support.browsing import ARGUMENTS, OFF_SCREEN, settled, until
-from tests.support.signing_in import claims_of, cookie, openid_provider, secrets_file
+from tests.support.browsing import ARGUMENTS, OFF_SCREEN, settled
+from tests.support.signing_in import openid_provider, secrets_file
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs the playwright package")
 
@@ -25,7 +24,6 @@ pytestmark = pytest.mark.heavy
 
 LOOPBACK = ("localhost", "127.0.0.1")
 PATIENCE = 60_000
-KEPT = 2.5
 
 
 @dataclass(frozen=True)
@@ -124,36 +122,3 @@ def test_in_and_out_again_in_every_tab(place: Place, tab: Any) -> None:
     tab.get_by_text("You have signed out").wait_for()
     other.reload()
     other.get_by_text("You have signed out").wait_for()
-
-
-def test_each_role_is_offered_what_it_may(place: Place, tab: Any) -> None:
-    offered = {}
-    for subject in ("vera", "ed", "ada"):
-        tab.context.clear_cookies()
-        sign_in(tab, place, subject)
-        tab.goto(f"{place.url}/documents")
-        tab.get_by_text("The library is empty").or_(tab.get_by_text("your role does not let you add")).wait_for()
-        uploader = tab.get_by_test_id("stFileUploaderDropzoneInput")
-        uploader.or_(tab.get_by_text("Your role: viewer")).first.wait_for(state="attached")
-        adds = uploader.count()
-        tab.goto(f"{place.url}/settings")
-        tab.get_by_role("tab", name="Program").click()
-        save = tab.get_by_role("button", name="Save", exact=True)
-        save.wait_for()
-        offered[subject] = (adds, save.is_enabled())
-    assert offered == {"vera": (0, False), "ed": (1, False), "ada": (1, True)}
-
-
-def test_who_is_removed_while_working_is_out_at_the_next_touch(place: Place, tab: Any) -> None:
-    place.people.invite("ben@example.org", "editor", by="test")
-    tab.context.add_cookies(
-        [{"name": "_streamlit_user", "value": cookie(claims_of("ben", iss=place.issuer), place.url), "url": place.url}]
-    )
-    tab.goto(f"{place.url}/documents")
-    tab.get_by_test_id("stFileUploaderDropzoneInput").wait_for(state="attached")
-    place.people.remove("ben@example.org", by="test")
-    time.sleep(2 * KEPT)  # for so long at most it is believed who is there
-    tab.get_by_text("Web pages", exact=True).click()
-    tab.get_by_text("You were removed").wait_for()
-    until(tab, "() => !document.querySelector('[data-testid=stFileUploaderDropzoneInput]')")
-    assert "Documents" not in tab.inner_text("body")
