@@ -4,13 +4,13 @@ from dataclasses import replace
 
 from crag.core.guidance import About, Guidance, Near, Suggestion
 from crag.core.trace import Trace
+from crag.export.html import guidance, pages
 from tests.support.app_text import ask, latest, pick, said
 from tests.support.inspector import Inspector
 from tests.support.tab_states import state_in
 from tests.support.whole_run import NASTY, events
 from ui.app.program import program
 from ui.app.tab import ChoicesState
-from ui.run import export, guidance
 
 QUESTION = "What is the area code for Phoenix, Arizona?"
 NOWHERE = Guidance(
@@ -40,7 +40,7 @@ def test_what_documents_say_of_themselves_is_text():
 def test_a_run_without_it_draws_none_and_an_exported_page_has_no_buttons_for_it():
     trace = Trace.from_events(events())
     assert guidance.panel(trace) == ""
-    page = export.page(replace(trace, guidance=NOWHERE), events())
+    page = pages.page(replace(trace, guidance=NOWHERE), events())
     assert 'class="guide"' in page and 'data-pick="ask:' not in page and "Search the web for this" not in page
 
 

@@ -6,11 +6,12 @@ import pytest
 
 from crag.core.trace import Trace
 from crag.core.types import Call
+from crag.export.html import pages
+from crag.export.html.meter import meter
 from crag.providers.prices import PRICES, Price
 from tests.support.inspector import Inspector
 from tests.support.whole_run import NASTY, events
-from ui.run import export
-from ui.run.meter import in_use, meter
+from ui.app.program import prices_in_use
 
 
 def call(step, given=None, written=None, model="gpt-4o-mini", provider="openai", **more):
@@ -96,17 +97,17 @@ def test_names_from_outside_are_only_text():
 def test_the_export_tells_calls_at_the_prices_given():
     prices = {**PRICES, "gpt-4o-mini": Price(100, 100)}
     trace = run(*CALLS)
-    whole = export.page(trace, events(), prices)
+    whole = pages.page(trace, events(), prices)
     assert (
         "Calls by step" in whole
         and "at the prices" in whole
         and "$10.48" in whole
-        and "$10.48" not in export.page(trace)
+        and "$10.48" not in pages.page(trace)
     )
-    assert meter(trace, prices) == export.sections(trace, prices)[-1]
-    assert "$10.48" in export.states(trace, events(), prices=prices)
+    assert meter(trace, prices) == pages.sections(trace, prices)[-1]
+    assert "$10.48" in pages.states(trace, events(), prices=prices)
 
 
 def test_the_program_s_own_prices_are_in_use(monkeypatch):
     monkeypatch.setenv("CRAG_PRICES", "gpt-4o=1/2, home=0/0")
-    assert in_use()["gpt-4o"] == Price(1, 2) and in_use()["home"] == Price()
+    assert prices_in_use()["gpt-4o"] == Price(1, 2) and prices_in_use()["home"] == Price()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from crag.core.trace import Trace
+from crag.export.html import pages
 from tests.support.browsing import OFF_SCREEN, opened_file, settled, until
 from tests.support.whole_run import approved, events
-from ui.run import export
 
 pytestmark = pytest.mark.slow
 
@@ -96,10 +96,10 @@ def test_the_answer_is_copied_as_markdown(page):
 def test_an_exported_conversation_is_presented_and_replayed_offline(browser, tmp_path):
     file = tmp_path / "talk.html"
     turns = [
-        export.Turn(trace=Trace.from_events(made()), events=made, stale={}, pictures=lambda: {1: b"no picture"})
+        pages.Turn(trace=Trace.from_events(made()), events=made, stale={}, pictures=lambda: {1: b"no picture"})
         for made in (events, approved)
     ]
-    file.write_text(export.conversation(turns, 2), encoding="utf-8")
+    file.write_text(pages.conversation(turns, 2), encoding="utf-8")
     with opened_file(browser, file, viewport={"width": 900, "height": 700}, offline=True) as page:
         second = page.locator("#turn-2")
         second.scroll_into_view_if_needed()

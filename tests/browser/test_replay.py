@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from crag.core.trace import Trace
+from crag.export.html import pages
 from tests.support.browsing import opened_file
 from tests.support.whole_run import events
-from ui.run import export
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
@@ -24,7 +24,7 @@ def run():
 def exported(browser, run, tmp_path):
     """The page, opened from a file."""
     file = tmp_path / "run.html"
-    file.write_text(export.page(Trace.from_events(run), run), encoding="utf-8")
+    file.write_text(pages.page(Trace.from_events(run), run), encoding="utf-8")
     with opened_file(browser, file, viewport={"width": 900, "height": 900}) as page:
         yield page
         assert page.evaluate("window.broken") is None

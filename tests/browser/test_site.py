@@ -7,9 +7,9 @@ import pytest
 from crag.core.config import AppConfig
 from crag.core.request import RunRequest
 from crag.core.sample import load_sample
+from crag.export.html.site import write_site
 from tests.support import local_models
 from tests.support.browsing import opened_file
-from ui.run.site import write_site
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 from crag.core.settings import Settings
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Aggregation, Decision, KeepReason, RetrievedChunk, Strip, WebPage
+from crag.export.html import evidence, pages, path
+from crag.export.html.passage import View, passage
 from crag.messages.wording import decision_sentence, outcome_sentence, words_text
 from crag.testing.fakes import chunk_of
 from tests.support.inspector import Inspector
-from ui.run import evidence, export, path
-from ui.run.passage import View, passage
 
 LINES: list[tuple[str, KeepReason]] = [
     ("Sales by year, in millions.", "context"),
@@ -111,7 +111,7 @@ def test_chunks_of_several_searches_stand_under_the_search_that_brought_them():
     assert "Search 2query 11 of its 1 chunk" in said
     order = [drawing.index(text) for text in ("Search 1", "Second.", "Search 2", "Third.")]
     assert order == sorted(order)
-    assert "Search 2" in export.page(trace), "the exported page too"
+    assert "Search 2" in pages.page(trace), "the exported page too"
 
 
 def test_a_doubted_action_is_explained_beside_it():

@@ -11,10 +11,10 @@ from crag.core.errors import ProviderError
 from crag.core.makers import name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Grade, SentenceCheck
+from crag.export.html import answer, evidence, pages, path
 from crag.messages.wording import outcome_sentence
 from tests.support.inspector import Inspector
 from tests.support.whole_run import BUSY, GRADER, NASTY, QWEN, approved, asked_outside, refused
-from ui.run import answer, evidence, export, path
 
 
 def of(events) -> Trace:
@@ -38,7 +38,7 @@ def web(trace: Trace) -> str:
 @pytest.mark.parametrize("run", [approved(), refused()])
 def test_every_moment_draws_well_formed_and_inert(run):
     for length in range(1, len(run) + 1):
-        found = seen("".join(export.sections(of(run[:length]))))
+        found = seen("".join(pages.sections(of(run[:length]))))
         assert not [name for name, _ in found.attributes if name.startswith("on")]
 
 
@@ -174,10 +174,10 @@ def test_checked_sentences_are_found_in_the_answer(text, sentences, expected):
 
 def test_an_export_replays_the_question_without_its_buttons():
     run = approved()
-    made = json.loads(export.states(of(run), run))
+    made = json.loads(pages.states(of(run), run))
     frames = ["".join(made["pieces"][id] for part in frame["parts"] for id in part) for frame in made["frames"]]
     asking = [frame for frame in frames if "May this query leave this machine?" in frame]
     assert len(asking) == 1 and "<button" not in asking[0].split("May this query")[1].split("</div></div>")[0]
     assert {"asks whether the query may leave", "approved"} <= {frame["said"] for frame in made["frames"]}
-    whole = export.page(of(run), run)
+    whole = pages.page(of(run), run)
     assert "You approved this query." in whole.split('<script type="application/json"')[0]

@@ -10,14 +10,14 @@ from crag.core import events as ev
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, Disagreement, FigureCheck, Judgement, Reported, SentenceCheck
+from crag.export.html import answer, evidence, pages
+from crag.export.html.passage import View
+from crag.export.html.saved_pages import SavedPages, keeper, verifier
 from crag.generation.extractive import ExtractiveGenerator
 from crag.testing.contracts import strip_of
 from crag.testing.fakes import table_chunk_of
 from tests.support.inspector import Inspector
 from tests.support.whole_run import GRADER, NASTY, QWEN, approved, cited, events
-from ui.run import answer, evidence, export
-from ui.run.passage import View
-from ui.run.saved_pages import SavedPages, keeper, verifier
 
 TEXT = "The bridge was opened in 1890. It rose by 5 % [1]. It is red. Here is more:"
 CHECKS = (
@@ -87,7 +87,7 @@ def test_a_checked_answer_shows_sources_found_afterwards_flags_and_objections() 
     assert "qwen at 127.0.0.1:8080 (0.00) says that it is not supported" in seen.said.casefold()
     assert "Here is more: no citation" not in seen.said, "what claims nothing is not flagged"
     assert "Faithfulness 67%: 2 of 3 sentences supported by what they cite" in seen.said
-    page = export.page(trace, checked())
+    page = pages.page(trace, checked())
     assert "nothing shown supports this" in page and "found afterwards" in page
 
 
@@ -230,7 +230,7 @@ def kept_run(url: str, from_web: str = "unverified") -> list[ev.Event]:
 def test_a_kept_page_is_marked_and_inert_wherever_it_stands(url: str) -> None:
     made = kept_run(url)
     trace = Trace.from_events(made)
-    page = export.page(trace, made)
+    page = pages.page(trace, made)
     for drawn in (answer.sources(trace), evidence.chunks(trace, View.of(trace)), page):
         assert "WEB, KEPT" in drawn and "ept from the web, unverified" in drawn
         assert NASTY not in drawn and 'href="javascript' not in drawn

@@ -10,14 +10,14 @@ from PIL import Image
 
 from crag.core.trace import Trace
 from crag.core.types import Rect
+from crag.export.html import pages, slides
+from crag.export.html.pictures import cut
 from tests.support.inspector import Inspector
 from tests.support.whole_run import approved, events, refused
-from ui.run import export, slides
-from ui.run.pageview import cut
 
 
-def turn(made) -> export.Turn:
-    return export.Turn(trace=Trace.from_events(made()), events=made, stale={}, pictures=dict)
+def turn(made) -> pages.Turn:
+    return pages.Turn(trace=Trace.from_events(made()), events=made, stale={}, pictures=dict)
 
 
 @pytest.mark.parametrize("made", [events, approved, refused])
@@ -48,7 +48,7 @@ def test_a_cut_of_a_page_holds_the_marked_words():
 
 
 def test_a_conversation_is_one_page_with_a_run_a_turn_each_with_its_replay():
-    whole = export.conversation(map(turn, (events, approved, refused)), 3)
+    whole = pages.conversation(map(turn, (events, approved, refused)), 3)
     seen = Inspector(whole)
     assert not seen.open and len(re.findall('<section class="run"', whole)) == 3
     assert whole.count('class="states"') == whole.count('class="cx slideshow"') == whole.count('class="evidence"') == 3
@@ -60,7 +60,7 @@ def test_a_conversation_is_one_page_with_a_run_a_turn_each_with_its_replay():
 
 def test_of_a_long_conversation_the_last_turns_hold_their_evidence():
     one = Trace.from_events(refused())
-    turns = (export.Turn(trace=one, events=list, stale={}, pictures=dict) for _ in range(63))
-    whole = export.conversation(turns, 63)
+    turns = (pages.Turn(trace=one, events=list, stale={}, pictures=dict) for _ in range(63))
+    whole = pages.conversation(turns, 63)
     assert whole.count('class="run"') == 63 and whole.count('class="states"') == 60
     assert "The last 60 hold their evidence" in whole

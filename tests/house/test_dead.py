@@ -8,9 +8,9 @@ from tests.support.product import ROOT, modules
 
 
 def test_every_style_is_drawn_with() -> None:
-    styles = (ROOT / "ui" / "components" / "assets" / "style.css").read_text(encoding="utf-8")
+    styles = (ROOT / "crag" / "export" / "html" / "static" / "style.css").read_text(encoding="utf-8")
     selectors = re.sub(r"\{[^{}]*\}", " ", re.sub(r"/\*.*?\*/", "", styles, flags=re.DOTALL))
-    code = [*modules(), *(ROOT / "ui").rglob("*.js")]
+    code = [*modules(), *(path for folder in ("ui", "crag") for path in (ROOT / folder).rglob("*.js"))]
     words = {word for path in code for word in re.findall(r"[\w-]+", path.read_text(encoding="utf-8"))}
     ours = {name.removeprefix("st-key-") for name in re.findall(r"\.([A-Za-z_][\w-]*)", selectors)}
     numbered = re.compile(r"s\d|st[A-Z]\w+")  # the classes of an opacity, and Streamlit's own
