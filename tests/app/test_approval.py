@@ -12,7 +12,7 @@ from crag.testing.fakes import FixedWeb
 from tests.support import local_models
 from tests.support.app_text import latest, said
 from tests.support.inspector import Inspector
-from tests.support.whole_run import NASTY, approved, asked_outside, refused
+from tests.support.whole_run import NASTY, asked_outside
 from ui.app.program import program
 from ui.run import approval
 
@@ -77,12 +77,6 @@ def test_the_card_shows_the_exact_query_and_to_whom_it_would_go():
     assert "May this query leave this machine?" in seen.said and "It would go to Tavily" in seen.said
     sending = approval.card(Trace.from_events(asked_outside()), sending=True)
     assert "May this query" not in sending and "bridge opened" in sending
-
-
-@pytest.mark.parametrize("run", [asked_outside()[:-1], approved(), refused(), [*asked_outside(), ev.RunFinished(at=9)]])
-def test_there_is_no_card_where_nothing_waits(run):
-    trace = Trace.from_events(run)
-    assert approval.card(trace) == "" and approval.pending(trace) == 0
 
 
 def test_questions_are_numbered_so_that_a_late_click_answers_no_later_one():

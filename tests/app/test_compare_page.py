@@ -95,14 +95,6 @@ def test_a_lane_acts_as_if_the_scores_had_said_something_else(page):
     assert ">forced</span>" in shown
 
 
-def test_lanes_take_this_session_s_settings(page):
-    state_in(page, ChoicesState).changes = {"balanced": {"k": 3, "strip_filter": 0.3}}
-    compare(page)
-    plain, balanced = lanes(page)
-    assert (len(plain.round.chunks), len(balanced.round.chunks)) == (10, 3)
-    assert "only here" in said(page) and "2 settings changed" in said(page)
-
-
 def test_the_address_brings_a_comparison_back(page):
     compare(page)
     address, shown = page.query_params["runs"], said(page)
@@ -205,12 +197,3 @@ def test_each_lane_that_must_ask_asks_for_itself(with_sample, app, monkeypatch):
     watcher.join(10)
     assert asking == {trace.run_id for trace in lanes(app)} and not web.queries
     assert [trace.approvals[0].approved for trace in lanes(app)] == [False, False]
-
-
-def test_what_differs_can_be_taken_along(page):
-    compare(page)
-    labels = [button.proto.label for button in page.get("link_button")]
-    assert labels == [
-        *("What differs, CSV", "What differs, JSON"),
-        *("Plain RAG, one HTML page", "Balanced, one HTML page"),
-    ]

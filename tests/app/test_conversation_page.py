@@ -38,16 +38,6 @@ def test_it_can_be_asked_as_it_stands_or_in_ones_own_words(talking):
     assert "In your words" in said(talking) and trace.context.after == first.context.after
 
 
-@pytest.mark.slow
-def test_switched_off_nothing_is_carried_over_and_a_new_conversation_forgets(talking):
-    talking.toggle(key="follow-ups").set_value(False).run()
-    assert ask(talking, "And in FY 2017?").context is None
-    talking.toggle(key="follow-ups").set_value(True).run()
-    assert ask(talking, "And in FY 2018?").context is not None
-    talking.button(key="new").click().run()
-    assert ask(talking, "And in FY 2015?").context is None
-
-
 def test_a_follow_up_to_a_deleted_run_rests_on_what_was_before(talking):
     second = ask(talking, "And in FY 2016?")
     talking.button(key="delete-run").click().run()

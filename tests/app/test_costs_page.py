@@ -84,26 +84,11 @@ def figure(tab):
     return json.loads(chart.proto.spec)
 
 
-def test_several_days_are_drawn_by_cost(tab):
-    spend(0, call(1_000_000, 0))
-    spend(2, call(2_000_000, 0), call(model="", provider="tavily"))
-    assert "Cost by day" in shown(tab)
-    (bar,) = figure(tab)["data"]
-    assert bar["y"] == pytest.approx([0.308, 0.15]) and bar["x"] == sorted(bar["x"])
-
-
 def test_days_without_any_known_price_are_drawn_by_tokens(tab):
     spend(0, call(70, 3, model="mystery"))
     spend(2, call(10, 5, model="mystery"))
     assert "Tokens by day" in shown(tab)
     assert figure(tab)["data"][0]["y"] == [15, 73]
-
-
-def test_the_period_can_be_chosen(tab):
-    spend(20, call(1_000_000, 0))
-    assert "$0.15" in shown(tab)
-    tab.segmented_control(key="costs-period").set_value(7).run()
-    assert "No outside calls in the last 7 days" in said(tab)
 
 
 # Prices

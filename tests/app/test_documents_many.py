@@ -164,16 +164,6 @@ def test_names_keep_as_many_folders_as_tell_them_apart():
     assert distinguish(["../../etc/passwd.pdf", "..\\passwd.pdf"])[1] != ""
 
 
-def test_a_folder_is_taken_as_a_whole(page, ids):
-    page.button_group(key="drop-how").set_value("A folder").run()
-    text = "The lighthouse of Alexandria was built in the third century BC.\nIt guided ships into the harbour."
-    dropped = [(f"in/{year}/light.pdf", small_pdf(f"{text} {year}"), "application/pdf") for year in (2019, 2020)]
-    page.file_uploader[0].set_value(dropped).run()
-    assert not page.exception
-    names = {document.name for document in program().engine.library().documents.all()}
-    assert {"2019 - light.pdf", "2020 - light.pdf"} < names
-
-
 def test_an_upload_is_found_again_by_the_address_with_every_file_of_it(page, ids):
     page.file_uploader[0].set_value([("a.pdf", b"\0", ""), ("b.pdf", small_pdf("Harbours of the north."), "")]).run()
     upload = state_in(page, DocumentsState).upload

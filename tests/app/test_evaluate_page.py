@@ -184,12 +184,6 @@ def test_deleting_a_set_takes_its_evaluations_along(with_sample, page):
 # ---- runs ----------------------------------------------------------------------------------------------------------
 
 
-def test_nothing_runs_on_an_empty_library_and_the_page_offers_the_sample(page):
-    drop(page, "two.jsonl", TWO)
-    assert page.button(key="eval-run").disabled and page.button(key="sample")
-    assert "The library is empty" in "".join(each.value for each in page.info)
-
-
 def test_two_strategies_end_in_a_table_rows_files_and_a_comparison(with_sample, page):
     drop(page, "two.jsonl", TWO)
     assert "Everything runs on this machine" in said(page).replace("\\", "")

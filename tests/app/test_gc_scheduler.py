@@ -31,27 +31,6 @@ assert gone() is None
 """
 
 
-def test_what_is_loaded_is_left_out_of_the_rounds_once() -> None:
-    ran(
-        """
-import gc, sys, time
-from ui.app import gc_scheduler
-gc_scheduler.EVERY = 0.05
-gc_scheduler.note_run()
-assert gc.get_freeze_count() > 1000 and len(gc.get_objects()) < 1000
-later = [[number] for number in range(5000)]
-gc_scheduler.note_run()
-assert len(gc.get_objects()) > 5000, "nothing was loaded since: what is made later is collected as ever"
-sys.modules["one more"] = sys
-gc_scheduler.note_run()
-until = time.monotonic() + 30
-while len(gc.get_objects()) > 5000 and time.monotonic() < until:
-    time.sleep(0.02)
-assert len(gc.get_objects()) < 5000, "with the next round"
-"""
-    )
-
-
 def test_what_runs_leave_behind_goes_soon_after_without_another_run() -> None:
     ran(
         f"""{BEGIN}gc_scheduler.note_run()

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
-from crag.core.types import Action
 from crag.export.html import elements as h
 from crag.export.html.elements import Html
 
@@ -67,13 +66,6 @@ def test_any_text_comes_back_from_a_browser_as_it_was_but_for_what_is_unseen(sai
     assert [tag for tag, _ in made.tags] == ["p", "b"]
     assert not set(made.text + str(made.tags[0][1]["title"])) & set("\u202e\u2066\ufeff\x00\x1b\ud800")
     str(h.p[said]).encode()  # a lone half of a character could not be sent
-
-
-def test_attributes_are_left_out_or_stay_empty():
-    assert h.li("a b", aria_current=False, title=None, alt="")["x"] == '<li class="a b" alt="">x</li>'
-    assert h.div("cx", aria_hidden="true")[0, Action.CORRECT] == '<div class="cx" aria-hidden="true">0CORRECT</div>'
-    assert h.fragment(h.td, h.br, h.nbsp) == "<td></td><br>&nbsp;"
-    assert h.i("low")(style="left:1%")[()] == '<i class="low" style="left:1%"></i>'
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from threading import Thread
 
 import pytest
 
-from crag.core.config import SETTINGS
 from crag.providers import registry
 from crag.providers.discovery import LOCAL_SERVERS
 from crag.web.searxng import SEARXNG
@@ -17,10 +16,8 @@ from tests.support.model_server import GRADE, WORDS
 from tests.support.small_gguf import small_gguf
 from tests.support.small_pdf import small_pdf
 from tests.support.tab_states import state_in
-from ui.access import allowed_choices
 from ui.app.program import program
 from ui.app.tab import ChoicesState
-from ui.components import forms
 from ui.components.tab_state import ShownLibrary
 
 KEY = "sk-session-7f3aQzLm2c"
@@ -267,16 +264,6 @@ def test_a_folder_that_does_not_serve_is_reported_now_and_later(models, folder):
     assert later.error and widget(later, "web_folder").value == folder
 
 
-@pytest.mark.slow
-def test_tavily_wants_a_key_and_keeps_it_for_itself(models):
-    choose(models, web="tavily", web_fallback="duckduckgo", ask_before_web=True)
-    assert "Tavily needs a key" in said(models)
-    enter(models, "tavily")
-    assert "Tavily, with a key; you approve each query" in said(models)
-    choose(models, tavily_base_url="http://127.0.0.1:9")
-    assert "Tavily needs a key" in said(models)
-
-
 def test_a_choice_that_is_no_longer_there_is_told_and_can_be_changed(data):
     (data / "settings.json").write_text(json.dumps({"web": "gone", "evaluator": "went", "run_calls": 77}))
     models = visit("settings")
@@ -292,20 +279,6 @@ def test_strangers_name_a_search_server_only_where_one_is_allowed(shared, monkey
     program().close()
     models = choose(visit("settings"), web="searxng")
     assert widget(models, "searxng_base_url-allowed").options == ["http://127.0.0.1:8888"]
-
-
-@pytest.mark.slow
-def test_every_choice_has_its_widget(models, model_server):
-    with_model(models, model_server)
-    choose(models, evaluator="reranker", web="tavily", web_fallback="folder")
-    shown = {
-        element.label
-        for kind in ("selectbox", "toggle", "text_input", "number_input", "segmented_control")
-        for element in getattr(models, kind)
-    }
-    unused = {"searxng_base_url", "brave_base_url"}
-    assert {forms.label_of(registry.about(name)) for name in allowed_choices.choices() if name not in unused} <= shown
-    assert forms.label(SETTINGS["servers"], "servers") not in shown
 
 
 # For next time

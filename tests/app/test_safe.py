@@ -33,8 +33,3 @@ def test_only_web_addresses_become_links(url):
 def test_a_web_address_stays_as_it_is():
     assert safe_text.link(' https://e.org/?a=1&b="x" ') == 'https://e.org/?a=1&b="x"'
     assert safe_text.site("https://e.org/page") == "e.org" and safe_text.site("folder:notes/a.md") == "a.md"
-
-
-def test_an_excerpt_is_one_short_line():
-    assert safe_text.excerpt("one\n two  three", 100) == "one two three"
-    assert len(safe_text.excerpt("word " * 100, 40)) <= 40 and safe_text.excerpt("word " * 100, 40).endswith("…")

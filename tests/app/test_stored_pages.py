@@ -25,16 +25,6 @@ def with_stored_library(data, monkeypatch):
     return stored_library(data / "workspaces" / "default")
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_a_stored_run_is_drawn_exported_and_replayed_at_any_moment(name):
-    events = stored_run(name)
-    trace = Trace.from_events(events)
-    seen = Inspector(pages.page(trace, events))
-    assert not seen.open and trace.question in seen.said
-    for length in range(1, len(events), 5):
-        assert not Inspector("".join(pages.sections(Trace.from_events(events[:length])))).open
-
-
 def test_every_run_of_a_stored_library_opens_in_ask(with_stored_library, app):
     app.run()
     runs = program().engine.library().runs.latest(9, every=True)

@@ -1,7 +1,5 @@
 """A document without pages to draw, shown as text: the very words cited are marked, wherever a mark begins and ends."""
 
-from itertools import pairwise
-
 import pytest
 
 from crag.core.config import AppConfig
@@ -35,16 +33,6 @@ def cited(quote: str, strip: str = "none") -> Citation:
         quote=quote,
         place="section Fleet",
     )
-
-
-def test_a_page_is_put_together_from_its_chunks(chunks):
-    text = textview._text(chunks)
-    assert len(chunks) > 2
-    assert all(text[each.start : each.end] == each.text for each in chunks)
-    assert all(text[before.end : after.start].isspace() for before, after in pairwise(chunks))
-    drawn = str(textview.leaf(chunks, []))
-    assert '<div class="heading" dir="auto">Fleet</div>' in drawn and drawn.count("Who paid") == 12
-    assert "&lt;b&gt;&amp;amp; tags&lt;/b&gt;" in drawn and "<mark" not in drawn
 
 
 def test_marks_are_cut_at_lines_and_hold_the_short_answer(chunks):

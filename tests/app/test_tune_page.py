@@ -12,7 +12,6 @@ from crag.analysis.evaluate import add_set
 from crag.analysis.questions.adapters import csv_export
 from crag.analysis.questions.sets import Question, QuestionSet
 from crag.analysis.whatif.entries import Entry, Missing, Outcome, Retrieval, Unknown
-from crag.core.sample import load_sample
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.engine import Engine
@@ -247,12 +246,6 @@ def test_failed_grades_are_counted_beside_the_histogram(silent, tab):
     assert json.loads(histogram)["layout"]["yaxis"]["ticktext"] == ["the local evaluator 2, 2 failed"]
 
 
-def test_what_calls_cost_that_would_not_be_made(silent, tab):
-    page = tab(run(1, [0.9, 0.8], calls=2, settings=Settings()))
-    page.selectbox(key="tune-strategy").set_value("plain-rag").run()
-    assert "at least" not in said(page) and "<b>2</b> outside calls" in said(page) and "<b>$0.30</b>" in said(page)
-
-
 # ---- labels ----------------------------------------------------------------------------------------------------------
 
 
@@ -299,17 +292,6 @@ def test_scores_of_two_evaluators_are_never_thrown_together(silent, tab):
     assert page.selectbox(key="tune-grader").options == ["the local evaluator", "other"]
     page.selectbox(key="tune-grader").set_value("other").run()
     assert "No question has both a label and a score" in said(page)
-
-
-def test_a_thumb_on_a_chunk_counts(with_sample, app):
-    app.run()
-    app.chat_input(key="question").set_value(load_sample().questions[0].question).run()
-    library = program().engine.library()
-    trace = library.runs.trace(library.runs.ids()[0])
-    for place, found in enumerate(trace.rounds[0].chunks):
-        library.labels.save(trace.question, found.chunk.id, "irrelevant" if place else "relevant")
-    app.switch_page("pages/tune.py").run()
-    assert not app.exception and "chunks labelled by hand" in said(app) and "average precision" in said(app)
 
 
 # ---- Ask uses it -----------------------------------------------------------------------------------------------------

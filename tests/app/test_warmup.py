@@ -1,10 +1,7 @@
 """The warm-up loads what a first run needs, and is no one's failure."""
 
 import logging
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,8 +11,6 @@ from crag.core.errors import ModelError
 from crag.engine import Engine
 from ui.app import warmup
 from ui.app.program import Program
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 class Watched:
@@ -53,22 +48,6 @@ def test_a_failing_part_ends_the_warm_up_quietly(data, caplog):
     assert not thread.is_alive() and thread.daemon
     [record] = [record for record in caplog.records if record.name == "ui.app.warmup"]
     assert record.levelno == logging.DEBUG and "The model is missing." in caplog.text
-
-
-@pytest.mark.slow
-def test_a_fresh_process_has_everything_loaded_afterwards(data):
-    code = """
-import sys
-from crag.core.config import AppConfig
-from crag.engine import Engine
-from ui.app import warmup
-engine = Engine(AppConfig.of(data=sys.argv[1]))
-assert "langgraph" not in sys.modules and "onnxruntime" not in sys.modules
-warmup.begin(engine).join(60)
-assert "crag.pipeline.graph" in sys.modules and "langgraph" in sys.modules and "onnxruntime" in sys.modules
-"""
-    ran = subprocess.run([sys.executable, "-c", code, str(data)], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr
 
 
 @pytest.mark.slow

@@ -141,15 +141,6 @@ def test_failures_and_stops_are_told():
     assert "Stopped" in path.action(stopped) and '<li class="stopped">Evaluate' in path.path(stopped)
 
 
-def test_the_exported_page_is_whole_and_loads_nothing():
-    trace = Trace.from_events(events())
-    made = pages.page(trace, events())
-    seen = Inspector(made)
-    assert not seen.open and "link" not in seen.tags and "AMBIGUOUS" in seen.said
-    assert "default-src 'none'" in made and not [name for name, _ in seen.attributes if name == "src"]
-    assert pages.file_name(trace, "html") == "crag-why-img-src-x-onerror-alert.html"
-
-
 def test_only_the_exports_own_script_may_run():
     made = pages.page(Trace.from_events(events()), events())
     scripts = re.findall(r"<script([^>]*)>(.*?)</script>", made, re.DOTALL)

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from crag.core import events as ev
-from crag.core.errors import ProviderError
 from crag.core.makers import name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Grade, SentenceCheck
@@ -53,13 +52,6 @@ def test_a_grade_made_in_anothers_place_is_marked_and_counted_once():
     assert "qwen at 127.0.0.1:8080 allows no more requests at present (status 429)." in said
     assert "Evaluate2 of 3 grades are the local evaluator's." in said
     assert said.count("Wait.") == 1
-
-
-def test_a_cause_that_struck_several_steps_stands_once_with_all_of_them():
-    same = ev.Failed.of(ProviderError(BUSY, "Wait.", who=QWEN), "rewrite", 5.0, "question")
-    said = seen(path.action(of([*asked_outside(), same]))).said
-    assert said.count("allows no more requests") == 1 and said.count("Wait.") == 1
-    assert "Evaluate2 of 3 grades are the local evaluator's.RewriteThe question itself is searched for." in said
 
 
 def test_a_step_that_was_worked_around_is_neither_done_nor_failed():
