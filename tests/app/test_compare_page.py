@@ -7,7 +7,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag.analysis.comparison import differences
-from crag.core.errors import UnreachableError
 from crag.core.sample import load_sample
 from crag.core.settings import Settings
 from crag.core.trace import Trace
@@ -130,24 +129,6 @@ def test_a_source_of_one_lane_opens_and_closes(page):
     assert len(page.image) == 1 and "Source 1: " in said(page) and not page.error
     page.button(key="page-close").click().run()
     assert not page.image
-
-
-def test_a_lane_whose_evaluator_fails_says_so_and_the_others_stay(page, monkeypatch):
-    class Broken:
-        id, calls_models = "broken", False
-
-        def grade(self, question, passages):
-            raise UnreachableError("The evaluator is away.", "Wait.")
-
-        grade_joint = grade
-
-    plain = program().engine
-    program().make = lambda config: local_models.engine(config, evaluator=Broken(), generator=plain.generator)
-    program().close()
-    compare(page)
-    fine, failed = lanes(page)
-    assert fine.answer is not None and all(each.failed for each in failed.round.grades.values())
-    assert "The evaluator is away." in said(page)
 
 
 def test_a_comparison_starts_from_a_run_of_ask(with_sample, app):

@@ -36,13 +36,3 @@ def test_it_can_be_asked_as_it_stands_or_in_ones_own_words(talking):
     trace = latest()
     assert (trace.question, trace.meant) == ("And in FY 2016?", "What was it in FY 2015?")
     assert "In your words" in said(talking) and trace.context.after == first.context.after
-
-
-def test_a_follow_up_to_a_deleted_run_rests_on_what_was_before(talking):
-    second = ask(talking, "And in FY 2016?")
-    talking.button(key="delete-run").click().run()
-    state_in(talking, RunsState).selected = state_in(talking, RunsState).turns[0]
-    talking.run()
-    third = ask(talking, "And in FY 2017?")
-    assert third.meant == "What was hiring manager satisfaction in FY 2017?"
-    assert third.context.after != second.run_id

@@ -58,12 +58,6 @@ def prices_of(tab):
 # Spending
 
 
-def test_without_calls_it_says_what_to_do(tab):
-    words = shown(tab)
-    assert "No outside calls in the last 30 days" in words and "Set a language model" in words
-    assert len(tab.dataframe) == 1 and not tab.get("plotly_chart")
-
-
 def test_days_models_and_sums_are_told(tab):
     spend(0, call(1_000_000, 0), call(error="busy"), call(model="", provider="tavily"))
     spend(3, call(10, 5, model="mystery"))

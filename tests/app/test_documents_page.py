@@ -70,14 +70,6 @@ def test_names_like_formulas_are_inert_in_the_table_which_can_be_downloaded(docu
     assert "\\@SUM\\(1\\)\\.pdf" in [heading.value for heading in documents.subheader]
 
 
-def test_a_document_shows_its_chunks_on_its_pages(documents):
-    drop(documents, ("two.pdf", small_pdf(TEXT, "Second page about something else entirely, with enough words.")))
-    assert len(documents.image) == 1 and "lighthouse of Alexandria" in said(documents)
-    assert "never retrieved" in said(documents)
-    documents.number_input[0].set_value(2).run()
-    assert not documents.exception and "Second page about" in said(documents)
-
-
 @pytest.mark.slow
 def test_fields_are_given_and_taken_away_and_wrong_ones_are_told(documents):
     drop(documents, ("two.pdf", small_pdf(TEXT)))

@@ -401,17 +401,6 @@ def test_two_answers_are_voted_on_blind_and_counted(with_sample, page):
     assert library().votes.of((first, other)) == {"fehb": "neither"}
 
 
-def test_an_evaluation_whose_runs_were_deleted_says_that_nothing_can_be_followed(with_sample, page):
-    drop(page, "lost.jsonl", LOST)
-    over(run(page, "plain-rag"))
-    for id in library().runs.ids():
-        library().runs.delete(id)
-    view(page, "results")
-    assert "None of the 3 questions can be followed" in said(page) and "2 whose run was deleted" in said(page)
-    assert len(page.dataframe) == 1 and "Lost" not in page.dataframe[0].value
-    assert not page.exception
-
-
 def test_a_large_evaluation_is_followed_when_it_is_asked_to(with_sample, page, monkeypatch):
     monkeypatch.setattr(funnel, "AT_ONCE", 1)
     drop(page, "lost.jsonl", LOST)

@@ -7,10 +7,7 @@ from crag.core.trace import Trace
 from crag.export.html import guidance, pages
 from tests.support.app_text import ask, latest, pick, said
 from tests.support.inspector import Inspector
-from tests.support.tab_states import state_in
 from tests.support.whole_run import NASTY, events
-from ui.app.program import program
-from ui.app.tab import ChoicesState
 
 QUESTION = "What is the area code for Phoenix, Arizona?"
 NOWHERE = Guidance(
@@ -78,15 +75,3 @@ def test_the_web_is_searched_with_the_query_that_was_shown(with_sample, app):
     assert not app.exception and (other.question, other.strategy) == (trace.question, "loop")
     assert [each.query for each in other.searches] == [trace.guidance.query]
     assert {each.origin for each in other.answer.citations} == {"external"}
-
-
-def test_where_no_web_is_on_it_is_said_how_to_turn_one_on(with_sample, app, monkeypatch):
-    monkeypatch.setenv("CRAG_WEB", "off")
-    monkeypatch.delenv("CRAG_WEB_FOLDER")
-    program().close()
-    app.run()
-    state_in(app, ChoicesState).choices = {"web": "off"}
-    ask(app, QUESTION)
-    page = said(app)
-    assert not app.exception and "Web search is off. Choose a provider in Settings" in page
-    assert "Search the web for this" not in page

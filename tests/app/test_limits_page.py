@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 
 import pytest
 
-from crag.admin.idle import Idle
-from crag.storage.places import name_of
 from tests.support.app_text import plain
 from ui.app.program import program
 
@@ -73,16 +71,3 @@ def test_a_refused_question_says_when_it_may_be_asked_and_four_fifths_are_told(a
     app.chat_input(key="question").set_value("How long does the moon take?").run()
     assert "This workspace may be asked 4 questions a minute, and was asked as many." in plain(app)
     assert "Ask again in" in plain(app) and engine.library().runs.ids() == []
-
-
-def test_an_idle_workspace_names_its_end_on_its_pages_until_it_is_kept(app, monkeypatch):
-    monkeypatch.setenv("CRAG_WORKSPACES", "private")
-    monkeypatch.setenv("CRAG_IDLE_DAYS", "30")
-    kept: set[str] = set()
-    monkeypatch.setattr(Idle, "ends", lambda self, name: None if name in kept else date(2027, 1, 9))
-    monkeypatch.setattr(Idle, "keep", lambda self, name: kept.add(name))
-    app.run()
-    assert "on Saturday, 9 January 2027" in plain(app)
-    mine = name_of(app.query_params["w"])
-    app.button(key="ending-keep").click().run()
-    assert kept == {mine}

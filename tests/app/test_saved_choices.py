@@ -1,6 +1,5 @@
 """What one person chose stays for the next start, on a machine of their own alone; keys stay in the keyring alone."""
 
-import json
 import shutil
 
 import keyring
@@ -154,15 +153,6 @@ def test_a_damaged_file_or_one_of_another_version_means_the_defaults(data, damag
     (data / saved_choices.FILE).write_text(damaged, encoding="latin-1")
     saved, problem = saved_choices.read(AppConfig.of(data=data))
     assert saved == SavedChoices() and problem.startswith("Your saved choices were not used")
-
-
-def test_that_a_file_was_not_used_is_reported_until_a_choice_replaces_it(start, data):
-    (data / saved_choices.FILE).write_text('{"version": 2}')
-    tab = start()
-    assert "Your saved choices were not used" in said(tab).replace("\\", "") and shown(tab, "llm") == "none"
-    pick(tab, llm="openai")
-    assert "were not used" not in said(tab)
-    assert json.loads((data / saved_choices.FILE).read_text())["providers"]["llm"] == "openai"
 
 
 def test_a_place_that_cant_be_written_ends_no_run_and_is_reported(start, with_sample):

@@ -7,22 +7,12 @@ import pytest
 from tests.support.app_text import said
 from tests.support.tab_states import state_in
 from ui.app import memory_usage, notices, open_tabs, session, tab_limit
-from ui.app.open_tabs import HeldUploads, OpenTabs
+from ui.app.open_tabs import OpenTabs
 from ui.app.tab import RunsState
 from ui.app.tab_limit import Tabs
 from ui.ask import turns
 
 FULL = "This workspace is open in too many tabs"
-
-
-def test_tabs_are_counted_by_workspace_for_as_long_as_they_are_open() -> None:
-    there = {"a", "b", "c"}
-    register = Tabs(lambda session: session in there)
-    assert [register.enter(each, "one", 2) for each in "abc"] == [0, 0, 2]
-    assert register.enter("a", "one", 2) == 0, "who has a place keeps it"
-    assert register.enter("c", "two", 2) == 0 and register.enter("d", "two", 1) == 1
-    there.remove("b")
-    assert register.enter("c", "one", 2) == 0 and register.enter("d", "two", 1) == 0, "a tab is in one workspace"
 
 
 def test_a_workspace_that_is_open_too_often_shows_a_calm_page_until_a_tab_is_closed(app, monkeypatch) -> None:
@@ -72,21 +62,6 @@ def test_a_tab_is_open_as_long_as_its_connection_and_its_session_lives_a_while_l
     assert register.alive("one")
     now[0] = 121.0
     assert not register.alive("one")
-
-
-def test_uploads_count_until_they_are_read_or_their_tab_has_gone() -> None:
-    alive = {"one", "two"}
-    held = HeldUploads(lambda session: session in alive)
-    held.keep("one", "a", 700)
-    held.keep("one", "b", 300)
-    held.keep("two", "c", 50)
-    assert (held.bytes(), held.bytes("one"), held.bytes("none")) == (1050, 1000, 0)
-    held.keep("one", "b", 400)
-    held.forget("one", "a")
-    held.forget("none", "a")
-    assert (held.bytes(), held.bytes("one")) == (450, 400)
-    alive.remove("one")
-    assert (held.bytes(), held.bytes("one")) == (50, 0)
 
 
 def test_what_a_tab_remembers_of_runs_is_bounded_by_weight() -> None:

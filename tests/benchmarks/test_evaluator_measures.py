@@ -14,8 +14,6 @@ from benchmarks.evaluator_measures import (
     auc,
     best_accuracy,
     best_macro_f1,
-    calibration_bins,
-    calibration_error,
     macro_f1,
     ranking,
 )
@@ -44,17 +42,6 @@ def test_the_best_threshold_beats_any_other() -> None:
     assert best == max(accuracy(marked, values, cut) for cut in np.linspace(0, 1, 101))
 
 
-def test_calibration_error_is_the_mean_distance_of_score_and_share() -> None:
-    assert calibration_error(labels(1, 0, 0, 1), scores(0.95, 0.05, 0.05, 0.95)) == pytest.approx(0.05)
-    assert calibration_error(labels(0, 0), scores(1.0, 1.0)) == pytest.approx(1.0)
-    marked = labels(1, 0, 1, 1)
-    assert calibration_bins(marked, scores(0.72, 0.78, 0.31, 1.0)) == [
-        (1, pytest.approx(0.31), 1.0),
-        (2, pytest.approx(0.75), 0.5),
-        (1, 1.0, 1.0),
-    ]
-
-
 def test_macro_f1_weighs_yes_and_no_alike() -> None:
     marked, values = labels(1, 1, 0, 0), scores(0.9, 0.2, 0.6, 0.1)
     # yes: one right, one wrong, one missed: 1/2. no: the same.
@@ -77,12 +64,6 @@ def test_ranking_is_over_questions_with_a_positive() -> None:
     assert (found.questions, found.map, found.mrr) == (3, pytest.approx(2.5 / 3), pytest.approx(2.5 / 3))
     assert (both.questions, both.map, both.mrr) == (2, pytest.approx(0.75), pytest.approx(0.75))
     assert ranking([(labels(0), scores(0.5))]) is None
-
-
-def test_of_equal_scores_the_positive_ranks_last() -> None:
-    found = ranking([(labels(1, 0, 0), scores(0.5, 0.5, 0.5))])
-    assert found is not None
-    assert found.mrr == pytest.approx(1 / 3)
 
 
 def test_bm25_prefers_rare_words_and_short_texts() -> None:

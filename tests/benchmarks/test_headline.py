@@ -10,22 +10,15 @@ import pytest
 
 from benchmarks.headline import NO_RETRIEVAL, RAW, Graders, run
 from benchmarks.headline_model import (
-    Endpoint,
     Said,
-    ServedModel,
-    ShortWriter,
     asked,
     digest,
 )
-from benchmarks.headline_report import verdict
 from benchmarks.headline_rows import ARMS, Journal, Row, accepted_in, figures
 from benchmarks.overhead import HashEmbedder
 from benchmarks.popqa_cases import Case
 from crag.analysis.questions.sets import Question
-from crag.core.strategies import strategy
-from crag.core.types import Answer
 from crag.testing.fakes import ScriptedEvaluator, chunk_of
-from tests.support.model_server import serving
 
 INSIDE = "Jane Doe, who was born in Bergen in 1901, wrote novels and short stories for fifty years."
 ONLINE = "Jane Doe: Jane Doe was born in Oslo, as her own letters to the press say."
@@ -109,11 +102,6 @@ def test_the_difference_is_taken_question_by_question() -> None:
     assert found["arms"]["plain-rag"]["evidence"]["value"] is None
 
 
-def test_what_the_product_would_not_have_answered_counts_as_wrong_apart() -> None:
-    found = figures([row("paper", "1", True, abstains=True), row("paper", "2", True)])["all"]["arms"]["paper"]
-    assert (found["right"]["value"], found["unless_abstaining"]["value"], found["abstains"]) == (1.0, 0.5, 0.5)
-
-
 # ---- the journal ---------------------------------------------------------------------------------------------------
 
 
@@ -127,19 +115,6 @@ def test_a_line_cut_short_by_a_kill_loses_only_itself(tmp_path: Path) -> None:
     assert [each.question_id for each in again.rows] == ["1"]
     again.add(row("paper", "3", True))
     assert [each.question_id for each in Journal(path).rows] == ["1", "3"]
-
-
-def test_a_run_is_taken_up_where_it_was_left(tmp_path: Path) -> None:
-    chosen, path = [(case(id), RAW) for id in "123"], tmp_path / "rows.jsonl"
-    first, second, third = Recorder(), Recorder(), Recorder()
-    assert run(chosen[:2], made(), first, Journal(path), graders())
-    assert len(first.texts) == 2 * len(ARMS)
-    journal = Journal(path)
-    assert run(chosen, made(), second, journal, graders())
-    assert len(second.texts) == len(ARMS)
-    assert len(journal.done(made())) == 3 * len(ARMS)
-    assert run(chosen[:1], made(["paper"], "2"), third, journal, graders())
-    assert len(third.texts) == 1, "another version answers anew"
 
 
 # ---- what the model is asked ---------------------------------------------------------------------------------------
@@ -160,37 +135,4 @@ def test_every_arm_has_the_same_prompt_but_for_its_evidence(tmp_path: Path) -> N
     assert found[NO_RETRIEVAL].evidence is None and found[NO_RETRIEVAL].words == 0
 
 
-def test_where_nothing_is_kept_the_model_answers_from_what_it_knows() -> None:
-    model = Recorder()
-    writer = ShortWriter(model)
-    *_, whole = writer.answer(ASKED, [], {}, strategy("balanced").settings)
-    assert isinstance(whole, Answer) and whole.text == "Paris, I guess"
-    assert model.texts == [asked(ASKED)] and writer.empty and writer.abstains
-
-
-def test_a_server_is_asked_greedily_and_never_twice() -> None:
-    with serving() as server:
-        server.reply = " in Bergen\n"
-        endpoint = Endpoint(provider="openai-compatible", model="ok", base_url=server.address)
-        model = ServedModel(endpoint, said={digest("known"): row_said("known")})
-        first, again, known = model.reply("new"), model.reply("new"), model.reply("known")
-    assert (first.text, first.anew, first.input_tokens) == ("in Bergen", True, 30)
-    assert again == replace(first, anew=False) and known.text == "said before" and not known.anew
-    ((_, body),) = server.seen
-    assert body["temperature"] == 0.0 and body["max_completion_tokens"] == 40
-    assert [each["role"] for each in body["messages"]] == ["system", "user"]
-
-
-def row_said(text: str) -> Said:
-    return Said(text="said before", prompt=digest(text), seconds=2.0, anew=False)
-
-
 # ---- the page ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("low", "value", "high", "said"),
-    [(0.01, 0.05, 0.1, "ahead"), (-0.1, -0.05, -0.01, "behind"), (-0.01, 0.05, 0.1, "may be chance")],
-)
-def test_what_a_difference_allows_to_say(low: float, value: float, high: float, said: str) -> None:
-    assert verdict({"low": low, "value": value, "high": high}) == said

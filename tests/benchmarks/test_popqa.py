@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from benchmarks.overhead import HashEmbedder
-from benchmarks.popqa import Bench, variant
-from benchmarks.popqa_cases import Case, OwnPages, own_holds, passages, retrieved_chunks
+from benchmarks.popqa_cases import Case, own_holds, retrieved_chunks
 from benchmarks.popqa_figures import Found, condition_figures, fate
 from benchmarks.popqa_report import goals
-from crag.analysis.metrics.metrics import ResultRow, measure_run
+from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.questions.sets import Question
 from crag.core.trace import Trace
 from crag.core.types import Action, Strip
-from crag.storage.library import Library
-from crag.testing.fakes import ScriptedEvaluator, chunk_of
+from crag.testing.fakes import chunk_of
 
 INSIDE = "Jane Doe, who was born in Bergen in 1901, wrote novels and short stories for fifty years."
 ONLINE = "Jane Doe: Jane Doe was born in Oslo, as her own letters to the press say."
@@ -34,26 +30,11 @@ def row(id: str = "1", **values: object) -> ResultRow:
     return ResultRow(question_id=id, question="?", **values)  # type: ignore[arg-type]
 
 
-def test_passages_part_at_wide_gaps_and_a_title_joins_what_it_is_of() -> None:
-    first, second = "one two three four five six seven eight nine ten", "a b c d e f g h i j k"
-    assert passages(f" {first}  A title  {second}\r") == [first, f"A title\n{second}"]
-    assert passages(f"{first}  A title\r") == [f"{first}\nA title"]
-    assert passages("Only this") == ["Only this"]
-    assert passages("  ") == []
-
-
 def test_retrieved_passages_come_best_first_which_is_the_data_s_last_rank() -> None:
     texts = [{"rank": rank, "title": f"Title {rank}", "text": f"Text {rank}"} for rank in (1, 2, 3)]
     found = retrieved_chunks("7", texts)
     assert [chunk.graded_text() for chunk in found] == ["Title 3\nText 3", "Title 2\nText 2", "Title 1\nText 1"]
     assert len({chunk.id for chunk in found}) == 3
-
-
-def test_the_web_finds_a_question_s_own_pages_whatever_the_query() -> None:
-    one, other = OwnPages(case("1", web=("Title: a", "b"))), OwnPages(case("2"))
-    assert [page.text for page in one.search("anything", 5)] == ["Title: a", "b"]
-    assert len(one.search("anything", 1)) == 1
-    assert one.id != other.id
 
 
 def test_what_another_question_s_passages_hold_is_not_its_own() -> None:
@@ -78,19 +59,6 @@ def test_what_another_question_s_passages_hold_is_not_its_own() -> None:
 )
 def test_what_became_of_an_answer(found: ResultRow, online: bool, wanted: str) -> None:
     assert fate(found, online) == wanted
-
-
-@pytest.mark.parametrize(("score", "action", "kept"), [(0.9, Action.CORRECT, INSIDE), (0.05, Action.INCORRECT, ONLINE)])
-def test_a_run_keeps_documents_or_the_question_s_own_web(
-    score: float, action: Action, kept: str, tmp_path: Path
-) -> None:
-    evaluator = ScriptedEvaluator(score=lambda text: score if text == INSIDE else 0.8)
-    with Library.open(tmp_path, HashEmbedder()) as library:
-        trace = Bench(library, evaluator, own=True).run(case(), "balanced", variant("balanced"))
-    found = measure_run(trace, case().question)
-    assert [strip.text for strip in trace.kept()] == [kept]
-    assert (found.strategy, found.action, found.problem) == ("balanced", action, "")
-    assert found.evidence_answer is (kept == INSIDE)
 
 
 def test_a_goal_is_met_only_with_more_answers_in_no_more_words() -> None:

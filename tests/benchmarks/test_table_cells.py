@@ -49,13 +49,3 @@ def chunk(text: str, context: str = "") -> Chunk:
 def test_what_a_chunk_tells_of_a_cell(text: str, context: str, together: bool, itself: bool) -> None:
     found = told(CELL, [chunk(text, context)])
     assert (found.found, found.together, found.itself, found.under) == (True, together, itself, False)
-
-
-def test_a_value_elsewhere_on_the_page_is_another_cell() -> None:
-    there = chunk("Boats: 2018 7,500")
-    moved = LineBox(start=12, end=17, rect=Rect(page=1, left=10.0, top=99.0, right=40.0, bottom=111.0))
-    assert not told(CELL, [Chunk(**{**_fields(there), "lines": (moved,)})]).found
-
-
-def _fields(chunk: Chunk) -> dict[str, object]:
-    return {name: getattr(chunk, name) for name in Chunk.__slots__}

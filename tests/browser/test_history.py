@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.support.browsing import ask, settled, until
+from tests.support.browsing import ask, settled
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
@@ -76,23 +76,6 @@ def test_back_within_a_conversation_selects_its_turn_and_a_later_question_starts
     shown(page, SECOND)
     page.locator(".past button", has_text="in FY 2016").first.click()
     shown(page, FOLLOWING, FIRST)
-
-
-def test_a_page_opened_from_the_menu_is_one_step_and_ask_shows_its_run_again(open_page):
-    page = open_page(own=True)
-    welcomed(page)
-    answered(page, FIRST)
-    began = steps(page)
-    page.get_by_role("link", name="Documents").click()
-    page.locator("[data-testid=stDataFrame]").first.wait_for()
-    settled(page).get_by_role("link", name="Ask", exact=True).click()
-    shown(page, FIRST)
-    until(page, "() => location.search.includes('run=')")
-    assert steps(page) == began + 2
-    move(page, -1)
-    page.locator("[data-testid=stDataFrame]").first.wait_for()
-    move(page, 1)
-    shown(page, FIRST)
 
 
 def test_who_asks_by_keyboard_stays_in_the_box_and_hears_how_it_ended(open_page):

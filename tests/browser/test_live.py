@@ -5,7 +5,6 @@ import re
 
 import pytest
 
-from tests.support.app_server import ROOT, serving
 from tests.support.browsing import ask, settled, until
 from tests.support.small_pdf import small_pdf
 
@@ -197,15 +196,3 @@ def test_nothing_of_the_run_before_stands_beside_the_one_under_way(page, served)
             page.get_by_role("button", name="Reset to this run's settings").wait_for()
             page.locator(".answer [data-pick^=cite]").first.click()
             page.locator(".st-key-page-view").wait_for()
-
-
-@pytest.mark.slow
-def test_a_page_that_is_drawn_slowly_keeps_what_is_followed_and_what_stands_in_it(tmp_path, open_page):
-    with serving(tmp_path, ROOT / "tests" / "support" / "slow_page.py") as slow:
-        page = open_page(base=slow.url)
-        main = page.get_by_test_id("stMain")
-        expect(main).to_contain_text("Drawn often")
-        page.get_by_role("slider").focus()
-        page.keyboard.press("ArrowRight")
-        expect(main).to_contain_text("Moved to 4")
-        expect(main).to_contain_text("Below")

@@ -50,16 +50,6 @@ def test_a_change_that_loses_answers_fails_with_a_report(folder: Path) -> None:
     assert evaluate(folder, *against).code == 0, "nothing changed"
 
 
-def test_a_stored_evaluation_is_a_baseline_and_scripts_read_a_record(folder: Path) -> None:
-    (first,) = evaluate(folder, *STRICT, "--json").records
-    ran = evaluate(folder, "--against", first["id"], "--fail-if-worse", "--json", "--quiet")
-    assert ran.code == 0, ran.err
-    record = ran.records[-1]
-    assert (record["kind"], record["verdict"], record["same_documents"]) == ("regression", "Better", True)
-    assert [each["question_id"] for each in record["got_better"]] == ["lamp", "range"]
-    assert record["got_better"][0]["before"] == "grade" and record["got_better"][0]["now"] == "passed"
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

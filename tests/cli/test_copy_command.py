@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.milvus_server import MilvusServer, free_port
+from tests.support.milvus_server import free_port
 from tests.support.postgres_server import PASSWORD
 from tests.support.shell import crag
 
@@ -45,19 +45,6 @@ def test_all_libraries_go_to_a_database_and_back_with_what_belongs_to_none(
     again = crag("copy", "--from", "env:OTHER", "--to", tmp_path / "back", "--all", OTHER=database)
     assert again.code == 0 and "default: compared" in again.out
     assert PASSWORD not in ran.out + ran.err + back.out + back.err
-
-
-@pytest.mark.slow
-def test_one_library_takes_the_name_that_is_given_and_fills_milvus(
-    library: Path, database: str, milvus_server: MilvusServer
-) -> None:
-    ran = crag(
-        *("copy", "--from", library, "--to", "database", "--workspace", "named", "--index", "milvus", "--json"),
-        CRAG_DATABASE_URL=database,
-        CRAG_MILVUS_URI=milvus_server.uri,
-    )
-    assert ran.code == 0, ran.err
-    assert ran.records[0]["workspace"] == "named" and ran.records[0]["index"] == {"missing": 0, "foreign": 0}
 
 
 def test_a_copy_whose_index_fails_is_there_and_its_index_is_filled_by_the_next_try(

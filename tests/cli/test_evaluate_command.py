@@ -145,23 +145,6 @@ def test_bad_rows_are_named_first_and_the_good_ones_are_asked(place: Path, tmp_p
     assert table_of(ran)["Questions"][0] == "2"
 
 
-def test_what_was_evaluated_is_not_asked_again_unless_anew(place: Path, tmp_path: Path, looked: Library) -> None:
-    file = tmp_path / "set.csv"
-    file.write_text(SET + "keeper,Who was the keeper?,Anna Marrow,lighthouse.pdf,1\n", encoding="utf-8")
-    arguments = ("evaluate", file, "--library", place, "--json")
-    (first,) = crag(*arguments).records
-    runs = len(looked.runs.ids())
-    again = crag(*arguments)
-    assert again.records == [first]
-    assert "3 of 3 questions were done before" in again.err
-    assert len(looked.runs.ids()) == runs
-    (anew,) = crag(*arguments, "--restart").records
-    assert anew["id"] != first["id"]
-    assert len(looked.runs.ids()) == runs + 3
-    (other,) = crag(*arguments, "--k", 1).records
-    assert other["id"] not in (first["id"], anew["id"])
-
-
 @pytest.mark.slow
 def test_an_interrupted_evaluation_keeps_what_is_done_and_says_how_to_go_on(
     place: Path, tmp_path: Path, looked: Library

@@ -151,11 +151,3 @@ def test_a_reader_that_leaves_ends_the_command_quietly() -> None:
     assert ran.returncode == 141
     assert json.loads(ran.stdout)["score"] is not None
     assert ran.stderr == b""
-
-
-def test_for_people_a_line_says_score_action_and_text() -> None:
-    ran = crag("grade", given=lines({"question": QUESTION, "text": GOOD}) + "nonsense\n")
-    first, second = ran.out.splitlines()
-    assert first.split()[1] in {"CORRECT", "AMBIGUOUS", "INCORRECT"}
-    assert GOOD in first
-    assert "ERROR" in second

@@ -25,7 +25,6 @@ from tests.support.small_library import WordEmbedder, fill, spread
 FOLDER = ROOT / "deploy"
 FILE = (FOLDER / "Containerfile").read_text(encoding="utf-8")
 UNIT = FOLDER / "crag-explorer.service"
-SECRETS = {"POSTGRES_PASSWORD": "not-a-secret", "MINIO_PASSWORD": "not-a-secret-either"}
 
 
 def tool(name: str, how: str) -> str:
@@ -89,38 +88,6 @@ def test_the_app_of_compose_is_as_closed_as_can_be_and_everything_has_a_limit() 
     assert ours - {"metrics_token_file"} <= set(SETTINGS)
     text = (FOLDER / "compose.cluster.yaml").read_text(encoding="utf-8")
     assert set(re.findall(r"\$\{\w+(:.)", text)) == {":?"}, "no password has a default"
-
-
-def merged(tmp_path: Path) -> str:
-    """Both files as one, by podman-compose, which asks for nothing but podman's version to do that."""
-    program = tool("podman-compose", "pip install podman-compose")
-    podman = tmp_path / "podman"
-    podman.write_text("#!/bin/sh\necho podman version 5.4.0\n")
-    podman.chmod(0o755)
-    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
-    ran = subprocess.run(
-        [program, "-f", "compose.yaml", "-f", "compose.cluster.yaml", "config"],
-        cwd=FOLDER,
-        env={**os.environ, **SECRETS, "PATH": path},
-        capture_output=True,
-        text=True,
-    )
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
-
-
-def test_compose_reads_both_files_and_the_specification_knows_all_of_it(tmp_path: Path) -> None:
-    whole = merged(tmp_path)
-    services = yaml.safe_load(whole)["services"]
-    assert set(services) == {"app", "postgres", "etcd", "minio", "milvus"}
-    assert services["app"]["read_only"] and set(services["app"]["depends_on"]) == {"postgres", "milvus"}
-    python = Path(tool("podman-compose", "")).with_name("python")
-    code = "import sys; from compose_spec import PyCompose as C; C.from_yaml(sys.stdin.read()).validate()"
-    known = subprocess.run([python, "-c", "import compose_spec"], capture_output=True)
-    if known.returncode:
-        pytest.skip("compose-spec is not installed: pip install compose-spec")
-    ran = subprocess.run([python, "-c", code], input=whole, capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr
 
 
 def test_the_environment_of_compose_opens_a_real_database_and_index(

@@ -151,14 +151,6 @@ def test_nothing_is_served_at_the_addresses_where_all_may_ask(edge, inner, base)
 
 
 @pytest.mark.parametrize("base", ["", "/crag"])
-def test_metrics_are_for_the_owner(edge, inner, base) -> None:
-    for path in ("/_stcore/metrics", "/_stcore/metrics/"):
-        assert answer(edge(base=base), base + path)[0] == 404
-    assert inner.reached == []
-    assert answer(edge(base=base, metrics=True), f"{base}/_stcore/metrics")[0] == 200
-
-
-@pytest.mark.parametrize("base", ["", "/crag"])
 def test_health_is_the_app_s_unless_the_process_can_t_serve(edge, inner, tmp_path, base) -> None:
     for path in ("/_stcore/health", "/healthz"):
         assert answer(edge(base=base), base + path)[0] == 200

@@ -14,11 +14,9 @@ from training.candidates import (
     contains_answer,
     cut_pieces,
     load,
-    may_answer,
     normalize_words,
     save,
 )
-from training.sources.documents import words
 
 PACK = Pack(
     [Text("a", "Title › Part", f"Text {number} with “quotes”\nand lines.") for number in range(300)],
@@ -67,15 +65,6 @@ def test_a_pack_that_is_cut_off_is_refused_with_what_to_do(tmp_path: Path, kept:
 )
 def test_answers_are_looked_for_as_whole_words(text: str, answers: list[str], held: bool) -> None:
     assert contains_answer(normalize_words(text), answers) is held
-
-
-def test_a_text_that_says_what_the_evidence_says_is_not_taken_for_wrong() -> None:
-    evidence = [words("The harbour was rebuilt by southern masons after the flood.")]
-    again = "Southern masons rebuilt the whole harbour once the flood was over."
-    other = "The harbour has a lighthouse that was rebuilt last year."
-    assert may_answer(normalize_words(again), words(again), [], evidence)
-    assert not may_answer(normalize_words(other), words(other), [], evidence)
-    assert not may_answer(normalize_words(again), words(again), [], [words("It rained.")])
 
 
 def test_a_long_text_is_cut_at_sentences_and_loses_nothing() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from training.checkpoints import Watch, carry, read_carried, read_newest, renew
+from training.checkpoints import carry, read_carried, read_newest, renew
 
 
 def whole(path: Path) -> dict[str, int]:
@@ -77,15 +77,3 @@ def test_a_carried_checkpoint_that_is_cut_off_is_refused(tmp_path: Path) -> None
         path.write_bytes(content[:kept])
         with pytest.raises(ValueError, match="take it from git again"):
             read_carried(path)
-
-
-def test_time_in_which_the_process_was_stopped_does_not_count() -> None:
-    now = [100.0]
-    watch = Watch(10.0, lambda: now[0])
-    now[0] = 103.0
-    assert watch.tick() == 13.0
-    now[0] = 5000.0
-    watch.resume()
-    assert watch.tick() == 13.0
-    now[0] = 5002.0
-    assert watch.tick() == 15.0

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from training import checkpoints
-from training.candidates import Asked, Gold, Pack, Text, save
 from training.pair import Pair
 
 torch = pytest.importorskip("torch", reason="training's own requirements are not installed")
@@ -84,16 +83,6 @@ def test_a_leg_begins_with_what_ships_and_goes_on_where_it_was_left(tmp_path: Pa
     assert again.kept == run.kept
 
 
-def test_other_data_begins_a_new_epoch_and_the_line_says_so(tmp_path: Path) -> None:
-    trained(settings(tmp_path / "leg", stop=3), "first")
-    run = trained(settings(tmp_path / "leg", stop=5), "second")
-    assert run.place.epoch == 1 and run.step == 5
-    line = leg.evaluate(run, Given(), settings(tmp_path / "leg"))
-    assert line["changed"] == [{"step": 3, "from": "first"}] and line["data"] == "second"
-    assert (line["from"], line["step"], line["step since"]) == (0, 5, 5)
-    assert line["pairs"] == line["pairs since"] == run.seen and 0 <= line["mean"] <= 1
-
-
 def test_a_state_cut_off_in_the_middle_gives_way_to_the_one_before(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -123,15 +112,3 @@ def test_what_is_carried_scores_as_what_was_trained(
     samples = Reader().read(PAIRS)
     one, other = (scored(each.average, samples, CPU)[0] for each in (run, again))
     assert np.corrcoef(one, other)[0, 1] > 0.999
-
-
-def test_without_the_data_the_pack_alone_is_read(tmp_path: Path) -> None:
-    save(Pack([Text("g", "T", "Text.")], [Asked("Who?", "g", "nq", (), (Gold(0),))]), tmp_path / "mined.zip")
-    epochs, name = leg.choose_data(settings(tmp_path / "leg", pack=tmp_path / "mined.zip"))
-    assert name.startswith("mined ") and next(pair.label for pair in epochs.epoch(1)) == 1.0
-
-
-def test_a_damaged_carried_checkpoint_is_refused(tmp_path: Path, carried: Path) -> None:
-    carried.write_bytes(b"PK")
-    with pytest.raises(ValueError, match="take it from git again"):
-        start(settings(tmp_path / "leg"))

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pickle
 from collections import Counter
 
-import numpy as np
 import pytest
 
 from training.candidates import Asked, Gold, Pack, Text, save
-from training.mined import Mined, draw_weak_points
+from training.mined import Mined
 from training.pair import Pair, held_out
 
 TOWNS = 30
@@ -89,18 +88,3 @@ def test_a_question_and_its_texts_are_on_one_side(pairs: list[Pair]) -> None:
         town = next((f"Bel{n}" for n in range(TOWNS) if f"Bel{n} " in pair.text or f"Bel{n}." in pair.text), None)
         if town and pair.source != "flattered":
             assert held_out(town) == held_out(pair.group)
-
-
-def test_weak_points_are_seen_and_only_on_held_out_documents(mined: Mined) -> None:
-    points = draw_weak_points(mined.pack)
-    assert points.same and all(held_out(met.right.group) for met in points.same)
-
-    def by_text(pairs: list[Pair]) -> np.ndarray:
-        return np.array([3.0 if "built in" in pair.text or "Revenue" in pair.text else -3.0 for pair in pairs])
-
-    def by_title(pairs: list[Pair]) -> np.ndarray:
-        return np.array([3.0 if pair.title else -3.0 for pair in pairs])
-
-    good, bad = points.figures(by_text), points.figures(by_title)
-    assert good["same document"] == good["same document first"] == 1.0 and good["title lift"] == 0.0
-    assert bad["same document"] == 0.5 and bad["same document first"] == 0.0 and bad["title lift"] == 1.0

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import random
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from crag.models.cross_encoder import FOLDER
-from training.filings import filing_pairs
 from training.pair import Pair
 from training.pairs import Corpus, held_out
 from training.word_counts import lexicon_file
@@ -77,11 +75,3 @@ def test_no_test_article_is_among_the_groups(corpus: Corpus) -> None:
 @WHOLE
 def test_the_shipped_word_counts_are_those_of_the_train_data(corpus: Corpus) -> None:
     assert lexicon_file(DATA) == (FOLDER / "lexicon.json").read_bytes()
-
-
-def test_made_up_filings_need_the_right_company_and_year() -> None:
-    pairs = list(filing_pairs(random.Random(1), 200))
-    assert pairs == list(filing_pairs(random.Random(1), 200))
-    assert all(isinstance(pair, Pair) and pair.title and pair.text for pair in pairs)
-    share = sum(pair.label for pair in pairs) / len(pairs)
-    assert 0.25 < share < 0.45

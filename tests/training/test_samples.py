@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from crag.models.pairing import MAX_PAIR
 from training.pair import Pair
-from training.samples import UNKNOWN, Reader, Sample, batched
+from training.samples import UNKNOWN, Reader, Sample
 
 READER = Reader()
 TEXT = "It rained all day. Marta Keller built the bridge. Nobody came."
@@ -45,13 +44,3 @@ def test_a_long_text_s_targets_are_cut_with_it() -> None:
     made = sample(text=TEXT * 40, keeps=(KEEP,))
     assert len(made.ids) == len(made.keep) == MAX_PAIR
     assert sum(target == 1 for target in made.keep) == 6
-
-
-def test_a_batch_is_padded_with_what_counts_nowhere() -> None:
-    short, long = sample(text="Keller.", keeps=()), sample(keeps=(KEEP,))
-    batch = batched([short, long])
-    assert batch.ids.shape == batch.keep.shape == (2, len(long.ids))
-    assert batch.real.tolist() == [len(short.ids), len(long.ids)] and batch.asked.tolist() == [5, 5]
-    assert (batch.keep[0, len(short.ids) :] == UNKNOWN).all() and (batch.ids[0, len(short.ids) :] == 0).all()
-    assert batch.keep[1].tolist() == long.keep
-    assert np.isnan(batch.closeness).all()

@@ -124,23 +124,6 @@ def test_pairs_say_the_truth_about_their_text(epoch: list[Pair]) -> None:
             assert not pair.spots and not pair.keeps
 
 
-def test_both_questions_are_asked_of_the_very_same_text(epoch: list[Pair]) -> None:
-    asked: dict[str, list[Pair]] = {}
-    for pair in epoch:
-        if pair.source == "unansq passage":
-            asked.setdefault(pair.text, []).append(pair)
-    assert asked
-    for right, wrong in asked.values():
-        assert (right.label, wrong.label, wrong.keeps) == (1.0, 0.0, ())
-        assert right.question != wrong.question
-        assert right.weight == wrong.weight > 1
-
-
-def test_what_refutes_a_claim_does_not_support_it_and_is_not_thrown_away(epoch: list[Pair]) -> None:
-    claims = [pair for pair in epoch if pair.source == "fever claim"]
-    assert {(pair.label, pair.keeps is None) for pair in claims} == {(1.0, False), (0.0, True)}
-
-
 TABLE = cells(
     " | 2019 | 2018\nFixed Price | $ 1,452.4 | $ 1,146.2\nOther | 44.1 | 56.7\nTotal sales | $1,496.5 | $1,202.9"
 )
@@ -156,17 +139,6 @@ def test_a_table_is_written_as_the_product_writes_it() -> None:
     ]
     ((start, end),) = piece.keeps(0, {2})
     assert piece.text[start:end] == "Other: 2019 44.1; 2018 56.7"
-
-
-@pytest.mark.parametrize("ruled", [False, True])
-def test_a_long_table_is_cut_between_rows_and_its_rows_stay_known(ruled: bool) -> None:
-    rows = (("Item", "2019", "2018"), *((f"Item number {n}", f"{n},100", f"{n},200") for n in range(1, 60)))
-    pieces = chunked([[["Some words before the table, as a report has them."]], rows], "Report", ruled=ruled)
-    assert len(pieces) > 2
-    for number in (1, 30, 59):
-        held = [piece.text[a:b] for piece in pieces for a, b in piece.keeps(1, {number})]
-        assert len(held) == 1
-        assert f"Item number {number}:" in held[0] and f"{number},200" in held[0]
 
 
 def kept(pair: Pair) -> list[str]:
