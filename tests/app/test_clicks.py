@@ -75,6 +75,7 @@ OWN_TAB = {
         "ui/settings/servers.py": ["_ask_for_list", "_running.clear", "controls.use"],
         "ui/signin/page.py": ["signed_in.leave"],
         "ui/tune/advice.py": ["sliders.move"],
+        "ui/tune/guarantee.py": ["sliders.move"],
         "ui/tune/page.py": ["navigation.go", "sliders.move"],
     }.items()
     for name in names

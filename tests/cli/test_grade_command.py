@@ -123,7 +123,7 @@ class Through:
 
 
 def test_few_lines_are_read_before_those_above_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So memory is bounded whatever the number of lines; the heavy test below measures it."""
+    """So memory is bounded whatever the number of lines."""
     through = Through(MANY)
     monkeypatch.setenv("CRAG_DATA", str(tmp_path))
     monkeypatch.setattr(sys, "stdin", through)
