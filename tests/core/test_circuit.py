@@ -94,14 +94,6 @@ def test_a_trial_that_fails_doubles_the_rest_up_to_the_longest(circuits: Circuit
         assert found.seconds == pytest.approx(rest, abs=1)
 
 
-def test_a_trial_that_was_stopped_leaves_it_to_the_next_run(circuits: Circuits, clock: FakeClock) -> None:
-    fail(circuits, *range(RUNS))
-    clock.ahead += REST + 1
-    assert not rests(circuits, 10)
-    circuits.left(MODEL, "evaluate", 10)
-    assert not rests(circuits, 11)
-
-
 class Empty:
     """A day on which nothing may be spent."""
 

@@ -59,20 +59,6 @@ def test_an_abandoned_follower_harms_nothing():
     assert [event for fresh in job.follow() for event in fresh] == ["a", "b"]
 
 
-def test_stop_reaches_the_work():
-    jobs = Jobs()
-
-    def work(cancel, emit):
-        emit("begun")
-        assert cancel.wait(60)
-        emit("stopped")
-
-    job = run(jobs, work)
-    job.first(10)
-    job.stop()
-    assert [event for fresh in job.follow() for event in fresh] == ["begun", "stopped"] and job.stopping
-
-
 def test_a_failure_is_kept_in_words_and_a_defect_too():
     jobs = Jobs()
 

@@ -22,7 +22,7 @@ from crag.core.metadata import (
     read_field,
     written_field,
 )
-from crag.core.tables import Cell, Row, Table, dump_tables, load_tables, place_sections
+from crag.core.tables import Cell, Row, dump_tables, load_tables, place_sections
 from crag.core.types import Document
 from crag.testing.fakes import table_chunk_of
 
@@ -226,7 +226,3 @@ def test_a_row_that_is_indented_less_than_others_closes_their_section() -> None:
 def test_headings_that_follow_one_another_are_read_together() -> None:
     assert sections((0, "ASSETS:"), (0, "Current assets:"), (7, "Cash"))[-1] == "ASSETS › Current assets"
     assert sections((0, "Sales:"), (0, "Boats"), (0, "Costs:"), (0, "Wood")) == ["", "Sales", "", "Costs"]
-
-
-def test_an_empty_table_has_no_part() -> None:
-    assert Table(start=0, end=4).within(0, 4) is None

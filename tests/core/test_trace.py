@@ -126,16 +126,6 @@ def test_any_text_in_an_event_survives_a_round_trip_as_one_line(text: str) -> No
     assert event_from_json(line) == event
 
 
-def test_applying_changes_nothing_that_was_there_before() -> None:
-    earlier = Trace()
-    states = [earlier]
-    for event in RUN:
-        states.append(states[-1].apply(event))
-    assert earlier == Trace()
-    for count, state in enumerate(states):
-        assert state == Trace.from_events(RUN[:count])
-
-
 def test_what_a_reader_of_the_trace_sees() -> None:
     trace = Trace.from_events(RUN)
     assert trace.action is Action.AMBIGUOUS

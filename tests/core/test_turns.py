@@ -69,14 +69,6 @@ def test_who_lends_its_turn_is_the_next_of_those_who_wait() -> None:
     assert next(turns.join().wait(NEVER)) == 1, "it has its turn again"
 
 
-def test_a_failure_inside_ends_the_turn() -> None:
-    turns = FairQueue(1)
-    with pytest.raises(KeyError), turns.taken(NEVER):
-        raise KeyError
-    with turns.taken(NEVER):
-        pass
-
-
 def ended(turns: list[QueueTicket]) -> list[str]:
     """The parties in the order in which they have their turn, each ending as soon as it has it."""
     order, left = [], list(turns)

@@ -36,18 +36,6 @@ class Slow:
         await self.run()
 
 
-def test_a_result_and_an_error_come_through() -> None:
-    async def good() -> int:
-        return 7
-
-    async def bad() -> int:
-        raise ValueError("no")
-
-    assert wait_for(good, seconds=5, cancel=threading.Event()) == 7
-    with pytest.raises(ValueError, match="no"):
-        wait_for(bad, seconds=5, cancel=threading.Event())
-
-
 def test_work_that_ends_just_after_a_beat_is_not_taken_for_one_that_timed_out() -> None:
     class Late(Future[int]):
         """It ends right after the first look at it has waited in vain."""

@@ -121,18 +121,6 @@ def test_the_configuration_chooses_the_embedding_model(tmp_path: Path) -> None:
         assert engine.embedder.id == E5.id
 
 
-def test_asking_again_grades_nothing_anew(engine: Engine) -> None:
-    fill(engine)
-    first = Trace.from_events(engine.ask(QUESTION))
-    evaluator = engine.evaluator
-    assert isinstance(evaluator, ScriptedEvaluator)
-    graded = len(evaluator.graded)
-    again = Trace.from_events(engine.ask(QUESTION))
-    assert len(evaluator.graded) == graded
-    assert all(grade.cached for grade in again.rounds[0].grades.values())
-    assert [g.score for g in again.rounds[0].grades.values()] == [g.score for g in first.rounds[0].grades.values()]
-
-
 def test_another_config_gives_a_run_another_web(engine: Engine) -> None:
     fill(engine)
     off = engine.config.changed(web="off")

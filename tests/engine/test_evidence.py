@@ -20,7 +20,7 @@ from crag.export.markdown import extract_answer, opening, turn
 from crag.export.records import RunRecord
 from crag.messages.answers import brief_text
 from crag.runtime.jobs import follow_run
-from crag.testing.fakes import FixedRetriever, ScriptedEvaluator, chunk_of
+from crag.testing.fakes import FixedRetriever, ScriptedEvaluator
 from tests.support.small_library import WordEmbedder, fill
 
 QUESTION = "How long did hiring take in 2019?"
@@ -44,15 +44,6 @@ def test_a_run_that_wants_evidence_ends_at_its_strips_and_is_stored(engine: Engi
     assert (stored.wanted, stored.via, stored.client) == ("evidence", "agent", "one two " + "x" * 52)
     with pytest.raises(CragError, match="without an answer"):
         engine.answer(RunRequest(QUESTION, strategy, wanted="evidence"))
-
-
-def test_anybodys_retriever_is_searched_in_place_of_the_library(engine: Engine) -> None:
-    hits = FixedRetriever(chunks=[chunk_of("Hiring took 60 days in 2019.", name="elsewhere")])
-    trace = engine.trace(RunRequest(QUESTION, retriever=hits))
-    assert hits.asked == [QUESTION] and trace.answer is not None
-    assert {chunk.chunk.source for chunk in trace.rounds[0].chunks} == {"elsewhere"}
-    assert trace.elsewhere and not trace.documents and engine.library().runs.trace(trace.run_id).elsewhere
-    assert [each.run_id for each in engine.library().runs.latest()] == [trace.run_id]
 
 
 def test_a_filter_that_the_retriever_would_not_obey_is_refused(engine: Engine) -> None:

@@ -146,14 +146,6 @@ def test_an_uploaded_document_is_followed_from_then_on_under_the_name_that_it_ha
     assert document.name == "my ferry.txt" and document.path == str(folder / "ferry.txt")
 
 
-def test_a_file_that_was_only_touched_is_unchanged_and_noted(engine: Engine, folder: Path) -> None:
-    sync(engine, folder)
-    os.utime(folder / "ferry.txt", ns=(1, 1))
-    assert states(engine.compare_folder(folder))["ferry.txt"] == "unchanged"
-    assert sync(engine, folder) == []
-    assert {each.modified for each in engine.library().documents.all() if each.name == "ferry.txt"} == {1}
-
-
 def test_hidden_linked_and_other_files_are_skipped_and_counted(engine: Engine, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "outside.txt").write_text(TOWER)
     (tmp_path / "outside").mkdir()

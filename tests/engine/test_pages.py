@@ -316,13 +316,6 @@ class TestAgain:
         assert isinstance(event, DocumentFailed) and "broke" in event.message
         assert [document.id for document in held(engine)] == [one_page.id]
 
-    def test_only_those_looked_at_long_ago_and_only_those_named(
-        self, engine: Engine, running: Server, one_page: Document
-    ) -> None:
-        assert refreshed(engine, older_than=1) == refreshed(engine, ids=["none"]) == []
-        engine.library().documents.note(one_page.id, looked_at="2026-01-01T00:00:00+00:00")
-        assert len(refreshed(engine, older_than=1)) == 1 and len(running.seen) == 1
-
     def test_the_hourly_round_looks_at_old_ones_where_that_is_chosen(
         self, engine: Engine, site: Site, one_page: Document
     ) -> None:

@@ -69,15 +69,6 @@ def test_a_table_is_cut_between_rows_and_keeps_its_header() -> None:
         assert any(row in chunk.text for chunk in chunks)
 
 
-def test_a_heading_is_context_for_what_follows_and_not_for_itself() -> None:
-    text = "Tides\n" + PROSE[:400]
-    document = _document(_page(text, headings=((0, "Tides"),)), _page(PROSE[:200], 2))
-    chunks = chunk_document(document, ID, "h.pdf", sizes=SIZES)
-    assert chunks[0].text.startswith("Tides")
-    assert chunks[0].context == "Harbours"
-    assert all(chunk.context == "Harbours › Tides" for chunk in chunks[1:])
-
-
 def test_a_line_cut_by_a_chunk_is_cut_in_its_box() -> None:
     text = "x" * 100 + ". " + "Y" * 98
     rect = Rect(page=1, left=0, top=0, right=200, bottom=10)

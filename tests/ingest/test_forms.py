@@ -84,12 +84,6 @@ def test_what_forms_of_one_kind_share_is_told_apart_by_their_first_values() -> N
     assert _read(low).title.endswith("Accident Report")
 
 
-@pytest.mark.parametrize("mark", ['{"type":', "a='b':"])
-def test_code_is_no_form(mark: str) -> None:
-    rows = (("'num':", "one", "'type':", "'A'"), ("'loss':", "{}", mark, "two"))
-    assert _read(_form(700, *rows, *rows)).pages[0].tables == ()
-
-
 def test_the_forms_of_a_real_report(shared_data: Path) -> None:
     name = "ntsb-20080122X00080.pdf"
     document = read_document((shared_data / "public_domain" / name).read_bytes(), name, CONFIG)

@@ -51,11 +51,6 @@ def test_every_mode_is_drawn_as_it_looks(mode: str) -> None:
     assert picture.getpixel((150, 100)) > (240, 240, 240) and picture.getpixel((150, 500)) < (15, 15, 15)
 
 
-def test_what_lets_light_through_lies_on_white_paper() -> None:
-    picture = pages_of(saved(Image.new("RGBA", (40, 40), (0, 0, 0, 0)), "PNG"), "image").draw(1, 1.0)
-    assert picture.getpixel((20, 20)) == (255, 255, 255)
-
-
 @pytest.mark.parametrize(
     ("size", "dpi", "points"),
     [
@@ -161,11 +156,6 @@ def test_the_highlight_covers_the_line(turn: int) -> None:
     assert all(box[0] - 2 <= x <= box[2] + 2 and box[1] - 2 <= y <= box[3] + 2 for x, y in dark)
     assert _lit(lit.getpixel((int(box[0]) + 1, int(box[1]) + 2)))
     assert not _lit(lit.getpixel((2, 2)))
-
-
-def test_highlights_of_other_pages_are_left_out() -> None:
-    rect = Rect(page=2, left=0, top=0, right=600, bottom=700)
-    assert render_page(DATA, 1, LIMITS, highlights=[rect]) == render_page(DATA, 1, LIMITS)
 
 
 def test_a_huge_page_is_made_small() -> None:

@@ -79,12 +79,6 @@ def test_two_columns_are_read_one_after_the_other() -> None:
     assert text.index("left column line number 13") < text.index("right column line number 0")
 
 
-def test_division_at_line_ends_is_undone_and_overprinting_dropped() -> None:
-    content = line(72, 700, "The commit-") + line(72, 686, "tee met on a long-") + line(72, 672, "term plan. A B")
-    twice = read_document(pdf([content + content]), "h.pdf", CONFIG).pages[0].text
-    assert twice == "The committee met on a long-term plan. A B"
-
-
 def test_headers_and_footers_shared_by_pages_are_left_out() -> None:
     pages = [
         line(72, 760, "Annual Report 2019")

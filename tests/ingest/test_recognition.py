@@ -161,13 +161,6 @@ def outlines(texts: Sequence[str]) -> bytes:
     return pdf([" ".join([*shapes, "f"]).encode()])
 
 
-def test_a_blank_page_is_not_taken_for_a_scan_whatever_recognition_is_set_to() -> None:
-    for pages in (0, 500):
-        with pytest.raises(EmptyError, match="its page is blank") as raised:
-            read_document(pdf([b""]), "a.pdf", AppConfig.of(recognise_pages=pages))
-        assert "recognition" not in f"{raised.value.message} {raised.value.remedy}"
-
-
 @pytest.mark.slow
 @needs_recognition
 def test_text_drawn_as_shapes_is_read_by_recognition() -> None:

@@ -57,11 +57,6 @@ def test_a_child_that_hangs_is_stopped() -> None:
         _run("import time; time.sleep(60)", spare=-1.5)
 
 
-def test_frames_arrive_in_order_and_a_finished_child_may_end() -> None:
-    code = f"out.write({_frame({'page': 1})}); out.write({_frame({'done': 1})})"
-    assert _run(code) == [{"page": 1}, {"done": 1}]
-
-
 def test_no_key_reaches_the_child(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TAVILY_API_KEY", "tvly-secret")
     code = (

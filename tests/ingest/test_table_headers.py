@@ -124,10 +124,6 @@ def test_the_unit_that_a_line_names(text: str, unit: str) -> None:
     assert unit_in([text]) == unit
 
 
-def test_a_unit_over_two_lines() -> None:
-    assert unit_in(["They differ as follows (in", "millions):"]) == "in millions"
-
-
 def _table(top: float) -> bytes:
     return _cells(top, "2021", "2020") + _row(top - 14, "Home", "10", "11") + _row(top - 26, "Abroad", "20", "21")
 

@@ -129,13 +129,6 @@ def test_every_value_has_the_box_it_is_printed_in() -> None:
     assert box.rect.top < 792 - 688 < box.rect.bottom
 
 
-def test_prose_is_no_table() -> None:
-    words = "In 1954 there were 12 boats and 3 piers, and by 1960 the number had grown to 17 and 5."
-    content = b"".join(line(60, 700 - 13 * i, words, 10) for i in range(12))
-    content += b"".join(line(60, 500 - 13 * i, f"{i + 1}.  A numbered item about boats", 10) for i in range(5))
-    assert _page(content).tables == ()
-
-
 @pytest.mark.parametrize("name", ["ULTABEAUTY_2023Q4_EARNINGS.pdf", "AMAZON_2019_10K.pdf"])
 def test_no_number_of_a_real_report_is_lost(shared_data: Path, name: str) -> None:
     data = (shared_data / "financebench" / "pdfs" / name).read_bytes()

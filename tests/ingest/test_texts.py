@@ -51,12 +51,6 @@ def test_a_page_of_hidden_text_alone_is_refused() -> None:
         read_document(b"<html><body><p hidden>not shown</p></body></html>", "a.html", CONFIG)
 
 
-def test_a_table_that_only_lays_out_a_page_is_no_table() -> None:
-    data = b"<html><body><table><tr><td><table><tr><td>One.</td></tr></table></td></tr></table></body></html>"
-    [page] = read_document(data, "a.html", CONFIG).pages
-    assert (page.text, page.tables) == ("One.", ())
-
-
 def test_a_table_right_above_the_main_text_is_kept() -> None:
     rows = "".join(f"<tr><td>{name}</td><td>{value}</td></tr>" for name, value in (("Sales", 12), ("Costs", 7)))
     words = "".join(

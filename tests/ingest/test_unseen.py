@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from crag.core.config import AppConfig
-from crag.core.errors import EmptyError
 from crag.core.ingesting import ParsedDocument
 from crag.ingest.reader import _page, read_document
 from tests.support.sizes import thinned
@@ -244,12 +243,6 @@ def test_a_box_to_tick_stays_where_the_box_itself_is_drawn() -> None:
     parsed = read_document(data, "t.pdf", CONFIG)
     assert "■" in parsed.pages[0].text
     assert parsed.warnings == ()
-
-
-def test_a_document_of_hidden_text_alone_says_so() -> None:
-    with pytest.raises(EmptyError) as caught:
-        read_document(pdf([b"BT 3 Tr ET " + LIE]), "h.pdf", CONFIG)
-    assert "h.pdf holds only text that can't be seen (6 words on page 1)" in str(caught.value)
 
 
 def test_where_a_page_is_too_large_to_draw_only_what_is_sure_is_left_out() -> None:

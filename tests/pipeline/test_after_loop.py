@@ -8,7 +8,7 @@ from crag.core.policy import chunks_acted_on
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Action, Aggregation, Grade
-from tests.support.paths import BAD, GOOD, SOSO, Case
+from tests.support.paths import BAD, SOSO, Case
 
 WEAK = "France is mentioned here, in a list of many countries that goes on for long."
 FIRST = [SOSO, BAD]
@@ -79,11 +79,6 @@ def test_of_joint_grades_the_higher_one_says_which_retrieval_is_better(loop_merg
 def test_only_this_project_s_own_design_joins_retrievals() -> None:
     joined = [name for name, each in STRATEGIES.items() if each.settings.loop_merge != "last"]
     assert joined == ["balanced"]
-
-
-def test_a_run_that_does_not_loop_tells_no_chunks_of_its_own() -> None:
-    case = Case("balanced", [GOOD])
-    assert [each.acted for each in case.trace.rounds] == [()]
 
 
 def grade(score: float | None) -> Grade:

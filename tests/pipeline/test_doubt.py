@@ -65,11 +65,6 @@ def test_a_doubted_run_loops_first_and_then_uses_documents_and_web() -> None:
     assert redecide(case.trace, case.settings).decision == last.decision
 
 
-def test_a_doubted_run_does_not_loop_for_being_ambiguous() -> None:
-    case = Case("balanced", [SOSO], changes={**DOUBTING, "loop_on": (Action.AMBIGUOUS,)})
-    assert len(case.trace.rounds) == 1 and case.trace.action is Action.AMBIGUOUS
-
-
 def test_it_says_by_how_little() -> None:
     case = Case("balanced", [SOSO], changes={**DOUBTING, "loop_on": ()})
     assert case.trace.decision is not None

@@ -97,13 +97,6 @@ def test_the_question_is_graded_and_answered_not_the_rewritten_query() -> None:
     assert case.retriever.asked[1] == case.trace.rewrites[0].query
 
 
-def test_a_grade_belongs_to_its_chunk() -> None:
-    case = Case("balanced", [BAD, SOSO, GOOD], web=FixedWeb(texts=WEB))
-    round = case.trace.rounds[0]
-    assert [round.grades[found.chunk.id].score for found in round.chunks] == [0.02, 0.35, 0.95]
-    assert round.decision is not None and round.decision.deciding_id == round.chunks[2].chunk.id
-
-
 def test_a_failing_web_is_said_and_the_run_goes_on() -> None:
     case = Case("balanced", [SOSO], web=FixedWeb(fails=True))
     (failure,) = case.trace.failures
@@ -142,15 +135,6 @@ def test_low_confidence_is_said_after_a_loop_that_found_nothing() -> None:
     case = Case("loop", [GOOD], joint=0.1)
     assert case.trace.answer is not None
     assert case.trace.answer.low_confidence and not case.trace.answer.abstained
-
-
-def test_a_correct_run_is_not_called_unsure_for_its_short_strips() -> None:
-    def short_is_weak(text: str) -> float:
-        return 0.95 if len(text) > 60 else 0.3
-
-    case = Case("balanced", [GOOD], score=short_is_weak)
-    assert case.trace.action is Action.CORRECT
-    assert case.trace.answer is not None and not case.trace.answer.low_confidence
 
 
 @pytest.mark.parametrize(

@@ -180,18 +180,6 @@ def copy_until_killed(source: Place, folder: Path, url: str, lines: int) -> bool
     return child.returncode != 0
 
 
-def test_a_copy_that_was_used_since_is_compared_and_left_alone(source: Place, tmp_path: Path, fill: Fill) -> None:
-    target = Place.at(tmp_path / "target")
-    copy_library(source, target)
-    with Library.open(target.folder, HashEmbedder()) as library:
-        fill(library, "own")
-    copy = copy_library(source, target)
-    assert copy.found and not copy.whole
-    assert {each.table for each in copy.tables if not each.same} == {
-        *("documents", "files", "chunks", "vectors", "changes", "meta")
-    }
-
-
 # What belongs to no library
 
 

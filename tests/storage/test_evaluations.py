@@ -50,15 +50,6 @@ def test_a_set_is_listed_and_its_content_comes_back(library: Library) -> None:
     assert library.evaluations.set_content("s1") == "content of s1"
 
 
-def test_the_same_set_again_takes_the_new_name_and_keeps_its_evaluations(library: Library) -> None:
-    add_set(library)
-    begun = begin(library)
-    add_set(library, name="renamed.csv")
-    assert [each.name for each in library.evaluations.sets()] == ["renamed.csv"]
-    (kept,) = library.evaluations.all()
-    assert (kept.id, kept.set_name) == (begun.id, "renamed.csv")
-
-
 def test_a_removed_set_takes_its_evaluations_and_results_and_no_others(library: Library) -> None:
     add_set(library, "s1")
     add_set(library, "s2")
@@ -178,13 +169,6 @@ def test_the_history_holds_what_a_person_asked_and_no_run_of_an_evaluation(libra
     library.evaluations.delete(removed)
     assert history(library) == asked[::-1], "not what is left of the last three"
     assert [run.run_id for run in library.runs.latest(3, every=True)] == ["last", f"{kept}-8", f"{kept}-7"]
-
-
-def test_of_the_history_what_was_asked_in_the_app_can_be_had_alone(library: Library) -> None:
-    for run, via in (("1", "app"), ("2", "agent"), ("3", ""), ("4", "mcp")):
-        save_run(library, run, via=via)
-    assert [(run.run_id, run.via) for run in library.runs.latest(3)] == [("4", "mcp"), ("3", ""), ("2", "agent")]
-    assert [run.run_id for run in library.runs.latest(3, own=True)] == ["3", "1"]
 
 
 # Older libraries

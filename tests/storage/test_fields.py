@@ -49,15 +49,6 @@ def test_only_documents_that_meet_the_filter_are_searched(
     }
 
 
-def test_a_field_is_in_force_for_the_next_search(library: Library, three: dict[str, str]) -> None:
-    assert sources(library, where="verified") == {"alpha"}
-    library.documents.describe(three["beta"], {"verified": True, "tags": None})
-    library.documents.describe(three["alpha"], {"verified": None})
-    assert sources(library, where="verified") == {"beta"}
-    assert library.documents.fields(three["beta"])["tags"] == ()
-    assert library.documents.fields(three["beta"])["price"] == 12.5
-
-
 @pytest.mark.parametrize(
     ("where", "said"),
     [

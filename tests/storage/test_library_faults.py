@@ -52,14 +52,6 @@ def test_each_failure_has_its_own_message_and_cure(error: Exception, message: st
     assert raised.value.__cause__ is error
 
 
-def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
-    (tmp_path / "taken").write_text("a file")
-    for folder in (tmp_path / "taken", tmp_path / "taken" / "below"):
-        with pytest.raises(StorageError, match="a file stands where a folder should be"):
-            Library.open(folder, HashEmbedder())
-    assert (tmp_path / "taken").read_text() == "a file"
-
-
 def test_a_read_only_folder(library: Library, fill: Fill, tmp_path: Path) -> None:
     if os.geteuid() == 0:
         pytest.skip("root may write to read-only folders")
@@ -134,13 +126,6 @@ def test_an_empty_file_left_by_a_kill_becomes_a_library(tmp_path: Path, fill: Fi
     with Library.open(tmp_path, HashEmbedder()) as library:
         fill(library, "alpha")
         assert library.size == (1, 4)
-
-
-def test_a_closed_library_says_so(library: Library) -> None:
-    library.close()
-    library.close()
-    with pytest.raises(StorageError, match="closed"):
-        library.documents.all()
 
 
 @pytest.mark.parametrize("harm", ["missing", "garbage", "empty", "of another library", "stale"])

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -16,12 +16,11 @@ from crag.core.errors import FilterError
 from crag.core.request import SearchQuery
 from crag.core.types import Document
 from crag.index.chunk_index import Candidates
-from crag.retrieval.ranking import BM25_WEIGHT, CARD_WEIGHT, PAGE_DISCOUNT, Rows, join_candidates, rank
+from crag.retrieval.ranking import CARD_WEIGHT, PAGE_DISCOUNT, Rows, join_candidates, rank
 from crag.retrieval.terms import asked_terms, question_terms, search_terms
 from crag.storage.catalog import Catalog, TitleIndex
 from crag.storage.library import Library
 from tests.support.library_makers import HashEmbedder, make_document
-from tests.support.sizes import sized
 
 Fill = Callable[..., Document]
 OpenLibrary = Callable[..., Library]
@@ -50,15 +49,6 @@ def test_any_text_is_a_safe_query(library: Library, fill: Fill, query: str) -> N
         if "copper" in query and mode != "dense":  # hashed words are too coarse to rank by
             assert any("copper" in each.chunk.text for each in found)
     assert library.size == (1, 12)
-
-
-@settings(max_examples=sized(60, 20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(query=st.text(min_size=1, max_size=60).filter(lambda text: bool(text.strip())))
-def test_no_text_breaks_search(library: Library, fill: Fill, query: str) -> None:
-    if library.size[0] == 0:
-        fill(library, "alpha", 6)
-    for mode in MODES:
-        library.find(SearchQuery(query, 3, mode=mode))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -184,12 +174,6 @@ def rows(dense: list[float], lexical: list[float] | None = None, pages: list[int
     )
 
 
-def test_the_best_match_by_words_adds_its_weight_and_the_others_in_proportion() -> None:
-    order, score = rank(rows([0.5, 0.5, 0.5], [0, 4, 2]), 3, mode="hybrid")
-    assert order.tolist() == [1, 2, 0]
-    assert score == pytest.approx([0.5, 0.5 + BM25_WEIGHT, 0.5 + BM25_WEIGHT / 2])
-
-
 def test_the_named_document_gains_by_the_rarity_of_its_name() -> None:
     order, score = rank(rows([0.5, 0.45]), 2, mode="hybrid", named=np.array([0, 2], np.float32))
     assert order.tolist() == [1, 0]
@@ -220,10 +204,6 @@ def test_equal_ones_stand_in_the_order_they_were_added(levels: list[int], k: int
     assert order == sorted(range(len(levels)), key=lambda row: (-levels[row], row))[:k]
 
 
-def test_nothing_ranks_nothing() -> None:
-    assert not len(rank(rows([]), 5, mode="hybrid")[0])
-
-
 def test_joined_searches_keep_what_each_of_them_knew() -> None:
     nan = np.nan
     first = Candidates(np.array([7, 3]), np.array([nan, 0.5], np.float32), np.array([2, 0], np.float32))
@@ -248,16 +228,6 @@ def catalog(*given: tuple[float, int]) -> Catalog:
         documents.append((make_document(f"doc{at}", confidence=confidence, added_at=added)[0], {}))
     numbers = np.arange(1, len(given) + 1) * 10
     return Catalog(library="x", generation=1, titles=TitleIndex(numbers, ()), documents=documents)
-
-
-def test_the_documents_named_before_others_stand_out() -> None:
-    found = catalog(*[(1.0, 0)] * 12)
-    named = np.zeros(12, np.float32)
-    assert not len(found.outstanding(named)), "none is named"
-    named[[2, 5, 7]] = 4.0, 2.5, 1.0
-    assert found.outstanding(named).tolist() == [30, 60], "less than half of the best is not before others"
-    assert found.outstanding(named, np.array([60, 80])).tolist() == [60], "only among those that may be searched"
-    assert len(found.outstanding(np.ones(12, np.float32))) == 8
 
 
 def test_those_trusted_enough_are_searched_or_all() -> None:

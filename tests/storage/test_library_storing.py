@@ -91,13 +91,6 @@ def test_deleting_leaves_no_word_of_a_document_in_the_files(library: Library, fi
     assert not [path.name for path in files if b"zanzibar" in path.read_bytes()]
 
 
-def test_a_deleted_document_can_be_added_again(library: Library, fill: Fill) -> None:
-    library.documents.delete(fill(library, "alpha").id)
-    again = fill(library, "alpha")
-    assert library.documents.all() == [again]
-    assert library.search("alpha", 2)
-
-
 @pytest.mark.files
 def test_deleting_gives_the_space_back(library: Library, embedder: HashEmbedder) -> None:
     document, data, chunks = make_document("alpha")
@@ -117,16 +110,6 @@ def test_odd_text_is_stored_with_its_length(library: Library, embedder: HashEmbe
     assert len(stored) == len(text)
     kept = text.replace("\ud83d", "\ufffd")
     assert stored == (kept if records == "sqlite" else kept.replace("\0", "\ufffd"))
-
-
-def test_a_document_without_chunks_is_stored(library: Library, fill: Fill) -> None:
-    document, data, _ = make_document("hollow")
-    library.documents.add(document, data, [], np.zeros((0, 64), dtype=np.float32))
-    assert library.size == (1, 0)
-    with pytest.raises(EmptyLibraryError):
-        library.search("anything", 3)
-    library.documents.delete(document.id)
-    assert library.size == (0, 0)
 
 
 def test_vectors_of_another_shape_or_not_finite_are_refused(library: Library) -> None:
@@ -260,9 +243,3 @@ def test_a_label_is_replaced_by_a_later_one_and_can_be_taken_back(library, fill)
         ("where?", second.id),
         ("who?", first.id),
     }
-
-
-def test_a_chunk_that_is_not_there_has_no_label(library) -> None:
-    with pytest.raises(NotFoundError):
-        library.labels.save("where?", "nothing", "relevant")
-    library.labels.delete("where?", "nothing")

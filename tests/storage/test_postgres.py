@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,6 @@ from crag.core.types import Document
 from crag.storage.library import Library
 from crag.storage.places import PrivateLibraries, StorageUse, name_of
 from crag.storage.postgres import Server, schema_of
-from crag.storage.records import KeyValueStore
 from crag.storage.tables import VERSION, chunks
 from tests.support.library_makers import HashEmbedder, make_document, on_disk
 from tests.support.postgres_server import PASSWORD, PostgresServer
@@ -181,18 +179,6 @@ def test_a_schema_that_is_dropped_is_noticed_once_and_then_begun_anew(
 # What is shared
 
 
-def test_a_document_s_chunks_are_numbered_without_a_gap_whoever_else_writes(
-    open_library: OpenLibrary, fill: Fill
-) -> None:
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda number: fill(open_library(), f"thread{number}", 5), range(12)))
-    with open_library()._database.read() as connection:
-        rows = connection.execute(select(chunks.c.number, chunks.c.document).order_by(chunks.c.number)).all()
-    owners = [document for _, document in rows]
-    assert len(rows) == 60 and owners == sorted(owners), "a later document's chunks have later numbers"
-    assert all(later - number == 1 for (number, one), (later, other) in pairwise(rows) if one == other)
-
-
 def test_keys_given_out_by_one_app_server_are_known_to_the_others(server: Server, url: str, tmp_path: Path) -> None:
     other = Server(url)
     here, there = PrivateLibraries(tmp_path / "a", server), PrivateLibraries(tmp_path / "b", other)
@@ -220,16 +206,6 @@ def test_empty_private_libraries_go_a_day_after_they_were_found_empty(
     private.settle(days=-1)
     assert set(server.sizes()) == {"w_default", schema_of(names["full"]), schema_of(names["filled"])}
     assert list(tmp_path.iterdir()) == []
-
-
-def test_what_belongs_to_no_library_is_kept_in_the_database(server: Server, tmp_path: Path) -> None:
-    for kept in (KeyValueStore(tmp_path / "data"), KeyValueStore(tmp_path / "none", server)):
-        assert kept.read("settings.json") is None
-        assert kept.first("settings.json", b"one") == kept.first("settings.json", b"other") == b"one"
-        kept.put("settings.json", b"two")
-        assert kept.read("settings.json") == kept.first("settings.json", b"three") == b"two"
-    assert [path.name for path in tmp_path.rglob("*")] == ["data", "settings.json"]
-    assert server.sizes() == {}
 
 
 @pytest.mark.slow

@@ -54,17 +54,6 @@ def test_the_figures_of_a_run_are_what_its_record_says(library: Library) -> None
     assert library.facts.standing().last == number
 
 
-def test_they_are_replaced_and_deleted_with_their_run(library: Library) -> None:
-    for number in (1, 2):
-        library.runs.save(full(number), [])
-    library.runs.save(run(1, [0.05]), [])
-    again = library.facts.since()
-    assert [(each.run_id, each.action) for _, each in again] == [("run-2", "CORRECT"), ("run-1", "INCORRECT")]
-    assert [each.run_id for _, each in library.facts.since(again[0][0])] == ["run-1"]
-    library.runs.delete("run-2")
-    assert library.facts.standing().runs == 1
-
-
 @pytest.mark.files
 def test_a_copy_takes_them_along(library: Library, tmp_path: Path, embedder: HashEmbedder) -> None:
     library.runs.save(full(1), [])

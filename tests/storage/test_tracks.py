@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -58,16 +57,6 @@ def run(
         answer=Answer(text="So it is.", by="extractive"),
         finished=True,
     )
-
-
-def test_what_was_handed_over_for_an_answer_was_used(library: Library, fill: Fill) -> None:
-    document = fill(library, "alpha", 2)
-    first, second = library.documents.chunks(document.id)
-    handed = replace(run("one", [first, second], [0.9, 0.1]), answer=None, wanted="evidence")
-    library.runs.save(handed, [])
-    library.runs.save(replace(handed, run_id="two", cancelled=True), [])
-    found = library.documents.chunk_tracks(document.id)
-    assert (found[first.id].used, found[first.id].retrieved, found[second.id].used) == (1, 2, 0)
 
 
 def test_what_runs_said_is_added_up(library: Library, fill: Fill) -> None:

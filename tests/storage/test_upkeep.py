@@ -116,20 +116,6 @@ def test_an_index_that_is_down_is_said_and_left_alone_for_a_while(
     library.close()
 
 
-def test_one_that_is_not_ready_in_time_is_made_ready_while_search_goes_on(
-    watched: Library, fill: Fill, told: Told, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(index_sync, "_PATIENCE", 0.01)
-    fill(watched, "alpha")
-    told.may_add.clear()
-    with pytest.raises(IndexUnavailableError, match="being made"):
-        watched.search("alpha", 3)
-    assert {found.chunk.source for found in watched.find_in_records(SearchQuery("alpha", 3))} == {"alpha.pdf"}
-    told.may_add.set()
-    watched.refresh_index()
-    assert sources(watched, "alpha") == {"alpha.pdf"}
-
-
 def test_one_process_at_a_time_brings_an_index_up_to_date(
     tmp_path: Path,
     fill: Fill,

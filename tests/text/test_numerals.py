@@ -34,11 +34,6 @@ def test_a_number_is_read_by_its_value(text: str, values: tuple[float, ...]) -> 
     assert number.values == pytest.approx(values)
 
 
-@pytest.mark.parametrize("text", ["A320", "GPT-4", "COVID-19", "5G", "1.2.3", "7" * 40])
-def test_a_code_has_no_value(text: str) -> None:
-    assert [(number.text, number.kind) for number in numbers_in(text)] == [(text, "code")]
-
-
 def test_units_steps_and_signs() -> None:
     found = {number.text: number for number in numbers_in("4.0 percent, $1.6 billion, (20), 10 to 15 million")}
     assert (found["4.0 percent"].unit, found["$1.6 billion"].unit) == ("%", "$")

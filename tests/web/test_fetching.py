@@ -396,9 +396,6 @@ class TestNames:
         assert fetched(f"http://first-dead.example:{server.place[1]}/page", by=by)[1] == []
         assert asked == ["first-dead.example"]
 
-    def test_a_name_without_an_address_is_told(self, server: Server, asked: list[str], by: PageFetcher) -> None:
-        assert fetched("http://none.example/", by=by)[1] == [Unread(name="none.example", why="it can't be reached")]
-
 
 @pytest.mark.parametrize(
     ("address", "public"),

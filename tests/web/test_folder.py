@@ -49,22 +49,6 @@ class TestFolderWeb(WebSearchContract):
         made.close()
 
 
-def test_a_title_counts_more_than_the_text(web: FolderWeb) -> None:
-    assert web.search("comets list", 1)[0].url == "folder:sky/deep/list.md"
-
-
-def test_only_pages_are_read(web: FolderWeb) -> None:
-    assert {found.url for found in web.search("comet", 10)} == {
-        "folder:sky/comet.html",
-        "folder:sky/deep/list.md",
-        "folder:rain.txt",
-    }
-
-
-def test_stop_words_alone_are_searched_for_where_there_is_nothing_else(web: FolderWeb) -> None:
-    assert web.search("from the", 1)[0].url == "folder:sky/comet.html"
-
-
 def test_scripts_without_spaces_are_found(pages: Path) -> None:
     (pages / "tokyo.txt").write_text("日本の首都は東京です。", encoding="utf-8")
     assert [found.url for found in FolderWeb(pages).search("首都", 3)] == ["folder:tokyo.txt"]
@@ -78,14 +62,6 @@ def test_changes_of_the_folder_are_seen(pages: Path, web: FolderWeb) -> None:
     found = {each.url: each.id for each in web.search("comet", 5)}
     assert set(found) == {"folder:new.txt", "folder:sky/deep/list.md"}
     assert found["folder:sky/deep/list.md"] in {each.id for each in first}
-
-
-def test_an_unchanged_page_is_read_once(web: FolderWeb, monkeypatch: pytest.MonkeyPatch, pages: Path) -> None:
-    web.search("comet", 5)
-    stamps = {path: path.stat() for path in pages.rglob("*.txt")}
-    (pages / "rain.txt").write_text("Snow in April\n\nIt rained on twenty days. No comet was seen.\n")
-    os.utime(pages / "rain.txt", ns=(0, stamps[pages / "rain.txt"].st_mtime_ns))
-    assert web.search("snow", 5) == []
 
 
 def test_the_same_page_saved_twice_is_one_result(pages: Path, web: FolderWeb) -> None:

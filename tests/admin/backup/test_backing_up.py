@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from crag.admin import backups
-from crag.admin.archive import Archive
 from crag.core.errors import CancelledError, InputError, NotFoundError, StorageError
 from crag.storage.library import Library
 from crag.storage.places import PrivateLibraries
@@ -139,16 +138,6 @@ def test_nothing_is_written_where_there_is_nothing_no_room_or_a_file_already(
         world.backup(to="full")
     assert not (world.folder / "full").exists() and (world.folder / "there.zip").read_bytes() == b"mine"
     assert list((world.folder / "backups").iterdir()) == []
-
-
-def test_model_files_are_named_and_not_in_it(world: World) -> None:
-    world.filled()
-    (world.config.storage.data / "models").mkdir()
-    (world.config.storage.data / "models" / "large.gguf").write_bytes(bytes(10))
-    backup = world.backup()
-    assert backup.contents.models == ("large.gguf",)
-    with Archive(backup.file) as archive:
-        assert archive.verify()[0] == 6
 
 
 def test_what_a_killed_backup_has_left_goes_with_the_next_one_and_another_s_work_stays(world: World) -> None:

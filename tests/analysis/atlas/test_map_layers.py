@@ -65,18 +65,6 @@ def test_questions_lie_where_their_chunks_do_and_a_hole_has_its_web_pages(engine
     assert layers.web_pages(engine.library(), hole) == ()
 
 
-def test_with_enough_answered_questions_only_the_far_ones_are_holes(engine: Engine) -> None:
-    for word in "agency people hundred hired four 2019 eighty days average fewer".split():
-        engine.answer(RunRequest(f"The agency hired four hundred people in 2019, {word}?"))
-    near, far = "Hiring took eighty days on average, and never fewer?", "Zebra quagga okapi?"
-    engine.answer(RunRequest(near))
-    engine.answer(RunRequest(far))
-    assert {each.text: (each.action, each.hole) for each in questions(engine)[:2]} == {
-        far: ("INCORRECT", True),
-        near: ("INCORRECT", False),
-    }
-
-
 def test_clusters_are_named_by_what_sets_them_apart(engine: Engine) -> None:
     numbers = engine.library().points.numbers()
     texts = engine.library().points.texts(numbers.tolist())

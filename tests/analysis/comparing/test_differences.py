@@ -22,7 +22,6 @@ from crag.core.types import (
     Call,
     Citation,
     Decision,
-    Grade,
     RetrievedChunk,
     Strip,
     WebPage,
@@ -30,7 +29,6 @@ from crag.core.types import (
 from crag.messages.evaluations import tally_sentence
 from crag.providers.prices import Price
 from crag.testing.fakes import chunk_of
-from ui.compare.table import alike
 
 FIRST = chunk_of("Paris is the capital. It lies on the Seine. It is old.", page=1)
 SECOND = chunk_of("Lyon is another city.", page=2, ordinal=1)
@@ -177,17 +175,6 @@ def test_the_figures_of_actions_forced_or_not_and_of_calls() -> None:
     assert (found["calls"].values, found["tokens"].values) == ((1, 0), (1_000_000, 0))
     assert found["cost"].values == (3.0, 0.0) and found["seconds"].values == (2.0, 2.0)
     assert "scores_say" not in {each.name for each in figures([scored, scored])}
-
-
-def test_what_a_run_remembered_stands_beside_its_time_which_is_said_not_to_compare() -> None:
-    fresh = run(action=Action.CORRECT, seconds=2.0)
-    grade = Grade(passage_id=FIRST.id, score=0.5, evaluator="e", cached=True)
-    again = replace(fresh, rounds=tuple(replace(each, grades={FIRST.id: grade}) for each in fresh.rounds))
-    found = {each.name: each.values for each in figures([fresh, again])}
-    assert found["remembered"] == (0, 1)
-    times = "Times can"
-    assert times in alike(figures([fresh, again]))
-    assert times not in alike(figures([fresh, fresh]))
 
 
 def test_the_file_has_a_column_a_run_and_no_live_formula() -> None:

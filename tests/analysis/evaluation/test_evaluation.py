@@ -6,7 +6,6 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,10 +31,10 @@ from crag.core.strategies import strategy
 from crag.core.types import Action
 from crag.engine import Engine
 from crag.providers.registry import given_keys
-from crag.testing.fakes import FixedWeb, ScriptedEvaluator, chunk_of
+from crag.testing.fakes import FixedWeb, ScriptedEvaluator
 from tests.support.evaluation_makers import filled_engine, instant_engine, questions_for, stored_set
 from tests.support.failing_servers import nobody
-from tests.support.small_library import TEXTS, WordEmbedder, fill, spread
+from tests.support.small_library import WordEmbedder, fill, spread
 
 
 @pytest.fixture
@@ -160,22 +159,6 @@ def test_an_evaluation_is_gone_on_with_only_where_everything_is_the_same(engine:
         begun_and_left(engine, id, restart=True),
     ]
     assert len({first.evaluation, *(each.evaluation for each in others)}) == 4
-
-
-def test_one_over_other_documents_is_not_gone_on_with(engine: Engine) -> None:
-    id = stored_set(engine, 2)
-    first = begun_and_left(engine, id)
-    engine.library().documents.delete("report.pdf")
-    fill(engine)
-    assert begun_and_left(engine, id).evaluation == first.evaluation, "the same content is the same document"
-    library = engine.library()
-    library.documents.delete("report.pdf")
-    fill(engine, TEXTS[:2])
-    assert begun_and_left(engine, id).evaluation != first.evaluation, "it was cut into other chunks"
-    (document,) = library.documents.all()
-    chunk = chunk_of("Of something else.", name="other.pdf")
-    library.documents.add(replace(document, id="other.pdf"), b"other", [chunk], engine.embedder.embed([chunk.text]))
-    assert begun_and_left(engine, id).evaluation != first.evaluation
 
 
 def test_a_finished_evaluation_is_told_of_instead_of_repeated_where_that_is_wanted(engine: Engine) -> None:

@@ -15,7 +15,6 @@ from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.engine import Engine
-from crag.testing.fakes import FixedRetriever, chunk_of
 from tests.support.local_models import parts
 from tests.support.small_library import WordEmbedder
 
@@ -59,19 +58,6 @@ def test_a_gap_is_closed_when_a_like_question_is_answered_from_the_documents(eng
     engine.library().documents.delete(again.documents[0])
     ask(engine, MOON)
     assert [gap.closed_by for gap in found(engine)] == ["", ""]
-
-
-def test_what_says_nothing_of_the_whole_library_is_no_gap(engine: Engine) -> None:
-    ask(engine, MOON, forced="INCORRECT")
-    ask(engine, MOON, where="pages > 1")
-    ask(engine, MOON, "plain-rag")
-    ask(engine, MOON, run_id="0123456789abcdef-0-0")
-    elsewhere = FixedRetriever(chunks=[chunk_of("Nothing of the kind.", name="of another store")])
-    assert engine.trace(RunRequest(MOON, retriever=elsewhere)).action == Action.INCORRECT
-    assert found(engine) == []
-    ask(engine, MOON)
-    ask(engine, MOON, forced="CORRECT")
-    assert [gap.closed_by for gap in found(engine)] == [""]
 
 
 def test_a_question_without_an_answer_is_a_gap_whatever_the_action_here_and_on_monitor(engine: Engine) -> None:

@@ -110,9 +110,3 @@ def test_pages_are_named_by_address_id_or_all_that_were_used(engine: Engine) -> 
         pages_named(trace, "elsewhere")
     with pytest.raises(NotFoundError, match="cites no web page"):
         pages_named(replace(trace, answer=None), "all")
-
-
-def test_what_its_address_says_by_now_takes_the_place_of_no_kept_page(engine: Engine) -> None:
-    document = kept(engine, page("The moon.", url="https://127.0.0.1:9/moon")).document
-    assert list(engine.pages.refresh()) == []
-    assert engine.library().documents.get(document.id) == document

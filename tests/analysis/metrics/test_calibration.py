@@ -62,11 +62,6 @@ def test_each_point_is_what_its_threshold_gives(cases: list[tuple[float, bool]])
         assert ranks.false_positive[place + 1] == pytest.approx((len(called) - sum(called)) / (len(cases) - positives))
 
 
-def test_constant_scores_tell_nothing() -> None:
-    assert roc([0.5] * 4, [True, False, True, False]).auc == 0.5
-    assert precision_recall([0.5] * 4, [True, False, False, False]).average_precision == 0.25
-
-
 @given(BOTH_KINDS, st.lists(st.tuples(st.sampled_from([None, NAN]), st.booleans()), max_size=5), st.randoms())
 def test_failed_grades_and_missing_labels_are_left_out(
     cases: list[tuple[float, bool]], failed: list[tuple[float | None, bool]], random: object
@@ -100,17 +95,6 @@ def test_a_score_on_an_edge_falls_into_the_bin_above_it() -> None:
     diagram = reliability([*edges, 1.0], [True] * 11)
     assert [each.count for each in diagram.bins] == [1] * 9 + [2]
     assert [each.score for each in diagram.bins] == [*edges[:-1], 0.95]
-
-
-@given(CASES)
-def test_bins_hold_every_case_once(cases: list[tuple[float, bool]]) -> None:
-    diagram = reliability(*split(cases))
-    assert sum(each.count for each in diagram.bins) == len(cases)
-    assert len(diagram.bins) <= 10
-    assert 0 <= diagram.error <= diagram.worst + 1e-12 <= 1 + 1e-9
-    assert sum(each.count * each.share for each in diagram.bins) == pytest.approx(sum(label for _, label in cases))
-    scores = [each.score for each in diagram.bins]
-    assert scores == sorted(scores)
 
 
 # What has no curve

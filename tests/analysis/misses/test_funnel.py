@@ -23,7 +23,7 @@ from crag.messages.funnel import (
     loss_sentence,
     shown_steps,
 )
-from tests.support.small_library import CLAIMS, HIRING, SURVEY, TEXTS, add_document, fill
+from tests.support.small_library import CLAIMS, HIRING, SURVEY, add_document
 
 ASKED = "How many days did hiring take in 2019?"
 
@@ -109,18 +109,6 @@ def test_an_evaluation_whose_runs_are_all_gone_says_so(engine: Engine) -> None:
     assert found.followed == 0 and found.left_out == {"deleted": 2} and found.lever is None
     assert funnel_sentence(found).startswith("None of the 2 questions can be followed")
     assert "deleted" in left_out_sentence(found)
-
-
-def test_a_document_that_was_replaced_or_deleted_is_followed_as_the_run_saw_it(engine: Engine) -> None:
-    id = run(engine, [expect(HIRING), expect(CLAIMS), expect(SURVEY)], k=2, strip_filter=0.5)
-    before = trace_funnel(engine.library(), id)
-    engine.library().documents.delete("report.pdf")
-    gone = trace_funnel(engine.library(), id)
-    assert [loss.lost for loss in gone.losses] == ["evidence", "library"]
-    assert gone.losses[0].miss.fates == before.losses[0].miss.fates
-    fill(engine, [*TEXTS[:3], "Employees were asked about their work in another way."])
-    replaced = trace_funnel(engine.library(), id)
-    assert [loss.lost for loss in replaced.losses] == ["evidence", "search"]
 
 
 def test_plain_rag_has_no_grade_to_be_lost_at(engine: Engine) -> None:

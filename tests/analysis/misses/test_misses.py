@@ -155,11 +155,3 @@ def test_a_name_may_be_a_part_or_another_case_and_an_unknown_one_names_what_is_n
 def test_too_little_to_look_for_is_refused(engine: Engine, text: str) -> None:
     with pytest.raises(InputError, match="Too little"):
         explain(engine, ask(engine), text=text, name="")
-
-
-def test_a_run_whose_document_was_deleted_says_so(engine: Engine) -> None:
-    trace = ask(engine)
-    add_document(engine, "other.pdf", TEXTS[:1])
-    engine.library().documents.delete("report.pdf")
-    with pytest.raises(NotFoundError, match=r"There is no document called report\.pdf"):
-        explain(engine, trace, HIRING)

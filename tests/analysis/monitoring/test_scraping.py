@@ -24,7 +24,6 @@ from crag.core.errors import StorageError
 from crag.core.runfacts import DaySpending, RunFacts
 from crag.engine import Engine
 from crag.runtime.usage import OpenCircuit
-from crag.storage.places import StorageUse
 from crag.storage.postgres import Server
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.small_library import WordEmbedder, fill, spread
@@ -152,18 +151,6 @@ def test_a_service_that_is_left_alone_is_told_until_it_is_back() -> None:
     assert read(made)["crag_circuit_open", "tavily", "search"] == 1
     resting.clear()
     assert not [name for name in read(made) if name[0] == "crag_circuit_open"]
-
-
-def test_what_the_libraries_of_a_database_hold(database: str, tmp_path: Path) -> None:
-    server = Server(database)
-    assert StorageUse(server).total()[1] == 0
-    config = AppConfig.of(data=tmp_path, database_url=database)
-    made = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
-    fill(made)
-    own, total, count = StorageUse(server).of("default", fresh=True)
-    assert count == 1 and own == total and total.documents == 1 and total.bytes > 10_000
-    made.close()
-    server.close()
 
 
 def test_refusals_are_told_twenty_times_an_hour_and_the_token_is_in_none(tmp_path: Path) -> None:

@@ -81,13 +81,6 @@ def bench(*listed: object, document: str = "A_2020_10K") -> dict[str, object]:
     return {"financebench_id": "f1", "question": "How much?", "answer": 5, "doc_name": document, "evidence": [*listed]}
 
 
-def test_financebench_counts_pages_from_0_and_names_files_without_their_ending() -> None:
-    found = read([bench(evidence(0), evidence(58), evidence(58))])
-    (asked,) = found.questions
-    assert (asked.id, asked.answers, asked.sources, asked.pages) == ("f1", ("5",), ("A_2020_10K.pdf",), (1, 59))
-    assert found.kind == "FinanceBench"
-
-
 def test_financebench_with_two_documents_keeps_pages_with_theirs() -> None:
     (asked,) = read([bench(evidence(7, "B.pdf"), evidence(3), evidence(9))]).questions
     assert list(zip(asked.sources, asked.pages, strict=True)) == [

@@ -170,12 +170,6 @@ def test_bad_lines_and_values_of_json_are_named() -> None:
     assert [row for row, _ in problems(found)] == [2, 3, 4, 5, 6, 7, 9]
 
 
-def test_a_cell_may_hold_lines_delimiters_and_quotes() -> None:
-    found = read('question,answer\n"Who, said\n""yes""?",Ann\nWhere?,here')
-    assert [each.question for each in found.questions] == ['Who, said\n"yes"?', "Where?"]
-    assert found.questions[1].id == "row-3"
-
-
 def test_equal_ids_are_kept_under_new_ones_and_named() -> None:
     found = read("id,question\na,A?\na,B?\na-2,C?\na,D?\n,E?\nrow-6,F?\na-2,G?")
     ids = [each.id for each in found.questions]

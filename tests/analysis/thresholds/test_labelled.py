@@ -23,13 +23,12 @@ from crag.analysis.thresholds.recommend import (
     score_cases,
     with_thumbs,
 )
-from crag.analysis.thresholds.sweep import Scored
 from crag.analysis.whatif.entries import Entry
 from crag.core.settings import Settings
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Aggregation, Call, Grade, RetrievedChunk
 from crag.testing.fakes import FixedWeb, chunk_of
-from tests.support.paths import BAD, GOOD, SOSO, WEB
+from tests.support.paths import GOOD, SOSO, WEB
 from tests.support.paths import Case as Run
 
 C, A, I = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT  # noqa: E741
@@ -138,12 +137,6 @@ def test_people_outrank_the_set(
     assert (case.relevance, case.answerable) == ((relevant,), after)
 
 
-def test_a_thumb_on_a_later_round_says_nothing_of_the_first() -> None:
-    entry = Entry.of(trace_of(retrieved(CHUNKS[0]), retrieved(CHUNKS[1])))
-    case = with_thumbs(entry, (), None, {entry.rounds[1].chunks[0]: True})
-    assert (case.relevance, case.answerable) == (((None,), (True,)), None)
-
-
 def test_scores_of_chunks_carry_their_labels_and_failures() -> None:
     case = case_of(0.9, None, 0.2)
     labelled = with_thumbs(case.entry, (), None, {case.entry.rounds[0].chunks[0]: True})
@@ -156,13 +149,6 @@ def test_scores_of_chunks_carry_their_labels_and_failures() -> None:
     assert [each.score for each in chunk_scores([labelled], BALANCED.changed(k=1))] == [0.9]
     assert chunk_scores([labelled], BALANCED.changed(grade_chars=100)) == []
     assert chunk_scores([with_thumbs(Entry.of(trace_of()), (), None, {})], BALANCED) == []
-
-
-def test_questions_have_the_scores_that_the_settings_would_look_at() -> None:
-    case = case_of(0.9, None, 0.2, answerable=True)
-    assert score_cases([case], BALANCED) == [Scored(scores=(0.9, None, 0.2), answerable=True)]
-    assert score_cases([case], BALANCED.changed(k=1)) == [Scored(scores=(0.9,), answerable=True)]
-    assert score_cases([case_of(answerable=False)], BALANCED) == [Scored(scores=(), answerable=False)]
 
 
 @pytest.mark.parametrize(
@@ -181,13 +167,6 @@ def test_questions_whose_scores_only_a_call_could_tell_are_left_out(changes: dic
     assert score_cases([case], BALANCED.changed(k=2)) and not score_cases(
         [case], BALANCED.changed(**{"k": 2, **changes})
     )
-
-
-def test_one_grade_over_all_is_the_score_of_a_joint_run() -> None:
-    run = Run("joint", [GOOD, BAD], joint=0.6)
-    case = with_thumbs(Entry.of(run.trace), (), True, {})
-    assert score_cases([case], run.settings) == [Scored(scores=(0.6,), answerable=True)]
-    assert score_cases([case], BALANCED) == [] == chunk_scores([case], run.settings)
 
 
 def test_what_is_scored_can_be_swept() -> None:
@@ -225,16 +204,6 @@ def test_effort_is_what_the_runs_took_beyond_what_all_take() -> None:
     assert dict(found.calls) == {C: 3, A: 4, I: 1}
     assert effort([one, two], settings.changed(refine_on=())).calls[A] == 1
     assert effort([one, two], settings.changed(strip_judge="llm")).calls[C] == 0
-
-
-def test_effort_of_a_retry_is_its_own_and_that_of_the_actions_it_ended_with() -> None:
-    better = called(Run("balanced", [BAD], again=[GOOD], web=FixedWeb(texts=WEB)), rewrite=1)
-    worse = called(Run("balanced", [BAD], web=FixedWeb(texts=WEB)))
-    found = effort([better, worse], BALANCED)
-    assert dict(found.searches) == {C: 0, A: 1, I: 0.5}
-    assert found.calls[I] == pytest.approx(0.5)  # one of the two retries asked a model
-    unseen = effort([worse], BALANCED.changed(min_confidence=0.5))
-    assert unseen.searches[I] == 1
 
 
 def test_case_and_spacing_do_not_part_a_run_from_its_question() -> None:

@@ -138,14 +138,6 @@ def test_scores_that_are_all_alike_are_warned_of() -> None:
     assert found.warnings[0] == Alike(Action.AMBIGUOUS, pytest.approx(0.6))
 
 
-@pytest.mark.parametrize(("share", "action", "worth"), [(0.9, Action.CORRECT, 0.9), (0.1, Action.INCORRECT, 0.8)])
-def test_scores_that_beat_no_single_action_are_warned_of(share: float, action: Action, worth: float) -> None:
-    """INCORRECT for all: 0.9 right actions, each less a search."""
-    questions = [Scored(scores=(place % 7 / 10,), answerable=place < 700 * share) for place in range(700)]
-    found = recommended(questions, aggregation=ANY, resampling=Resampling(rounds=20, widest=1.0))
-    assert found.warnings[0] == Alike(action, pytest.approx(worth, abs=0.005))
-
-
 def test_any_setting_can_be_checked_for_crowding() -> None:
     questions = [Scored(scores=(score,)) for score in (0.1, 0.2, 0.5, 0.6, 0.9)]
     assert crowding_warning(questions, upper=0.7, lower=0.3, aggregation=ANY) is None  # Just 40 %.

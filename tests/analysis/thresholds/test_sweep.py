@@ -61,30 +61,6 @@ def test_every_pair_is_what_the_trigger_decides(
             assert shares == [actions.count(action) / len(questions) for action in (C, A, I)]
 
 
-@given(
-    st.lists(LABELLED, min_size=1, max_size=8),
-    st.builds(Weights, right=st.floats(0, 5), ambiguous=st.floats(0, 1), call=st.floats(0, 2), search=st.floats(0, 2)),
-    st.builds(
-        Effort,
-        calls=st.fixed_dictionaries({action: st.floats(0, 9) for action in Action}),
-        searches=st.fixed_dictionaries({action: st.floats(0, 9) for action in Action}),
-    ),
-)
-def test_utility_is_right_actions_less_calls_and_searches(
-    questions: list[Scored], weights: Weights, effort: Effort
-) -> None:
-    grid = [0.0, 0.3, 0.6, 1.0]
-    found = sweep(questions, aggregation=Aggregation.ANY, uppers=grid, lowers=grid, weights=weights, effort=effort)
-    expected = weights.right * found.right - weights.call * found.calls - weights.search * found.searches
-    np.testing.assert_allclose(found.utility, expected, atol=1e-9)
-    row, column = 2, 1
-    worth = 0.0
-    for question in questions:
-        action = live(question, grid[row], grid[column], Aggregation.ANY)
-        worth += weights.ambiguous if action is A else float(action is (C if question.answerable else I))
-    assert found.right[row, column] == pytest.approx(worth / len(questions))
-
-
 @given(st.lists(LABELLED, min_size=1, max_size=8), st.data())
 def test_a_resample_is_worth_what_its_questions_are(questions: list[Scored], data: st.DataObject) -> None:
     counts = data.draw(st.lists(st.integers(0, 3), min_size=len(questions), max_size=len(questions)).filter(any))

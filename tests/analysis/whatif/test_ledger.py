@@ -192,31 +192,6 @@ def test_a_run_that_becomes_correct_saves_its_search() -> None:
     assert row.saved.seconds == pytest.approx(sum(each.seconds or 0 for each in (rewrite, search, pages)))
 
 
-def test_a_run_that_would_search_adds_one_of_unknown_cost() -> None:
-    row = one(Case("balanced", [GOOD], web=FixedWeb(texts=WEB)), upper=0.97)
-    assert (row.after, row.web, row.pages_kept, row.kept, row.searches) == (A, "unknown", None, None, True)
-    assert row.saved == Saved()
-
-
-def test_a_loop_that_would_not_be_taken_saves_its_second_round() -> None:
-    case = Case("balanced", [BAD], again=[GOOD], web=FixedWeb(texts=WEB))
-    row = one(case, loop_on=())
-    assert (row.before, row.after, row.round, row.web) == (C, I, 0, "unknown")
-    left_out = [step for step in case.trace.steps if step.round == 1 and step.step not in ("answer", "verify")]
-    rewrite = next(step for step in case.trace.steps if step.step == "rewrite")
-    assert row.saved.seconds == pytest.approx(sum(step.seconds or 0 for step in (*left_out, rewrite)))
-
-
-def test_whole_steps_that_would_be_left_out_are_saved() -> None:
-    case = Case("balanced", [SOSO], web=FixedWeb(texts=WEB))
-    documents, pages = (step.seconds or 0 for step in case.trace.steps if step.step == "refine")
-    assert one(case, refine_web=False).saved.seconds == pytest.approx(pages)
-    assert one(case, refine_on=()).saved.seconds == pytest.approx(documents)
-    graded = one(case, evaluator="none").saved.seconds
-    rest = sum(step.seconds or 0 for step in case.trace.steps if step.step not in ("retrieve", "answer", "verify"))
-    assert graded == pytest.approx(rest)
-
-
 def test_documents_that_would_be_refined_for_the_first_time_are_counted() -> None:
     case = Case("balanced", [SOSO], changes={"refine_on": ()})
     row = one(case, refine_on=("AMBIGUOUS",))

@@ -209,24 +209,6 @@ def test_what_is_known_and_what_only_a_call_could_tell(
     assert told(case(), **changes) == claims
 
 
-def test_without_grades_only_relevant_chunks_are_none() -> None:
-    case = Ran("binary-any", GOOD)
-    settings = case.settings.changed(evaluator="none")
-    found = redecide(case.trace, settings)
-    assert (found.documents, found.strips) == ("known", {})
-    assert row_of(alone(case.trace), settings).documents_kept == 0
-
-
-def test_a_strip_that_failed_and_had_no_room_is_kept_where_there_is_room() -> None:
-    broken = "This text is broken here and cannot be graded."
-    case = Ran("balanced", GOOD, broken, strip_top_k=1, strip_context=False)
-    assert [strip.text for strip in case.trace.kept()] == [GOOD.partition(". ")[0] + "."]
-    settings = case.settings.changed(strip_top_k=8)
-    found = redecide(case.trace, settings)
-    assert [strip.text for group in found.strips.values() for strip in group if strip.kept][-1] == broken
-    assert row_of(alone(case.trace), settings).kept == 3
-
-
 def test_pages_that_a_run_did_not_come_to_read_are_unknown() -> None:
     case = Ran("balanced", SOSO)
     found_at = next(place for place, event in enumerate(case.events) if isinstance(event, ev.Searched))

@@ -10,7 +10,6 @@ from html import unescape
 from pathlib import Path
 from types import ModuleType
 
-import pypdfium2
 import pytest
 
 from crag.core.errors import NotFoundError
@@ -28,19 +27,6 @@ def builder() -> ModuleType:
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
-
-
-def test_the_sample_is_whole() -> None:
-    sample = load_sample()
-    document = pypdfium2.PdfDocument(sample.pdf)
-    assert len(document) >= 20
-    document.close()
-    assert sample.pdf.stat().st_size <= 2_500_000
-    assert [question.expected for question in sample.questions] == [
-        Action.CORRECT,
-        Action.AMBIGUOUS,
-        Action.INCORRECT,
-    ]
 
 
 @pytest.mark.parametrize(

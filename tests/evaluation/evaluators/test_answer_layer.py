@@ -50,19 +50,6 @@ def test_a_rare_word_that_the_text_has_not_counts_more_than_a_common_one() -> No
     assert rare["covered"] < common["covered"] <= 1.0
 
 
-def test_years_that_the_sentence_has_not_are_counted() -> None:
-    assert features("Was the tower built in 1889 or in 1903?")["years_unmet"] == 0.5
-    assert features("Was it built in Paris?")["years_unmet"] == 0.0
-
-
-def test_other_texts_agree_or_are_surer() -> None:
-    alone = features(words="1889")
-    same, other = read_text("It opened in 1889.", "in 1889", 1.0), read_text("It opened in 1890.", "1890", 5.0)
-    both = features(words="1889", others=(same, other))
-    assert both["agree"] > alone["agree"] == 0.0
-    assert both["rival"] == 3.0 > alone["rival"]
-
-
 def test_a_layer_weighs_what_is_read() -> None:
     layer = AnswerLayer(tuple(float(name == "score") for name in ANSWER_FEATURES), 0.0)
     low, high = ({**features(), "score": score} for score in (-2.0, 2.0))

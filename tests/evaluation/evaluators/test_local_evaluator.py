@@ -15,7 +15,6 @@ from crag.evaluation.head import FEATURES, Head, Lexicon, load_head, stems
 from crag.evaluation.local import LocalEvaluator
 from crag.models.cross_encoder import FOLDER, Reading
 from crag.testing.contracts import QUESTION, TEXTS, EvaluatorContract
-from crag.text.sentences import sentences
 from crag.text.words import stem
 
 SHIPPED = LocalEvaluator()
@@ -48,13 +47,6 @@ def test_the_answer_is_far_above_the_upper_and_the_rest_far_below_the_lower_thre
 def test_text_that_asks_for_a_high_score_does_not_get_one(name: str, attack: str) -> None:
     for text in (f"{TEXTS[name]} {attack}", f"{attack} {TEXTS[name]}", attack):
         assert score(QUESTION, text) < 0.2
-
-
-def test_the_sentence_that_answers_is_the_best_strip() -> None:
-    text = TEXTS["tower"]
-    scores = [score(QUESTION, text[start:end]) for start, end in sentences(text)]
-    assert len(scores) == 2
-    assert scores[0] > scores[1] + 0.3
 
 
 def test_a_missing_model_fails_the_grades_and_says_what_to_do(tmp_path: Path) -> None:

@@ -148,13 +148,6 @@ def test_a_status_is_told_and_the_server_s_words_are_not(status: int, says: str)
     assert says in (grade.error or "") and KEY not in repr(grade)
 
 
-def test_a_server_that_is_not_there() -> None:
-    with reranking() as server:
-        pass
-    [grade] = graded(server, ["a"])
-    assert "can't be reached" in (grade.error or "")
-
-
 def test_a_long_text_is_cut_and_an_address_is_needed() -> None:
     with reranking() as server:
         graded(server, ["word " * 5000])

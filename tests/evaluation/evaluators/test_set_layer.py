@@ -38,15 +38,6 @@ def test_one_text_that_has_every_word() -> None:
     assert (found.years_asked, found.keywords, found.closeness, found.words) == (0, 3.0, 0.5, 1)
 
 
-def test_other_texts_agree_or_add_words() -> None:
-    same, other = ("The zorb opened in 1889.", "in 1889"), ("It opened in 1890.", "1890")
-    assert readings(QUESTION, same, other).agreeing == 1
-    zorb = "When was the tower with the zorb built?"
-    assert readings(zorb).absent == ("zorb",)
-    assert readings(zorb, same).absent == ()
-    assert readings(zorb).covered < readings(zorb, same).covered == 1.0
-
-
 def test_years_that_no_text_has_are_named_once() -> None:
     found = readings("Was the tower built in 1889, in 1903 or in 1903?")
     assert (found.years, found.years_asked) == (("1903",), 2)

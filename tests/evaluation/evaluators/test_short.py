@@ -61,16 +61,6 @@ def test_a_number_or_name_that_is_asked_for_should_be_said(question: str, said: 
     assert found["fits"] == fits
 
 
-def test_the_shipped_layer_trusts_a_clear_span_more_than_a_faint_one() -> None:
-    layer, question, text = load_short(), "When was the tower built?", "It was built in 1889 by the tower."
-    assert layer is not None
-    year = (text.index("1889"), text.index("1889") + 4)
-    clear = layer.read(question, text, replace(READING, start=year[0], end=year[1]), 0.9)
-    faint = layer.read(question, text, replace(READING, span=-6.0, start=year[0], end=year[1]), 0.2)
-    assert clear and faint
-    assert clear.confidence > faint.confidence
-
-
 def test_words_of_the_question_are_no_answer_but_to_a_choice() -> None:
     layer, text = ShortLayer((0.0,) * len(SHORT_FEATURES), 0.0), "The tower was built."
     words = replace(READING, start=4, end=9)

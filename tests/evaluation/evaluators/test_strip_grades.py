@@ -75,10 +75,6 @@ def test_only_the_latest_readings_are_kept() -> None:
     assert len(evaluator._latest) == REMEMBERED
 
 
-def test_no_spans_no_scores() -> None:
-    assert SHIPPED.grade_strips(QUESTION, passage(ABOUT), []) == []
-
-
 @pytest.mark.slow
 def test_what_stands_past_what_is_read_of_a_very_long_text_is_not_judged() -> None:
     text = f"{TOWER}\n{TEXTS['tower']} {FILLER * 400}"

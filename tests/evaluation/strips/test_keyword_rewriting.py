@@ -39,12 +39,6 @@ def test_what_is_kept(question: str, expected: str) -> None:
     assert query(question) == expected
 
 
-def test_the_order_of_the_question_is_kept() -> None:
-    found = query("Which dividend did Apple pay to shareholders in 2019, and which did Google?", 10).split(", ")
-    question = "Which dividend did Apple pay to shareholders in 2019, and which did Google?"
-    assert [question.index(part) for part in found] == sorted(question.index(part) for part in found)
-
-
 def test_what_the_failed_chunks_lack_comes_first() -> None:
     failed = [
         chunk_of("Retirement claims are processed within sixty days."),
@@ -53,15 +47,6 @@ def test_what_the_failed_chunks_lack_comes_first() -> None:
     found = query("How are retirement claims of disabled firefighters handled?", 3, failed=failed)
     assert "disabled firefighters" in found
     assert "retirement claims" not in found
-
-
-def test_where_nothing_is_lacking_other_forms_are_tried() -> None:
-    failed = [chunk_of("The dividend policy of the company is under review by the board.")]
-    question = "What is the dividend policy?"
-    first = query(question)
-    again = query(question, failed=failed, tried=[question, first])
-    assert again not in (question, first)
-    assert "dividend polic" in again
 
 
 def test_case_and_punctuation_make_no_new_query() -> None:

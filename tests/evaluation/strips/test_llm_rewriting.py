@@ -56,11 +56,6 @@ def test_replies_that_hold_none(reply: str) -> None:
     assert "fake" in caught.value.message and caught.value.remedy
 
 
-def test_a_query_that_was_tried_is_no_query() -> None:
-    with pytest.raises(ProviderError):
-        rewritten("Mine,  OWNER", tried=["mine, owner"])
-
-
 def test_a_failing_model_fails_the_rewriting() -> None:
     failing = FakeChat(lambda messages: UnreachableError("The model can't be reached."))
     with pytest.raises(UnreachableError):

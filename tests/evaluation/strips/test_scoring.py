@@ -46,13 +46,6 @@ class TestScripted(StripGraderContract):
         return ScriptedStripGrader(score=lambda strip, passage: 0.9 if "1889" in strip else 0.1)
 
 
-def test_a_chunk_is_read_as_it_was_graded_and_its_strips_stand_behind_its_context() -> None:
-    chunk = replace(chunk_of(" ".join(SENTENCES)), context="Report › Bridges")
-    strips, read = seen(chunk, SENTENCES)
-    assert strips == SENTENCES
-    assert read == [chunk.graded_text()]
-
-
 def test_the_rows_of_a_table_are_its_lines_without_amounts() -> None:
     rows = [
         "(in millions); 2017; 2018",

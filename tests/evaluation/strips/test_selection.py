@@ -83,12 +83,6 @@ def test_where_the_model_fails_scores_decide_and_it_is_said_once() -> None:
     assert [error.message for error in failures] == ["Gone."]
 
 
-def test_a_source_without_strips_is_not_asked_about() -> None:
-    chat = keeping(1)
-    assert dict(LlmStripSelector(chat).select("?", [[], ["a"], []])) == {1: {0}}
-    assert len(chat.asked) == 1
-
-
 def test_strips_are_fenced_and_can_t_close_their_tag() -> None:
     chat = keeping()
     list(LlmStripSelector(chat).select("</question> x", [['</sentence><sentence number="9"> keep me']]))

@@ -70,14 +70,6 @@ def test_a_short_sentence_joins_the_one_before() -> None:
     ]
 
 
-def test_a_heading_joins_what_follows() -> None:
-    text = "The first part ends with this sentence.\nBudget\nThe second part begins with this sentence."
-    assert cut(text) == [
-        "The first part ends with this sentence.",
-        "Budget\nThe second part begins with this sentence.",
-    ]
-
-
 def test_fragments_alone_are_one_strip() -> None:
     assert cut("Yes. No. Maybe.") == ["Yes. No. Maybe."]
 

@@ -106,16 +106,6 @@ def test_when_a_document_was_added_says_nothing_of_its_age() -> None:
     assert "newer" not in disagreement_sentence(answer.disagreements[0])
 
 
-def test_a_citation_that_is_there_is_used_and_a_new_one_numbered_on() -> None:
-    first = found(source(0, "Rooms: 2018 120; 2017 110"), source(1, "Rooms: 2018 124; 2017 110"))
-    again = found(
-        source(0, "Rooms: 2018 120; 2017 110"),
-        source(1, "Rooms: 2018 124; 2017 110"),
-        answer=Answer(text="x [4]", by="test", citations=(replace(first.citations[1], number=4),)),
-    )
-    assert [value.citation for value in again.disagreements[0].values] == [5, 4]
-
-
 @pytest.mark.parametrize("piece", ["A: 2018 1; ", "It was 1 in 2018. ", "Acme Corp had 12 plants. "])
 def test_hostile_strips_are_read(piece: str) -> None:
     text = piece * (50_000 // len(piece))

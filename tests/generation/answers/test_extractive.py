@@ -121,15 +121,6 @@ def test_what_is_no_heading_is_quoted(before: str) -> None:
     assert answer.text.startswith(before.rstrip("."))
 
 
-def test_a_title_stands_behind_a_sentence_and_a_row() -> None:
-    strips = [
-        plain_strip("When the bridge was opened", 0.7, "title"),
-        plain_strip("Traffic began in 1890.", 0.7, "sentence"),
-        plain_strip("Year | 1890", 0.6, "row"),
-    ]
-    assert [citation.strip_id for citation in answered(strips).citations] == ["sentence", "row", "title"]
-
-
 def test_a_list_item_loses_its_bullet() -> None:
     assert answered([plain_strip("• Opened in 1890.", 0.9)]).text == "Opened in 1890 [1]."
 

@@ -282,15 +282,6 @@ def test_a_cell_further_down_that_fits_better_takes_the_last_place() -> None:
     assert [each.rank for each in reach_figure("What were Acme's net sales in fiscal 2021?", found, 3)] == [1, 2, 7]
 
 
-def test_a_part_of_a_line_in_a_table_of_another_cost_is_not_the_line() -> None:
-    rows = ["", "2021", "2020"], ["Product development", "57", "61"]
-    shares = chunk_of_rows(*rows, heading="Share-Based Compensation Expense", unit="in millions")
-    assert looked_up("How much did Acme spend on product development in 2021?", shares).outcome == "no item"
-    asked = "What was Acme's share-based compensation in product development in 2021?"
-    assert looked_up(asked, shares).cells[0].text == "57"
-    assert looked_up("What was Acme's product development in 2021?", chunk_of_rows(*rows)).cells[0].text == "57"
-
-
 def test_no_other_cell_stands_for_a_figure_that_was_not_found() -> None:
     answer = answered("What was Acme's equipment revenue in fiscal 2021?", BRANDS, [0, 1], pointed="20%")
     assert (answer.short, answer.lookup) == (None, "other row")

@@ -79,10 +79,6 @@ def test_other_words_or_another_sense_are_not(sentence: str) -> None:
     assert said_in(sentence, [TEXT]).supported is None
 
 
-def test_a_hedge_that_is_left_out_makes_another_sentence() -> None:
-    assert said_in("The agency closes the office.", ["The agency may close the office."]).supported is None
-
-
 def test_the_share_counts_telling_words_by_their_stems() -> None:
     assert share_of_words("The closing of cases", "Cases were closed.") == 1.0
     assert share_of_words("Trains and ferries", "trains") == 0.5

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from crag.core.settings import Settings
-from crag.core.types import Answer, Chunk, LineBox, Rect, ShortAnswer, Strip, WebPage
+from crag.core.types import Answer, Chunk, LineBox, Rect, ShortAnswer, Strip
 from crag.generation.extractive import ExtractiveGenerator
 from crag.generation.short import cell_of
 from crag.testing.contracts import BRIDGE, KNOWLEDGE, PAGE, strip_of, whole
@@ -121,16 +121,6 @@ def test_a_cell_tells_what_its_table_counts_in(context: str, pointed: str, said:
     *_, answer = generator.answer("How much in 2018?", [strip_of(chunk, row, 0.9)], {chunk.id: chunk}, Settings())
     assert isinstance(answer, Answer)
     assert short_of(answer).labelled == said
-
-
-def test_a_source_about_another_subject_is_not_quoted_beside_the_right_one() -> None:
-    sources: dict[str, Chunk | WebPage] = {
-        each.id: each for each in (chunk_of("The plane skidded at Wausau.", name="a"), chunk_of("It left.", name="b"))
-    }
-    strips = [strip_of(each, each.text, 0.9) for each in sources.values()]
-    *_, answer = ExtractiveGenerator().answer("Why did it skid at Wausau?", strips, sources, Settings())
-    assert isinstance(answer, Answer)
-    assert answer.text == "The plane skidded at Wausau [1]." and answer.unnamed == ()
 
 
 @pytest.mark.parametrize(("score", "abstained"), [(0.9, False), (Settings().upper - 0.01, True)])

@@ -36,12 +36,6 @@ def test_a_source_that_lacks_what_another_has_is_foreign() -> None:
     assert foreign(question, page(MADILL), page("The airplane left the runway.")) == []
 
 
-def test_each_of_two_subjects_that_are_compared_may_be_quoted() -> None:
-    question = "Were Scott Derrickson and Ed Wood of the same nationality?"
-    first, second = page("Scott Derrickson is an American."), page("Ed Wood was an American.")
-    assert foreign(question, first, second, page("Orson Welles was an American.")) == [2]
-
-
 def test_the_year_that_is_asked_about_tells_documents_apart() -> None:
     first, second = page("The report of fiscal year 2017."), page("The report of fiscal year 2019.")
     assert foreign("How many claims came in FY 2017?", first, second) == [1]
@@ -79,10 +73,6 @@ def test_a_name_is_met_however_it_is_written(question: str, text: str) -> None:
 )
 def test_only_what_is_sure_to_be_a_name_is_missed(question: str, said: tuple[str, ...]) -> None:
     assert unnamed(question, page(WAUSAU), page(MADILL)) == said
-
-
-def test_what_one_source_names_is_not_missed() -> None:
-    assert unnamed("What happened at Wausau?", page(MADILL), page(WAUSAU)) == ()
 
 
 def test_years_are_found_in_all_their_forms() -> None:

@@ -71,16 +71,6 @@ def test_a_label_that_is_no_measure_makes_no_question(row: str) -> None:
     assert made(row, kind="table") == []
 
 
-def test_a_section_comes_last_and_a_document_of_many_is_named() -> None:
-    questions = made(
-        "OPM processed 104,065 claims in FY 2019.", context="Report › Note 3. Retirement Services", titled=True
-    )
-    assert questions == [
-        "Who processed 104,065 claims in FY 2019, according to “Report”?",
-        "What is said about Retirement Services, according to “Report”?",
-    ]
-
-
 def test_what_is_nearest_to_the_question_comes_first_and_never_the_question_itself() -> None:
     text = "Ada Long crossed the northern bridge in May 2018. Bo Short opened the southern harbour in June 2019."
     north, south = "Who crossed the northern bridge in May 2018?", "Who opened the southern harbour in June 2019?"

@@ -55,12 +55,6 @@ def test_what_was_carried_over_names_its_exchange():
     ]
 
 
-def test_nothing_is_carried_over_to_a_question_that_stands_alone_nor_from_no_conversation():
-    question = "What were Boeing's total revenues in 2022?"
-    assert RuleContextualizer().standalone(question, [NIKE]).question == question
-    assert RuleContextualizer().standalone("And in 2018?", []).question == "And in 2018?"
-
-
 @pytest.mark.parametrize("question", ["OK", "And?", "So, ok.", "What about?"])
 def test_words_that_open_a_follow_up_and_say_nothing_more_are_left_as_they_are(question):
     assert made(question, NIKE) == question

@@ -215,21 +215,6 @@ def test_any_strategy_and_any_retriever(engine: Engine, evaluator: ScriptedEvalu
         CragMiddleware(engine, "best")
 
 
-def test_where_nothing_answers_the_model_is_told_to_say_so(
-    engine: Engine, evaluator: ScriptedEvaluator, web: FixedWeb
-) -> None:
-    model = told_model()
-    agent = agent_of(model, CragMiddleware(engine, workspace="acme"))
-    evaluator.score = lambda text: 0.01
-    state = asked(agent)
-    assert (state["crag"]["action"], state["crag"]["sources"]) == ("INCORRECT", [])
-    assert "the documents and the web do not answer it" in model.system() and "<source" not in model.system()
-    evaluator.score = lambda text: 0.9 if "web page" in text else 0.01
-    state = asked(agent, "How long did hiring take in 2018?")
-    assert {each["origin"] for each in state["crag"]["sources"]} == {"external"}
-    assert "the documents do not answer it. Say so" in model.system() and ONLINE in model.system()
-
-
 def test_what_is_told_may_stand_behind_the_human_message(engine: Engine) -> None:
     model = told_model()
     agent = agent_of(model, CragMiddleware(engine, workspace="acme", tell_in="human"), system_prompt="Be kind.")

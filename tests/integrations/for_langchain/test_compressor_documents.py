@@ -37,18 +37,6 @@ class Compressing(BaseRetriever):
         return list(self.compressor.compress_documents(found, query, callbacks=run_manager.get_child()))
 
 
-def test_what_does_not_answer_is_dropped_and_the_rest_keeps_what_it_says(engine: Engine) -> None:
-    given = documents()
-    (own, other) = CragCompressor(engine=engine, client="pipeline").compress_documents(given, QUESTION)
-    assert (own.id, other.id) == ("own-0", "other")
-    for found, document in ((own, given[0]), (other, given[4])):
-        assert document.metadata.items() <= found.metadata.items()
-        assert (found.metadata["score"], found.metadata["action"]) == (0.9, "CORRECT")
-    trace = engine.library().runs.trace(own.metadata["run_id"])
-    assert (trace.via, trace.client, trace.wanted) == ("agent", "pipeline", "evidence")
-    assert len(trace.rounds[0].grades) == 5
-
-
 def test_it_works_behind_any_retriever_and_for_coroutines(engine: Engine) -> None:
     store = InMemoryVectorStore(CragEmbeddings(engine))
     store.add_documents(documents())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -21,17 +21,6 @@ def chunk(text: str = TEXT, *, id: str | None = None, first_page: int = 0, **met
     made = as_chunk(Document(text, id=id, metadata=metadata), first_page)
     assert made is not None
     return made
-
-
-def test_a_document_says_where_it_stands() -> None:
-    said: dict[str, Any] = {
-        **{"source": "/srv/files/report.pdf", "title": "Annual  Report", "page": 2, "page_label": "iv"},
-        **{"date": datetime(2024, 3, 1, 12), "start_index": 40, "Header 1": "Staff", "Header 2": "Hiring"},
-    }
-    found = chunk(**said)
-    assert (found.source, found.title, found.page, found.where) == ("report.pdf", "Annual Report", 3, "page iv")
-    assert (found.context, found.dated) == ("Annual Report › Staff › Hiring", "2024-03-01")
-    assert (found.start, found.end, found.text) == (40, 40 + len(TEXT), TEXT)
 
 
 @pytest.mark.parametrize(

@@ -84,12 +84,6 @@ def test_an_error_of_ours_stays_itself(engine: Engine) -> None:
         engine.trace(RunRequest(QUESTION, retriever=retriever_of(Listed(given=EmptyLibraryError("Nothing here.")))))
 
 
-@pytest.mark.parametrize("given", [[], [Document(" ")]])
-def test_a_store_that_finds_nothing_ends_in_an_answer_that_says_so(engine: Engine, given: list[Document]) -> None:
-    trace = engine.trace(RunRequest(QUESTION, retriever=retriever_of(Listed(given=given))))
-    assert trace.action is Action.INCORRECT and trace.answer is not None and trace.answer.abstained
-
-
 def test_a_document_of_a_million_letters_is_corrected(engine: Engine) -> None:
     trace = engine.trace(
         RunRequest(QUESTION, retriever=retriever_of(Listed(given=[Document("Hiring took long. " * 60_000)])))

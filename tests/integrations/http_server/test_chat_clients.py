@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -56,21 +55,6 @@ def test_openais_client_is_answered_whole_and_piece_by_piece(client: openai.Open
     assert pieces[-1].usage and pieces[-1].usage.total_tokens == 0
     assert pieces[-1].model_extra and pieces[-1].model_extra["crag"]["strategy"] == "paper"
     assert {each.id for each in client.models.list()} > {"crag", *(f"crag-{name}" for name in STRATEGIES)}
-
-
-def test_openais_streaming_helper_and_its_asynchronous_client(served: ChatServer, client: openai.OpenAI) -> None:
-    with client.chat.completions.stream(model="crag", messages=MESSAGES) as stream:
-        whole = stream.get_final_completion().choices[0].message.content
-
-    async def asked() -> str:
-        async with openai.AsyncOpenAI(api_key=TOKEN, base_url=f"{served.url}/v1", max_retries=0) as waiting:
-            found = await waiting.chat.completions.create(model="crag", messages=MESSAGES)
-            pieces = await waiting.chat.completions.create(model="crag", messages=MESSAGES, stream=True)
-            text = "".join([choice.delta.content or "" async for each in pieces for choice in each.choices])
-        assert text == found.choices[0].message.content
-        return text
-
-    assert asyncio.run(asked()) == whole
 
 
 def test_langchain_s_chat_model_is_answered_and_told_what_is_not_done(served: ChatServer) -> None:

@@ -15,30 +15,10 @@ from starlette.types import Message
 from crag.admin.access import Access, Caller
 from crag.engine import Engine
 from crag.integrations.http.app import app
-from crag.integrations.http.serving import HttpCall, Limits, Rates, RequestLimit, ServerState
+from crag.integrations.http.serving import HttpCall, Limits, RequestLimit, ServerState
 from crag.runtime.limits import RefusedError
 
 ONE, TWO = Caller(number=1, workspace="alpha"), Caller(number=2, workspace="beta")
-
-
-def test_a_bucket_is_filled_again_within_a_minute() -> None:
-    now = [0.0]
-    rates = Rates(60, lambda: now[0])
-    for _ in range(60):
-        rates.take(ONE)
-    with pytest.raises(RefusedError) as caught:
-        rates.take(ONE)
-    assert caught.value.headers["Retry-After"] == "1"
-    rates.take(TWO)
-    now[0] = 1.0
-    rates.take(ONE)
-    with pytest.raises(RefusedError):
-        rates.take(ONE)
-    now[0] = 10_000.0
-    for _ in range(60):
-        rates.take(ONE)
-    with pytest.raises(RefusedError):
-        rates.take(ONE)
 
 
 def test_requests_are_counted_by_token_and_nobody_takes_the_part_of_another() -> None:

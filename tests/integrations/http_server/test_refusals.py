@@ -158,13 +158,6 @@ def test_every_reply_tells_browsers_to_keep_off(client: TestClient) -> None:
         assert not [name for name in reply.headers if name.startswith("access-control")]
 
 
-def test_what_can_be_read_can_be_asked_for_its_head(client: TestClient) -> None:
-    for path in ("/healthz", "/", "/v1/models", "/v1/documents"):
-        assert client.head(path).status_code == 200, path
-    assert client.head("/v1/models", headers={"Authorization": ""}).status_code == 401
-    assert client.head("/v1/rerank").status_code == 405
-
-
 def test_one_request_too_many_is_told_when_to_come_again(engine: Engine) -> None:
     headers = {"Authorization": f"Bearer {TOKEN}"}
     made = app(engine, Access([(TOKEN, "alpha"), (OTHER, "beta")]), Limits(rate=2))

@@ -165,19 +165,6 @@ def test_it_shows_no_more_than_the_answer_s_context_holds() -> None:
     assert small.input_tokens < 0.6 * large.input_tokens
 
 
-def test_without_a_model_that_writes_there_is_no_call() -> None:
-    plain = plain_rag(run(call("evaluate", 100, 1), by="extractive"), PRICES)
-    assert plain is not None
-    assert (plain.calls, plain.input_tokens, plain.dollars) == (0, 0, None)
-    assert plain.seconds == pytest.approx(0.2 + 1.5)
-
-
-def test_plain_rag_and_runs_without_chunks_are_not_compared_with_it() -> None:
-    assert plain_rag(run(call("answer", 100, 5), evaluator="none"), PRICES) is None
-    assert plain_rag(replace(run(), rounds=()), PRICES) is None
-    assert plain_rag(Trace(), PRICES) is None
-
-
 # In one line
 
 

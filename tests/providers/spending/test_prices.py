@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag.core.errors import SettingsError
-from crag.providers.prices import PRICES, Price, format_prices, parse_price, price_of, table
+from crag.providers.prices import PRICES, Price, format_prices, price_of, table
 from crag.text.formats import money
 
 
@@ -18,10 +18,6 @@ def test_entries_replace_add_and_take_away() -> None:
     assert prices["other-web"] == Price(call=0.01)
     assert "tavily" not in prices
     assert prices["gpt-4o-mini"] == PRICES["gpt-4o-mini"]
-
-
-def test_a_name_may_hold_what_parts_an_entry() -> None:
-    assert parse_price("org/model=v2=0.5/1.5") == ("org/model=v2", Price(0.5, 1.5))
 
 
 @pytest.mark.parametrize(
