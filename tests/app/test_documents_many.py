@@ -222,3 +222,14 @@ def test_progress_tells_of_each_file_where_it_is():
     assert "indexing chunk 2 of 4" in describe(progress, "5 files")[1]
     assert progress.share() == pytest.approx(0.75)
     assert len(files(progress, False)) == 3
+
+
+def test_a_step_that_takes_long_says_for_how_long_and_its_end_says_what_is_done():
+    progress = Progress()
+    progress.apply([FilesChosen(names=("a.pdf",)), ReadingPage(name="a.pdf", page=2, pages=8)], 10.0)
+    assert describe(progress, "1 file", 11.0)[1].endswith("reading page 2 of 8")
+    assert describe(progress, "1 file", 15.4)[1].endswith("reading page 2 of 8 · 5 s")
+    progress.apply([Embedding(name="a.pdf", done=40, total=40)], 20.0)
+    assert "storing 40 chunks · 3 s" in describe(progress, "1 file", 23.0)[1]
+    progress.apply([DocumentFailed(name="a.pdf", message="Bad.", remedy="Mend it.")], 24.0)
+    assert "updating the search index" in describe(progress, "1 file", 24.0)[1]

@@ -16,6 +16,7 @@ from tests.support.small_library import TEXTS, WordEmbedder, add_document, fill
 from tests.support.tab_states import state_in
 from ui.app.program import program
 from ui.app.tab import ChoicesState, RunsState
+from ui.documents.state import DocumentsState
 
 QUESTION = "How long does the moon take to circle the earth?"
 
@@ -126,3 +127,23 @@ def test_chosen_documents_that_were_deleted_are_told_and_left_out(app, engine):
     engine.library().documents.delete(second)
     app.run()
     assert not app.exception
+
+
+def test_a_click_on_what_the_run_does_not_have_is_told(app, engine):
+    app.run()
+    ask(app)
+    for what in ("keep:nowhere", "verify:report.pdf"):
+        pick(app, what)
+        assert len(app.error) == 1 and engine.library().size[0] == 2
+
+
+def test_a_kept_page_is_not_offered_to_be_fetched_again(app, engine):
+    app.run()
+    trace = ask(app)
+    pick(app, f"keep:{trace.pages[0].id}")
+    kept = engine.library().documents.all()[-1]
+    app.switch_page("pages/documents.py").run()
+    state_in(app, DocumentsState).selected = (kept.id,)
+    app.run()
+    keys = {each.key for each in app.button}
+    assert kept.url and "documents-ask" in keys and "documents-again" not in keys and not app.exception

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from types import SimpleNamespace
 
 from streamlit.testing.v1 import AppTest
 
@@ -142,3 +143,23 @@ def test_idle_workspaces_are_listed_with_their_end_and_an_admin_keeps_one(people
     assert not cleo.exception and left == {} and "will be removed" not in said(cleo)
     [entry] = [each for each in program().engine.teams.audit.entries(workspace=own) if each.what == "kept"]
     assert entry.who == "cleo@example.org"
+
+
+def test_of_two_admins_who_change_one_role_the_second_is_told_what_it_is_now(people, monkeypatch):
+    engine = program().engine
+    place = [each.id for each in engine.teams.people.all()].index(people["ben"].id)
+    chosen = SimpleNamespace(selection=SimpleNamespace(rows=[place]))
+    monkeypatch.setattr("ui.administration.people.st.dataframe", lambda *given, **told: chosen)
+    engine.teams.people.change_role(people["anna"].id, "admin", by="owner")
+    tabs = []
+    for name in ("cleo", "anna"):
+        tab = visit("administration", name)
+        tab.segmented_control(key="admin-view").set_value("People").run()
+        tabs.append(tab)
+    for tab, role in zip(tabs, ("editor", "admin"), strict=True):
+        tab.selectbox(key=f"admin-role-{people['ben'].id}-viewer").set_value(role).run()
+    for tab in tabs:
+        tab.button(key="admin-role").click().run()
+        assert not tab.exception
+    assert engine.teams.people.get(people["ben"].id).role == "editor"
+    assert not tabs[0].toast and "is editor by now" in tabs[1].toast[0].value

@@ -1,9 +1,12 @@
 """Stored runs and a stored library on the pages: drawn, replayed, exported, compared, under sliders, measured."""
 
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
+from crag.analysis.evaluate import evaluations
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.export.html import pages
@@ -93,3 +96,24 @@ def test_a_run_of_another_build_opens_in_ask_and_compare(with_stored_library, ap
     assert not app.exception and not app.error and said(app).count("another version's settings") >= 2
     app.switch_page("pages/tune.py").run()
     assert not app.exception and not app.error and "can't be read" not in said(app)
+
+
+def test_an_unfinished_evaluation_of_another_build_is_shown_and_says_why_it_cannot_go_on(with_stored_library, app):
+    with closing(sqlite3.connect(with_stored_library / "library.db")) as connection, connection:
+        connection.execute(
+            "UPDATE evaluations SET strategy = 'gone-strategy', finished_at = '', "
+            "settings = json_set(settings, '$.speed', 1, '$.upper', 7)"
+        )
+    app.run()
+    app.switch_page("pages/evaluate.py").run()
+    assert not app.exception and not app.error
+    assert "gone-strategy" in said(app).replace("\\", "")
+    resume = next(button for button in app.button if button.label == "Resume")
+    assert "speed" in resume.help and "Upper threshold" in resume.help
+    resume.click().run()
+    for job in program().jobs.running():
+        list(job.follow())
+    app.run()
+    assert not app.exception and "can't continue" in said(app).replace("\\", "")
+    [made] = evaluations(program().engine.library())
+    assert (made.strategy, made.done) == ("gone-strategy", 1), "nothing of it is lost"

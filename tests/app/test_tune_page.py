@@ -311,3 +311,12 @@ def test_the_export_names_every_run_and_runs_no_formula():
 def test_an_empty_trace_is_a_run_like_any_other(silent, tab):
     page = tab(Trace(run_id="odd", question="q", strategy="gone", settings={}, finished=True))
     assert unknown_sentence(Unknown(Missing.NO_ROUND)) in said(page) and "None of these runs was graded" in said(page)
+
+
+def test_runs_are_chosen_by_strategy(silent, tab):
+    page = tab(run(1, [0.9]), run(2, [0.5], strategy="paper"), run(3, [0.5], strategy="paper"))
+    page.selectbox(key="tune-runs").set_value("strategy:paper").run()
+    assert "2 of 2 runs would flip" in said(page)
+    page.switch_page("pages/settings.py").run()
+    page.switch_page("pages/tune.py").run()
+    assert page.selectbox(key="tune-runs").value == "strategy:paper"

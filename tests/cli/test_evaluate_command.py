@@ -216,3 +216,21 @@ def test_an_empty_library_is_told_to_be_filled(questions: Path, tmp_path: Path) 
     (tmp_path / "empty").mkdir()
     ran = crag("evaluate", questions, "--library", tmp_path / "empty")
     assert ran.code == 1 and "python -m crag index" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("gone.csv", None, "can't be read: No such file"),
+        ("columns.csv", b"name,city\nAnna,Veldt\n", "has no question column: the first row names 2"),
+        ("sheet.xlsx", b"PK\x03\x04....", "a spreadsheet"),
+    ],
+)
+def test_a_set_that_is_none_says_what_to_do(
+    place: Path, tmp_path: Path, name: str, content: bytes | None, says: str
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    ran = crag("evaluate", tmp_path / name, "--library", place)
+    assert (ran.code, ran.out) == (1, "")
+    assert says in ran.err and "Traceback" not in ran.err

@@ -251,3 +251,11 @@ def test_one_tab_s_files_are_refused_beyond_its_own_limit_and_it_is_told(edge) -
     assert answer(one, path, method="PUT", headers=[(b"content-length", b"1048577")])[0] == 413
     assert heard == [("a-session", "One tab may upload 3 MB at once. Add fewer files at a time.")] * 2
     assert one._rules.uploads.held == 2 * MB, "nothing of them counts any more"
+
+
+@pytest.mark.parametrize("base", ["", "/crag"])
+def test_metrics_are_for_the_owner(edge, inner, base) -> None:
+    for path in ("/_stcore/metrics", "/_stcore/metrics/"):
+        assert answer(edge(base=base), base + path)[0] == 404
+    assert inner.reached == []
+    assert answer(edge(base=base, metrics=True), f"{base}/_stcore/metrics")[0] == 200
