@@ -46,8 +46,8 @@ def shown_steps(funnel: Funnel) -> list[Step]:
     return [step for step in STEPS if not absent.get(step)]
 
 
-def funnel_sentence(funnel: Funnel) -> str:
-    """How many questions are lost where, and the best lever."""
+def funnel_sentence(funnel: Funnel, *, lever: bool = True) -> str:
+    """How many questions are lost where, and with `lever` what mends most of it."""
     if not funnel.followed:
         number = sum(funnel.left_out.values())
         if not number:
@@ -61,8 +61,8 @@ def funnel_sentence(funnel: Funnel) -> str:
     where = [f"{number:,} {lost_text(step, funnel)}" for step, number in funnel.lost.items()]
     first, _, rest = where[0].partition(" ")
     lost = join_names([f"{first} {'is' if first == '1' else 'are'} lost {rest}", *where[1:]])
-    lever = f"; the best lever is {lever_text(funnel)}" if funnel.lever is not None else ""
-    return f"Of {asked}, {lost}{lever}."
+    best = f"; the best lever is {lever_text(funnel)}" if lever and funnel.lever is not None else ""
+    return f"Of {asked}, {lost}{best}."
 
 
 def step_sentence(step: Step, funnel: Funnel) -> str:

@@ -18,6 +18,7 @@ from crag.messages.funnel import (
     beside_sentence,
     funnel_sentence,
     left_out_sentence,
+    lever_text,
     loss_sentence,
     shown_steps,
     step_sentence,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _QUESTION, _LOST, _WHY, _LINES = 200, 120, 780, 3
 """Widths of columns in pixels, and lines of a row: a phone shows question and step, a desktop the reason too."""
 _TITLE = "Where answers are lost"
+_LEVER = "The best lever"
 _SHARES = "Of the questions with a known place of the answer: how many pass each step."
 AT_ONCE = 500
 """Questions of one evaluation that are followed without being asked to."""
@@ -43,7 +45,7 @@ AT_ONCE = 500
 
 def show(session: Session, chosen: Sequence[Evaluation], called: Mapping[str, str]) -> dict[str, Funnel]:
     """The funnels in one chart, and what they say; by name those that are known."""
-    with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.subheader(_TITLE, anchor=False)
         presenter = st.container(width="content")
     found: dict[str, Funnel] = {}
@@ -108,7 +110,7 @@ def _show(found: Mapping[str, Funnel]) -> None:
 def _slides(found: Mapping[str, Funnel]) -> list[DrawnSlide]:
     """The funnels in one chart, then where answers are lost, step by step, each with its questions and reasons."""
     [first, *more] = found.items()
-    slides = [DrawnSlide(step=_TITLE, says=_SHARES if more else funnel_sentence(first[1]), charted=True)]
+    slides = [DrawnSlide(step=_TITLE, says=_SHARES if more else funnel_sentence(first[1], lever=False), charted=True)]
     for name, funnel in found.items():
         for step in funnel.lost:
             rows = [(each.question, loss_sentence(each)) for each in funnel.losses if each.lost == step]
@@ -116,6 +118,9 @@ def _slides(found: Mapping[str, Funnel]) -> list[DrawnSlide]:
             slides.append(
                 DrawnSlide(step=title, says=step_sentence(step, funnel), picture=list_reasons(rows, "question"))
             )
+        if funnel.lever is not None:
+            title = f"{name}: {_LEVER}" if more else _LEVER
+            slides.append(DrawnSlide(step=title, says=words.sentence(lever_text(funnel))))
     return slides
 
 

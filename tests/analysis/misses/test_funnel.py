@@ -147,6 +147,7 @@ def test_the_lever_mends_what_it_says_in_new_runs(engine: Engine) -> None:
     evidence = [loss.question_id for loss in found.losses if loss.lost == "evidence"]
     assert lever.mended == len(evidence) > 0 and lever.broken == 0
     assert f"{lever.mended} lost" in lever_text(found) and "“Strip filter”" in funnel_sentence(found)
+    assert "“Strip filter”" not in funnel_sentence(found, lever=False)
     after = funnel(engine, questions, **{**changes, lever.setting: lever.value})
     assert not [loss for loss in after.losses if loss.lost == "evidence"]
 
