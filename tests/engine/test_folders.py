@@ -242,3 +242,11 @@ def test_comparing_can_be_stopped(engine: Engine, folder: Path) -> None:
     cancel.set()
     with pytest.raises(CancelledError):
         engine.compare_folder(folder, cancel=cancel)
+
+
+def test_a_file_that_was_only_touched_is_unchanged_and_noted(engine: Engine, folder: Path) -> None:
+    sync(engine, folder)
+    os.utime(folder / "ferry.txt", ns=(1, 1))
+    assert states(engine.compare_folder(folder))["ferry.txt"] == "unchanged"
+    assert sync(engine, folder) == []
+    assert {each.modified for each in engine.library().documents.all() if each.name == "ferry.txt"} == {1}

@@ -155,3 +155,11 @@ def test_a_defect_of_our_own_ends_the_run_and_is_stored(tmp_path: Path) -> None:
     assert events[-2].fatal and events[-2].step == "retrieve" and "KeyError" in events[-2].cause
     assert len(engine.library().runs.latest()) == 1
     engine.close()
+
+
+def test_an_interruption_passes(tmp_path: Path) -> None:
+    def interrupt(question: str) -> Any:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        asked(tmp_path / "data", "generator", Part(interrupt))

@@ -57,3 +57,13 @@ def test_a_run_that_was_cut_off_is_in_the_history_with_its_question_and_settings
     rest = Trace.from_events([first, *run])
     assert rest.answer is not None
     assert library.runs.trace(first.run_id).answer is not None, "a run that was not gone after all is stored whole"
+
+
+def test_a_run_that_ended_however_leaves_no_note(engine: Engine) -> None:
+    ended = engine.trace(RunRequest(QUESTION, via="app")).run_id
+    left = engine.ask(RunRequest(QUESTION, via="http"))
+    first = next(left)
+    left.close()
+    assert first.kind == "run_started"
+    assert not engine.library().in_flight.known(ended)
+    assert not engine.library().in_flight.known(first.run_id)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from crag.index.chunk_index import Batch
+
 pytest.importorskip("pymilvus", reason="pip install -r requirements/milvus.txt")
 
 import numpy as np
@@ -150,3 +152,14 @@ def test_more_than_memory_should_hold_is_sent_before_the_commit(
     index.commit(6)
     assert index.numbers().tolist() == [10 * d + n for d in (1, 3, 4, 5) for n in range(6)] + [60]
     assert (index.generation, index.size) == (6, 25)
+
+
+def test_what_is_found_by_both_comes_once_and_cosines_are_left_to_the_records(index: MilvusIndex) -> None:
+    vectors = unit(300, seed=3)
+    numbers = np.arange(300, dtype=np.int64)
+    index.add([Batch(document=1, numbers=numbers, vectors=vectors, contexts=[""] * 300, texts=["word"] * 300)])
+    index.commit(1)
+    found = index.top(vectors[5], [["word"]], 50)
+    assert set(np.argsort(-(vectors @ vectors[5]))[:50]) <= set(found.numbers.tolist())
+    assert 50 <= len(found.numbers) == len(set(found.numbers.tolist())) <= 100
+    assert len(lexical(found)) == 50 and np.isnan(found.dense).all()

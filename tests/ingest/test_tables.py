@@ -152,3 +152,11 @@ def test_the_income_statement_of_a_real_report(shared_data: Path) -> None:
     assert "Diluted earnings per share: 2017 $6.15; 2018 $20.14; 2019 $23.01" in text
     assert "AMAZON" in parsed.title
     assert "2019" in parsed.title
+
+
+def test_a_year_alone_over_the_labels_names_no_column() -> None:
+    content = line(60, 726, "Year ended December", 10) + line(60, 714, "31, 2019", 10)
+    content += line(60, 700, "Accounts receivable", 10) + line(60, 686, "Deferred revenue", 10)
+    for x, (one, other) in {330: ("$97,948", "$4,483"), 430: ("$7,117", "$(618)")}.items():
+        content += line(x, 700, one, 10) + line(x, 686, other, 10)
+    assert "Accounts receivable: $97,948; $7,117" in _page(content).text

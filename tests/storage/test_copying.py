@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert, select
 
-from crag.admin.moving import TABLES, Copy, copy_library, kept_copied
+from crag.admin.moving import TABLES, Copy, copy_library, fill_index, kept_copied
 from crag.core.errors import CancelledError, NotFoundError, StorageError
 from crag.core.types import Document
+from crag.index.chunk_index import Contents
+from crag.index.embedded import EmbeddedIndex
 from crag.storage import store
 from crag.storage.library import Library
 from crag.storage.places import Place
@@ -193,3 +195,16 @@ def test_another_secret_is_not_replaced_and_other_choices_are_kept(tmp_path: Pat
     with pytest.raises(StorageError, match="keys of their own"):
         kept_copied(one, other)
     assert other.read(SIGNED_WITH) == b"other"
+
+
+def in_folder(place: Place) -> Callable[[Contents], EmbeddedIndex]:
+    return lambda contents: EmbeddedIndex(place.folder / "index", contents)
+
+
+def test_a_library_of_nothing_but_runs_is_copied_too(tmp_path: Path, server: Server) -> None:
+    with Library.open(tmp_path / "source", HashEmbedder()) as library, library._database.write() as connection:
+        connection.execute(insert(runs).values(run_row(1)))
+    source, there, back = Place.at(tmp_path / "source"), server.place("runs"), Place.at(tmp_path / "back")
+    assert whole(copy_library(source, there)) and whole(copy_library(there, back))
+    assert rows_of(back) == rows_of(source)
+    assert not fill_index(back, in_folder(back))

@@ -168,3 +168,10 @@ def test_a_folder_in_which_no_index_can_be_made_does_not_matter(library: Library
     with pytest.raises(IndexUnavailableError, match="can't be written"):
         library.search("alpha", 3)
     assert {found.chunk.document_id for found in library.find_in_records(SearchQuery("alpha", 3))} == {document.id}
+
+
+def test_a_closed_library_says_so(library: Library) -> None:
+    library.close()
+    library.close()
+    with pytest.raises(StorageError, match="closed"):
+        library.documents.all()

@@ -216,3 +216,17 @@ def test_a_quota_refuses_a_snapshot_and_leaves_nothing(open_library: OpenLibrary
         library.snapshots.take("first")
     assert library.snapshots.all() == []
     assert [each.name for each in (tmp_path / "library" / "snapshots").iterdir()] == [".turn"]
+
+
+def test_a_document_that_was_read_otherwise_comes_back_as_it_was(library: Library, fill: Fill) -> None:
+    document = fill(library, "alpha", 4)
+    before = held(library)
+    library.snapshots.take("first")
+    _, data, chunks = make_document("alpha", 4)
+    fewer = chunks[:2]
+    vectors = HashEmbedder().embed([each.indexed_text for each in fewer])
+    library.documents.delete(document.id)
+    library.documents.add(replace(document, chunks=2), data, fewer, vectors)
+    assert [each.kind for each in library.snapshots.compare("first")] == ["chunks"]
+    done = library.snapshots.roll_back("first")
+    assert (done.brought, done.removed) == (1, 1) and held(library) == before and not library.verify()

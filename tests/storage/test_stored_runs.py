@@ -5,12 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from crag.analysis.evaluate import evaluations, rows
+from crag.analysis.metrics.metrics import measure_run
+from crag.analysis.questions.sets import Question
+from crag.analysis.whatif.entries import Entry
+from crag.analysis.whatif.replay_plan import StoredDecisions
+from crag.analysis.whatif.whatif import redecide
 from crag.core.settings import Settings
+from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
+from crag.messages.providers import cost_sentence
+from crag.messages.wording import outcome_sentence
 from crag.models.embedders import MiniLM
+from crag.providers.prices import PRICES, plain_rag
 from crag.storage.library import Library
-from tests.support.stored import stored_library
+from tests.support.stored import RUNS, stored_library, stored_run
 
 
 def test_a_stored_library_opens_with_all_it_holds(tmp_path: Path) -> None:
@@ -38,3 +49,18 @@ def test_a_stored_library_opens_with_all_it_holds(tmp_path: Path) -> None:
         assert (evaluation.done, evaluation.settings, row.problem) == (1, Settings(), "")
         found = library.search("How many days did hiring take?", 2)
         assert "eighty days" in found[0].chunk.text
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_stored_run_is_decided_anew_measured_and_counted(name: str) -> None:
+    trace = Trace.from_events(stored_run(name))
+    assert outcome_sentence(trace) or name == "fatal"
+    assert cost_sentence(trace, PRICES)
+    plain_rag(trace, PRICES)
+    measure_run(trace, Question(id="1", question=trace.question))
+    for each in STRATEGIES.values():
+        redecide(trace, each.settings)
+    if name != "fatal":
+        assert not redecide(trace, Settings.checked(trace.settings)).changes_action
+    outcome = StoredDecisions([Entry.of(trace)]).redecide(Settings(lower=0.99, upper=0.995, loop_on=(), max_rewrites=0))
+    assert len(outcome.rows) == 1

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from pydantic import SecretStr
 
-from crag.core.errors import KeyRejectedError, ProviderError
+from crag.core.errors import KeyRejectedError, ProviderError, UnreachableError
 from crag.core.errors import WebSearchError as Failed
 from crag.core.types import Call
 from crag.runtime.provider import WebParts
@@ -96,3 +96,9 @@ def test_rows_of_tavily_with_missing_or_odd_fields_do_no_harm(server: Server) ->
     c, d = TAVILY.make(WebParts(meter=UsageTracker(), key=KEY, address=server.address)).search("comet", 9)
     assert (c.title, c.text, c.published) == ("https://c.example/", "Lone surrogate", None)
     assert (len(d.text), d.published) == (10_000, "2024-03-01")
+
+
+def test_an_address_that_is_none_is_told_as_such() -> None:
+    assert isinstance(
+        failure(TAVILY.make(WebParts(meter=UsageTracker(), key=KEY, address="http://[::1"))), UnreachableError
+    )

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from crag.admin import backups
+from crag.admin.archive import Archive
 from crag.core.errors import CancelledError, InputError, NotFoundError, StorageError
 from crag.storage.library import Library
 from crag.storage.places import PrivateLibraries
@@ -149,3 +150,13 @@ def test_what_a_killed_backup_has_left_goes_with_the_next_one_and_another_s_work
     with backups._lock(folder / ".crag-backup-11111111"):
         file = world.backup().file
         assert {path.name for path in folder.iterdir()} == {file.name, ".crag-backup-11111111"}
+
+
+def test_model_files_are_named_and_not_in_it(world: World) -> None:
+    world.filled()
+    (world.config.storage.data / "models").mkdir()
+    (world.config.storage.data / "models" / "large.gguf").write_bytes(bytes(10))
+    backup = world.backup()
+    assert backup.contents.models == ("large.gguf",)
+    with Archive(backup.file) as archive:
+        assert archive.verify()[0] == 6

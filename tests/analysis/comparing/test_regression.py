@@ -153,3 +153,9 @@ def test_the_report_lists_the_worse_first_and_escapes_foreign_text() -> None:
     assert all(line.count("|") == 7 for line in said.splitlines() if line.startswith("|"))
     record = regression_record(found)
     assert json.loads(json.dumps(record))["got_worse"][0]["question_id"] == "a"
+
+
+def test_a_column_of_the_wrong_kind_is_refused() -> None:
+    cells = json.loads(written(side([FULL])))
+    with pytest.raises(InputError, match="no file of results"):
+        read_baseline(json.dumps([{**cells[0], "calls": "many"}]).encode(), "balanced")

@@ -15,6 +15,7 @@ from crag.analysis.evaluate import (
     Progress,
     evaluate,
     evaluations,
+    question_set,
     rows,
 )
 from crag.core.config import AppConfig
@@ -25,6 +26,7 @@ from crag.core.errors import (
     NotFoundError,
     ProviderError,
     SettingsError,
+    StorageError,
 )
 from crag.core.request import RunRequest
 from crag.core.strategies import strategy
@@ -327,3 +329,26 @@ def test_results_and_settings_of_another_version_are_told_and_hide_no_others(eng
     one, two, three = rows(engine.library(), made.id)
     assert "nother version" in two.problem and (two.question_id, two.run_id) == ("q2", f"{made.id}-2")
     assert isinstance(one.first_action, Action) and three.answer_holds
+
+
+def test_a_set_of_another_version_says_so_and_can_be_removed(engine: Engine) -> None:
+    id = stored_set(engine, 2)
+    with closing(sqlite3.connect(engine.library().folder / "library.db")) as connection, connection:
+        connection.execute("UPDATE question_sets SET content = '{}'")
+    with pytest.raises(StorageError, match="another version"):
+        question_set(engine.library(), id)
+    assert [each.id for each in engine.library().evaluations.sets()] == [id]
+    engine.library().evaluations.delete_set(id)
+    assert engine.library().evaluations.sets() == []
+
+
+def test_removing_an_evaluation_leaves_the_other(engine: Engine) -> None:
+    id = stored_set(engine, 2)
+    for name in ("balanced", "plain-rag"):
+        list(evaluate(engine, id, RunRequest("", name)))
+    plain, balanced = evaluations(engine.library())
+    engine.library().evaluations.delete(balanced.id, runs=True)
+    assert [each.id for each in evaluations(engine.library())] == [plain.id]
+    assert engine.library().runs.ids() == [f"{plain.id}-1", f"{plain.id}-2"]
+    with pytest.raises(NotFoundError):
+        rows(engine.library(), balanced.id)

@@ -9,6 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from crag.admin.access import Access
+from crag.core.strategies import STRATEGIES
 from crag.engine import Engine
 from crag.integrations.http.app import app
 from tests.support.http_server import OTHER, TOKEN
@@ -115,3 +116,17 @@ def test_metrics_are_read_by_the_token_and_counted_by_the_run(engine: Engine, mo
         ending = alone.get("/readyz")
         assert ending.status_code == 503 and ending.json() == {"status": "ending", "lacking": ["closing"]}
         assert alone.get("/healthz").json() == {"status": "ok"}
+
+
+def test_models_are_a_chat_model_a_strategy_and_one_to_rerank_and_to_embed(client: TestClient) -> None:
+    found = {each["id"]: each["kind"] for each in client.get("/v1/models").json()["data"]}
+    chats = {"crag", *(f"crag-{name}" for name in STRATEGIES)}
+    assert found == {**dict.fromkeys(chats, "chat"), "crag-rerank": "rerank", "crag-embed": "embedding"}
+    assert client.get("/v1/models/crag").json()["object"] == "model"
+    assert client.get("/v1/models/gpt-5").status_code == 404
+
+
+def test_a_text_that_cant_be_graded_fails_the_request_and_passes_for_nothing(client: TestClient) -> None:
+    reply = client.post("/v1/rerank", json={"query": "?", "documents": ["fine", "ungradable", "ungradable too"]})
+    assert reply.status_code == 502 and reply.json()["error"]["code"] == "grade_failed"
+    assert "2 of 3 texts" in reply.json()["error"]["message"] and "index 1" in reply.json()["error"]["message"]

@@ -167,3 +167,10 @@ def test_one_request_too_many_is_told_when_to_come_again(engine: Engine) -> None
         assert error_of(reply)["type"] == "rate_limit_error" and 1 <= int(reply.headers["Retry-After"]) <= 30
         assert client.get("/v1/models", headers={"Authorization": f"Bearer {OTHER}"}).status_code == 200
         assert client.get("/healthz").status_code == 200
+
+
+def test_what_can_be_read_can_be_asked_for_its_head(client: TestClient) -> None:
+    for path in ("/healthz", "/", "/v1/models", "/v1/documents"):
+        assert client.head(path).status_code == 200, path
+    assert client.head("/v1/models", headers={"Authorization": ""}).status_code == 401
+    assert client.head("/v1/rerank").status_code == 405
