@@ -12,12 +12,20 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from crag.admin.quantities import Bound, amount_left, decide, over_at, period_of
+from crag.admin.quantities import QUANTITIES, Bound, amount_left, decide, over_at, period_of, refusal
 from crag.admin.quotas import ChangedError, check_value
 from crag.admin.store import open_store
 from crag.admin.usage_store import DailyBudget, DailyLimits, Refused, Reserved, UsageStore, Want
 from crag.core.config import Keys
-from crag.core.errors import DayLimitError, InputError, NotFoundError, QuotaError, SettingsError, StorageError
+from crag.core.errors import (
+    DayLimitError,
+    InputError,
+    NotFoundError,
+    QuotaError,
+    RoomError,
+    SettingsError,
+    StorageError,
+)
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound
 from crag.core.request import RunRequest
 from crag.engine import Engine
@@ -220,3 +228,22 @@ def test_minutes_hours_and_days_are_over_when_they_are() -> None:
         assert period_of(period, NOW) == named
         assert over_at(period, named).isoformat() == over
     assert period_of("day", NOW, date(2026, 11, 25)) == "2026-11-25", "a clock that was set back begins no new day"
+
+
+def test_what_is_said_names_the_limit_and_when_it_is_free_again() -> None:
+    own = Bound(level="workspace", most=20, used=20)
+    asked = refusal(QUANTITIES["questions"], own, "2026-11-23T18:30", NOW)
+    assert isinstance(asked, QuotaError) and asked.retry_after == 45
+    assert asked.message == "This workspace may be asked 20 questions a minute, and was asked as many."
+    assert asked.remedy.startswith("Ask again in 45 s;") and "Settings, Limits" in asked.remedy
+    server = Bound(level="server", most=1, used=1)
+    said = refusal(QUANTITIES["files"], server, "2026-11-23T18", NOW)
+    assert said.message == "1 file an hour may be added to all workspaces here together, and no more are left."
+    assert "in 30 minutes" in said.remedy
+    large = refusal(QUANTITIES["mb"], own, "", NOW, 30)
+    assert isinstance(large, RoomError)
+    assert large.message == "This workspace may hold 20 MB, and has 20; 30 MB more do not fit."
+    day = refusal(QUANTITIES["dollars"], Bound(level="workspace", most=2.5, used=2.5), "2026-11-23", NOW)
+    assert day.message == "This workspace's limit of $2.50 a day is reached." and "in 6 hours" in day.remedy
+    full = refusal(QUANTITIES["documents"], Bound(level="server", most=10, used=10), "", NOW)
+    assert full.message == "All workspaces here together may hold 10 documents, and have 10."
