@@ -25,9 +25,13 @@ TAIL_WORDS = 10
 FRAGMENT_WORDS = 5
 """A sentence of at most this many words says too little to be scored alone."""
 
+LABEL_WORDS = 60
+"""A text of more words that ends in a colon stands alone."""
+
 _WORD = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
 _LINE = re.compile(r"[^\n]+")
 _CELLS = re.compile(r"\||\t")
+_VALUED = re.compile(r":\s++\S")
 
 
 class StripRefiner:
@@ -94,13 +98,21 @@ def _covering(text: str, parts: list[Span], start: int, end: int) -> list[Span]:
 
 
 def _join_fragments(text: str, parts: list[Span]) -> list[Span]:
-    """Fragments joined to a neighbour: one that ends like a sentence to the text before, a heading to what follows."""
+    """Fragments joined to a neighbour: one that ends like a sentence to the text before, a heading to what follows.
+
+    A text that ends in a colon, as a label over its value, is joined to what follows, too.
+    """
     found: list[Span] = []
     waiting: int | None = None
+    labelled = False
     for start, end in parts:
         first = start if waiting is None else waiting
-        waiting = None
-        if count_words(text[first:end]) > FRAGMENT_WORDS:
+        size = count_words(text[first:end])
+        value, labelled = labelled, text[end - 1] == ":" and size <= LABEL_WORDS
+        waiting = first if labelled else None
+        if labelled:
+            continue
+        if value or size > FRAGMENT_WORDS:
             found.append((first, end))
         elif found and ends_as_sentence(text[first:end]):
             found[-1] = (found[-1][0], end)
@@ -117,12 +129,16 @@ def _with_rest(found: list[Span], waiting: int | None, end: int) -> list[Span]:
 
 
 def _attach_fragments(text: str, parts: list[Span]) -> list[Span]:
-    """A prose fragment that stands alone among table rows joins the row after it (its title), or the one before."""
+    """A prose fragment that stands alone among table rows joins the row after it (its title), or the one before.
+
+    A label with its value is none.
+    """
     found: list[Span] = []
     waiting: int | None = None
     for start, end in parts:
         first = start if waiting is None else waiting
-        is_fragment = count_words(text[start:end]) <= FRAGMENT_WORDS and not _CELLS.search(text[start:end])
+        inside = text[start:end]
+        is_fragment = count_words(inside) <= FRAGMENT_WORDS and not (_CELLS.search(inside) or _VALUED.search(inside))
         waiting = first if is_fragment else None
         if not is_fragment:
             found.append((first, end))

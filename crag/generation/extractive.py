@@ -11,15 +11,17 @@ from typing import Literal
 
 from crag.core.protocols import AnswerGrader, AnswerReader, RetrievalEvaluator
 from crag.core.settings import Settings
+from crag.core.tables import Row, Table
 from crag.core.types import Answer, Calculation, Chunk, Citation, Passage, QuotedAnswer, Strip, WebPage
 from crag.generation.arithmetic import Worked, work_out
 from crag.generation.citations import abstention, build_citation, pieces_of, quotable, usable_of, with_mark
 from crag.generation.formulas import asks_arithmetic, formula_of
 from crag.generation.lookup import FoundCell, Lookup, has_cell, look_up
+from crag.generation.row_names import named_rows
 from crag.generation.short import READ, Found, find_words, part_of, short_answer, titled_text
 from crag.generation.subjects import Subjects, subjects_of, years_of
 from crag.text.sentences import ends_as_sentence, sentences
-from crag.text.words import words
+from crag.text.words import stem, words
 
 LONG_STRIP = 400
 """A strip of more characters is quoted by its best sentence, not whole."""
@@ -44,6 +46,8 @@ WORKED_OUT = 0.9
 """How likely a result that was worked out from cells is the right one: benchmarks.arithmetic measures that."""
 OF_THE_YEAR = 0.5
 """A text of the year asked for takes the place of one of another year that scores at most twice as much."""
+OF_THE_NAME = 0.5
+"""A row that the question names takes the place of its table's other rows that score at most twice as much."""
 BESIDE_BEST = 0.7
 """Further sentences must score at least this share of the best one."""
 
@@ -72,6 +76,23 @@ class _Unit:
     @property
     def text(self) -> str:
         return self.strip.text[self.start : self.end]
+
+    @property
+    def first(self) -> int:
+        """Where it begins in its source's text."""
+        return self.strip.start + self.start
+
+    @property
+    def last(self) -> int:
+        """One past its end in its source's text."""
+        return self.strip.start + self.end
+
+    def cut(self, first: int, last: int) -> _Unit:
+        """What of it lies in [first, last) of its source's text, without white space round it."""
+        text = self.strip.text[first - self.strip.start : last - self.strip.start]
+        start = first - self.strip.start + len(text) - len(text.lstrip())
+        inner = text.strip()
+        return replace(self, start=start, end=start + len(inner), words=frozenset(words(inner)))
 
 
 class ExtractiveGenerator:
@@ -139,7 +160,7 @@ class ExtractiveGenerator:
         subjects: Subjects,
         ground: _Ground,
     ) -> Answer:
-        units = _of_the_year(question, units)
+        units = _of_the_name(question, _of_the_year(question, units), sources)
         if subjects.unnamed:  # whatever it is about, it is one subject
             best = min(units, key=_best_first)
             units = [unit for unit in units if unit.strip.source_id == best.strip.source_id]
@@ -174,6 +195,8 @@ class ExtractiveGenerator:
         # Beside the row that was looked up, other rows would say something else.
         most = 1 if row else settings.answer_sentences
         chosen = several or _order_units(_choose_units(units, most, first), first)
+        if subjects.unnamed and settings.min_answer_score and _is_of_another_name(question, chosen[0], sources):
+            return abstention(chosen[0].strip.score, sources, settings, self.by, unnamed=subjects.unnamed)
         outcome = lookup.outcome if lookup else ""
         if outcome == "no item" and _is_row(chosen[0], sources):
             outcome = "other row"
@@ -254,10 +277,23 @@ class ExtractiveGenerator:
 
 def _is_row(unit: _Unit, sources: Mapping[str, Chunk | WebPage]) -> bool:
     """Whether a unit is no sentence: a heading, a line of names, or a row of a table."""
+    return not _is_statement(unit.text) or bool(_rows_of(unit, sources))
+
+
+def _rows_of(unit: _Unit, sources: Mapping[str, Chunk | WebPage]) -> list[str]:
+    """The labels of the rows with values that a unit holds, or a part of."""
     source = sources.get(unit.strip.source_id)
-    start, end = unit.strip.start + unit.start, unit.strip.start + unit.end
-    rows = (row for table in source.tables for row in table.rows) if isinstance(source, Chunk) else ()
-    return not _is_statement(unit.text) or any(row.cells and row.start < end and start < row.end for row in rows)
+    if not isinstance(source, Chunk):
+        return []
+    rows = [row for table in source.tables for row in table.rows if row.cells]
+    return [source.text[row.start : row.label] for row in rows if row.start < unit.last and unit.first < row.end]
+
+
+def _is_of_another_name(question: str, unit: _Unit, sources: Mapping[str, Chunk | WebPage]) -> bool:
+    """Whether a unit is rows of a table of which not one has a word of the question in its label."""
+    asked = frozenset(map(stem, words(question)))
+    labels = _rows_of(unit, sources)
+    return bool(labels) and not any(asked & frozenset(map(stem, words(label))) for label in labels)
 
 
 def _is_below(best: float | None, settings: Settings) -> bool:
@@ -337,6 +373,8 @@ def _quotable_spans(text: str) -> list[tuple[int, int]]:
     """A short strip whole but for headings and page numbers on lines round it; a long one by sentence."""
     spans = _without_page_numbers(text, sentences(text))
     while len(spans) > 1 and _is_heading(text[spans[0][0] : spans[0][1]], text[spans[0][1] : spans[1][0]]):
+        if text[spans[0][1] - 1] == ":" and not ends_as_sentence(text[spans[1][0] : spans[1][1]]):
+            break  # a label over its value
         del spans[0]
     return spans if len(text) > LONG_STRIP else [(spans[0][0], spans[-1][1])]
 
@@ -371,6 +409,45 @@ def _of_the_year(question: str, units: list[_Unit]) -> list[_Unit]:
     return [
         unit for unit, own in zip(units, years, strict=True) if not own or asked & own or best < OF_THE_YEAR * unit.rank
     ]
+
+
+def _of_the_name(question: str, units: list[_Unit], sources: Mapping[str, Chunk | WebPage]) -> list[_Unit]:
+    """With the rows that the question names in place of about as good rows of the same table that it does not name."""
+    for id in dict.fromkeys(unit.strip.source_id for unit in units):
+        source = sources.get(id)
+        if isinstance(source, Chunk):
+            for table in source.tables:
+                units = _in_place_of(units, id, table, named_rows(question, source.text, table.rows))
+    return units
+
+
+def _in_place_of(units: list[_Unit], source_id: str, table: Table, named: Sequence[Row]) -> list[_Unit]:
+    """The units with those of a table's other rows left out, and those of its named rows cut free of other rows."""
+    others = [row for row in table.rows if row.cells and row not in named]
+    own: dict[int, _Unit | None] = {}
+    for unit in units:
+        if unit.strip.source_id != source_id:
+            continue
+        rows = [row for row in named if unit.first <= row.start and row.end <= unit.last]
+        beside = [row for row in others if unit.first < row.end and row.start < unit.last]
+        if rows:
+            start = max((row.end for row in beside if row.end <= rows[0].start), default=unit.first)
+            end = min((row.start for row in beside if row.start >= rows[-1].end), default=unit.last)
+            own[unit.place] = unit.cut(start, end)
+        elif beside:
+            own[unit.place] = None
+    best = max((unit.rank for unit in own.values() if unit), default=None)
+    if best is None:
+        return units
+    beaten = [unit for unit in units if unit.place in own and best >= OF_THE_NAME * unit.rank]
+    top = max(unit.rank for unit in beaten)
+    found = {unit.place: unit for unit in units}
+    for unit in beaten:
+        if cut := own[unit.place]:
+            found[unit.place] = replace(cut, rank=max(cut.rank, top))
+        else:
+            del found[unit.place]
+    return list(found.values())
 
 
 def _choose_units(units: list[_Unit], limit: int, first: _Unit | None = None) -> list[_Unit]:

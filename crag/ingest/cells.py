@@ -19,6 +19,8 @@ _OPEN = re.compile(r"^(?:US|C|A|HK)?[$€£¥]?\s*\(?$")
 _CLOSE = re.compile(r"^[)\]%]+$|^\)?\s*%$")
 _NOTE = re.compile(r"^\((?:[a-z]|\d)\)$")
 _SMALL_NOTE = re.compile(r"^\(?(?:[a-z]|\d{1,2})\)$")
+_RULE = re.compile(r"(?:[-_=] ){8}")
+"""A line that is drawn with characters."""
 _NOTE_GAP = 15.0  # points at most between a footnote's mark and what it marks
 _SMALL = 0.8  # of the height of what it marks: what is lower is set small, as marks are
 
@@ -66,7 +68,11 @@ def _is_note(text: str, segment: Segment, before: Segment) -> bool:
 def _part_amounts(segment: Segment) -> list[Segment]:
     """A segment of several amounts standing close ("5,794 4,225 $") as one part an amount or a lone sign."""
     words = segment.words
-    if len(words) < 2 or not all(is_value(w.text) or _OPEN.match(w.text) or _CLOSE.match(w.text) for w in words):
+    if (
+        len(words) < 2
+        or _RULE.search(segment.text)
+        or not all(is_value(w.text) or _OPEN.match(w.text) or _CLOSE.match(w.text) for w in words)
+    ):
         return [segment]
     parts: list[Segment] = []
     start = 0
@@ -92,9 +98,12 @@ def _join(one: Segment, other: Segment) -> Segment:
 
 
 def is_data(cells: Sequence[Segment]) -> bool:
-    """Whether a row ends in a value behind a label or another value. A list mark before text is no value."""
+    """Whether a row ends in a value behind a label or another value. A list mark before text is no value.
+
+    A row with a drawn line in it has none.
+    """
     closed = cells[:-1] if _OPEN.match(cells[-1].text) else cells  # the page's edge may cut an amount off its sign
-    return len(closed) > 1 and is_value(closed[-1].text)
+    return len(closed) > 1 and is_value(closed[-1].text) and not any(_RULE.search(cell.text) for cell in closed)
 
 
 def is_years(cells: Sequence[Segment]) -> bool:

@@ -37,6 +37,8 @@ _LABEL_WORDS = 5  # of the middle one of a table's labels
 _FILLED = 0.5  # of its column's width that the middle line fills at least
 _MOST_SEGMENTS = 400  # on more there are no columns of prose: the quadratic search is skipped
 _MOST_SPLITS = 3
+_MOST_BANDS = 6  # gaps across a page at which it is parted, the widest first
+_BAND_LINES, _BAND_FILLED = 6, 0.6  # the least lines of a column in a band, and of its width that its middle one fills
 _MARK_CHARS = 6
 _ROWS_BACK = 3  # rows that a segment may still belong to, from the last one on
 
@@ -158,6 +160,9 @@ def _columns(segments: list[Segment], depth: int) -> list[list[Row]]:
     split = depth < _MOST_SPLITS and _LEAST_LINES <= len(segments) <= _MOST_SEGMENTS
     gutter = _gutter(segments) if split else None
     if gutter is None:
+        if cut := _band(segments) if split and not depth else None:
+            over, under = ([s for s in segments if (s.box.y < cut) == above] for above in (True, False))
+            return _join_blocks(_columns(over, depth + 1) + _columns(under, depth + 1))
         rows = _rows(segments)
         return [rows] if rows else []
     crossing = [s for s in segments if s.box.left < gutter - _TOUCHES and s.box.right > gutter + _TOUCHES]
@@ -227,8 +232,36 @@ def _gutter(segments: list[Segment]) -> float | None:
             continue
         score = min(len(left), len(right)) - crossing
         if best is None or score > best[0]:
-            best = (score, x + _TOUCHES)
+            best = (score, min(box.left for box in right))
     return best[1] if best else None
+
+
+def _band(segments: Sequence[Segment]) -> float | None:
+    """The y of white space across the page, above or below which text surely runs in columns; None without one."""
+    ordered = sorted(segments, key=lambda segment: segment.box.top)
+    gaps: list[tuple[float, int]] = []
+    bottom = ordered[0].box.bottom
+    for place, segment in enumerate(ordered):
+        if segment.box.top > bottom:
+            gaps.append((segment.box.top - bottom, place))
+        bottom = max(bottom, segment.box.bottom)
+    for _, place in sorted(gaps, reverse=True)[:_MOST_BANDS]:
+        for part in (ordered[:place], ordered[place:]):
+            gutter = _gutter(part)
+            if gutter is not None and _are_full(part, gutter):
+                return ordered[place].box.top
+    return None
+
+
+def _are_full(segments: Sequence[Segment], gutter: float) -> bool:
+    """Whether many lines of prose stand on both sides of the gutter, whose middle ones nearly fill the left column."""
+    prose = [segment.box for segment in segments if _prose(segment)]
+    left = [box for box in prose if box.right <= gutter + _TOUCHES]
+    right = [box for box in prose if box.left >= gutter - _TOUCHES]
+    if min(len(left), len(right)) < _BAND_LINES:
+        return False
+    least = _BAND_FILLED * around(left).width
+    return all(median([box.width for box in side]) >= least for side in (left, right))
 
 
 def _labels_beside(segments: Sequence[Segment], x: float) -> bool:

@@ -76,7 +76,7 @@ def weakness_text(trace: Trace) -> str:
     if answer.lookup == "no period":
         return "no table found has the period that is asked for"
     if answer.lookup == "other row":
-        return "no row found is named as the question asks, and what is quoted is another one"
+        return "no cell found is surely the one that is asked for; the row that comes closest is quoted"
     if answer.lookup == "empty":
         return "the form leaves what is asked for empty"
     if answer.lookup == "several":

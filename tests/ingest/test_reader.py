@@ -79,6 +79,36 @@ def test_two_columns_are_read_one_after_the_other() -> None:
     assert text.index("left column line number 13") < text.index("right column line number 0")
 
 
+def test_columns_are_found_whose_left_edge_is_not_where_the_search_looks_first() -> None:
+    left, right = "the first column goes on about boats and tides", "the second one goes on about trains and rails"
+    content = line(330, 714, "Indented where the second column begins", 9)
+    content += b"".join(
+        line(60, 700 - 14 * i, f"{left} {i}", 9) + line(326, 700 - 14 * i, f"{right} {i}", 9) for i in range(14)
+    )
+    text = read_document(pdf([content]), "two.pdf", CONFIG).pages[0].text
+    assert text.index(f"{left} 13") < text.index(f"{right} 0")
+
+
+def test_columns_over_a_table_are_read_one_after_the_other() -> None:
+    left, right = "the first column goes on about boats and tides", "the second one goes on about trains and rails"
+    content = b"".join(
+        line(60, 740 - 14 * i, f"{left} {i}", 9) + line(320, 740 - 14 * i, f"{right} {i}", 9) for i in range(8)
+    )
+    for i in range(24):
+        content += line(60, 580 - 14 * i, "Net sales of boats", 9)
+        content += b"".join(line(x, 580 - 14 * i, f"{x + i},000", 9) for x in (240, 300, 360, 420, 480))
+    text = read_document(pdf([content]), "table.pdf", CONFIG).pages[0].text
+    assert text.index(f"{left} 7") < text.index(f"{right} 0") < text.index("Net sales of boats")
+
+
+def test_lines_drawn_with_dashes_are_no_table() -> None:
+    rule = " ".join("-" * 18)
+    lines = ["IN THE COURT OF THE HARBOUR", f"{rule} x", "MICHAEL KNOWLES", "Petitioner", f"{rule} x"]
+    content = b"".join(line(72, 700 - 14 * i, str(i)) + line(100, 700 - 14 * i, words) for i, words in enumerate(lines))
+    page = read_document(pdf([content]), "court.pdf", CONFIG).pages[0]
+    assert not page.tables and "MICHAEL KNOWLES" in page.text
+
+
 def test_headers_and_footers_shared_by_pages_are_left_out() -> None:
     pages = [
         line(72, 760, "Annual Report 2019")

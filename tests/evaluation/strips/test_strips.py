@@ -53,6 +53,17 @@ def test_windows_have_fifty_words_and_no_short_tail(count: int) -> None:
     assert len(sizes) == 1 or sizes[-1] >= 10
 
 
+def test_a_label_is_one_strip_with_the_value_below_it() -> None:
+    lines = [
+        "1. Tender Number:",
+        "1295",
+        "2. Name of the contractor:",
+        "Reino International Pty Ltd",
+        "It began in May.",
+    ]
+    assert cut("\n".join(lines)) == ["\n".join(lines[:2]), "\n".join(lines[2:4]), lines[4]]
+
+
 def test_a_text_under_ten_words_is_one_window() -> None:
     assert cut("only four words here", "windows") == ["only four words here"]
 

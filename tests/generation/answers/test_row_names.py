@@ -1,0 +1,77 @@
+"""Which rows of a table an answer quotes: those that the question names, before others that score about as much."""
+
+from __future__ import annotations
+
+import pytest
+
+from crag.core.settings import Settings
+from crag.core.types import Answer, Chunk
+from crag.generation.extractive import ExtractiveGenerator
+from crag.generation.row_names import named_rows
+from crag.testing.contracts import strip_of
+from crag.testing.fakes import table_chunk_of
+
+RELEASES = table_chunk_of(
+    ["", "to air", "to water"],
+    ["Methane (CH4)", "100 000", "-"],
+    ["Nitrous oxide (N2O)", "10 000", "-"],
+    ["Non-methane compounds", "150 000", "-"],
+)
+PER_YEAR = table_chunk_of(
+    ["", "", ""], ["December 31", "2019", "2018"], ["Tax credits", "52", "43"], ["Pay", "18", "15"]
+)
+
+
+def quoted(question: str, chunk: Chunk, scores: dict[str, float], **changes: object) -> Answer:
+    lines = chunk.text.split("\n")
+    strips = [
+        strip_of(chunk, next(line for line in lines if line.startswith(label)), score)
+        for label, score in scores.items()
+    ]
+    *_, answer = ExtractiveGenerator().answer(question, strips, {chunk.id: chunk}, Settings().changed(**changes))
+    assert isinstance(answer, Answer)
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("question", "labels"),
+    [
+        ("How much methane goes to air?", ["Methane (CH4)"]),
+        ("And nitrous oxide?", ["Nitrous oxide (N2O)"]),
+        ("Is non-methane compounds' release larger?", ["Non-methane compounds"]),
+        ("How much sulphur goes to air?", []),
+        ("", []),
+    ],
+)
+def test_a_row_is_named_whose_whole_label_the_question_says(question: str, labels: list[str]) -> None:
+    [table] = RELEASES.tables
+    found = named_rows(question, RELEASES.text, table.rows)
+    assert [RELEASES.text[row.start : row.label].strip(" :") for row in found] == labels
+
+
+def test_the_row_that_is_named_stands_for_others_that_score_about_as_much() -> None:
+    scores = {"Methane (CH4)": 0.5, "Nitrous oxide (N2O)": 0.7, "Non-methane compounds": 0.6}
+    answer = quoted("What is the largest release of methane?", RELEASES, scores)
+    assert "Methane (CH4): to air 100 000" in answer.text and "Nitrous" not in answer.text
+
+
+def test_a_named_row_that_scores_far_less_does_not() -> None:
+    answer = quoted(
+        "What is the largest release of methane?", RELEASES, {"Methane (CH4)": 0.2, "Non-methane compounds": 0.9}
+    )
+    assert answer.text.startswith("Non-methane")
+
+
+def test_a_row_of_years_stays_beside_the_named_one() -> None:
+    answer = quoted(
+        "When were tax credits the largest?", PER_YEAR, {"December 31": 0.5, "Tax credits": 0.6, "Pay": 0.7}
+    )
+    assert "2019" in answer.text and "Tax credits" in answer.text and "Pay" not in answer.text
+
+
+@pytest.mark.parametrize(("floor", "abstained"), [(Settings().min_answer_score, True), (0.0, False)])
+def test_no_other_row_stands_for_a_name_that_nothing_has(floor: float, abstained: bool) -> None:
+    outlets = table_chunk_of(["", "outlets"], ["Denmark", "40.9"], ["Finland", "31.7"])
+    question = "How many outlets does Norway have?"
+    answer = quoted(question, outlets, {"Denmark": 0.9, "Finland": 0.8}, min_answer_score=floor)
+    assert answer.abstained is abstained and answer.unnamed == ("Norway",)
