@@ -59,7 +59,7 @@ def test_a_label_is_one_strip_with_the_value_below_it() -> None:
         "1295",
         "2. Name of the contractor:",
         "Reino International Pty Ltd",
-        "It began in May.",
+        "It began to work in May of that year.",
     ]
     assert cut("\n".join(lines)) == ["\n".join(lines[:2]), "\n".join(lines[2:4]), lines[4]]
 
