@@ -3,39 +3,38 @@
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from crag.core.protocols import AnswerGrader, AnswerReader, RetrievalEvaluator
 from crag.core.settings import Settings
-from crag.core.tables import Row, Table
 from crag.core.types import Answer, Calculation, Chunk, Citation, Passage, QuotedAnswer, Strip, WebPage
 from crag.generation.arithmetic import Worked, work_out
 from crag.generation.citations import abstention, build_citation, pieces_of, quotable, usable_of, with_mark
 from crag.generation.formulas import asks_arithmetic, formula_of
 from crag.generation.lookup import FoundCell, Lookup, has_cell, look_up
-from crag.generation.row_names import named_rows
 from crag.generation.short import READ, Found, find_words, part_of, short_answer, titled_text
-from crag.generation.subjects import Subjects, subjects_of, years_of
-from crag.text.sentences import ends_as_sentence, sentences
+from crag.generation.subjects import Subjects, subjects_of
+from crag.generation.units import (
+    Unit,
+    best_first,
+    choose_units,
+    is_statement,
+    of_the_name,
+    of_the_year,
+    order_units,
+    quotable_spans,
+    word_rarity,
+)
 from crag.text.words import stem, words
 
-LONG_STRIP = 400
-"""A strip of more characters is quoted by its best sentence, not whole."""
 MAX_QUOTE = 500
 """A sentence longer than this is cut at a word."""
 MAX_GRADED = 200
 """Sentences of long strips that are scored by the evaluator; the rest only by shared words."""
-REDUNDANT = 0.8
-"""A sentence that shares this much of its words with one already chosen adds nothing."""
-DIVERSITY = 0.1
-"""How much likeness to what is chosen counts against a score (maximal marginal relevance)."""
 HEADING = 0.7
 """How much the score of a text counts that is neither a sentence nor a table row: titles name, they do not answer."""
-HEADING_WORDS = 5
 TIE = 0.1
 """The most that words shared with the question add to a score."""
 MOST_VALUES = 3
@@ -44,55 +43,10 @@ LOOKED_UP = 0.9
 """How likely a cell that was looked up is the right one: benchmarks.lookups measures that."""
 WORKED_OUT = 0.9
 """How likely a result that was worked out from cells is the right one: benchmarks.arithmetic measures that."""
-OF_THE_YEAR = 0.5
-"""A text of the year asked for takes the place of one of another year that scores at most twice as much."""
-OF_THE_NAME = 0.5
-"""A row that the question names takes the place of its table's other rows that score at most twice as much."""
-BESIDE_BEST = 0.7
-"""Further sentences must score at least this share of the best one."""
-
-_CELLS = re.compile(r"\||; |\t")
-_PAGE_NUMBER = re.compile(
-    r"\W*+(?:(?:page|p\.)\s*+)?(?:\d{1,4}|[ivxl]{1,7})(?>(?:\s*+(?:of|/)\s*+\d{1,4})?)\W*+", re.IGNORECASE
-)
 
 
 _Ground = Literal["firm", "weak", "none"]
 """Whether the best score reaches the upper threshold, less than that, or not even the least score of an answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Unit:
-    """A quotable span of a strip. `rank` orders units, `tie` those of one rank; `place` is reading order."""
-
-    strip: Strip
-    start: int
-    end: int
-    rank: float
-    tie: float
-    place: int
-    words: frozenset[str]
-
-    @property
-    def text(self) -> str:
-        return self.strip.text[self.start : self.end]
-
-    @property
-    def first(self) -> int:
-        """Where it begins in its source's text."""
-        return self.strip.start + self.start
-
-    @property
-    def last(self) -> int:
-        """One past its end in its source's text."""
-        return self.strip.start + self.end
-
-    def cut(self, first: int, last: int) -> _Unit:
-        """What of it lies in [first, last) of its source's text, without white space round it."""
-        text = self.strip.text[first - self.strip.start : last - self.strip.start]
-        start = first - self.strip.start + len(text) - len(text.lstrip())
-        inner = text.strip()
-        return replace(self, start=start, end=start + len(inner), words=frozenset(words(inner)))
 
 
 class ExtractiveGenerator:
@@ -154,15 +108,15 @@ class ExtractiveGenerator:
     def _quoted(
         self,
         question: str,
-        units: list[_Unit],
+        units: list[Unit],
         sources: dict[str, Chunk | WebPage],
         settings: Settings,
         subjects: Subjects,
         ground: _Ground,
     ) -> Answer:
-        units = _of_the_name(question, _of_the_year(question, units), sources)
+        units = of_the_name(question, of_the_year(question, units), sources)
         if subjects.unnamed:  # whatever it is about, it is one subject
-            best = min(units, key=_best_first)
+            best = min(units, key=best_first)
             units = [unit for unit in units if unit.strip.source_id == best.strip.source_id]
         lookup = None if subjects.unnamed else look_up(question, sources)
         if lookup and lookup.outcome == "empty":
@@ -173,7 +127,7 @@ class ExtractiveGenerator:
         if ground == "none" and row is None:
             return abstention(max(unit.strip.score or 0.0 for unit in units), sources, settings, self.by)
         surest, first = row if row else (None, None)
-        several: list[_Unit] = []
+        several: list[Unit] = []
         if lookup and settings.lookup_reach and lookup.outcome == "several" and len(lookup.cells) <= MOST_VALUES:
             several = [unit for _, unit in _dropped_rows(lookup.cells, subjects)]
         unsettled = row is None and not several and not subjects.unnamed
@@ -182,7 +136,7 @@ class ExtractiveGenerator:
             worked = work_out(question, own)
             if worked and (answer := _worked_answer(worked, units, sources, settings, subjects)):
                 return answer
-        ranked = sorted(units, key=_best_first)
+        ranked = sorted(units, key=best_first)
         if unsettled and self._reader is not None and settings.short_answer < 1:
             places = [(unit.strip, unit.start, unit.end) for unit in ranked]
             surest = find_words(question, places, sources, self._reader)
@@ -194,7 +148,7 @@ class ExtractiveGenerator:
         found = surest if surest and surest.confidence >= settings.short_answer else None
         # Beside the row that was looked up, other rows would say something else.
         most = 1 if row else settings.answer_sentences
-        chosen = several or _order_units(_choose_units(units, most, first), first)
+        chosen = several or order_units(choose_units(units, most, first), first)
         if subjects.unnamed and settings.min_answer_score and _is_of_another_name(question, chosen[0], sources):
             return abstention(chosen[0].strip.score, sources, settings, self.by, unnamed=subjects.unnamed)
         outcome = lookup.outcome if lookup else ""
@@ -212,12 +166,12 @@ class ExtractiveGenerator:
         self,
         question: str,
         whole: Answer,
-        units: Sequence[_Unit],
+        units: Sequence[Unit],
         sources: Mapping[str, Chunk | WebPage],
         surest: Found | None,
     ) -> float | None:
         """How likely the answer is right; `units`: the one that is quoted first, then all, the best first."""
-        firsts: dict[str, _Unit] = {}
+        firsts: dict[str, Unit] = {}
         for unit in units:
             if unit.strip.source_id in sources:
                 firsts.setdefault(unit.strip.source_id, unit)
@@ -235,32 +189,32 @@ class ExtractiveGenerator:
         )
         return self._grader.grade_answer(question, answer)
 
-    def _units(self, question: str, strips: Sequence[Strip], floor: float) -> tuple[list[_Unit], float | None]:
+    def _units(self, question: str, strips: Sequence[Strip], floor: float) -> tuple[list[Unit], float | None]:
         """All that may be quoted, short strips whole, long ones by sentence; and the best score a sentence was given.
 
         The score is None where no sentence was scored.
         """
         asked = frozenset(words(question))
-        rarity = _rarity([frozenset(words(strip.text)) for strip in strips])
-        units: list[_Unit] = []
+        rarity = word_rarity([frozenset(words(strip.text)) for strip in strips])
+        units: list[Unit] = []
         for strip in strips:
             # A failed score is no zero: such a strip stands at the floor, behind all that passed it.
             base = floor if strip.score is None else strip.score
-            for start, end in _quotable_spans(strip.text):
+            for start, end in quotable_spans(strip.text):
                 inside = frozenset(words(strip.text[start:end]))
                 # Shared words only order what the scores leave equal: sentences of one strip, unscored strips.
                 shared = sum(rarity.get(word, 1.0) for word in inside & asked) / (1.0 + math.log1p(len(inside)))
                 tie = TIE * shared / (1.0 + shared)
-                rank = base if _is_statement(strip.text[start:end]) else base * HEADING
-                units.append(_Unit(strip, start, end, rank, tie, len(units), inside))
+                rank = base if is_statement(strip.text[start:end]) else base * HEADING
+                units.append(Unit(strip, start, end, rank, tie, len(units), inside))
         return self._graded(question, units)
 
-    def _graded(self, question: str, units: list[_Unit]) -> tuple[list[_Unit], float | None]:
+    def _graded(self, question: str, units: list[Unit]) -> tuple[list[Unit], float | None]:
         """Sentences of long or unscored strips ranked by the evaluator's score, where there is one; and the best."""
         if self._evaluator is None:
             return units, None
         parts = [unit for unit in units if unit.strip.score is None or unit.end - unit.start < len(unit.strip.text)]
-        parts = sorted(parts, key=_best_first)[:MAX_GRADED]
+        parts = sorted(parts, key=best_first)[:MAX_GRADED]
         passages = [Passage(id=str(unit.place), text=unit.text) for unit in parts]
         grades = {grade.passage_id: grade for grade in self._evaluator.grade(question, passages)} if parts else {}
         found = []
@@ -269,18 +223,18 @@ class ExtractiveGenerator:
             if grade is not None and grade.score is not None:
                 # A sentence is no better than its strip, which was scored with more around it.
                 score = grade.score if unit.strip.score is None else min(grade.score, unit.strip.score)
-                rank = score if _is_statement(unit.text) else score * HEADING
+                rank = score if is_statement(unit.text) else score * HEADING
                 unit = replace(unit, rank=rank, tie=unit.tie / 10)
             found.append(unit)
         return found, max((grade.score for grade in grades.values() if grade.score is not None), default=None)
 
 
-def _is_row(unit: _Unit, sources: Mapping[str, Chunk | WebPage]) -> bool:
+def _is_row(unit: Unit, sources: Mapping[str, Chunk | WebPage]) -> bool:
     """Whether a unit is no sentence: a heading, a line of names, or a row of a table."""
-    return not _is_statement(unit.text) or bool(_rows_of(unit, sources))
+    return not is_statement(unit.text) or bool(_rows_of(unit, sources))
 
 
-def _rows_of(unit: _Unit, sources: Mapping[str, Chunk | WebPage]) -> list[str]:
+def _rows_of(unit: Unit, sources: Mapping[str, Chunk | WebPage]) -> list[str]:
     """The labels of the rows with values that a unit holds, or a part of."""
     source = sources.get(unit.strip.source_id)
     if not isinstance(source, Chunk):
@@ -289,7 +243,7 @@ def _rows_of(unit: _Unit, sources: Mapping[str, Chunk | WebPage]) -> list[str]:
     return [source.text[row.start : row.label] for row in rows if row.start < unit.last and unit.first < row.end]
 
 
-def _is_of_another_name(question: str, unit: _Unit, sources: Mapping[str, Chunk | WebPage]) -> bool:
+def _is_of_another_name(question: str, unit: Unit, sources: Mapping[str, Chunk | WebPage]) -> bool:
     """Whether a unit is rows of a table of which not one has a word of the question in its label."""
     asked = frozenset(map(stem, words(question)))
     labels = _rows_of(unit, sources)
@@ -301,8 +255,8 @@ def _is_below(best: float | None, settings: Settings) -> bool:
 
 
 def _row_of(
-    cells: Sequence[FoundCell], units: Sequence[_Unit], settings: Settings, subjects: Subjects
-) -> tuple[Found, _Unit] | None:
+    cells: Sequence[FoundCell], units: Sequence[Unit], settings: Settings, subjects: Subjects
+) -> tuple[Found, Unit] | None:
     """The row of the first of the cells that a strip has whole, as a unit of it; else, with `lookup_reach`, alone."""
     for cell in cells:
         for number, unit in enumerate(units):
@@ -314,12 +268,12 @@ def _row_of(
     return next(_dropped_rows(cells, subjects), None) if settings.lookup_reach else None
 
 
-def _dropped_rows(cells: Sequence[FoundCell], subjects: Subjects) -> Iterator[tuple[Found, _Unit]]:
+def _dropped_rows(cells: Sequence[FoundCell], subjects: Subjects) -> Iterator[tuple[Found, Unit]]:
     """The rows of the cells, each as a strip of its own: of chunks whose strips with them were not kept."""
     for cell in cells:
         if cell.chunk.id not in subjects.foreign:
             strip = cell.row_strip
-            unit = _Unit(strip, 0, len(strip.text), 0.0, 0.0, -1, frozenset(words(strip.text)))
+            unit = Unit(strip, 0, len(strip.text), 0.0, 0.0, -1, frozenset(words(strip.text)))
             yield _found_cell(-1, strip, cell), unit
 
 
@@ -341,10 +295,10 @@ def _stands_for_result(question: str, found: Found, sources: Mapping[str, Chunk 
 
 
 def _worked_answer(
-    worked: Worked, units: Sequence[_Unit], sources: dict[str, Chunk | WebPage], settings: Settings, subjects: Subjects
+    worked: Worked, units: Sequence[Unit], sources: dict[str, Chunk | WebPage], settings: Settings, subjects: Subjects
 ) -> Answer | None:
     """The rows that a result rests on, quoted, with the result; None where one can't be cited."""
-    rows: list[tuple[Found, _Unit]] = []
+    rows: list[tuple[Found, Unit]] = []
     for cell in worked.cells:
         row = _row_of([cell], units, settings, subjects)
         if row is None:
@@ -369,116 +323,8 @@ def _found_cell(number: int, strip: Strip, cell: FoundCell) -> Found:
     return Found(number, strip, cell.start, cell.end, LOOKED_UP, cell.row, cell.column, cell.scale)
 
 
-def _quotable_spans(text: str) -> list[tuple[int, int]]:
-    """A short strip whole but for headings and page numbers on lines round it; a long one by sentence."""
-    spans = _without_page_numbers(text, sentences(text))
-    while len(spans) > 1 and _is_heading(text[spans[0][0] : spans[0][1]], text[spans[0][1] : spans[1][0]]):
-        if text[spans[0][1] - 1] == ":" and not ends_as_sentence(text[spans[1][0] : spans[1][1]]):
-            break  # a label over its value
-        del spans[0]
-    return spans if len(text) > LONG_STRIP else [(spans[0][0], spans[-1][1])]
-
-
-def _without_page_numbers(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The spans without page numbers, where enough else is left: under "Employees", 57 is the answer."""
-    left = [(start, end) for start, end in spans if not _PAGE_NUMBER.fullmatch(text, start, end)]
-    return left if sum(len(text[start:end].split()) for start, end in left) > HEADING_WORDS else spans
-
-
-def _is_heading(line: str, gap: str) -> bool:
-    """Whether a line of its own, before the white space `gap`, is in capitals or a few words without a stop."""
-    short = len(line.split()) <= HEADING_WORDS and not re.search(r"[.!?,]$|[;|\t]", line)
-    return line.isupper() or (short and "\n" in gap)
-
-
-def _is_statement(text: str) -> bool:
-    """Whether a text ends like a sentence or is a row of a table; anything else may be a heading or a title."""
-    return ends_as_sentence(text) or _CELLS.search(text) is not None
-
-
-def _of_the_year(question: str, units: list[_Unit]) -> list[_Unit]:
-    """Without those that speak of other years than the question's, where one about as good speaks of the question's.
-
-    A fiscal year is often named by another number, and a sentence may name only the year that it compares with.
-    """
-    asked = years_of(question)
-    years = [years_of(unit.text) for unit in units]
-    best = max((unit.rank for unit, own in zip(units, years, strict=True) if asked & own), default=None)
-    if best is None:
-        return units
-    return [
-        unit for unit, own in zip(units, years, strict=True) if not own or asked & own or best < OF_THE_YEAR * unit.rank
-    ]
-
-
-def _of_the_name(question: str, units: list[_Unit], sources: Mapping[str, Chunk | WebPage]) -> list[_Unit]:
-    """With the rows that the question names in place of about as good rows of the same table that it does not name."""
-    for id in dict.fromkeys(unit.strip.source_id for unit in units):
-        source = sources.get(id)
-        if isinstance(source, Chunk):
-            for table in source.tables:
-                units = _in_place_of(units, id, table, named_rows(question, source.text, table.rows))
-    return units
-
-
-def _in_place_of(units: list[_Unit], source_id: str, table: Table, named: Sequence[Row]) -> list[_Unit]:
-    """The units with those of a table's other rows left out, and those of its named rows cut free of other rows."""
-    others = [row for row in table.rows if row.cells and row not in named]
-    own: dict[int, _Unit | None] = {}
-    for unit in units:
-        if unit.strip.source_id != source_id:
-            continue
-        rows = [row for row in named if unit.first <= row.start and row.end <= unit.last]
-        beside = [row for row in others if unit.first < row.end and row.start < unit.last]
-        if rows:
-            start = max((row.end for row in beside if row.end <= rows[0].start), default=unit.first)
-            end = min((row.start for row in beside if row.start >= rows[-1].end), default=unit.last)
-            own[unit.place] = unit.cut(start, end)
-        elif beside:
-            own[unit.place] = None
-    best = max((unit.rank for unit in own.values() if unit), default=None)
-    if best is None:
-        return units
-    beaten = [unit for unit in units if unit.place in own and best >= OF_THE_NAME * unit.rank]
-    top = max(unit.rank for unit in beaten)
-    found = {unit.place: unit for unit in units}
-    for unit in beaten:
-        if cut := own[unit.place]:
-            found[unit.place] = replace(cut, rank=max(cut.rank, top))
-        else:
-            del found[unit.place]
-    return list(found.values())
-
-
-def _choose_units(units: list[_Unit], limit: int, first: _Unit | None = None) -> list[_Unit]:
-    """The best units, none saying again what a better one says; `first` among them."""
-    left = sorted(units, key=_best_first)
-    left = [unit for unit in left if unit.rank >= BESIDE_BEST * left[0].rank]
-    chosen: list[_Unit] = [first] if first else []
-    left = [unit for unit in left if first is None or _likeness(unit, [first]) < REDUNDANT]
-    while left and len(chosen) < limit:
-        best = max(left, key=lambda unit: unit.rank + unit.tie - DIVERSITY * _likeness(unit, chosen))
-        chosen.append(best)
-        left = [unit for unit in left if unit is not best and _likeness(unit, [best]) < REDUNDANT]
-    return chosen
-
-
-def _best_first(unit: _Unit) -> tuple[float, int]:
-    return -(unit.rank + unit.tie), unit.place
-
-
-def _order_units(units: list[_Unit], first: _Unit | None = None) -> list[_Unit]:
-    """Sources by their best unit, units of one source in reading order; the source of `first` before all others."""
-    best: dict[str, float] = {}
-    for unit in units:
-        rank = math.inf if unit is first else unit.rank + unit.tie
-        best[unit.strip.source_id] = max(best.get(unit.strip.source_id, 0.0), rank)
-    order = {source: place for place, source in enumerate(sorted(best, key=lambda each: -best[each]))}
-    return sorted(units, key=lambda unit: (order[unit.strip.source_id], unit.place))
-
-
 def _compose_answer(
-    units: list[_Unit], sources: dict[str, Chunk | WebPage], found: Found | None, *, low: bool, by: str
+    units: list[Unit], sources: dict[str, Chunk | WebPage], found: Found | None, *, low: bool, by: str
 ) -> Answer:
     """The text with its marks, and one citation a strip that spans all that is quoted of it."""
     spans: dict[str, tuple[int, int]] = {}
@@ -511,17 +357,3 @@ def _cut_quote(text: str) -> str:
         return text
     head, space, _ = text[:MAX_QUOTE].rpartition(" ")
     return (head if space else text[:MAX_QUOTE]) + " …"
-
-
-def _likeness(unit: _Unit, others: Sequence[_Unit]) -> float:
-    """The largest share of the smaller set of words that the unit has in common with any of the others, 0..1."""
-    return max(
-        (len(unit.words & other.words) / max(1, min(len(unit.words), len(other.words))) for other in others),
-        default=0.0,
-    )
-
-
-def _rarity(texts: Sequence[frozenset[str]]) -> dict[str, float]:
-    """Weights of words by how few texts hold them: above 0."""
-    counts = Counter(word for text in texts for word in text)
-    return {word: math.log(1.0 + len(texts) / count) for word, count in counts.items()}

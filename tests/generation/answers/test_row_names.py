@@ -7,7 +7,7 @@ import pytest
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk
 from crag.generation.extractive import ExtractiveGenerator
-from crag.generation.row_names import named_rows
+from crag.generation.units import named_rows
 from crag.testing.contracts import strip_of
 from crag.testing.fakes import table_chunk_of
 

@@ -1,0 +1,214 @@
+"""What may be quoted of strips, which of it comes first, and which rows of a table stand back. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from crag.core.tables import Row, Table
+from crag.core.types import Chunk, Strip, WebPage
+from crag.generation.line_items import plain_stems
+from crag.generation.subjects import years_of
+from crag.text.sentences import ends_as_sentence, sentences
+from crag.text.words import STOP_WORDS, stem, words
+
+LONG_STRIP = 400
+"""A strip of more characters is quoted by its best sentence, not whole."""
+HEADING_WORDS = 5
+REDUNDANT = 0.8
+"""A sentence that shares this much of its words with one already chosen adds nothing."""
+DIVERSITY = 0.1
+"""How much likeness to what is chosen counts against a score (maximal marginal relevance)."""
+OF_THE_YEAR = 0.5
+"""A text of the year asked for takes the place of one of another year that scores at most twice as much."""
+OF_THE_NAME = 0.5
+"""A row that the question names takes the place of its table's other rows that score at most twice as much."""
+BESIDE_BEST = 0.7
+"""Further sentences must score at least this share of the best one."""
+
+_CELLS = re.compile(r"\||; |\t")
+_PAGE_NUMBER = re.compile(
+    r"\W*+(?:(?:page|p\.)\s*+)?(?:\d{1,4}|[ivxl]{1,7})(?>(?:\s*+(?:of|/)\s*+\d{1,4})?)\W*+", re.IGNORECASE
+)
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_SHORT_FORM = re.compile(r"\([^()]{1,12}\)")
+"""A name's short form behind it, which a question need not say: "Methane (CH4)"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A quotable span of a strip. `rank` orders units, `tie` those of one rank; `place` is reading order."""
+
+    strip: Strip
+    start: int
+    end: int
+    rank: float
+    tie: float
+    place: int
+    words: frozenset[str]
+
+    @property
+    def text(self) -> str:
+        return self.strip.text[self.start : self.end]
+
+    @property
+    def first(self) -> int:
+        """Where it begins in its source's text."""
+        return self.strip.start + self.start
+
+    @property
+    def last(self) -> int:
+        """One past its end in its source's text."""
+        return self.strip.start + self.end
+
+    def cut(self, first: int, last: int) -> Unit:
+        """What of it lies in [first, last) of its source's text, without white space round it."""
+        text = self.strip.text[first - self.strip.start : last - self.strip.start]
+        start = first - self.strip.start + len(text) - len(text.lstrip())
+        inner = text.strip()
+        return replace(self, start=start, end=start + len(inner), words=frozenset(words(inner)))
+
+
+def quotable_spans(text: str) -> list[tuple[int, int]]:
+    """A short strip whole but for headings and page numbers on lines round it; a long one by sentence."""
+    spans = _without_page_numbers(text, sentences(text))
+    while len(spans) > 1 and _is_heading(text[spans[0][0] : spans[0][1]], text[spans[0][1] : spans[1][0]]):
+        if text[spans[0][1] - 1] == ":" and not ends_as_sentence(text[spans[1][0] : spans[1][1]]):
+            break  # a label over its value
+        del spans[0]
+    return spans if len(text) > LONG_STRIP else [(spans[0][0], spans[-1][1])]
+
+
+def _without_page_numbers(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The spans without page numbers, where enough else is left: under "Employees", 57 is the answer."""
+    left = [(start, end) for start, end in spans if not _PAGE_NUMBER.fullmatch(text, start, end)]
+    return left if sum(len(text[start:end].split()) for start, end in left) > HEADING_WORDS else spans
+
+
+def _is_heading(line: str, gap: str) -> bool:
+    """Whether a line of its own, before the white space `gap`, is in capitals or a few words without a stop."""
+    short = len(line.split()) <= HEADING_WORDS and not re.search(r"[.!?,]$|[;|\t]", line)
+    return line.isupper() or (short and "\n" in gap)
+
+
+def is_statement(text: str) -> bool:
+    """Whether a text ends like a sentence or is a row of a table; anything else may be a heading or a title."""
+    return ends_as_sentence(text) or _CELLS.search(text) is not None
+
+
+def of_the_year(question: str, units: list[Unit]) -> list[Unit]:
+    """Without those that speak of other years than the question's, where one about as good speaks of the question's.
+
+    A fiscal year is often named by another number, and a sentence may name only the year that it compares with.
+    """
+    asked = years_of(question)
+    years = [years_of(unit.text) for unit in units]
+    best = max((unit.rank for unit, own in zip(units, years, strict=True) if asked & own), default=None)
+    if best is None:
+        return units
+    return [
+        unit for unit, own in zip(units, years, strict=True) if not own or asked & own or best < OF_THE_YEAR * unit.rank
+    ]
+
+
+def of_the_name(question: str, units: list[Unit], sources: Mapping[str, Chunk | WebPage]) -> list[Unit]:
+    """With the rows that the question names in place of about as good rows of the same table that it does not name."""
+    for id in dict.fromkeys(unit.strip.source_id for unit in units):
+        source = sources.get(id)
+        if isinstance(source, Chunk):
+            for table in source.tables:
+                units = _in_place_of(units, id, table, named_rows(question, source.text, table.rows))
+    return units
+
+
+def _in_place_of(units: list[Unit], source_id: str, table: Table, named: Sequence[Row]) -> list[Unit]:
+    """The units with those of a table's other rows left out, and those of its named rows cut free of other rows."""
+    others = [row for row in table.rows if row.cells and row not in named]
+    own: dict[int, Unit | None] = {}
+    for unit in units:
+        if unit.strip.source_id != source_id:
+            continue
+        rows = [row for row in named if unit.first <= row.start and row.end <= unit.last]
+        beside = [row for row in others if unit.first < row.end and row.start < unit.last]
+        if rows:
+            start = max((row.end for row in beside if row.end <= rows[0].start), default=unit.first)
+            end = min((row.start for row in beside if row.start >= rows[-1].end), default=unit.last)
+            own[unit.place] = unit.cut(start, end)
+        elif beside:
+            own[unit.place] = None
+    best = max((unit.rank for unit in own.values() if unit), default=None)
+    if best is None:
+        return units
+    beaten = [unit for unit in units if unit.place in own and best >= OF_THE_NAME * unit.rank]
+    top = max(unit.rank for unit in beaten)
+    found = {unit.place: unit for unit in units}
+    for unit in beaten:
+        if cut := own[unit.place]:
+            found[unit.place] = replace(cut, rank=max(cut.rank, top))
+        else:
+            del found[unit.place]
+    return list(found.values())
+
+
+def named_rows(question: str, text: str, rows: Sequence[Row]) -> list[Row]:
+    """The rows with values whose whole label the question says, those with the longest labels; none where it says all.
+
+    A row of years is among them, because it names the columns. `text` is what the rows' places count in.
+    """
+    asked = frozenset(map(stem, words(question[:2_000])))
+    valued = [row for row in rows if row.cells]
+    said = [_stems(text[row.start : row.label]) for row in valued]
+    longest = max((len(label) for label in said if label <= asked), default=0)
+    named = [
+        row for row, label in zip(valued, said, strict=True) if longest and label <= asked and len(label) == longest
+    ]
+    return named if len(named) < len(valued) else []
+
+
+def _stems(label: str) -> frozenset[str]:
+    bare = _SHORT_FORM.sub(" ", label)
+    return plain_stems(bare) or frozenset(stem(word) for word in words(bare) if word not in STOP_WORDS)
+
+
+def choose_units(units: list[Unit], limit: int, first: Unit | None = None) -> list[Unit]:
+    """The best units, none saying again what a better one says; `first` among them."""
+    left = sorted(units, key=best_first)
+    left = [unit for unit in left if unit.rank >= BESIDE_BEST * left[0].rank]
+    chosen: list[Unit] = [first] if first else []
+    left = [unit for unit in left if first is None or _likeness(unit, [first]) < REDUNDANT]
+    while left and len(chosen) < limit:
+        best = max(left, key=lambda unit: unit.rank + unit.tie - DIVERSITY * _likeness(unit, chosen))
+        chosen.append(best)
+        left = [unit for unit in left if unit is not best and _likeness(unit, [best]) < REDUNDANT]
+    return chosen
+
+
+def best_first(unit: Unit) -> tuple[float, int]:
+    return -(unit.rank + unit.tie), unit.place
+
+
+def order_units(units: list[Unit], first: Unit | None = None) -> list[Unit]:
+    """Sources by their best unit, units of one source in reading order; the source of `first` before all others."""
+    best: dict[str, float] = {}
+    for unit in units:
+        rank = math.inf if unit is first else unit.rank + unit.tie
+        best[unit.strip.source_id] = max(best.get(unit.strip.source_id, 0.0), rank)
+    order = {source: place for place, source in enumerate(sorted(best, key=lambda each: -best[each]))}
+    return sorted(units, key=lambda unit: (order[unit.strip.source_id], unit.place))
+
+
+def _likeness(unit: Unit, others: Sequence[Unit]) -> float:
+    """The largest share of the smaller set of words that the unit has in common with any of the others, 0..1."""
+    return max(
+        (len(unit.words & other.words) / max(1, min(len(unit.words), len(other.words))) for other in others),
+        default=0.0,
+    )
+
+
+def word_rarity(texts: Sequence[frozenset[str]]) -> dict[str, float]:
+    """Weights of words by how few texts hold them: above 0."""
+    counts = Counter(word for text in texts for word in text)
+    return {word: math.log(1.0 + len(texts) / count) for word, count in counts.items()}
