@@ -1,9 +1,12 @@
 """The Ask page: empty, with the sample, after a question, under the sliders, when things fail."""
 
+from dataclasses import replace
+
 import pytest
 
 from crag.core.sample import load_sample
 from crag.core.settings import Settings
+from crag.core.types import ShortAnswer
 from tests.support import local_models
 from tests.support.app_text import latest, pick, said
 from tests.support.small_pdf import small_pdf
@@ -213,3 +216,26 @@ def test_a_wrong_environment_variable_is_told(app, monkeypatch):
     app.run()
     assert not app.exception and "max_pages" in str(app.error[0].value).replace("\\", "")
     monkeypatch.delenv("CRAG_MAX_PAGES")
+
+
+def test_a_short_answer_from_the_web_says_so_and_is_marked_in_its_page(with_sample, app):
+    ask(app, "Why did the airplane skid off the runway at Wausau?")
+    trace = latest()
+    cited = trace.answer.citations[0]
+    start = trace.sources[cited.source_id].text.index("packed snow")
+    short = ShortAnswer(
+        text="packed snow",
+        citation=1,
+        source_id=cited.source_id,
+        strip_id=cited.strip_id,
+        start=start,
+        end=start + len("packed snow"),
+        confidence=0.84,
+    )
+    state_in(app, RunsState).traces = {trace.run_id: replace(trace, answer=replace(trace.answer, short=short))}
+    state_in(app, RunsState).opened = "cite:1"
+    app.run()
+    page = said(app)
+    assert not app.exception and 'packed snow <span class="keep"><button class="cite web" data-pick="cite:1"' in page
+    assert '</button> <span class="tag web">WEB</span></span></span></div>' in page
+    assert page.count('<span class="answering">packed snow</span>') == 2, "in the sentence quoted, and where it stands"

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from crag.core.config import AppConfig
+from crag.core.filters.where import Scope
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound, Embedding, ReadingPage
 from crag.ingest.chunking import chunk_id
 from tests.support.app_text import said
@@ -12,6 +13,7 @@ from tests.support.library_makers import make_document
 from tests.support.small_pdf import small_pdf
 from tests.support.tab_states import state_in
 from ui.app.program import program
+from ui.app.tab import ChoicesState, PageState
 from ui.documents.filters import ORDERS
 from ui.documents.progress import FilesChosen, Progress, describe, files
 from ui.documents.state import DocumentsState
@@ -233,3 +235,11 @@ def test_a_step_that_takes_long_says_for_how_long_and_its_end_says_what_is_done(
     assert "storing 40 chunks · 3 s" in describe(progress, "1 file", 23.0)[1]
     progress.apply([DocumentFailed(name="a.pdf", message="Bad.", remedy="Mend it.")], 24.0)
     assert "updating the search index" in describe(progress, "1 file", 24.0)[1]
+
+
+def test_ask_only_these_leads_to_ask_with_the_scope_set(page, ids):
+    state_in(page, DocumentsState).selected = (ids[2], ids[7])
+    page.run()
+    page.button(key="documents-ask").click().run()
+    assert not page.exception and state_in(page, ChoicesState).scope == Scope((ids[7], ids[2]))
+    assert state_in(page, PageState).wanted == "ask"
