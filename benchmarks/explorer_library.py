@@ -19,7 +19,8 @@ from benchmarks.overhead import ms
 from crag.analysis.atlas import layers, projection
 from crag.analysis.misses import Wanted, explain_miss
 from crag.core.config import AppConfig, Keys
-from crag.core.request import RunRequest
+from crag.core.errors import IndexUnavailableError
+from crag.core.request import RunRequest, SearchQuery
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.storage.library import Library
@@ -39,6 +40,7 @@ def measure(size: int, cache: Path) -> Iterator[tuple[str, str, str]]:
     library = engine.library("default")
     try:
         fill(engine, library, size)
+        wait_for_index(library)
         traces = [engine.trace(RunRequest(each.question)) for each in engine.sample().questions]
         goal = "300 ms" if size <= 10_000 else "800 ms"
         yield f"a miss explained, {size:,} chunks", both(explained(library, traces)), goal
@@ -75,6 +77,17 @@ def fill(engine: Engine, library: Library, size: int) -> None:
         library.documents.add(replace(document, id=id, name=name, chunks=len(some)), name.encode(), changed, unit)
         if copy % 250 == 0:
             say(f"{size:,} chunks: {copy * len(chunks):,} are there")
+
+
+def wait_for_index(library: Library) -> None:
+    """Until its chunks can be searched: the index of a large library is made beside the questions."""
+    while True:
+        try:
+            library.find(SearchQuery("What does this library hold?", 1))
+            return
+        except IndexUnavailableError as error:
+            say(str(error))
+            time.sleep(10)
 
 
 def first_look(library: Library) -> None:
