@@ -334,10 +334,10 @@ class Disagreement:
     values: tuple[Reported, ...]
 
 
-LookupOutcome = Literal["found", "several", "no item", "other row", "no period", "empty"]
+LookupOutcome = Literal["found", "several", "no item", "other row", "no figure", "no period", "empty"]
 """How a look-up in the retrieved tables ended: with one cell; with several that do not agree; without a row that means
-what is asked for, and what is quoted is prose, or another row; with such rows, of which none has the period; with a
-form's field that has no value."""
+what is asked for, and what is quoted is prose, another row, or without any figure; with such rows, of which none has
+the period; with a form's field that has no value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,8 @@ from crag.generation.units import (
     best_first,
     choose_units,
     is_statement,
+    lacks_figure,
+    of_the_figure,
     of_the_name,
     of_the_year,
     order_units,
@@ -114,7 +116,7 @@ class ExtractiveGenerator:
         subjects: Subjects,
         ground: _Ground,
     ) -> Answer:
-        units = of_the_name(question, of_the_year(question, units), sources)
+        units = of_the_figure(question, of_the_name(question, of_the_year(question, units), sources))
         if subjects.unnamed:  # whatever it is about, it is one subject
             best = min(units, key=best_first)
             units = [unit for unit in units if unit.strip.source_id == best.strip.source_id]
@@ -154,7 +156,11 @@ class ExtractiveGenerator:
         outcome = lookup.outcome if lookup else ""
         if outcome == "no item" and _is_row(chosen[0], sources):
             outcome = "other row"
-        low = ground != "firm" or bool(subjects.unnamed) or outcome in ("no period", "several", "other row")
+        if not row and all(lacks_figure(question, unit.text) for unit in chosen):
+            outcome = "no figure"
+        low = (
+            ground != "firm" or bool(subjects.unnamed) or outcome in ("no period", "several", "other row", "no figure")
+        )
         whole = _compose_answer(chosen, sources, found, low=low, by=self.by)
         whole = replace(whole, unnamed=subjects.unnamed, lookup=outcome)
         confidence = LOOKED_UP if row else self._confidence(question, whole, [chosen[0], *ranked], sources, surest)

@@ -48,7 +48,7 @@ def _unsure(answer: Answer, decision: Decision | None, knowledge: Sequence[Strip
     names, an item or a period that no row has, or a cell that tables give differently, stands on weak ground whatever
     the grades say; so does one that a cell contradicts.
     """
-    unmet = answer.lookup in ("other row", "no period", "several", "empty")
+    unmet = answer.lookup in ("other row", "no figure", "no period", "several", "empty")
     if decision is None or answer.unnamed or unmet or answer.contradicts:
         return answer.low_confidence
     if lacks_support(decision, knowledge):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from crag.core.tables import Row, Table
 from crag.core.types import Chunk, Strip, WebPage
 from crag.generation.line_items import plain_stems
-from crag.generation.subjects import years_of
+from crag.generation.subjects import MAX_QUESTION, years_of
 from crag.text.sentences import ends_as_sentence, sentences
 from crag.text.words import STOP_WORDS, stem, words
 
@@ -26,6 +26,8 @@ OF_THE_YEAR = 0.5
 """A text of the year asked for takes the place of one of another year that scores at most twice as much."""
 OF_THE_NAME = 0.5
 """A row that the question names takes the place of its table's other rows that score at most twice as much."""
+OF_THE_FIGURE = 0.5
+"""Where a figure is asked for, a text with one takes the place of those without that score at most twice as much."""
 BESIDE_BEST = 0.7
 """Further sentences must score at least this share of the best one."""
 
@@ -34,6 +36,26 @@ _PAGE_NUMBER = re.compile(
     r"\W*+(?:(?:page|p\.)\s*+)?(?:\d{1,4}|[ivxl]{1,7})(?>(?:\s*+(?:of|/)\s*+\d{1,4})?)\W*+", re.IGNORECASE
 )
 _YEAR = re.compile(r"(?:19|20)\d\d")
+_QUANTITY = (
+    r"(?:percentages?|percent|numbers?|share|rates?|ratios?|scores?|amounts?|prices?|costs?|speed|population|proportion"
+    r"|total|average|size|length|height|weight|depth|temperature|budget)"
+)
+_ASKS_FIGURE = re.compile(
+    r"\bhow (?:many|much|large|big|high|long|far|old|fast|tall|deep|wide|heavy)\b"
+    r"|\b(?:(?:what|which) (?:(?!the\b|an?\b)[\w-]{1,28}(?<!s|d) ){0,2}"
+    r"|what (?:is|was|are|were) (?:(?!(?:of|for|to|in|on|by|with|behind|about|purpose|reasons?)\b)[\w'’-]{1,30} ){1,6})"
+    rf"{_QUANTITY}(?! (?!of|for|in|at|on|per|to|that|did|do|does|is|was|were|are|has|had|from|by|as|when|during|between"
+    r"|among|under)\w)",
+    re.IGNORECASE,
+)
+_FIGURE = re.compile(r"\d++(?>(?:[.,]\d++)*)")
+_IN_WORDS = re.compile(
+    r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w{3,5}teen|twenty|thirty|fou?rty|fifty|sixty"
+    r"|seventy|eighty|ninety|hundreds?|thousands?|millions?|billions?|half|halves|thirds?|quarters?|dozens?|no|none|zero"
+    r"|once|twice|both|single|several|all|every|pair|couple)\b(?! (?:years?|months?|quarters?|decades?)\b)",
+    re.IGNORECASE,
+)
+_ASKS_TIME = re.compile(r"\b(?:years?|months?|quarters?|decades?|how (?:long|old))\b", re.IGNORECASE)
 _SHORT_FORM = re.compile(r"\([^()]{1,12}\)")
 """A name's short form behind it, which a question need not say: "Methane (CH4)"."""
 
@@ -114,6 +136,26 @@ def of_the_year(question: str, units: list[Unit]) -> list[Unit]:
     ]
 
 
+def lacks_figure(question: str, text: str) -> bool:
+    """Whether a question asks for a figure and a text has none, in digits or words.
+
+    A year is none, and neither is a span of years, or what the question says itself. What asks for a time lacks none.
+    """
+    question = question[:MAX_QUESTION]
+    if not _ASKS_FIGURE.search(question) or _IN_WORDS.search(text) or _ASKS_TIME.search(question):
+        return False
+    asked = set(_FIGURE.findall(question))
+    return all(found in asked or _YEAR.fullmatch(found) for found in _FIGURE.findall(text))
+
+
+def of_the_figure(question: str, units: list[Unit]) -> list[Unit]:
+    """Without the sentences that lack the figure that is asked for, where what has one is about as good as the best."""
+    lacking = {unit.place for unit in units if not _CELLS.search(unit.text) and lacks_figure(question, unit.text)}
+    best = max((unit.rank for unit in units), default=0.0)
+    with_one = max((unit.rank for unit in units if unit.place not in lacking), default=0.0)
+    return [unit for unit in units if unit.place not in lacking] if with_one >= OF_THE_FIGURE * best else units
+
+
 def of_the_name(question: str, units: list[Unit], sources: Mapping[str, Chunk | WebPage]) -> list[Unit]:
     """With the rows that the question names in place of about as good rows of the same table that it does not name."""
     for id in dict.fromkeys(unit.strip.source_id for unit in units):
@@ -158,7 +200,7 @@ def named_rows(question: str, text: str, rows: Sequence[Row]) -> list[Row]:
 
     A row of years is among them, because it names the columns. `text` is what the rows' places count in.
     """
-    asked = frozenset(map(stem, words(question[:2_000])))
+    asked = frozenset(map(stem, words(question[:MAX_QUESTION])))
     valued = [row for row in rows if row.cells]
     said = [_stems(text[row.start : row.label]) for row in valued]
     longest = max((len(label) for label in said if label <= asked), default=0)

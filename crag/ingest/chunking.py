@@ -41,7 +41,7 @@ class Sizes:
 
 _SIZES = Sizes()
 # What is stored with a library: the same id, the same chunks for the same document.
-CHUNKING_ID = "sentences-600-700-250-0.6.4"
+CHUNKING_ID = "sentences-600-700-250-0.6.5"
 
 
 @dataclass(frozen=True, slots=True)

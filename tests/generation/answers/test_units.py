@@ -1,4 +1,4 @@
-"""Which rows of a table an answer quotes: those that the question names, before others that score about as much."""
+"""What is quoted of about as good texts: rows that the question names, and sentences with the figure asked for."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pytest
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk
 from crag.generation.extractive import ExtractiveGenerator
-from crag.generation.units import named_rows
+from crag.generation.units import lacks_figure, named_rows
 from crag.testing.contracts import strip_of
-from crag.testing.fakes import table_chunk_of
+from crag.testing.fakes import chunk_of, table_chunk_of
 
 RELEASES = table_chunk_of(
     ["", "to air", "to water"],
@@ -75,3 +75,36 @@ def test_no_other_row_stands_for_a_name_that_nothing_has(floor: float, abstained
     question = "How many outlets does Norway have?"
     answer = quoted(question, outlets, {"Denmark": 0.9, "Finland": 0.8}, min_answer_score=floor)
     assert answer.abstained is abstained and answer.unnamed == ("Norway",)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "lacks"),
+    [
+        (
+            "What was the Management Score in FY 2019?",
+            "In FY 2019 it had its highest Management Score in five years.",
+            True,
+        ),
+        ("How many years was the Management Score the best?", "It was so for five years.", False),
+        ("What was the Management Score in FY 2019?", "In FY 2019 the Management Score was 73.", False),
+        ("Which cruising speed was used?", "A vehicle model of 2010 was used.", True),
+        ("How many boats sank?", "Twelve of them sank.", False),
+        ("How many boats sank?", "None did.", False),
+        ("What was the purpose of the budget?", "It pays for boats.", False),
+        ("What Collaborative Management Score did it reach?", "It reached its best.", True),
+        ("Which factors affect the price?", "The weather does.", False),
+        ("What drives the price?", "The weather does.", False),
+    ],
+)
+def test_what_lacks_the_figure_that_is_asked_for(question: str, text: str, lacks: bool) -> None:
+    assert lacks_figure(question, text) is lacks
+
+
+@pytest.mark.parametrize(("score", "first"), [(0.5, "The score was 73"), (0.2, "In 2019 the score rose")])
+def test_a_sentence_with_the_figure_stands_for_one_about_as_good_that_lacks_it(score: float, first: str) -> None:
+    chunk = chunk_of("In 2019 the score rose to its best. The score was 73 at the end.")
+    scored = zip(chunk.text.split(". "), (0.9, score), strict=True)
+    strips = [strip_of(chunk, sentence, each) for sentence, each in scored]
+    *_, answer = ExtractiveGenerator().answer("What was the score in 2019?", strips, {chunk.id: chunk}, Settings())
+    assert isinstance(answer, Answer) and answer.text.startswith(first)
+    assert (answer.lookup, answer.low_confidence) == (("no figure", True) if score == 0.2 else (answer.lookup, False))
