@@ -21,7 +21,7 @@ from crag.generation.units import (
     best_first,
     choose_units,
     is_statement,
-    lacks_figure,
+    is_without_figure,
     of_the_figure,
     of_the_name,
     of_the_year,
@@ -156,7 +156,7 @@ class ExtractiveGenerator:
         outcome = lookup.outcome if lookup else ""
         if outcome == "no item" and _is_row(chosen[0], sources):
             outcome = "other row"
-        if not row and all(lacks_figure(question, unit.text) for unit in chosen):
+        if not row and all(is_without_figure(question, unit.text) for unit in chosen):
             outcome = "no figure"
         low = (
             ground != "firm" or bool(subjects.unnamed) or outcome in ("no period", "several", "other row", "no figure")

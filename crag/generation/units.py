@@ -136,10 +136,10 @@ def of_the_year(question: str, units: list[Unit]) -> list[Unit]:
     ]
 
 
-def lacks_figure(question: str, text: str) -> bool:
-    """Whether a question asks for a figure and a text has none, in digits or words.
+def is_without_figure(question: str, text: str) -> bool:
+    """Whether a question asks for a figure, but not for a time, and a text has none, in digits or words.
 
-    A year is none, and neither is a span of years, or what the question says itself. What asks for a time lacks none.
+    A year is none, and neither is a span of years, or what the question says itself.
     """
     question = question[:MAX_QUESTION]
     if not _ASKS_FIGURE.search(question) or _IN_WORDS.search(text) or _ASKS_TIME.search(question):
@@ -149,11 +149,11 @@ def lacks_figure(question: str, text: str) -> bool:
 
 
 def of_the_figure(question: str, units: list[Unit]) -> list[Unit]:
-    """Without the sentences that lack the figure that is asked for, where what has one is about as good as the best."""
-    lacking = {unit.place for unit in units if not _CELLS.search(unit.text) and lacks_figure(question, unit.text)}
+    """Leaves out sentences without the figure that is asked for, where what has one is about as good as the best."""
+    without = {unit.place for unit in units if not _CELLS.search(unit.text) and is_without_figure(question, unit.text)}
     best = max((unit.rank for unit in units), default=0.0)
-    with_one = max((unit.rank for unit in units if unit.place not in lacking), default=0.0)
-    return [unit for unit in units if unit.place not in lacking] if with_one >= OF_THE_FIGURE * best else units
+    with_one = max((unit.rank for unit in units if unit.place not in without), default=0.0)
+    return [unit for unit in units if unit.place not in without] if with_one >= OF_THE_FIGURE * best else units
 
 
 def of_the_name(question: str, units: list[Unit], sources: Mapping[str, Chunk | WebPage]) -> list[Unit]:

@@ -7,7 +7,7 @@ import pytest
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk
 from crag.generation.extractive import ExtractiveGenerator
-from crag.generation.units import lacks_figure, named_rows
+from crag.generation.units import is_without_figure, named_rows
 from crag.testing.contracts import strip_of
 from crag.testing.fakes import chunk_of, table_chunk_of
 
@@ -78,7 +78,7 @@ def test_no_other_row_stands_for_a_name_that_nothing_has(floor: float, abstained
 
 
 @pytest.mark.parametrize(
-    ("question", "text", "lacks"),
+    ("question", "text", "without"),
     [
         (
             "What was the Management Score in FY 2019?",
@@ -96,12 +96,12 @@ def test_no_other_row_stands_for_a_name_that_nothing_has(floor: float, abstained
         ("What drives the price?", "The weather does.", False),
     ],
 )
-def test_what_lacks_the_figure_that_is_asked_for(question: str, text: str, lacks: bool) -> None:
-    assert lacks_figure(question, text) is lacks
+def test_what_is_without_the_figure_that_is_asked_for(question: str, text: str, without: bool) -> None:
+    assert is_without_figure(question, text) is without
 
 
 @pytest.mark.parametrize(("score", "first"), [(0.5, "The score was 73"), (0.2, "In 2019 the score rose")])
-def test_a_sentence_with_the_figure_stands_for_one_about_as_good_that_lacks_it(score: float, first: str) -> None:
+def test_a_sentence_with_the_figure_stands_for_one_about_as_good_without_it(score: float, first: str) -> None:
     chunk = chunk_of("In 2019 the score rose to its best. The score was 73 at the end.")
     scored = zip(chunk.text.split(". "), (0.9, score), strict=True)
     strips = [strip_of(chunk, sentence, each) for sentence, each in scored]
