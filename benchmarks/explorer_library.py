@@ -35,7 +35,7 @@ Times = list[tuple[float, float]]
 
 
 def measure(size: int, cache: Path) -> Iterator[tuple[str, str, str]]:
-    """Rows of the page for a library of so many chunks. It stays in the folder `cache`, and is used again."""
+    """Rows of the page for a library of this many chunks. It stays in the folder `cache`, and is used again."""
     engine = Engine(AppConfig.of(data=cache / f"library-{size}", libraries=0, library_mb=0, all_mb=0), Keys())
     library = engine.library("default")
     try:
@@ -57,7 +57,7 @@ def measure(size: int, cache: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def fill(engine: Engine, library: Library, size: int) -> None:
-    """Add the sample report, and copies of it until there are so many chunks; nothing where there are."""
+    """Add the sample report, and copies of it until there are this many chunks; nothing where there are."""
     sample = engine.sample()
     if not library.documents.count():
         for _ in engine.add_files([(sample.pdf.name, sample.pdf.read_bytes)]):

@@ -4,7 +4,7 @@ python -m benchmarks.guarantee [--draws N] [--fresh] [--data FOLDER] [--cache FO
 
 The questions are those of training.set_questions, of documents that no weight was fitted on: searched for as `balanced`
 does, scored as a set, and labelled by whether the chunks hold what answers. Scores and labels stand in
-results/guarantee.json, so that drawing takes a minute and no data; --fresh makes them again, --limit so many of them.
+results/guarantee.json, so that drawing takes a minute and no data; --fresh makes them again.
 
 Labelled questions are drawn with replacement, so the truth is known: it is the share in all of them. Prints a page and
 writes it to results/guarantee.md; what --limit makes is only printed, unless --out says where to write.
@@ -60,7 +60,7 @@ def main() -> int:
     parser.add_argument("--fresh", action="store_true", help="search and score again")
     parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
     parser.add_argument("--cache", type=Path, default=cache, help="where the libraries are kept")
-    parser.add_argument("--limit", type=int, default=0, help="with --fresh: so many questions; 0: all")
+    parser.add_argument("--limit", type=int, default=0, help="with --fresh: the most questions; 0: all")
     parser.add_argument("--out", type=Path, help="where to write guarantee.json and guarantee.md")
     given = parser.parse_args()
     kept = json.loads((RESULTS / "guarantee.json").read_text(encoding="utf-8")) if not given.fresh else {}
@@ -123,7 +123,7 @@ WAYS = ("certified", "no more wrong among the labelled", "worth most")
 
 
 def simulate(scores: Floats, right: Truths, size: int, promise: Promise, draws: int) -> dict[str, Outcomes]:
-    """The outcomes of each way over so many draws of `size` labels, with replacement."""
+    """The outcomes of each way over `draws` draws of `size` labels, with replacement."""
     random_, found = np.random.default_rng(SEED), {way: Outcomes() for way in WAYS}
     above = scores[:, None] >= UPPERS
     called, wrong = above.mean(axis=0), (above & ~right[:, None]).mean(axis=0)

@@ -66,7 +66,7 @@ table)."""
 def main() -> int:
     parser = parser_of(__doc__, "crag-financebench-cache")
     parser.add_argument("--published", type=Path, required=True, help=f"a checkout of {WHERE}")
-    parser.add_argument("--limit", type=int, default=0, help="so many questions; 0: all")
+    parser.add_argument("--limit", type=int, default=0, help="the most questions; 0: all")
     parser.add_argument("--out", type=Path, help="where to write field_filings.json and field_filings.md")
     options = parser.parse_args()
     file = options.data / "financebench" / "questions.jsonl"

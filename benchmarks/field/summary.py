@@ -72,7 +72,7 @@ def verdict(less_ours: Mapping[str, Any] | None) -> str:
     """Where the other side's figure less ours says that we are."""
     if less_ours is None or less_ours["low"] is None:
         return "–"
-    return "ahead" if less_ours["high"] < 0 else "**behind**" if less_ours["low"] > 0 else "not told apart"
+    return "ahead" if less_ours["high"] < 0 else "**behind**" if less_ours["low"] > 0 else "no difference shown"
 
 
 def _turned(difference: Mapping[str, Any]) -> dict[str, float]:
@@ -137,8 +137,8 @@ def _texts(results: Mapping[str, Any]) -> Iterator[Row]:
     for side in ("vectors alone", "words alone (BM25)"):
         row = estimate(found["evaluator"]["text"]), side, estimate(found[side]["text"]), "–", "–"
         yield f"{title}: AUC of the evaluator, text relevant or not", *row
-    told = results["told"]["score of the set"]
-    row = estimate(told), "chance", "0.50", "–", "ahead" if told["low"] > 0.5 else "not told apart"
+    answerable = results["answerable"]["score of the set"]
+    row = estimate(answerable), "chance", "0.50", "–", "ahead" if answerable["low"] > 0.5 else "no difference shown"
     yield f"{title}: AUC of a run's score, question answerable or not", *row
 
 

@@ -302,11 +302,11 @@ def runs_tables(engine: Engine, body: Body, folders: dict[str, Path], kept: Kept
     for each, row in zip(body.asked, runs, strict=True):
         kinds.setdefault(each.kind, []).append(row)
     pairs = list(zip(body.asked, runs, strict=True))
-    told = [(int(bool(each.gold)), row) for each, row in pairs if each.gold or each.kind in body.absent]
+    judged = [(int(bool(each.gold)), row) for each, row in pairs if each.gold or each.kind in body.absent]
     return {
         "kinds": {kind: _kind(rows) for kind, rows in kinds.items()},
-        "told": {
-            name: _auc([(np.array([label]), np.array([row[key] or 0.0])) for label, row in told])
+        "answerable": {
+            name: _auc([(np.array([label]), np.array([row[key] or 0.0])) for label, row in judged])
             for name, key in (("score of the set", "score"), ("confidence of the answer", "confidence"))
         },
     }

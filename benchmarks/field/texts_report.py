@@ -76,10 +76,10 @@ def _order(found: Mapping[str, Figures]) -> str:
 
 
 def _relevance(results: Mapping[str, Any]) -> list[str]:
-    found, told = results["relevance"], results["told"]
+    found, answerable = results["relevance"], results["answerable"]
     graders = ("evaluator", "vectors alone", "words alone (BM25)")
     rows = [(name, estimate(found[name]["text"]), estimate(found[name]["question"])) for name in graders]
-    rows += [(f"a run's {name}", "", estimate(each)) for name, each in told.items()]
+    rows += [(f"a run's {name}", "", estimate(each)) for name, each in answerable.items()]
     text = (
         f"AUC, 0.5 is chance. *Texts*: {found['relevant']:,} of {found['texts']:,} texts shown with the questions were "
         "judged relevant. *Questions*: is it one that some text answers, by its best text shown, or by what a run says "

@@ -51,7 +51,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Nothing can be learned. `positive` of the `labels` say yes, over so many `questions`.
+    """Nothing can be learned. `positive` of the `labels` say yes, about `questions` questions.
 
     few: too few labels. one kind: too few that say yes, or no. questions: of too few questions. reversed: what scores
     high is labelled as bad, and what scores low as good.

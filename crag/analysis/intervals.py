@@ -101,7 +101,7 @@ def quantile(values: Sequence[float], part: float) -> Estimate:
 
 
 def binomial_tail(hits: int, of: int, chance: float) -> float:
-    """The exact chance of at most so many `hits` of `of` independent draws, each a hit with `chance` (within 0..1)."""
+    """The exact chance of at most `hits` hits in `of` independent draws, each one with `chance` (within 0..1)."""
     if hits >= of:
         return 1.0
     step = np.arange(hits, dtype=np.float64)

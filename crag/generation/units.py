@@ -12,6 +12,7 @@ from crag.core.tables import Row, Table
 from crag.core.types import Chunk, Strip, WebPage
 from crag.generation.line_items import plain_stems
 from crag.generation.subjects import MAX_QUESTION, years_of
+from crag.text.numerals import numbers_in
 from crag.text.sentences import ends_as_sentence, sentences
 from crag.text.words import STOP_WORDS, stem, words
 
@@ -48,13 +49,8 @@ _ASKS_FIGURE = re.compile(
     r"|among|under)\w)",
     re.IGNORECASE,
 )
-_FIGURE = re.compile(r"\d++(?>(?:[.,]\d++)*)")
-_IN_WORDS = re.compile(
-    r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w{3,5}teen|twenty|thirty|fou?rty|fifty|sixty"
-    r"|seventy|eighty|ninety|hundreds?|thousands?|millions?|billions?|half|halves|thirds?|quarters?|dozens?|no|none|zero"
-    r"|once|twice|both|single|several|all|every|pair|couple)\b(?! (?:years?|months?|quarters?|decades?)\b)",
-    re.IGNORECASE,
-)
+_COUNTS = re.compile(r"\b(?:no|none|once|twice|both|half|single|several|all|every)\b", re.IGNORECASE)
+_SPAN = re.compile(r" (?:years?|months?|quarters?|decades?)\b", re.IGNORECASE)
 _ASKS_TIME = re.compile(r"\b(?:years?|months?|quarters?|decades?|how (?:long|old))\b", re.IGNORECASE)
 _SHORT_FORM = re.compile(r"\([^()]{1,12}\)")
 """A name's short form behind it, which a question need not say: "Methane (CH4)"."""
@@ -142,10 +138,16 @@ def is_without_figure(question: str, text: str) -> bool:
     A year is none, and neither is a span of years, or what the question says itself.
     """
     question = question[:MAX_QUESTION]
-    if not _ASKS_FIGURE.search(question) or _IN_WORDS.search(text) or _ASKS_TIME.search(question):
+    if not _ASKS_FIGURE.search(question) or _ASKS_TIME.search(question) or _COUNTS.search(text):
         return False
-    asked = set(_FIGURE.findall(question))
-    return all(found in asked or _YEAR.fullmatch(found) for found in _FIGURE.findall(text))
+    asked = {number.text for number in numbers_in(question)}
+    return all(
+        number.kind == "ordinal"
+        or number.text in asked
+        or _YEAR.fullmatch(number.text)
+        or _SPAN.match(text, number.end)
+        for number in numbers_in(text)
+    )
 
 
 def of_the_figure(question: str, units: list[Unit]) -> list[Unit]:

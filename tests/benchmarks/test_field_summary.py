@@ -13,7 +13,7 @@ from benchmarks.field import summary
 
 @pytest.mark.parametrize(
     ("low", "high", "said"),
-    [(-0.2, -0.1, "ahead"), (0.1, 0.2, "**behind**"), (-0.1, 0.1, "not told apart"), (None, None, "–")],
+    [(-0.2, -0.1, "ahead"), (0.1, 0.2, "**behind**"), (-0.1, 0.1, "no difference shown"), (None, None, "–")],
 )
 def test_only_an_interval_without_0_puts_a_side_ahead(low: float | None, high: float | None, said: str) -> None:
     assert summary.verdict({"value": 0.0, "low": low, "high": high}) == said

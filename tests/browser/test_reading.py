@@ -111,7 +111,7 @@ def test_an_exported_conversation_is_presented_and_replayed_offline(browser, tmp
         expect(page.locator(".slideshow:not([hidden]) .scene.shown .asked")).to_have_text("When was the bridge opened?")
         page.keyboard.press("Escape")
         assert page.locator(".slideshow:not([hidden])").count() == 0
-        assert page.evaluate("document.activeElement.textContent") == "Present", "back where it was begun"
+        assert page.evaluate("document.activeElement.textContent") == "Present", "back where it was started"
         second.locator("button.cite").first.press("Enter")
         assert page.evaluate("document.activeElement.closest('.sources') !== null"), "a number leads to its source"
         second.get_by_role("button", name="Back").click()

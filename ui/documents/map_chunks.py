@@ -16,7 +16,7 @@ from crag.index.chunk_index import Numbers
 from crag.storage.library import Library
 
 DRAWN, SAMPLED = 4_000, 2_500
-"""Points drawn one by one at most; of more, an even part of so many is, over a picture of all: the page's rules for
+"""The most points that are drawn one by one; of more, an even part is, over a picture of all: the page's rules for
 scripts, which allow none that is made from text, keep plotly's WebGL from working."""
 _FIRST = 80
 """Characters of a chunk that are shown of it."""

@@ -45,7 +45,7 @@ def show(session: Session, *, live: bool) -> None:
                 draw(h.div("cx")[h.h2("held")[said]])
         _rows(session, held, shown)
         if sum(each.document.chunks for each in held) > map_view.AT_ONCE:
-            charts.load_early()  # the map of so many takes long enough by itself
+            charts.load_early()  # the map of a large library takes long enough by itself
         if not live:
             _end(session, bool(held))
 

@@ -45,9 +45,9 @@ STEP: dict[Kind, str] = {
     "ended": "End",
 }
 _ROWS = 7
-"""At most so many chunks, pages or sentences in one picture: what can be read from afar."""
+"""The most chunks, pages or sentences in one picture: what can be read from afar."""
 _REASONS = 5
-"""And so many where each has a reason of its own."""
+"""The most where each has a reason of its own."""
 _MOST_DISAGREEMENTS = 2
 _CLOSING = tuple(".,;:!?")
 """What must not stand on the next line without the mark before it."""
