@@ -160,10 +160,10 @@ def test_one_caller_s_work_never_holds_all_turns_and_the_rest_waits_in_order() -
             assert release.wait(30)
             return name
 
-        def begun(name: str, caller: int) -> asyncio.Task[str]:
+        def start_call(name: str, caller: int) -> asyncio.Task[str]:
             return asyncio.create_task(work.done(lambda: job(name), threading.Event(), caller=caller))
 
-        mine = [begun(f"mine {number}", 1) for number in range(4)]
+        mine = [start_call(f"mine {number}", 1) for number in range(4)]
         await settle()
         assert await asyncio.wait_for(work.done(lambda: "other", threading.Event(), caller=2), 30) == "other"
         assert order == ["mine 0"]
@@ -178,14 +178,14 @@ def test_one_caller_s_requests_never_take_all_places_to_wait() -> None:
     async def scenario() -> None:
         work, release = WorkQueue(1, 4, callers=2), threading.Event()
 
-        def begun(caller: int) -> asyncio.Task[bool]:
+        def start_call(caller: int) -> asyncio.Task[bool]:
             return asyncio.create_task(work.done(lambda: release.wait(30), threading.Event(), caller=caller))
 
-        mine = [begun(1) for _ in range(5)]
+        mine = [start_call(1) for _ in range(5)]
         await settle()
         with pytest.raises(BusyError, match="4 requests wait here already"):
-            await begun(1)
-        other = begun(2)
+            await start_call(1)
+        other = start_call(2)
         await settle()
         mine[1].cancel()  # its place to wait is free again
         await settle()
