@@ -1,9 +1,16 @@
 """A conversation on the Ask page: follow-ups, what was asked in their place, changing it, and switching it off."""
 
+from __future__ import annotations
+
+from dataclasses import replace
+
 import pytest
 
-from tests.support.app_text import ask, latest, said
+from crag.core.trace import Trace
+from tests.support.app_text import ask, latest, pick, said
 from tests.support.tab_states import state_in
+from tests.support.whole_run import events
+from ui.app.program import program
 from ui.app.tab import RunsState
 
 FIRST = "What was hiring manager satisfaction in FY 2019?"
@@ -36,3 +43,53 @@ def test_it_can_be_asked_as_it_stands_or_in_ones_own_words(talking):
     trace = latest()
     assert (trace.question, trace.meant) == ("And in FY 2016?", "What was it in FY 2015?")
     assert "In your words" in said(talking) and trace.context.after == first.context.after
+
+
+# A conversation of many turns on Ask: few are drawn and read, more on demand; taken along as files; presented
+
+
+@pytest.fixture
+def long(app):
+    """The page with a conversation of a thousand turns, the last one open."""
+    app.run()
+    start, *rest = events()
+    ids = [f"turn-{number:04}" for number in range(1000)]
+    runs = program().engine.library().runs
+    for id in [*ids[:2], *ids[-60:]]:  # the others would only take time: none of them is read
+        run = [replace(start, run_id=id, question=f"Question {id}?"), *rest]
+        runs.save(Trace.from_events(run), run)
+    state_in(app, RunsState).turns, state_in(app, RunsState).selected = ids, ids[-1]
+    return app
+
+
+def test_a_few_turns_are_drawn_and_more_on_demand(long):
+    long.run()
+    page = said(long)
+    assert not long.exception and page.count('class="turn"') == 6 and "Question turn-0993?" in page
+    assert long.button(key="turns-earlier").label == "Show earlier turns (993 more)"
+    long.button(key="turns-earlier").click().run()
+    assert said(long).count('class="turn"') == 56 and not long.exception
+
+
+def test_the_turns_round_one_in_the_middle_are_drawn(long):
+    long.run()
+    pick(long, "run:turn-0960")
+    page = said(long)
+    assert page.count('class="turn"') == 12 and "Question turn-0954?" in page and "Question turn-0966?" in page
+    assert long.button(key="turns-later").label == "Show later turns (33 more)"
+
+
+def test_a_run_is_presented_at_its_address_and_left_again(long):
+    long.run()
+    long.button(key="present-this").click().run()
+    page = said(long)
+    assert not long.exception and 'class="cx slideshow app"' in page and 'class="turn"' not in page
+    assert long.query_params["present"] in ("1", ["1"])
+    pick(long, "present:close")
+    assert 'class="cx slideshow app"' not in said(long) and 'class="turn"' in said(long)
+
+
+def test_a_presentation_of_a_run_that_is_gone_is_told(app):
+    app.query_params["run"], app.query_params["present"] = "gone", "1"
+    app.run()
+    assert not app.exception and len(app.error) == 1

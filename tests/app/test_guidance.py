@@ -1,13 +1,25 @@
 """Help under an answer that there is none: drawn inert, asked with a click, searched with exactly the query shown."""
 
+from __future__ import annotations
+
+import re
+import threading
 from dataclasses import replace
 
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from crag.admin.roles import Actor
+from crag.admin.workspaces import own_name
 from crag.core.guidance import About, Guidance, Near, Suggestion
 from crag.core.trace import Trace
 from crag.export.html import guidance, pages
-from tests.support.app_text import ask, latest, pick, said
+from tests.support.app_text import ask, latest, pick, said, visit
 from tests.support.inspector import Inspector
+from tests.support.tab_states import state_in
 from tests.support.whole_run import NASTY, events
+from ui.app.program import program
+from ui.components.tab_state import ShownLibrary
 
 QUESTION = "What is the area code for Phoenix, Arizona?"
 NOWHERE = Guidance(
@@ -75,3 +87,80 @@ def test_the_web_is_searched_with_the_query_that_was_shown(with_sample, app):
     assert not app.exception and (other.question, other.strategy) == (trace.question, "loop")
     assert [each.query for each in other.searches] == [trace.guidance.query]
     assert {each.origin for each in other.answer.citations} == {"external"}
+
+
+# Who can add nothing to an empty workspace learns their role, whom to ask, and what is shared with them
+
+
+PAGES = ("ask", "documents", "tune", "compare", "evaluate", "monitor")
+
+
+def keys(tab: AppTest) -> set[str]:
+    return {str(each.key) for each in (*tab.button, *tab.chat_input, *tab.selectbox, *tab.toggle)}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_viewer_of_an_empty_workspace_is_told_whom_to_ask_and_offered_nothing_that_leads_nowhere(
+    people, page
+) -> None:
+    tab = visit(page, "ben")
+    page_said = re.sub("<[^>]+>", "", said(tab))
+    assert "Your role: viewer. View-only: you can read" in page_said and "Cleo, cleo@example.org" in page_said
+    assert "share one with ben@example.org" in page_said
+    dead = ("sample", "compare-", "tune-to", "mon-to", "eval-", "new", "strategy", "follow-ups", "question", "gap")
+    assert not [key for key in keys(tab) if key.startswith(dead)]
+
+
+def test_what_is_shared_has_a_button_that_opens_it(people) -> None:
+    anna = people["anna"]
+    space = own_name(anna.id)
+    by = Actor(name=anna.email, id=anna.id)
+    program().engine.teams.spaces.share(space, "person", people["ben"].id, "viewer", by)
+    tab = visit(who="ben")
+    tab.button(key=f"guide-{space}").click().run()
+    assert not tab.exception and state_in(tab, ShownLibrary).workspace == space
+
+
+def test_admins_are_named_only_where_the_deployment_allows_it(people, monkeypatch) -> None:
+    program().configure("owner", show_admins=False)
+    page_said = said(visit(who="ben"))
+    assert "cleo@" not in page_said.lower() and "Ask the person who gave you the address" in page_said
+
+
+# The guided tour on the Compare page: started, stopped from running twice, and shown with both sides of each step
+
+
+@pytest.fixture
+def compare(app: AppTest) -> AppTest:
+    app.run()
+    app.session_state["tour-panel"] = True
+    app.switch_page("pages/compare.py").run()
+    assert not app.exception
+    return app
+
+
+def test_it_is_offered_over_an_empty_library_with_the_samples_questions(compare: AppTest) -> None:
+    assert compare.button(key="tour-start").label == "Start the tour"
+    assert program().engine.sample().questions[0].question in compare.selectbox(key="tour-question").options
+
+
+def test_a_second_tour_waits_for_the_first(compare: AppTest) -> None:
+    release = threading.Event()
+    job = program().jobs.start("tour", "another", lambda cancel, emit: release.wait(60) and None, workspace="elsewhere")
+    compare.button(key="tour-start").click().run()
+    release.set()
+    list(job.follow())
+    assert not compare.exception and "A tour is under way" in compare.toast[0].value
+    assert not program().jobs.running("tour")
+
+
+@pytest.mark.slow
+def test_all_situations_are_shown_with_both_sides(compare: AppTest) -> None:
+    compare.button(key="tour-start").click().run()
+    (job,) = program().jobs.running("tour")
+    list(job.follow())
+    compare.run()
+    page = said(compare)
+    assert not compare.exception and not job.error
+    assert page.count("Plain RAG") >= 6 and "6. An order to the model" in page and "Says 4.0 percent" in page
+    assert program().engine.library().size == (0, 0)

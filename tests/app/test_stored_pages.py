@@ -1,5 +1,7 @@
 """Stored runs and a stored library on the pages: drawn, replayed, exported, compared, under sliders, measured."""
 
+import re
+import shutil
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
@@ -7,13 +9,19 @@ from dataclasses import replace
 import pytest
 
 from crag.analysis.evaluate import evaluations
+from crag.core.config import AppConfig
+from crag.core.events import Event, events_from_jsonl
+from crag.core.sample import RECORDING, load_sample
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.export.html import pages
+from samples.record import record
+from tests.support import local_models
 from tests.support.app_text import said
 from tests.support.inspector import Inspector
 from tests.support.stored import RUNS, stored_library, stored_run
 from ui.app.program import program
+from ui.ask import welcome
 from ui.compare.run_columns import Lane, heads, name_lanes
 from ui.tune.stored import StoredRun
 
@@ -117,3 +125,46 @@ def test_an_unfinished_evaluation_of_another_build_is_shown_and_says_why_it_cann
     assert not app.exception and "can't continue" in said(app).replace("\\", "")
     [made] = evaluations(program().engine.library())
     assert (made.strategy, made.done) == ("gone-strategy", 1), "nothing of it is lost"
+
+
+# The recorded run of the first page: it folds and draws today, and is what the sample gives today
+
+
+@pytest.fixture
+def events() -> list[Event]:
+    return events_from_jsonl(RECORDING.read_text(encoding="utf-8"))
+
+
+def test_it_shows_the_steps_in_order_with_nothing_to_click(events):
+    drawn = welcome.draw_states(events)
+    assert re.findall(r'class="step">(\w+)<', drawn) == [
+        *("Question", "Evaluate", "Action", "Refine", "Search", "Answer")
+    ]
+    done = [state.count('<li class="done"') for state in drawn.split('style="--at:')[1:]]
+    assert done == sorted(done) and done[0] == 0 and done[-1] > done[1] > 0
+    assert "<button" not in drawn and "data-pick" not in drawn and "<script" not in drawn
+
+
+@pytest.mark.slow
+def test_it_is_what_the_sample_gives_today(events, sample_data, tmp_path):
+    shutil.copytree(sample_data, tmp_path, dirs_exist_ok=True)
+    engine = local_models.engine(AppConfig.of(data=tmp_path, web="folder", web_folder=load_sample().web))
+    kept, now = Trace.from_events(events), Trace.from_events(record(engine))
+    engine.close()
+    remedy = "run python -m samples.record"
+    assert (kept.question, kept.settings, kept.action) == (now.question, now.settings, now.action), remedy
+    assert kept.answer.text == now.answer.text, remedy
+    assert [each.text for each in kept.kept()] == [each.text for each in now.kept()], remedy
+    assert [round(each.score, 2) for each in kept.round.grades.values()] == [
+        round(each.score, 2) for each in now.round.grades.values()
+    ], remedy
+
+
+@pytest.mark.parametrize("damaged", [None, "no json", '{"kind": "graded"}'])
+def test_without_a_recording_that_can_be_read_the_page_goes_without(app, monkeypatch, tmp_path, damaged):
+    place = tmp_path / "recorded-run.jsonl"
+    if damaged is not None:
+        place.write_text(damaged)
+    monkeypatch.setattr(welcome, "RECORDING", place)
+    app.run()
+    assert not app.exception and "A recorded run" not in said(app) and app.button(key="sample")

@@ -1,5 +1,7 @@
 """The Tune page: empty, with runs, under its sliders, with labels, with runs that can't be read; never a model call."""
 
+from __future__ import annotations
+
 import gc
 import json
 import sqlite3
@@ -15,13 +17,14 @@ from crag.analysis.whatif.entries import Entry, Missing, Outcome, Retrieval, Unk
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.engine import Engine
+from crag.evaluation.adaptation import read_adaptation
 from crag.evaluation.refinement import make_strip
 from crag.messages.tuning import unknown_sentence
 from crag.testing.fakes import chunk_of
 from tests.support.app_text import said, select
 from tests.support.library_makers import make_document
 from tests.support.tab_states import state_in
-from tests.support.tune_runs import run
+from tests.support.tune_runs import add_report, run
 from ui.app import warmup
 from ui.app.program import program
 from ui.app.tab import ChoicesState, RunsState
@@ -320,3 +323,43 @@ def test_runs_are_chosen_by_strategy(silent, tab):
     page.switch_page("pages/settings.py").run()
     page.switch_page("pages/tune.py").run()
     assert page.selectbox(key="tune-runs").value == "strategy:paper"
+
+
+# Tune, “Learn from your labels”: what is learned is shown, used at a click, and put away at another
+
+
+def opened(app, count):
+    """Tune over runs that score one page high, which a set calls right two times in three."""
+    library = program().engine.library()
+    add_report(library, program().engine.embedder.dimension)
+    questions = []
+    for number in range(count):
+        library.runs.save(run(number, [0.97, 0.03], strategy="paper", evaluator="local-6"), [])
+        page = 1 if number % 3 else 2
+        asked = f"Why did it happen in {number}?"
+        questions.append(Question(id=str(number), question=asked, sources=("report.pdf",), pages=(page,)))
+    add_set(library, QuestionSet(name="known", questions=tuple(questions)))
+    app.run()
+    app.switch_page("pages/tune.py").run()
+    app.selectbox(key="tune-strategy").set_value("paper").run()
+    assert not app.exception
+    return app
+
+
+def test_what_is_learned_is_shown_then_used_then_put_away(app):
+    page, library = opened(app, 60), program().engine.library()
+    words = said(page)
+    assert "It helps: log loss" in words and "labelled retrievals are needed; 0 are there" in words
+    assert "60 of 60 stored runs would change: 60 from CORRECT to AMBIGUOUS" in words
+    page.button(key="tune-adapt").click().run()
+    assert "In use, learned on" in said(page) and page.button(key="tune-adapt").disabled
+    used = read_adaptation(library.labels.adaptation())
+    assert used is not None and used.chunks is not None and used.chunks.labels == 120
+    page.button(key="tune-unadapt").click().run()
+    assert "The shipped scores are in use" in said(page) and library.labels.adaptation() == ""
+
+
+def test_too_few_labels_are_said_and_nothing_can_be_used(app):
+    page = opened(app, 4)
+    assert "At least 30 labelled chunks are needed; 8 are there." in said(page)
+    assert page.button(key="tune-adapt").disabled and not [each for each in page.button if each.key == "tune-unadapt"]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
-from benchmarks.field import texts
+from benchmarks.field import filings, summary, texts
 from benchmarks.field.bodies import CONTEXTS, ELSER, REWRITTEN, TASKS, enterprise, mtrag
 from benchmarks.field.kept import Kept
 from crag.core.types import Exchange
@@ -146,3 +147,89 @@ def test_a_stopped_command_goes_on_and_says_the_same(
     assert texts.main() == 0
     again = capsys.readouterr()
     assert again.out == page and "added" not in again.err
+
+
+# FinanceBench beside published answers: what is counted where one has what the other missed
+
+
+def write_published(folder: Path, ids: Iterable[str]) -> None:
+    """A checkout in which every system refused every question."""
+    (folder / "results").mkdir(parents=True)
+    rows = "\n".join(json.dumps({"financebench_id": id, "label": "Refusal"}) for id in ids)
+    for name in filings.SYSTEMS:
+        (folder / "results" / f"{name}.jsonl").write_text(rows, encoding="utf-8")
+
+
+def row(id: str, said: str, page: bool) -> dict[str, object]:
+    return {
+        "id": id,
+        "document": "A",
+        "rank": 1,
+        "action": "CORRECT",
+        "kind": "k",
+        "said": said,
+        "page": page,
+        "low": not page,
+    }
+
+
+def test_what_one_has_and_the_other_missed_is_counted() -> None:
+    rows = [row("a", "right", True), row("b", "other", True), row("c", "other", False), row("d", "refused", False)]
+    theirs = {"a": "refused", "b": "wrong", "c": "right", "d": "right"}
+    found = filings.compare(rows, dict.fromkeys(filings.SYSTEMS, theirs))
+    assert found["confident"] == {"right": 1, "other": 1}
+    system = found["systems"]["gpt-4_sharedStore"]
+    assert (system["page_where_missed"]["value"], system["page_where_missed"]["of"]) == (1.0, 2)
+    assert system["no_page_where_right"]["value"] == 1.0
+    assert (system["only_ours"], system["only_theirs"]) == (1, 2)
+    assert system["ours_less_theirs"]["value"] == pytest.approx(-0.25)
+    assert [each["value"] for each in found["kinds"]["k"].values()] == [0.25] + [0.5] * len(filings.SYSTEMS)
+
+
+def test_labels_of_people_are_read(tmp_path: Path) -> None:
+    write_published(tmp_path, ["a"])
+    assert filings.read_labels(tmp_path / "results" / "gpt-4_sharedStore.jsonl") == {"a": "refused"}
+
+
+def test_without_published_answers_it_says_where_they_are_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["filings", "--published", str(tmp_path), "--data", str(tmp_path)])
+    assert filings.main() == 2
+    assert "patronus-ai/financebench" in capsys.readouterr().err
+
+
+# The page over all tables beside the field: who is called ahead, and what is said of a table that is not there
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(-0.2, -0.1, "ahead"), (0.1, 0.2, "**behind**"), (-0.1, 0.1, "no difference shown"), (None, None, "–")],
+)
+def test_only_an_interval_without_0_puts_a_side_ahead(low: float | None, high: float | None, said: str) -> None:
+    assert summary.verdict({"value": 0.0, "low": low, "high": high}) == said
+
+
+def test_a_table_that_is_not_there_is_named_with_the_place_of_its_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(summary.RESULTS / "field_filings.json", tmp_path)
+    monkeypatch.setattr("sys.argv", ["summary", "--results", str(tmp_path)])
+    assert summary.main() == 0
+    page = (tmp_path / "field.md").read_text(encoding="utf-8")
+    assert capsys.readouterr().out.strip() == page.strip()
+    assert "field_mtrag: not measured here. Its data: github.com/" in page and "libraries" not in page
+
+
+def test_the_committed_page_has_the_committed_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in summary.SOURCES:
+        if (source := summary.RESULTS / f"{name}.json").is_file():
+            shutil.copy(source, tmp_path)
+    monkeypatch.setattr("sys.argv", ["summary", "--results", str(tmp_path)])
+    assert summary.main() == 0
+    assert (tmp_path / "field.md").read_text("utf-8") == (summary.RESULTS / "field.md").read_text("utf-8")
+
+
+def test_what_is_less_theirs_is_turned_into_less_ours() -> None:
+    results = json.loads((summary.RESULTS / "field_filings.json").read_text(encoding="utf-8"))
+    assert "**behind**" in summary.page({"field_filings": results}, "")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
 
-from benchmarks import soak_kills, soak_leaks, soak_outages, soak_providers
+from benchmarks import soak_kills, soak_leaks, soak_mixed, soak_outages, soak_providers
 from tests.support.sizes import sized
 
 pytestmark = pytest.mark.heavy
@@ -45,3 +47,19 @@ def test_an_outage_is_told_and_over_when_it_is_over(tmp_path: Path, case: str) -
     assert not found.broken
     assert not found.lost
     assert found.recovered >= 0
+
+
+# Ten minutes of mixed work by ten sessions: no fault, and memory that stays (`SOAK_MINUTES` chooses another time)
+
+
+ALLOWED = 0.05
+"""By so much memory may grow after the first third, in which all is loaded and caches fill."""
+
+
+@pytest.mark.heavy
+def test_mixed_work_ends_without_a_fault_and_memory_stays() -> None:
+    minutes = float(os.environ.get("SOAK_MINUTES", "10"))
+    found = asyncio.run(soak_mixed.measure(argparse.Namespace(minutes=minutes, people=10)))
+    assert not found["problems"]
+    assert sum(act["count"] for act in found["acts"].values()) > 10
+    assert soak_mixed.growth(found["memory"], 60 * minutes / 3) < ALLOWED

@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.overhead import PATHS, bare_run, engine_of, parts_of
 from benchmarks.thresholds_cases import Case, unseen
 from benchmarks.thresholds_grades import KeptScores
 from benchmarks.thresholds_sweep import COLLAPSE, LIKELY, Sets, counted
+from crag.core import events as ev
 from crag.core.settings import Settings
+from crag.core.trace import Trace
 from crag.core.types import Action, Grade
+from crag.pipeline.graph import NODES, run_graph
 from crag.testing.fakes import ScriptedEvaluator
 
 
@@ -65,3 +69,25 @@ def test_questions_that_training_data_asks_are_left_out(tmp_path: Path) -> None:
         file.parent.mkdir(exist_ok=True)
         file.write_text("".join(json.dumps({"question": each}) + "\n" for each in asked), encoding="utf-8")
     assert [row["question"] for row in unseen(tmp_path, "nq")] == ["Who read it?"]
+
+
+# The overhead benchmark compares like with like: every way takes the same steps
+
+
+QUESTION = "How many days did it take in 2019?"
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_all_ways_take_the_same_steps(name: str, tmp_path: Path) -> None:
+    course = PATHS[name]
+    nodes = list(bare_run(QUESTION, course))
+    assert tuple(nodes) == course.nodes
+    engine = engine_of(course, tmp_path)
+    trace = Trace.from_events(engine.ask(QUESTION))
+    engine.close()
+    assert [record.step for record in trace.steps] == [NODES[node][0] for node in nodes]
+    alone = [event.step for event in run_graph(QUESTION, parts_of(course)) if isinstance(event, ev.StepStarted)]
+    assert alone == [record.step for record in trace.steps]
+    assert trace.action == name.partition(",")[0]
+    assert len(trace.rounds[0].grades) == 10 and not trace.failures
+    assert trace.answer is not None and not trace.answer.abstained

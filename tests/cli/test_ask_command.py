@@ -12,6 +12,7 @@ import pytest
 from crag.core.events import Event, event_from_json
 from crag.core.sample import Sample
 from crag.core.types import Action
+from tests.support.model_server import serving
 from tests.support.shell import Ran, crag, process
 
 
@@ -179,3 +180,28 @@ def test_a_question_follows_on_a_stored_run(tmp_path: Path, library: Path) -> No
     assert "Asked as: What was hiring manager satisfaction in FY 2017?" in third.err and "--after" in third.err
     gone = crag("ask", "And in FY 2015?", *own, "--after", "nothing")
     assert gone.code == 1 and "There is no run" in gone.err
+
+
+# `ask` with a language model that cites little: what was found afterwards and what nothing supports is told
+
+
+QUESTION = "Which president signed the Civil Service Act of 1883?"
+SAYS = (
+    "President Chester A. Arthur signed the Civil Service Act in 1883. ",
+    "It was repealed by a later Congress in 1901.",
+)
+
+
+def test_uncited_sentences_get_their_source_or_are_flagged(library: Path) -> None:
+    with serving() as server:
+        server.words = list(SAYS)
+        served = ("--llm", "openai-compatible", "--base-url", server.address, "--model", "ok")
+        ran = crag("ask", QUESTION, "--library", library, *served)
+        record = crag("ask", QUESTION, "--library", library, *served, "--json").records[-1]
+    assert ran.code == 0, ran.err
+    assert f"Nothing shown supports this: {SAYS[1]}" in ran.out
+    assert f"Found afterwards [1]: {SAYS[0].strip()}" in ran.out and "(found afterwards)" in ran.out
+    found, flagged = record["checks"]
+    assert (found["attributed"], found["supported"], flagged["supported"]) == (True, True, False)
+    assert record["citations"][0]["found"] is True and record["faithfulness"] == 0.5
+    assert flagged["note"].startswith("nothing shown supports this")

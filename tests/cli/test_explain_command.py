@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 
 from crag.core.sample import Sample
+from crag.storage.library import Library
 from tests.support.shell import crag
+from tests.support.small_library import WordEmbedder
+from tests.support.tune_runs import add_report, run
 
 
 @pytest.fixture
 def place(library: Path, tmp_path: Path) -> Path:
-    """A copy of the library with the sample's PDF, and a run in it."""
+    """A copy of the library with the sample's PDF."""
     return shutil.copytree(library, tmp_path / "own")
 
 
@@ -62,3 +65,88 @@ def test_chunks_that_the_run_does_not_have_are_refused(place: Path, sample: Samp
         assert f"has no chunk {number}" in crag("explain", "last", "--grade", number, "--library", place).err
     assert "has no chunk 99" in crag("explain", "last", "--without", "1,99", "--library", place).err
     assert "no number of a chunk" in crag("explain", "last", "--without", "one", "--library", place).err
+
+
+# `keep`, `gaps`, `--of` and `--tag`: pages kept from runs, questions without an answer or of some documents
+
+
+pytestmark = pytest.mark.usefixtures("read_here")
+
+QUESTION = "Why did the airplane skid off the runway at Wausau?"
+
+
+def test_a_page_is_kept_from_the_shell_and_answers_the_next_question(place: Path, sample: Sample) -> None:
+    ask = ("ask", QUESTION, "--web-folder", sample.web, "--library", place)
+    first = crag(*ask, "--json").records[-1]
+    assert first["action"] == "INCORRECT" and first["asked_of"] is None
+    url = first["web_sources"][0]["url"]
+    listed = crag("gaps", "--library", place)
+    assert QUESTION in listed.out and f"keep {first['run_id']} {url}" in listed.out
+    assert crag("gaps", "--library", place, "--json").records[0]["pages"][0]["url"] == url
+
+    ran = crag("keep", first["run_id"], url, "--library", place, "--confidence", "0.6", "--json")
+    assert ran.code == 0 and [each["status"] for each in ran.records] == ["kept"]
+    assert "already in the library" in crag("keep", "last", url, "--library", place).out
+
+    again = crag(*ask, "--json").records[-1]
+    assert again["action"] == "CORRECT"
+    assert {(each["origin"], each["url"], each["from_web"]) for each in again["citations"]} == {
+        ("internal", url, "unverified")
+    }
+    assert "kept from the web, unverified" in crag(*ask).out
+    assert "No gap" in crag("gaps", "--library", place).err
+    assert "answered since" in crag("gaps", "--closed", "--library", place).out
+
+    name = ran.records[0]["name"]
+    scoped = crag(*ask, "--of", name, "--json").records[-1]
+    assert scoped["asked_of"] == {"documents": [name], "tags": [], "gone": 0}
+    assert {each["source"] for each in scoped["chunks"]} == {name}
+    assert f"Asked of: {name}" in crag(*ask, "--of", name).err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("keep", "nowhere"), "no run"),
+        (("ask", "why?", "--of", "nowhere.pdf"), "no document called nowhere.pdf"),
+        (("search", "why?", "--tag", "finance"), "No document has the tag finance"),
+    ],
+)
+def test_what_there_is_not_is_told(place: Path, arguments: tuple[str, ...], said: str) -> None:
+    ran = crag(*arguments, "--library", place)
+    assert ran.code == 1 and said in ran.err and "Traceback" not in ran.err
+
+
+# `adapt`: shows what labels teach and changes nothing; --apply uses it, --remove stops; bad labels in a sentence
+
+
+@pytest.fixture
+def scored(tmp_path: Path) -> tuple[str, Path]:
+    """A library whose runs score one page high, which is right two times in three, and a set that says so."""
+    rows = ["id,question,source,page"]
+    with Library.open(tmp_path / "library", WordEmbedder()) as library:
+        add_report(library, WordEmbedder.dimension)
+        for number in range(60):
+            library.runs.save(run(number, [0.97, 0.03], evaluator="local-6"), [])
+            rows.append(f"{number},Why did it happen in {number}?,report.pdf,{1 if number % 3 else 2}")
+    (tmp_path / "set.csv").write_text("\n".join([*rows, "new,Was this asked?,report.pdf,1"]) + "\n")
+    return "--library", tmp_path / "library"
+
+
+def test_it_is_shown_then_used_then_not(scored: tuple[str, Path]) -> None:
+    labels = scored[1].parent / "set.csv"
+    shown = crag("adapt", "--labels", labels, *scored)
+    assert shown.code == 0 and "It helps: log loss" in shown.out and "The shipped scores are in use" in shown.out
+    assert "1 question of the set were never asked" in shown.err
+    used = crag("adapt", "--apply", "--json", *scored)
+    (record,) = used.records
+    assert used.code == 0 and record["applied"] and record["chunks"]["labels"] == 120
+    assert record["sets"]["reason"] == "few" and record["in_use"].startswith("In use")
+    assert "shipped scores are in use" in crag("adapt", "--remove", *scored).out
+    assert "shipped scores are in use" in crag("adapt", *scored).out
+
+
+def test_without_labels_nothing_is_used(scored: tuple[str, Path]) -> None:
+    refused = crag("adapt", "--apply", *scored)
+    assert refused.code == 1 and "At least 30 labelled chunks are needed; 0 are there." in refused.out
+    assert crag("adapt", "--apply", "--remove", *scored).code == 2

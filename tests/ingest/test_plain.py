@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import zipfile
 from io import BytesIO
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from crag.core.config import AppConfig
 from crag.core.errors import LimitError
 from crag.core.types import Media
 from crag.ingest.chunking import chunk_document
-from crag.ingest.files import media_of
+from crag.ingest.files import content_id, media_of, safe_name
 from crag.ingest.reader import read_document
 from crag.ingest.sections import PART, Block, fill_pages, write_table
 
@@ -81,3 +84,37 @@ def test_a_table_among_blocks_keeps_its_header() -> None:
     assert page.headings == [(0, "Sums")]
     [found] = page.tables
     assert (page.text[found.start : found.end], found.heads) == ("a; b\n1: b 2\n3: b 4", ("a | b",))
+
+
+# Identity is the bytes; a name is a label that can do no harm
+
+
+def test_content_id_is_the_hash_of_the_bytes() -> None:
+    assert content_id(b"abc") == hashlib.sha256(b"abc").hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("name", "safe"),
+    [
+        ("report.pdf", "report.pdf"),
+        ("../../etc/passwd", "passwd"),
+        ("C:\\Users\\me\\Q3 report.pdf", "Q3 report.pdf"),
+        ("<img src=x onerror=alert(1)>.pdf", "_img src=x onerror=alert(1)_.pdf"),
+        ("evil\u202efdp.exe", "evilfdp.exe"),
+        ("a\x00b\nc.pdf", "abc.pdf"),
+        ("..", "document"),
+        ("", "document"),
+        ("Übersicht 2019.pdf", "Übersicht 2019.pdf"),
+    ],
+)
+def test_names(name: str, safe: str) -> None:
+    assert safe_name(name) == safe
+
+
+@given(st.text(max_size=200))
+def test_any_name_becomes_a_harmless_label(name: str) -> None:
+    safe = safe_name(name)
+    assert 0 < len(safe) <= 120
+    assert not set(safe) & set('/\\<>:"|?*\x00\n\r\t')
+    assert safe.strip(". ")
+    assert safe_name(safe) == safe

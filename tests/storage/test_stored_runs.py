@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from crag.admin.moving import copy_library
 from crag.analysis.evaluate import evaluations, rows
 from crag.analysis.metrics.metrics import measure_run
+from crag.analysis.monitoring.figures import facts_of
 from crag.analysis.questions.sets import Question
 from crag.analysis.whatif.entries import Entry
 from crag.analysis.whatif.replay_plan import StoredDecisions
 from crag.analysis.whatif.whatif import redecide
+from crag.core.events import Failed
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
-from crag.core.trace import Trace
+from crag.core.trace import Rewrite, Search, Trace
+from crag.core.types import Answer, Call
 from crag.messages.providers import cost_sentence
 from crag.messages.wording import outcome_sentence
 from crag.models.embedders import MiniLM
 from crag.providers.prices import PRICES, plain_rag
 from crag.storage.library import Library
+from crag.storage.places import Place
+from crag.storage.postgres import Server
+from tests.support.library_makers import HashEmbedder
 from tests.support.stored import RUNS, stored_library, stored_run
+from tests.support.tune_runs import run
 
 
 def test_a_stored_library_opens_with_all_it_holds(tmp_path: Path) -> None:
@@ -64,3 +75,106 @@ def test_a_stored_run_is_decided_anew_measured_and_counted(name: str) -> None:
         assert not redecide(trace, Settings.checked(trace.settings)).changes_action
     outcome = StoredDecisions([Entry.of(trace)]).redecide(Settings(lower=0.99, upper=0.995, loop_on=(), max_rewrites=0))
     assert len(outcome.rows) == 1
+
+
+# What runs come to in figures: stored with them, gone with them, the same wherever they lie
+
+
+def full(number: int) -> Trace:
+    """A run with everything that is counted."""
+    made = run(number, [0.2, 0.61, None], calls=1)
+    failed = Call(step="search", provider="tavily", model="", seconds=2.0, error="no reply")
+    return replace(
+        made,
+        via="http",
+        calls=(*made.calls, failed, failed),
+        failures=(
+            Failed(step="search", cause="no reply", remedy="", at=1.0, reason="unreachable"),
+            Failed(step="verify", cause="odd", remedy="", at=1.2),
+        ),
+        rewrites=(Rewrite(query="q", purpose="web", by="local"),),
+        searches=(Search(query="q", provider="tavily", pages=()),),
+        answer=Answer(text="So.", by="extractive"),
+        faithfulness=0.5,
+        waited=0.25,
+    )
+
+
+def test_the_figures_of_a_run_are_what_its_record_says(library: Library) -> None:
+    library.runs.save(full(1), [])
+    ((number, made),) = library.facts.since()
+    asked = replace(full(1), workspace=library.folder.name)
+    assert facts_of(asked, PRICES) == replace(made, dollars=0.15), "as stored, but for what prices add"
+    assert (made.run_id, made.action, made.outcome, made.via) == ("run-1", "CORRECT", "answered", "http")
+    own = STRATEGIES["balanced"].settings
+    assert (made.best, made.upper, made.lower) == (0.61, own.upper, own.lower)
+    assert made.web and (made.searches, made.rewrites, made.faithfulness, made.waited) == (1, 1, 0.5, 0.25)
+    assert made.calls == {"openai": 1, "tavily": 2} and made.failed == {"tavily": 2}
+    assert made.call_seconds == {"openai": pytest.approx(0.1), "tavily": 4.0}
+    assert made.failures == {"search: unreachable": 1, "verify: other": 1}
+    assert made.refused == {"tavily: unreachable": 1, "this machine: other": 1}
+    assert library.facts.standing().last == number
+
+
+@pytest.mark.files
+def test_a_copy_takes_them_along(library: Library, tmp_path: Path, embedder: HashEmbedder) -> None:
+    library.runs.save(full(1), [])
+    said = copy_library(Place.at(library.folder), Place.at(tmp_path / "copy"))
+    assert said.whole and next(each.target for each in said.tables if each.table == "facts") == 1
+    with Library.open(tmp_path / "copy", embedder) as copy:
+        ((number, made),), ((before, kept),) = copy.facts.since(), library.facts.since()
+        assert (number, replace(made, workspace=kept.workspace)) == (before, kept)
+
+
+# Work that a killed program left unfinished is told; what goes on, here or in another process, is not
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from crag.storage import runs
+from crag.storage.runs import InFlightJob
+from crag.storage.library import Library
+from crag.storage.records import server_at
+from tests.support.library_makers import HashEmbedder
+library = Library.open(Path(sys.argv[1]), HashEmbedder(), server=server_at(sys.argv[2]))
+library.in_flight.start(InFlightJob(id="up", kind="upload", label="2 files", names=("a.txt", "b.txt")))
+print("noted", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def library(tmp_path: Path, embedder: HashEmbedder, server: Server | None) -> Iterator[Library]:
+    with Library.open(tmp_path / "library", embedder, server=server) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("records", ["sqlite", "postgresql"])
+def test_what_another_process_works_on_is_cut_off_by_its_kill_alone(library: Library, url: str) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(library.folder), url],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).resolve().parents[2],
+    )
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"noted\n"
+        assert library.in_flight.known("up")
+        assert library.in_flight.cut_off() == []
+        child.kill()
+        child.wait()
+        [work] = library.in_flight.cut_off()
+        assert (work.label, work.names) == ("2 files", ("a.txt", "b.txt"))
+        library.in_flight.finish("up")
+        assert library.in_flight.cut_off() == []
+    finally:
+        child.kill()
+        child.communicate()
+
+
+@pytest.mark.parametrize("records", ["sqlite"])
+def test_the_end_of_work_that_nobody_noted_makes_no_library(library: Library) -> None:
+    library.in_flight.finish("nobody's")
+    assert not library.exists

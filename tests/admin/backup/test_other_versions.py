@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+import shlex
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -9,12 +13,14 @@ from pathlib import Path
 import pytest
 
 from crag.admin.store import open_store
+from crag.cli.main import load_command, main
 from crag.core.config import AppConfig
 from crag.core.errors import CragError, StorageError
 from crag.engine import Engine
 from crag.storage.library import Library
 from crag.storage.places import PrivateLibraries, name_of
 from tests.support import local_models
+from tests.support.kills import ROOT
 from tests.support.library_makers import HashEmbedder
 from tests.support.many_rows import fill, many
 
@@ -50,3 +56,39 @@ def test_an_earlier_program_leaves_a_newer_folder_as_it_is(data: Path) -> None:
                 use()
             assert isinstance(raised.value, StorageError)
     assert {path: path.read_bytes() for path in data.rglob("*.db")} == before
+
+
+# The page on backups: its commands, word for word and in their order, in a clean directory
+
+
+PAGE = (ROOT / "docs" / "backup.md").read_text(encoding="utf-8")
+
+
+def commands() -> list[list[str]]:
+    blocks = re.findall(r"^```sh\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines()]
+    return [shlex.split(line, comments=True)[3:] for line in lines if line.startswith("python -m crag ")]
+
+
+@pytest.mark.slow
+def test_they_run_as_they_stand_and_end_where_they_began(
+    sample_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(sample_data, tmp_path / "data")
+    monkeypatch.setenv("CRAG_DATA", "data")
+    monkeypatch.delenv("CRAG_DATABASE_URL", raising=False)
+    assert len(commands()) == 10
+    with contextlib.chdir(tmp_path):
+        for command in commands():
+            assert main(command, local_models.engine) == 0, (command, capsys.readouterr().err)
+        for place in ("data/workspaces/default", "elsewhere/workspaces/earlier"):
+            assert main(["search", "retirement", "--library", place, "--json"], local_models.engine) == 0
+    assert (tmp_path / "data" / "workspaces" / "earlier" / "library.db").exists(), "the undoing brought it back"
+    assert list((tmp_path / "data").glob("before-*")), "what was undone lies there"
+
+
+def test_the_nightly_command_is_one() -> None:
+    (line,) = re.findall(r"^15 3 .*python -m (crag .*)$", PAGE, flags=re.MULTILINE)
+    _, name, *arguments = shlex.split(line)
+    given = load_command(name).make_context(name, arguments).params
+    assert given["keep"] == 14 and given["quiet"]

@@ -13,11 +13,14 @@ import pytest
 from crag.analysis.evaluate import (
     FAILURES_IN_A_ROW,
     Progress,
+    add_set,
     evaluate,
     evaluations,
     question_set,
     rows,
+    spending,
 )
+from crag.analysis.questions.sets import read_set
 from crag.core.config import AppConfig
 from crag.core.errors import (
     CragError,
@@ -30,8 +33,11 @@ from crag.core.errors import (
 )
 from crag.core.request import RunRequest
 from crag.core.strategies import strategy
-from crag.core.types import Action
+from crag.core.trace import Trace
+from crag.core.types import Action, Call
 from crag.engine import Engine
+from crag.messages.providers import cost_text
+from crag.providers.prices import table
 from crag.providers.registry import given_keys
 from crag.testing.fakes import FixedWeb, ScriptedEvaluator
 from tests.support.evaluation_makers import filled_engine, instant_engine, questions_for, stored_set
@@ -352,3 +358,20 @@ def test_removing_an_evaluation_leaves_the_other(engine: Engine) -> None:
     assert engine.library().runs.ids() == [f"{plain.id}-1", f"{plain.id}-2"]
     with pytest.raises(NotFoundError):
         rows(engine.library(), balanced.id)
+
+
+# Question sets as people have them, stored and told whole: mixed encodings, equal ids, formulas, 50,000 rows
+
+
+def test_what_an_evaluation_spent_is_known_when_its_runs_are_gone(engine: Engine) -> None:
+    id = add_set(engine.library(), read_set("s.csv", b"question\nWhy?\nHow?\n"))
+    list(evaluate(engine, id, RunRequest("", "plain-rag")))
+    (made,) = evaluations(engine.library())
+    library, prices = engine.library(), table()
+    assert cost_text(spending(library, made.id, prices)) == "$0"
+    for run, tokens in ((f"{made.id}-1", 1_000_000), (f"{made.id}-2", 500_000), ("another", 9_000_000)):
+        call = Call(step="answer", provider="openai", model="gpt-4o", seconds=1.0, input_tokens=tokens, output_tokens=0)
+        library.runs.save(Trace(run_id=run, started_at="2026-01-01", calls=(call,), finished=True), [])
+    library.runs.delete(f"{made.id}-1")
+    found = spending(library, made.id, prices)
+    assert (found.calls, found.input_tokens, cost_text(found)) == (2, 1_500_000, "$3.75")
