@@ -1,7 +1,7 @@
 """Every regular expression of the product, and how long each takes on long strings made from its own structure.
 
-Run as a module it is the child process of `tests/text/test_patterns.py`: a pattern that does not end ends this process
-by its limit of processor time, and not the tests.
+Run as a module it is the child process of `tests/text/test_regular_expressions.py`: a pattern that does not end ends
+this process by its limit of processor time, and not the tests.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise, product
 from pathlib import Path
 from re import _compiler as compiler  # type: ignore[attr-defined]
@@ -38,7 +39,7 @@ MOST = 0.02
 """Seconds that no text of a short length may take."""
 GROWTH = {2: 3.0, 4: 9.0}
 """How much longer a text of two and four times the length may take: 2 and 4 in proportion, 4 and 16 by the square."""
-AGAIN = 5
+AGAIN = 3
 """So often a pattern that seems slow is timed once more; the shortest times count."""
 SECONDS = 600
 
@@ -65,6 +66,7 @@ class Call:
         return f"{self.path.relative_to(ROOT).as_posix()}: {self.source}"
 
 
+@cache
 def calls() -> list[Call]:
     """Every call of `re` in the product that is given a pattern, inline or not."""
     return [call for path in modules() for call in _calls_in(path)]
@@ -101,10 +103,15 @@ def _calls_in(path: Path) -> Iterator[Call]:
         )
 
 
+@cache
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
 def _uses(path: Path, name: str) -> frozenset[str]:
     """The methods that are called of a compiled pattern; "finditer" where it is used in another way."""
-    texts = [each.read_text(encoding="utf-8") for each in ([path] if name.startswith("_") else modules())]
-    found = {use for text in texts for use in re.findall(rf"\b{name}\b(?!\s*=[^=])\.?(\w*)", text)}
+    texts = [_read(each) for each in ([path] if name.startswith("_") else modules())]
+    found = {use for text in texts if name in text for use in re.findall(rf"\b{name}\b(?!\s*=[^=])\.?(\w*)", text)}
     return frozenset(each if each in FUNCTIONS else "finditer" for each in found - {"pattern"})
 
 
@@ -304,8 +311,8 @@ def slow(pattern: re.Pattern[Any], used: Iterable[str], most: int = 0) -> str:
                 break
             took = min(took, seconds(pattern, used, text(length)))
             long = min(long, seconds(pattern, used, text(times * length)))
-        # Once more at a greater length: a machine that became slower in between stretches one ratio, and not both.
-        if long > GROWTH[times] * took and seconds(pattern, used, text(times**2 * length)) > GROWTH[times] * long:
+        # Once more at twice that: a machine that became slower in between stretches one ratio, and not both.
+        if long > GROWTH[times] * took and seconds(pattern, used, text(2 * times * length)) > GROWTH[2] * long:
             return f"{name}: {took * 1000:.0f} ms for {length:,} signs, {long * 1000:.0f} ms for {times * length:,}"
     return ""
 
