@@ -8,7 +8,7 @@ from crag.core.config import AppConfig
 from crag.ingest.chunking import chunk_id
 from crag.testing.fakes import chunk_of
 from tests.support import local_models
-from tests.support.browsing import OFF_SCREEN, settled
+from tests.support.browsing import OFF_SCREEN, choose, settled
 from tests.support.small_pdf import small_pdf
 
 pytestmark = pytest.mark.slow
@@ -74,8 +74,8 @@ def search(page, words):
 
 
 def row(page, number):
-    """A click on the box before a row of the table, which is drawn on a canvas."""
-    page.get_by_test_id("stDataFrame").locator("visible=true").first.click(position={"x": 18, "y": 56 + 35 * number})
+    """A click on the box before a row of the table."""
+    choose(page, "documents-table", number, across=18)
 
 
 def test_many_are_found_selected_tagged_together_and_asked_alone(page):

@@ -23,7 +23,7 @@ from crag.core.types import Call, Document
 from crag.testing.fakes import chunk_of
 from tests.support import local_models
 from tests.support.app_server import Served, gated
-from tests.support.browsing import settled
+from tests.support.browsing import choose, settled
 from tests.support.small_pdf import small_pdf
 from tests.support.whole_run import events as whole_run
 
@@ -143,7 +143,7 @@ def test_documents_of_hostile_names_only_show_them(look) -> None:
     page = look("/documents")
     page.get_by_text(f"{COUNT} documents").wait_for()
     inert(page)
-    page.get_by_test_id("stDataFrame").first.click(position={"x": 18, "y": 56})
+    choose(page, "documents-table", across=18)
     page.get_by_text("1 selected").wait_for()
     page.get_by_role("button", name="Delete document").click()
     page.get_by_text("with its 1 chunk").wait_for()

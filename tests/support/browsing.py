@@ -74,13 +74,21 @@ def ask(page, question):
 
 
 def choose(page, key, row=0, across=60):
-    """A click on a cell of the table whose key begins so, `across` pixels from its left."""
+    """A click on a cell of the table whose key begins so, `across` pixels from its left.
+
+    A click is lost where the table moves under it, so this waits until the script has ended and the table stands still.
+    """
+    settled(page)
     canvas = page.locator(f"[class*='st-key-{key}'] canvas").first
     canvas.evaluate("canvas => canvas.scrollIntoView({ block: 'center', behavior: 'instant' })")
     # Forced, for another layer of the table lies over its canvas and takes the click.
     place = {"x": across, "y": 52 + 35 * row}
     canvas.hover(position=place, force=True)
     settled(page)
+    box = None
+    while (now := canvas.bounding_box()) != box:
+        box = now
+        page.wait_for_timeout(100)
     canvas.click(position=place, force=True)
 
 
