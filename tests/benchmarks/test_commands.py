@@ -13,11 +13,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from tests.benchmarks.test_faithbench import write_summaries
-from tests.benchmarks.test_field_filings import write_published
 
 from benchmarks.evaluator_sets import lines
-from tests.benchmarks.test_field_texts import write_mtrag
+from tests.benchmarks.test_field_texts import write_mtrag, write_published
+from tests.benchmarks.test_financebench import write_summaries
 from tests.support.model_server import serving
 from tests.support.tiny_pdf import line, pdf
 
