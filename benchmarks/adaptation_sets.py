@@ -22,10 +22,10 @@ from crag.core.settings import Settings
 from crag.core.types import GradedText, Passage, SetReadings
 from crag.engine import Engine
 from crag.evaluation.adaptation import log_odds
+from crag.evaluation.heads import load_set_layer, set_features
 from crag.evaluation.local import LocalEvaluator
-from crag.evaluation.sufficiency import load_set_layer, set_features
 from crag.index.lexical import Lexical, add
-from crag.models.embedders import embedder_of
+from crag.models.runtime import embedder_of
 from training.calibrate_sets import filing_sets, rows_of
 
 

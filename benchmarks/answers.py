@@ -43,7 +43,7 @@ from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, QuotedAnswer
 from crag.engine import Engine
-from crag.evaluation.confidence import ANSWER_FEATURES, load_answer_layer
+from crag.evaluation.heads import ANSWER_FEATURES, load_answer_layer
 from crag.evaluation.local import LocalEvaluator
 
 KINDS = ("prose", "statements", "filings", "reports")

@@ -27,7 +27,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from crag.core.ingesting import Page, ParsedDocument
 from crag.ingest.chunking import CHUNKING_ID, Sizes, chunk_document
-from crag.models.embedders import MiniLM
+from crag.models.runtime import MiniLM
 
 HERE = Path(__file__).resolve().parent
 DATA = Path(os.environ.get("CRAG_SHARED", HERE.parent.parent / "shared")) / "data" / "chunking_eval"

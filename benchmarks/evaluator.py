@@ -48,7 +48,7 @@ from crag.core.strategies import STRATEGIES
 from crag.core.types import Action, Grade
 from crag.evaluation.trigger import decide
 from crag.generation.judges import SUPPORTED_FROM
-from crag.models.embedders import MiniLM
+from crag.models.runtime import MiniLM
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"

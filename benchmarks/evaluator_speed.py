@@ -22,7 +22,7 @@ from tokenizers import Tokenizer
 
 from benchmarks.evaluator_graders import shipped_evaluator
 from crag.core.types import Passage
-from crag.models.embedders import MiniLM
+from crag.models.runtime import MiniLM
 
 ROOT = Path(__file__).resolve().parent.parent
 PAIRS, CHUNK_TOKENS, QUESTION_TOKENS, THREADS = 10, 200, 12, 2

@@ -28,7 +28,7 @@ from benchmarks.explorer_library import measure
 from benchmarks.overhead import ms
 from crag.analysis.atlas import layout
 from crag.analysis.atlas.projection import refresh
-from crag.analysis.occlusion import explain_grade
+from crag.analysis.causes import explain_grade
 from crag.core.config import AppConfig, Keys
 from crag.core.request import RunRequest
 from crag.core.trace import Trace

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.overhead import ms
-from crag.analysis.atlas import layers, projection
+from crag.analysis.atlas import projection
 from crag.analysis.misses import Wanted, explain_miss
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import IndexUnavailableError
@@ -95,7 +95,7 @@ def first_look(library: Library) -> None:
     found = projection.load(library)
     assert found is not None and not found.changed(library), "the map is kept"
     found = projection.refresh(library)
-    chunks, questions = map_chunks.read_chunks(library, found), layers.past_questions(library, found)
+    chunks, questions = map_chunks.read_chunks(library, found), projection.past_questions(library, found)
     shade = map_figure.Shade(values=chunks.clusters.astype(float), names=chunks.titles)
     shown = map_figure.Layers(questions=questions, holes=[each for each in questions if each.hole])
     map_figure.draw(chunks, shade, shown, "light").to_json()

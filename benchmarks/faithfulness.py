@@ -41,7 +41,7 @@ from crag.generation.citations import MARK
 from crag.generation.judges import SUPPORTED_FROM, Judges, share_of_words
 from crag.generation.llm import LlmGenerator
 from crag.generation.verification import CitationVerifier
-from crag.models.embedders import EMBEDDERS
+from crag.models.runtime import EMBEDDERS
 from crag.providers.chat import ChatModel
 from crag.runtime.usage import Budget, UsageTracker
 from crag.text.sentences import sentences

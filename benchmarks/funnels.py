@@ -25,7 +25,7 @@ from crag.analysis.questions.sets import Question, QuestionSet, read_set
 from crag.core.config import AppConfig, Keys
 from crag.core.request import RunRequest
 from crag.engine import Engine
-from crag.messages.funnel import STEP_TITLES, beside_sentence, funnel_sentence, left_out_sentence, shown_steps
+from crag.messages.evaluations import STEP_TITLES, beside_sentence, funnel_sentence, left_out_sentence, shown_steps
 
 RESULT = Path(__file__).resolve().parent / "results" / "funnels.md"
 NAMED = {"FinanceBench": "financebench", "MMLongBench": "mmlongbench"}

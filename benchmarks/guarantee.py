@@ -34,8 +34,8 @@ from crag.analysis.thresholds.sweep import GRID, Scored, best_pair, gains
 from crag.core.config import AppConfig, Keys
 from crag.core.types import Aggregation, SetReadings
 from crag.engine import Engine
+from crag.evaluation.heads import load_set_layer
 from crag.evaluation.local import LocalEvaluator
-from crag.evaluation.sufficiency import load_set_layer
 from training.calibrate_sets import rows_of
 from training.set_questions import libraries
 

@@ -47,7 +47,7 @@ from crag.core.protocols import Embedder, RetrievalEvaluator
 from crag.core.settings import Settings
 from crag.core.strategies import strategy
 from crag.evaluation.local import LocalEvaluator
-from crag.models.embedders import embedder_of
+from crag.models.runtime import embedder_of
 from crag.storage.library import Library
 
 QUESTIONS = 300

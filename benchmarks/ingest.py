@@ -38,7 +38,7 @@ BEAT = 0.05
 def ours(files: list[Path], embedding: str = "multilingual") -> dict[str, Any]:
     from crag.core.config import AppConfig
     from crag.core.ingesting import DocumentAdded, DocumentFailed
-    from crag.models.embedders import EMBEDDERS
+    from crag.models.runtime import EMBEDDERS
     from crag.pipeline.indexing import Indexer
     from crag.runtime.fair_queue import FairQueue
     from crag.storage.library import Library

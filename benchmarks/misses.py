@@ -42,7 +42,7 @@ from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.evaluation.local import LocalEvaluator
-from crag.messages.funnel import (
+from crag.messages.evaluations import (
     LOST_TITLES,
     STEP_TITLES,
     beside_sentence,

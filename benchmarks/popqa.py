@@ -40,7 +40,7 @@ from crag.core.types import INDEXED_AS, Document
 from crag.evaluation.grading import GradingService
 from crag.evaluation.local import LocalEvaluator
 from crag.generation.extractive import ExtractiveGenerator
-from crag.models.embedders import embedder_of
+from crag.models.runtime import embedder_of
 from crag.pipeline.build import Local, build_pipeline
 from crag.pipeline.context import EventEmitter
 from crag.pipeline.graph import run_graph

@@ -37,7 +37,7 @@ from crag.index.chunk_index import ChunkIndex, Contents
 from crag.ingest.chunking import CHUNKING_ID, chunk_document
 from crag.ingest.files import content_id
 from crag.ingest.reader import read_document
-from crag.models.embedders import EMBEDDERS, embedder_of
+from crag.models.runtime import EMBEDDERS, embedder_of
 from crag.storage.library import Library
 from tests.support.milvus_server import MilvusServer
 

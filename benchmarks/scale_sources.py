@@ -23,7 +23,7 @@ from crag.core.config import AppConfig
 from crag.core.ingesting import Page, ParsedDocument
 from crag.core.types import INDEXED_AS, Chunk
 from crag.ingest.chunking import CHUNKING_ID, chunk_document
-from crag.models.embedders import embedder_of
+from crag.models.runtime import embedder_of
 
 NEIGHBOURS = 16
 """How many of the nearest other chunks are noted for each."""

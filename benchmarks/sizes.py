@@ -29,7 +29,7 @@ from benchmarks.soak_world import family
 from crag.core.config import AppConfig
 from crag.core.request import RunRequest
 from crag.engine import Engine
-from crag.models.embedders import embedder_of
+from crag.models.runtime import embedder_of
 from crag.storage.places import name_of
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.library_makers import make_document

@@ -22,7 +22,7 @@ from crag.core.types import Answer, Grade, Passage
 from crag.evaluation.local import LocalEvaluator
 from crag.generation.extractive import ExtractiveGenerator
 from crag.index.embedded import opened
-from crag.models.embedders import embedder_of
+from crag.models.runtime import embedder_of
 from crag.pipeline.build import Local, grader, guard_evaluator
 from crag.pipeline.executor import QUESTION_CHARS as QUESTION_CHARS
 from crag.pipeline.executor import Events, RunExecutor, refuse_filter

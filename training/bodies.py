@@ -14,7 +14,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from crag.models.pairing import MAX_PAIR, WordReader
+from crag.models.cross_encoder import MAX_PAIR, WordReader
 from crag.models.runtime import verified_files
 from training.minilm_graph import FourBits
 from training.samples import MODELS, Reader
@@ -111,7 +111,7 @@ def read_word_table() -> FourBits:
 
 
 def _constants(*, words: bool = False) -> dict[str, NDArray[np.generic]]:
-    from crag.models.embedders import E5  # its configuration needs what a lent machine is without
+    from crag.models.runtime import E5  # its configuration needs what a lent machine is without
 
     graph = onnx.load_model_from_string(verified_files(E5.folder, E5.id)["model.onnx"]).graph
     wanted = {WORDS, SCALES}

@@ -46,7 +46,7 @@ from crag.core.request import RunRequest
 from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.evaluation.confidence import ANSWER_FEATURES
+from crag.evaluation.heads import ANSWER_FEATURES
 from training.calibrate_short import fitted, write_layer
 from training.pairs import Corpus, held_out, lines
 from training.sources.stored import Row

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from crag.evaluation.head import FEATURES, Head, features, load_head
+from crag.evaluation.heads import FEATURES, Head, features, load_head
 from crag.models.cross_encoder import FOLDER, CrossEncoder, Reading
 from crag.text.sentences import sentences
 from training.export_evaluator import head_file, write

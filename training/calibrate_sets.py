@@ -35,8 +35,8 @@ from crag.core.request import SearchQuery
 from crag.core.strategies import strategy
 from crag.core.types import GradedText, Passage, RetrievedChunk, SetReadings
 from crag.engine import Engine
+from crag.evaluation.heads import SET_FEATURES, SetLayer, set_features
 from crag.evaluation.local import LocalEvaluator
-from crag.evaluation.sufficiency import SET_FEATURES, SetLayer, set_features
 from crag.generation.arithmetic import looks_up, reach_cells
 from training.calibrate_answers import FOLDS, cross_validated, fit
 from training.calibrate_short import write_layer

@@ -25,10 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crag.analysis.questions.matching import answer_match
-from crag.evaluation.head import load_head
-from crag.evaluation.short import LONGEST, SHORT_FEATURES, features, trim_answer
+from crag.evaluation.heads import load_head
+from crag.evaluation.local import LONGEST, SHORT_FEATURES, features, trim_answer
 from crag.models.cross_encoder import FOLDER, CrossEncoder
-from crag.models.embedders import MiniLM
+from crag.models.runtime import MiniLM
 from training.pairs import Corpus, held_out, lines
 from training.vectors import remembered
 

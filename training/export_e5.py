@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from crag.models.embedders import E5, MAX_TOKENS, PASSAGE, QUESTION
+from crag.models.runtime import E5, MAX_TOKENS, PASSAGE, QUESTION
 from training.e5_weights import BLOCK, Pieces, Read, read
 from training.export_embedding import mean_reciprocal_rank, measured, read_pairs
 from training.minilm_graph import FourBits, build

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load as load_tensors
 from tokenizers import Tokenizer
 
-from crag.models.embedders import MAX_TOKENS, MiniLM
+from crag.models.runtime import MAX_TOKENS, MiniLM
 from training.minilm_graph import Int8Plan, build
 
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else it reports its use to its maker

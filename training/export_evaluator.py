@@ -21,7 +21,7 @@ import onnx
 import torch
 from numpy.typing import NDArray
 
-from crag.evaluation.head import FEATURES, STRIP_FEATURES
+from crag.evaluation.heads import FEATURES, STRIP_FEATURES
 from crag.models.cross_encoder import FOLDER, MODEL_ID, CrossEncoder
 from training.export_embedding import TARGET as EMBEDDING
 from training.export_embedding import measured

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from crag.models.pairing import PASSAGE
+from crag.models.cross_encoder import PASSAGE
 from training.measures import auc
 from training.pair import Pair
 from training.samples import Batch, Reader, Sample, batched, dealt

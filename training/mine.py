@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crag.index.lexical import Lexical, Searcher, add, only
-from crag.models.embedders import E5
+from crag.models.runtime import E5
 from crag.text.words import STOP_WORDS
 from training.altering import around, found
 from training.candidates import Asked, Gold, Pack, Text, compute_digest, cut_pieces, may_answer, normalize_words, save

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from crag.models.pairing import WordReader, Words, cut_question, paired, title_end
+from crag.models.cross_encoder import WordReader, Words, cut_question, paired, title_end
 from training.pair import Pair
 
 MODELS = Path(__file__).resolve().parent.parent / "crag" / "models"

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from crag.core.settings import Settings
-from crag.evaluation.head import STRIP_FEATURES, Head, Lexicon, StripHead, load_head, strip_features
+from crag.evaluation.heads import STRIP_FEATURES, Head, Lexicon, StripHead, load_head, strip_features
 from crag.evaluation.strips import StripRefiner
 from crag.models.cross_encoder import CrossEncoder
 from training.measures import auc, calibration_error

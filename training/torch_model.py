@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.nn import functional
 
-from crag.models.pairing import KINDS, MAX_PAIR
+from crag.models.cross_encoder import KINDS, MAX_PAIR
 from training.minilm_graph import READ_OUT
 
 HIDDEN, HEADS = 384, 12

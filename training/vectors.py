@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from crag.models.embedders import MiniLM
+from crag.models.runtime import MiniLM
 
 
 def remembered(texts: Sequence[str]) -> NDArray[np.float32]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from crag.evaluation.head import stems
+from crag.evaluation.heads import stems
 from training.pairs import lines
 
 FEWEST = 3

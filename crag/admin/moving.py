@@ -29,11 +29,11 @@ from crag.providers.registry import given_keys
 from crag.storage import store
 from crag.storage.documents import reserved
 from crag.storage.index_sync import Differences, IndexSync, OpenIndex
+from crag.storage.labels import VOTE
 from crag.storage.places import DataFolder, LibraryRoot, Place, check_workspace_name
 from crag.storage.records import CHOSEN, SIGNED_WITH, KeyValueStore, Records, server_at
 from crag.storage.tables import chunks, metadata, revision
 from crag.storage.tables import meta as about
-from crag.storage.votes import VOTE
 
 if TYPE_CHECKING:
     from crag.storage.postgres import Server

@@ -23,7 +23,7 @@ from crag.analysis.thresholds.recommend import EACH, QUESTIONS, Case, expected_r
 from crag.analysis.whatif.entries import Entry
 from crag.core.trace import Trace
 from crag.evaluation.adaptation import Adaptation, Correction, Figures, Lesson, log_odds, shipped_id, write_adaptation
-from crag.evaluation.sufficiency import set_features
+from crag.evaluation.heads import set_features
 from crag.storage.library import Library
 from crag.text.formats import iso_now
 

@@ -1,25 +1,284 @@
-"""What a run's end hangs on: its answer without some of its texts, and the nearest run that ended otherwise."""
+"""What a score and a run's end hang on: words, sentences and texts left out in turn, and the nearest other verdict.
+
+Nothing here asks a model that costs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from crag.analysis.comparison import Differences, differences
 from crag.analysis.gaps import LIKE, RUNS
-from crag.analysis.whatif.without import Without
-from crag.core.protocols import Embedder, embed_question
+from crag.analysis.whatif.whatif import Without
+from crag.core.errors import FilterError, LibraryError, NotFoundError
+from crag.core.makers import Maker
+from crag.core.protocols import Embedder, GradeExplainer, RetrievalEvaluator, StripGrader, embed_question
+from crag.core.request import SearchQuery
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Action, Answer, Chunk, WebPage
-from crag.evaluation.adaptation import shipped_id
-from crag.evaluation.scoring import likeliest
+from crag.core.types import Action, Answer, Chunk, Grade, GradePart, Passage, WebPage
+from crag.evaluation.adaptation import adapt, shipped_id
+from crag.evaluation.grading import GradeBatch, GradingService
+from crag.evaluation.refinement import likeliest
+from crag.evaluation.trigger import verdict
 from crag.generation.extractive import ExtractiveGenerator
 from crag.generation.ground import finish, without_floor
+from crag.models.runtime import MAX_CHARACTERS
+from crag.pipeline.build import guard_evaluator
 from crag.storage.library import Library
+from crag.text.sentences import sentences
+from crag.text.words import STOP_WORDS
+
+if TYPE_CHECKING:
+    from crag.engine import Engine
+
+WORDS, SENTENCES = 12, 16
+"""How many words of a question, and sentences of a chunk, are left out one after another."""
+CHARACTERS = 40_000
+"""What is read of a long chunk for its words, and for its sentences: fewer of them are left out then."""
+NEIGHBOURS = 6
+"""Chunks of the library that are graded to find one with another verdict, where the run has none."""
+
+Span = tuple[int, int]
+Unexplained = Literal["", "not graded", "together", "failed", "model", "other"]
+"""Why no part was left out. "not graded": the run graded no chunks, or not this one. "together": it graded all of them
+in one. "model": a model or server graded it, which would be asked once for every part. "other": an evaluator did that
+is not the one in use."""
+
+_WORD = re.compile(r"\w+(?:[-'’.,]\w+)*+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occlusion:
+    """A part of a text, as its [start, end) places, and the score 0..1 without it; None where that grade failed."""
+
+    spans: tuple[Span, ...]
+    score: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherText:
+    """A text that got another verdict for the same question. `closeness`: the cosine of both texts' vectors.
+
+    `retrieved`: the run has it; else it was graded for this explanation.
+    """
+
+    chunk: Chunk
+    grade: Grade
+    verdict: Action
+    closeness: float
+    retrieved: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradeExplanation:
+    """What a chunk's score rests on. Where `reason` says why, nothing was left out and `parts` is empty.
+
+    `words`: of the question, those that say something; `sentences`: of the chunk's text, those with a word; both in
+    order. `more_words` and `more_sentences` count those that were not tried. `untitled`: the score without the chunk's
+    context (its title and heading), where it has one. `parts`: the layers that made the score, as its evaluator names
+    them. `other` is None where none of the `compared` texts got another verdict.
+    """
+
+    question: str
+    chunk: Chunk
+    grade: Grade | None
+    upper: float
+    lower: float
+    reason: Unexplained = ""
+    words: tuple[Occlusion, ...] = ()
+    more_words: int = 0
+    sentences: tuple[Occlusion, ...] = ()
+    more_sentences: int = 0
+    untitled: float | None = None
+    parts: tuple[GradePart, ...] = ()
+    other: OtherText | None = None
+    compared: int = 0
+
+    @property
+    def score(self) -> float | None:
+        return self.grade.score if self.grade is not None else None
+
+    @property
+    def log_odds(self) -> float:
+        """What the layers add up to; 0 of none."""
+        return sum(part.adds for part in self.parts)
+
+    @property
+    def verdict(self) -> Action | None:
+        """What the score alone leads to; None where there is none."""
+        return None if self.score is None else verdict(self.score, upper=self.upper, lower=self.lower)
+
+
+def explain_grade(engine: Engine, library: Library, trace: Trace, chunk_id: str) -> GradeExplanation:
+    """Why a chunk of a run got its score, by the engine's own evaluator, whose grades are stored in the library.
+
+    At most `WORDS` + `SENTENCES` + `NEIGHBOURS` + 1 texts are graded; of texts that were graded before, none. The
+    chunk's text is the run's own, also where its document was changed or deleted since. Raises NotFoundError for a
+    chunk that the run does not have.
+    """
+    chunk, settings = trace.sources.get(chunk_id), Settings.stored(trace.settings).settings
+    if not isinstance(chunk, Chunk):
+        raise NotFoundError("This run has no such chunk.", "Choose one of the chunks listed.")
+    grade, adapted = trace.grade_of(chunk_id), adapt(engine.evaluator, library.labels.adaptation())
+    evaluator = adapted if grade is not None and grade.evaluator == adapted.id else engine.evaluator
+    found = GradeExplanation(
+        question=trace.meant,
+        chunk=chunk,
+        grade=grade,
+        upper=settings.upper,
+        lower=settings.lower,
+        reason=_reason(evaluator, settings, grade),
+    )
+    grades = GradeBatch(library.cache)
+    service = GradingService(guard_evaluator(evaluator), grades)
+    with grades.hold():
+        if not found.reason:
+            found = _occlude(found, service, engine, evaluator, settings.grade_chars)
+        return found if found.verdict is None else _contrast(found, service, engine, library, trace)
+
+
+def _reason(evaluator: RetrievalEvaluator, settings: Settings, grade: Grade | None) -> Unexplained:
+    if settings.evaluator == "joint":
+        return "together"
+    if grade is None:
+        return "not graded"
+    if grade.failed:
+        return "failed"
+    if grade.evaluator == evaluator.id and not evaluator.calls_models:
+        return ""
+    return "model" if evaluator.calls_models or Maker.of(grade.evaluator).provider else "other"
+
+
+# ---- parts left out ------------------------------------------------------------------------------------------------
+
+
+def _occlude(
+    found: GradeExplanation, service: GradingService, engine: Engine, evaluator: RetrievalEvaluator, limit: int
+) -> GradeExplanation:
+    question, read = found.question, replace(found.chunk, text=found.chunk.text[: limit or None])
+    whole = read.graded_text()
+    most = max(2, CHARACTERS // max(1, len(whole)))
+    asked = _content_words(question)
+    tried = asked[: min(WORDS, most)] if len(asked) > 1 else []
+    text = read.text[:MAX_CHARACTERS]
+    spans = [span for span in sentences(text) if _WORD.search(text, *span)]
+    chosen = _choose(engine, question, read, spans, min(SENTENCES, most)) if len(spans) > 1 else []
+    texts = [_without(read.text, [span]) for span in chosen]
+    passages = [Passage(id=str(at), text=replace(read, text=text).graded_text()) for at, text in enumerate(texts)]
+    if read.context:
+        passages.append(Passage(id="untitled", text=replace(read, context="").graded_text()))
+    scores = {grade.passage_id: grade.score for grade in service.grade(question, passages)}
+    return replace(
+        found,
+        words=tuple(
+            Occlusion(
+                spans=each, score=next(service.grade(_without(question, each), [Passage(id="", text=whole)])).score
+            )
+            for each in tried
+        ),
+        more_words=len(asked) - len(tried),
+        sentences=tuple(Occlusion(spans=(span,), score=scores[str(at)]) for at, span in enumerate(chosen)),
+        more_sentences=len(spans) - len(chosen),
+        untitled=scores.get("untitled"),
+        parts=evaluator.grade_parts(question, whole) if isinstance(evaluator, GradeExplainer) else (),
+    )
+
+
+def _content_words(question: str) -> list[tuple[Span, ...]]:
+    """The places of each word that says something, in order of its first one."""
+    places: dict[str, list[Span]] = {}
+    for match in _WORD.finditer(question):
+        word = match.group().lower()
+        if word not in STOP_WORDS:
+            places.setdefault(word, []).append(match.span())
+    return [tuple(each) for each in places.values()]
+
+
+def _without(text: str, spans: Sequence[Span]) -> str:
+    """The text without these places, which stand in order."""
+    ends = [0, *(end for _, end in spans)]
+    starts = [*(start for start, _ in spans), len(text)]
+    return "".join(text[end:start] for end, start in zip(ends, starts, strict=True)).strip()
+
+
+def _choose(engine: Engine, question: str, read: Chunk, spans: Sequence[Span], most: int) -> list[Span]:
+    """Of many sentences the likeliest evidence: by the reading that graded the chunk, else by words they share."""
+    if len(spans) <= most:
+        return list(spans)
+    places = likeliest([read.text[start:end] for start, end in spans], question, most)
+    if isinstance(engine.evaluator, StripGrader):
+        passage = Passage(id=read.id, text=read.graded_text())
+        scores = engine.evaluator.grade_strips(question, passage, read.graded_spans(spans))
+        places = sorted(sorted(range(len(spans)), key=lambda place: -(scores[place] or 0.0))[:most])
+    return [spans[place] for place in places]
+
+
+# ---- the nearest text that ended otherwise -------------------------------------------------------------------------
+
+
+def _contrast(
+    found: GradeExplanation, service: GradingService, engine: Engine, library: Library, trace: Trace
+) -> GradeExplanation:
+    """With the nearest other text: of the run's graded chunks, else of the library's chunks near to it."""
+    own = {each.chunk.id: each.chunk for round in trace.rounds for each in round.chunks}
+    graded = [(chunk, grade) for chunk in own.values() if (grade := trace.grade_of(chunk.id)) is not None]
+    graded = [each for each in graded if each[0].id != found.chunk.id]
+    other = _nearest(found, graded, engine, library, retrieved=True)
+    if other is None and not found.reason and not found.chunk.elsewhere:
+        beside = list(_beside(found, engine, library, trace))
+        texts = {chunk.id: chunk.graded_text(Settings.stored(trace.settings).settings.grade_chars) for chunk in beside}
+        passages = [Passage(id=id, text=text) for id, text in texts.items()]
+        by_id = {grade.passage_id: grade for grade in service.grade(found.question, passages)}
+        more = [(chunk, by_id[chunk.id]) for chunk in beside]
+        other = _nearest(found, more, engine, library, retrieved=False)
+        graded += more
+    return replace(found, other=other, compared=len(graded))
+
+
+def _beside(found: GradeExplanation, engine: Engine, library: Library, trace: Trace) -> Iterator[Chunk]:
+    """Chunks of the library like this one that the run did not retrieve."""
+    query = SearchQuery(found.chunk.text[:MAX_CHARACTERS], NEIGHBOURS + len(trace.sources), mode="dense")
+    try:
+        near = [each.chunk for each in library.find(query)]
+    except (LibraryError, FilterError):
+        return  # it is empty or can't be searched now: the run's own chunks are all there is
+    yield from [chunk for chunk in near if chunk.id not in trace.sources][:NEIGHBOURS]
+
+
+def _nearest(
+    found: GradeExplanation,
+    graded: Sequence[tuple[Chunk, Grade]],
+    engine: Engine,
+    library: Library,
+    *,
+    retrieved: bool,
+) -> OtherText | None:
+    """Of these chunks the one nearest to the explained one of those with another verdict."""
+    others = []
+    for chunk, grade in graded:
+        if grade.score is not None:
+            said = verdict(grade.score, upper=found.upper, lower=found.lower)
+            if said is not found.verdict:
+                others.append((chunk, grade, said))
+    if not others:
+        return None
+    chunks = [found.chunk, *(chunk for chunk, _, _ in others)]
+    stored = library.documents.vectors([chunk.id for chunk in chunks])
+    if len(stored) == len(chunks):
+        vectors = np.stack([stored[chunk.id] for chunk in chunks])
+    else:  # deleted since, or of another store
+        vectors = engine.embedder.embed([chunk.indexed_text for chunk in chunks])
+    closeness = vectors[1:] @ vectors[0]
+    best = int(np.argmax(closeness))
+    chunk, grade, said = others[best]
+    return OtherText(chunk=chunk, grade=grade, verdict=said, closeness=float(closeness[best]), retrieved=retrieved)
+
 
 if TYPE_CHECKING:
     from crag.engine import Engine

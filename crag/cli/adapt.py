@@ -17,7 +17,7 @@ from crag.cli.options import Place, record_command
 from crag.cli.output import Output, plain
 from crag.core.errors import PROGRAM, SettingsError
 from crag.evaluation.adaptation import read_adaptation
-from crag.messages.adaptation import HOW, learned_sentences, use_sentence
+from crag.messages.tuning import HOW, learned_sentences, use_sentence
 from crag.text.formats import count
 
 

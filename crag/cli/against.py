@@ -17,7 +17,7 @@ from crag.cli.files import read_file, write_results
 from crag.cli.output import Options, Output, plain
 from crag.core.errors import InputError, NotFoundError, SettingsError
 from crag.export.regression import regression_record, report
-from crag.messages.regressions import change_text, left_out_notes, place_text, regression_sentence, stages_text
+from crag.messages.evaluations import change_text, left_out_notes, place_text, regression_sentence, stages_text
 from crag.storage.library import Library
 from crag.text.formats import count
 

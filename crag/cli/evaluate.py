@@ -39,10 +39,16 @@ from crag.core.settings import Settings
 from crag.core.types import Action, Grade
 from crag.evaluation.trigger import verdict
 from crag.export.misses import FunnelRecord
-from crag.messages.evaluations import TITLES, UNTIMED, difference_sentence
-from crag.messages.funnel import beside_sentence, funnel_sentence, left_out_sentence
-from crag.messages.guarantees import ASSUMPTION, guarantee_sentence, left_out_text, no_promise_text
+from crag.messages.evaluations import (
+    TITLES,
+    UNTIMED,
+    beside_sentence,
+    difference_sentence,
+    funnel_sentence,
+    left_out_sentence,
+)
 from crag.messages.providers import cost_text
+from crag.messages.tuning import ASSUMPTION, guarantee_sentence, left_out_text, no_promise_text
 from crag.messages.wording import why_sentence
 from crag.providers.prices import Spent
 from crag.providers.prices import table as price_table

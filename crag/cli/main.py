@@ -41,15 +41,16 @@ _MODULES = {
         "verify": "Read a whole library, and compare its parts and its index; with --repair the index is rebuilt.",
         "gaps": "List the questions that the documents did not answer, and the web pages to keep for them.",
         "keep": "Keep web pages that the answer of a run used as documents of the library.",
+        "snapshot": "Keep the documents of a library as they are now, as a version to compare with and to go back to.",
+        "snapshots": "List the versions of a library, or compare the documents of two.",
+        "rollback": "Put the documents of a library back as a snapshot has them.",
     },
     "ask": {
         "search": "Find the chunks nearest to a question; nothing is graded.",
         "ask": "Answer a question from a library, with every step shown and every citation by file and page.",
     },
-    "explain": {
+    "runs": {
         "explain": "Say why a page is not in an answer, what a score rests on, or what would change the action.",
-    },
-    "site": {
         "site": "Make a static site of stored runs: an index and a page a run that replays it anywhere.",
     },
     "evaluate": {
@@ -58,11 +59,6 @@ _MODULES = {
     },
     "adapt": {
         "adapt": "Learn from a library's labels how its scores should be corrected; --apply uses it, --remove stops.",
-    },
-    "snapshots": {
-        "snapshot": "Keep the documents of a library as they are now, as a version to compare with and to go back to.",
-        "snapshots": "List the versions of a library, or compare the documents of two.",
-        "rollback": "Put the documents of a library back as a snapshot has them.",
     },
     "admin": {
         "copy": "Copy libraries between folders and databases, compare every row, and fill the index of the copy.",

@@ -146,7 +146,7 @@ def mcp(
         )
         server = LibraryServer(config)
         if http:
-            from crag.integrations.mcp.http import serve as serve_http
+            from crag.integrations.mcp.server import serve as serve_http
 
             with interruptible():
                 serve_http(server, access, host, port, lambda at: output.message(f"MCP at {at}"))

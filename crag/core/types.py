@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from crag.core.brief import Calculation as Calculation
-from crag.core.brief import CalculationKind as CalculationKind
-from crag.core.brief import ShortAnswer as ShortAnswer
 from crag.core.documents import INDEXED_AS as INDEXED_AS
+from crag.core.documents import Calculation as Calculation
+from crag.core.documents import CalculationKind as CalculationKind
 from crag.core.documents import Chunk as Chunk
 from crag.core.documents import Document as Document
 from crag.core.documents import FromWeb as FromWeb
 from crag.core.documents import LineBox as LineBox
 from crag.core.documents import Media as Media
 from crag.core.documents import Rect as Rect
+from crag.core.documents import ShortAnswer as ShortAnswer
 from crag.core.errors import Reason
 from crag.text.injection import InjectionSpan as InjectionSpan
 

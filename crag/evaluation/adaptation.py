@@ -16,8 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from crag.core.errors import StorageError
 from crag.core.protocols import GradeExplainer, RetrievalEvaluator, SetGrader
 from crag.core.types import Grade, GradedText, GradePart, Passage, SetGrade
-from crag.evaluation.head import probability
-from crag.evaluation.sufficiency import set_features
+from crag.evaluation.heads import probability, set_features
 
 _LEAST = 1e-9
 _MARK = "+"

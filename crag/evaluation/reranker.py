@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from crag.core.errors import ProviderError
 from crag.core.protocols import RerankServer, RetrievalEvaluator
 from crag.core.types import Grade, Passage
-from crag.evaluation.scoring import joint_grade
+from crag.evaluation.refinement import joint_grade
 from crag.runtime.provider import EvaluatorParts, EvaluatorProvider
 
 

@@ -7,9 +7,8 @@ from typing import Any
 
 from pydantic import Field
 
-from crag.analysis.causes import AnswerWithout, OtherRun
-from crag.analysis.occlusion import GradeExplanation, Occlusion, OtherText, Unexplained
-from crag.analysis.whatif.without import Move, Without
+from crag.analysis.causes import AnswerWithout, GradeExplanation, Occlusion, OtherRun, OtherText, Unexplained
+from crag.analysis.whatif.whatif import Move, Without
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.export.records import Record, shared

@@ -9,7 +9,7 @@ from pydantic import Field
 from crag.analysis.funnel import Followed, Funnel, LeftOut, Lever, Step
 from crag.analysis.misses import Fate, Miss, Stage
 from crag.export.records import Record, shared
-from crag.messages.funnel import beside_sentence, funnel_sentence, left_out_sentence, loss_sentence
+from crag.messages.evaluations import beside_sentence, funnel_sentence, left_out_sentence, loss_sentence
 from crag.messages.misses import change_sentence, miss_sentence
 
 

@@ -10,13 +10,13 @@ from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.results import Difference
 from crag.analysis.regression import Change, Regression
 from crag.export.markdown import escape_markdown
-from crag.messages.evaluations import title_of
-from crag.messages.regressions import (
+from crag.messages.evaluations import (
     change_text,
     left_out_notes,
     place_text,
     regression_sentence,
     stages_text,
+    title_of,
     verdict,
 )
 from crag.text.formats import count

@@ -26,7 +26,7 @@ from crag.generation.lookup import FoundCell, Lookup, contradicts_cell, look_up
 from crag.generation.subjects import Subjects, subjects_of
 from crag.text.injection import UNTRUSTED, fence, fence_text
 from crag.text.languages import other_language
-from crag.text.repeats import loop_in
+from crag.text.words import loop_in
 
 MAX_TOKENS = 700
 NO_ANSWER = "NO ANSWER"

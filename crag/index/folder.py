@@ -17,11 +17,10 @@ import numpy as np
 import tantivy
 from numpy.typing import NDArray
 
-from crag.index import journal, lexical, manifest
+from crag.index import lexical, manifest
 from crag.index.chunk_index import Batch, Candidates, Contents, Numbers, Scores, Vectors
-from crag.index.journal import Record
 from crag.index.lexical import Lexical, Searcher
-from crag.index.manifest import IndexCorruptError, Manifest, Mark, translate_corruption
+from crag.index.manifest import IndexCorruptError, Manifest, Mark, Record, translate_corruption
 from crag.index.vectors import Dense, FlatSegment, IvfSegment, Mask
 
 _FEW = 4096
@@ -158,7 +157,9 @@ class IndexState:
         known = self.manifest
         if known is None or known.names != found.names or known.length > found.length:
             return False
-        self.dense.apply(journal.read(folder / found.journal, known.length, found.length, found.contents.dimension))
+        self.dense.apply(
+            manifest.read_journal(folder / found.journal, known.length, found.length, found.contents.dimension)
+        )
         self.mark, self.manifest = mark, found
         return True
 
@@ -170,7 +171,7 @@ def open_state(folder: Path, mark: Mark, found: Manifest) -> IndexState:
         words = Lexical.open(folder / found.words, found.opstamp, found.size)
         main = IvfSegment.open(folder, found.cells, found.sums, dimension) if found.cells else None
     dense = Dense(main, dimension)
-    dense.apply(journal.read(folder / found.journal, 0, found.length, dimension))
+    dense.apply(manifest.read_journal(folder / found.journal, 0, found.length, dimension))
     if dense.size != found.size:
         raise IndexCorruptError("the journal is another")
     return IndexState(mark, found, dense, words)
@@ -196,7 +197,7 @@ def commit_changes(
             there = words.searcher().numbers()
             again = np.union1d(np.setdiff1d(there, state.dense.holds(there)), again)
         writer, opstamp = _write_words(words, forgotten, again, record, texts)
-    length = journal.append(folder / known.journal, known.length, record)
+    length = manifest.append(folder / known.journal, known.length, record)
     state.dense.apply([record])
     made = replace(known, generation=generation, size=state.dense.size, length=length, opstamp=opstamp)
     return IndexState(publish(folder, made), made, state.dense, words), writer
@@ -224,7 +225,7 @@ def replace_main(folder: Path, state: IndexState, start: int, main: IvfSegment |
     dense = Dense(main, known.contents.dimension)
     dense.apply([record])
     file = f"{fresh_name()}.journal"
-    length = journal.append(folder / file, 0, record)
+    length = manifest.append(folder / file, 0, record)
     made = replace(
         known,
         journal=file,

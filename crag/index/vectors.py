@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crag.index.chunk_index import Numbers, Scores, Vectors
-from crag.index.journal import Record
-from crag.index.manifest import IndexCorruptError
+from crag.index.manifest import IndexCorruptError, Record
 
 Mask = NDArray[np.bool_]
 _faiss_of_rows: Any = faiss  # Its type stubs know nothing of plain functions.

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crag.analysis.causes import AnswerWithout, NoAnswer, OtherRun
-from crag.analysis.occlusion import GradeExplanation, Occlusion, Unexplained
-from crag.analysis.whatif.without import Move, Without
+from crag.analysis.causes import AnswerWithout, GradeExplanation, NoAnswer, Occlusion, OtherRun, Unexplained
+from crag.analysis.whatif.whatif import Move, Without
 from crag.core.fields import meta
 from crag.core.makers import name_in_sentence
 from crag.core.settings import Settings

@@ -1,14 +1,19 @@
-"""The names of measures, and sentences about evaluations: how two results differ."""
+"""Sentences about evaluations: names of measures, differences, where answers are lost, and a baseline compared."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from crag.analysis.evaluate import Evaluation
-from crag.analysis.intervals import LEVEL
+from crag.analysis.funnel import STEPS, Followed, Funnel, LeftOut, Step
+from crag.analysis.intervals import LEVEL, Tally
 from crag.analysis.metrics.results import STEP_SECONDS, Difference
-from crag.analysis.votes import Tally
+from crag.analysis.questions.adapters import UNANSWERABLE
+from crag.analysis.regression import Aspect, Change, Regression, Stage
 from crag.core.makers import name_in_sentence
+from crag.messages.misses import change_sentence, miss_sentence, setting_text
 from crag.messages.wording import stored_sentence
-from crag.text.formats import count
+from crag.text.formats import count, join_names
 
 ROUGH = "The interval is rough: there are few questions."
 UNTIMED = (
@@ -148,3 +153,217 @@ def parts_sentence(evaluation: Evaluation) -> str:
     web = "not searched" if parts.webs is None else ", then ".join(parts.webs) or "off"
     said = f"{count(parts.documents, 'document')}, retrieved with {parts.embedder}."
     return f"{said} Graded by {grader}; written by {name_in_sentence(parts.writer)}; web: {web}. {unread}".rstrip()
+
+
+STEP_TITLES: dict[Step, str] = {
+    "library": "In the library",
+    "search": "Retrieved",
+    "grade": "Above the lower threshold",
+    "evidence": "Kept in the evidence",
+    "answer": "Cited or said",
+    "support": "Supported",
+}
+"""What a question has done that passed a step."""
+LOST_TITLES: dict[Step, str] = {
+    "library": "Not in the library",
+    "search": "In the search",
+    "grade": "Below the lower threshold",
+    "evidence": "Between grade and evidence",
+    "answer": "Between evidence and answer",
+    "support": "Cited without support",
+}
+"""Where a question was lost that did not pass a step."""
+_LOST: dict[Step, str] = {
+    "library": "before the search",
+    "search": "in the search",
+    "grade": "below the lower threshold",
+    "evidence": "between grade and evidence",
+    "answer": "between evidence and answer",
+    "support": "for a citation that does not support the answer",
+}
+_LEFT_OUT: dict[LeftOut, str] = {
+    "no place": "without a known place of the answer",
+    "no answer": "without an answer",
+    "failed": "whose run did not end",
+    "deleted": "whose run was deleted or can't be read",
+}
+
+
+def shown_steps(funnel: Funnel) -> list[Step]:
+    """The steps that the runs took: without grades none is passed by them, without checks neither."""
+    absent = {"grade": not funnel.graded, "support": not funnel.checked}
+    return [step for step in STEPS if not absent.get(step)]
+
+
+def funnel_sentence(funnel: Funnel, *, lever: bool = True) -> str:
+    """How many questions are lost where, and with `lever` what mends most of it."""
+    if not funnel.followed:
+        number = sum(funnel.left_out.values())
+        if not number:
+            return "No question has a result yet, so there is nothing to follow."
+        none = "The question can't" if number == 1 else f"None of the {number:,} questions can"
+        return f"{none} be followed from the library to the answer."
+    asked = count(funnel.followed, "question")
+    if not funnel.losses:
+        none = "The question is not lost" if funnel.followed == 1 else f"None of {asked} is lost"
+        return f"{none}: the answer cites the expected place, or says what is accepted."
+    where = [f"{number:,} {lost_text(step, funnel)}" for step, number in funnel.lost.items()]
+    first, _, rest = where[0].partition(" ")
+    lost = join_names([f"{first} {'is' if first == '1' else 'are'} lost {rest}", *where[1:]])
+    best = f"; the best lever is {lever_text(funnel)}" if lever and funnel.lever is not None else ""
+    return f"Of {asked}, {lost}{best}."
+
+
+def step_sentence(step: Step, funnel: Funnel) -> str:
+    """How many are lost at one step."""
+    number = funnel.lost.get(step, 0)
+    asked = count(funnel.followed, "question")
+    return f"Of {asked}, {number:,} {'is' if number == 1 else 'are'} lost {lost_text(step, funnel)}."
+
+
+def lost_text(step: Step, funnel: Funnel) -> str:
+    """Where something was lost, as a part of a sentence."""
+    return "between search and evidence" if step == "evidence" and not funnel.graded else _LOST[step]
+
+
+def lever_text(funnel: Funnel) -> str:
+    """The best lever and what is known of it, as a part of a sentence; empty without one."""
+    lever = funnel.lever
+    if lever is None:
+        return ""
+    whole = funnel.passed["support"]
+    did = "found" if lever.setting == "k" else "kept"
+    parts = [f"{lever.mended:,} lost {'place' if lever.mended == 1 else 'places'} would be {did} for certain"]
+    if known := whole - lever.unknown:
+        some = f"{lever.broken:,}" if lever.broken else "none"
+        parts.append(f"{some} of {known:,} that pass would be lost")
+    if lever.unknown:
+        parts.append(f"for {lever.unknown:,} that pass only a new run can tell")
+    return f"{setting_text(lever.setting, lever.value)}: {join_names(parts)}"
+
+
+def left_out_sentence(funnel: Funnel) -> str:
+    """Which questions are not followed; empty where all are."""
+    parts = [f"{number:,} {_LEFT_OUT[reason]}" for reason, number in funnel.left_out.items()]
+    return f"Left out: {join_names(parts)}." if parts else ""
+
+
+def beside_sentence(funnel: Funnel) -> str:
+    """What is to be known of those that pass; empty where there is nothing."""
+    cite, passes = ("cites", "counts") if funnel.elsewhere == 1 else ("cite", "count")
+    say = ("cites the expected place and does", "cite the expected place and do")[funnel.wrong != 1]
+    parts = [
+        f"{funnel.elsewhere:,} that {cite} another place for an accepted answer {passes} as passed."
+        if funnel.elsewhere
+        else "",
+        f"{funnel.wrong:,} {say} not say an accepted answer." if funnel.wrong else "",
+    ]
+    return " ".join(filter(None, parts))
+
+
+def loss_sentence(loss: Followed) -> str:
+    """Why one question was lost, and what would have kept it."""
+    said = miss_sentence(loss.miss)
+    if loss.lost == "support":
+        said = f"{said[:-1]}, but does not support what the answer says of it."
+    return " ".join(filter(None, (said, change_sentence(loss.miss))))
+
+
+DOCUMENTS_CHANGED = "The documents changed between the two, so a difference may come from them."
+DOCUMENTS_UNKNOWN = "Which documents the baseline was measured on was not recorded."
+PASSED, UNFOLLOWED = "Passed every step", "Not followed"
+
+_LOST_BY_ASPECT: Mapping[Aspect, str] = {
+    "ended": "the run fails now",
+    "right": "the answer is no longer right",
+    "answered": "refused now",
+    "cited": "the expected page is no longer cited",
+}
+_GAINED: Mapping[Aspect, str] = {
+    "ended": "the run no longer fails",
+    "right": "the answer is right now",
+    "answered": "answered now",
+    "cited": "the expected page is cited now",
+}
+
+
+def verdict(found: Regression) -> str:
+    """Worse, better or neither, in a word or two."""
+    if found.is_worse:
+        return "Worse"
+    return "Better" if found.right.low is not None and found.right.low > 0 else "No certain difference"
+
+
+def regression_sentence(found: Regression) -> str:
+    """The shares of right answers before and now, with the interval of their difference."""
+    right = found.right
+    if right.first is None or right.second is None or right.value is None:
+        return "Nothing tells whether a question was answered rightly in both: the runs that say so were deleted."
+    shares = f"{right.second:.1%} of {count(right.pairs, 'labelled question')} right, {right.first:.1%} before"
+    if right.low is None or right.high is None:
+        return f"{verdict(found)}: {shares}. One question has no interval."
+    rough = f" {ROUGH}" if right.rough else ""
+    said = f"difference {signed_share(right.value)}, {LEVEL} % interval {interval_text(right)}"
+    return f"{verdict(found)}: {shares}; {said}.{rough}"
+
+
+def interval_text(found: Difference) -> str:
+    """Of a share's difference, in percentage points."""
+    if found.low is None or found.high is None:
+        return "unknown"
+    return f"{signed_share(found.low)} to {signed_share(found.high)}"
+
+
+def signed_share(value: float) -> str:
+    """A difference of shares in percentage points with its sign."""
+    return f"{100 * value:+.1f} points".replace("-", "−") if value else "0 points"
+
+
+def left_out_notes(found: Regression) -> list[str]:
+    """What is to be known beside the figures."""
+    return [
+        said
+        for said in (
+            DOCUMENTS_CHANGED if found.same_documents is False else "",
+            DOCUMENTS_UNKNOWN if found.same_documents is None else "",
+            f"{count(found.unlabelled, 'question')} without a label can't be called right or wrong."
+            if found.unlabelled
+            else "",
+            f"Of {count(found.unknown, 'labelled question')} one side does not tell: the run was deleted."
+            if found.unknown
+            else "",
+        )
+        if said
+    ]
+
+
+def change_parts(change: Change) -> tuple[tuple[str, bool], ...]:
+    """What a question lost, each with False, then what it gained, each with True."""
+    lost, gained = dict(_LOST_BY_ASPECT), dict(_GAINED)
+    if UNANSWERABLE in change.question.labels:
+        lost["right"], gained["right"] = "answered now, though nothing answers it", "rightly refused now"
+    return (*((lost[each], False) for each in change.lost), *((gained[each], True) for each in change.gained))
+
+
+def change_text(change: Change) -> str:
+    """The same as a part of a sentence."""
+    return "; ".join(said for said, _ in change_parts(change))
+
+
+def place_text(change: Change) -> str:
+    """The expected document and pages, "" where the set names none."""
+    pages = ", ".join(f"p. {page}" for page in change.question.pages)
+    return ", ".join(filter(None, (" or ".join(change.question.sources), pages)))
+
+
+def stage_text(stage: Stage) -> str:
+    """Where an expected place was lost."""
+    titles: Mapping[Step, str] = LOST_TITLES
+    return PASSED if stage == "passed" else UNFOLLOWED if stage == "unknown" else titles[stage]
+
+
+def stages_text(change: Change) -> str:
+    """Where the expected place is lost now and was before; "" where it was followed in neither."""
+    if change.before == change.now == "unknown":
+        return ""
+    return f"Now: {stage_text(change.now)}. Before: {stage_text(change.before)}."

@@ -35,7 +35,7 @@ from crag.core.types import Answer, Chunk, Grade, Passage, RetrievedChunk, Step,
 from crag.evaluation.adaptation import adapt
 from crag.evaluation.grading import CachedStripGrader, GradeBatch, GradingService
 from crag.evaluation.llm import LLM
-from crag.evaluation.selection import LlmStripSelector
+from crag.evaluation.refinement import LlmStripSelector
 from crag.generation.conversation.model import LlmContextualizer
 from crag.generation.conversation.rules import RuleContextualizer
 from crag.generation.extractive import ExtractiveGenerator

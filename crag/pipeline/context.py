@@ -34,8 +34,7 @@ from crag.core.types import (
     Strip,
     WebPage,
 )
-from crag.evaluation.scoring import InContext, OneByOne, StripScorer
-from crag.evaluation.selection import LlmStripSelector
+from crag.evaluation.refinement import InContext, LlmStripSelector, OneByOne, StripScorer
 from crag.generation.verification import CitationVerifier
 from crag.pipeline.guiding import Guide
 from crag.runtime.usage import UsageTracker

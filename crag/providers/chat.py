@@ -17,14 +17,13 @@ from pydantic import BaseModel, SecretStr
 
 from crag.core.errors import BusyError, CragError, ProviderError, ReplyError, UnreachableError
 from crag.core.protocols import Cut, Messages, Parsed
-from crag.providers.endpoint import OPENAI, Endpoint
+from crag.providers.endpoint import OPENAI, Endpoint, Speech, ThoughtOnlyError, extract_message, read, strict, text_of
 from crag.providers.gguf import SLOTS
 from crag.providers.gguf_server import ANYWHERE, LocalClient, server_of
-from crag.providers.replies import Speech, ThoughtOnlyError, extract_message, read, strict, text_of
 from crag.providers.translation import retry_after, translate_error
 from crag.runtime.connection import BoundedClient
 from crag.runtime.usage import PendingCall, Service, UsageTracker
-from crag.text.repeats import loop_in
+from crag.text.words import loop_in
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from crag.core.errors import (
     ReplyError,
     UnreachableError,
 )
-from crag.providers.replies import ThoughtOnlyError
+from crag.providers.endpoint import ThoughtOnlyError
 from crag.runtime.connection import OversizedError, PackingError
 
 log = logging.getLogger(__name__)

@@ -12,11 +12,11 @@ from sqlalchemy import Column, Connection, and_, delete, func, insert, select, u
 
 from crag.core.errors import NotFoundError
 from crag.core.runfacts import DaySpending
+from crag.storage.labels import forget_votes
 from crag.storage.records import Records
 from crag.storage.runs import spending_of
 from crag.storage.tables import evaluations, question_sets, results, searches
 from crag.storage.tables import runs as stored_runs
-from crag.storage.votes import forget_votes
 from crag.text.formats import iso_now
 
 _DONE = select(func.count()).select_from(results).where(results.c.evaluation == evaluations.c.number).scalar_subquery()

@@ -36,16 +36,15 @@ from crag.storage import store
 from crag.storage.database import Database
 from crag.storage.documents import Documents, insert_content, number_of, remove
 from crag.storage.evaluations import Evaluations
+from crag.storage.feed import Points
 from crag.storage.index_sync import Differences, IndexSync, OpenIndex
-from crag.storage.labels import Labels, of_documents
-from crag.storage.points import Points
+from crag.storage.labels import Labels, Votes, of_documents
 from crag.storage.records import Records
 from crag.storage.runs import Facts, InFlightJobs, Runs
 from crag.storage.search import Search
 from crag.storage.snapshots import Snapshots
 from crag.storage.store import Cache
 from crag.storage.tables import chunks, documents, files, labels, purged, tracks, vectors
-from crag.storage.votes import Votes
 
 if TYPE_CHECKING:
     from crag.storage.postgres import Server

@@ -14,7 +14,7 @@ from ddgs.engines.duckduckgo import Duckduckgo
 from ddgs.results import TextResult
 
 from crag.core.errors import CragError, UnreachableError, WebSearchError
-from crag.web.markup import plain_markup
+from crag.web.webpage import plain_markup
 
 ADDRESS = "https://html.duckduckgo.com"
 CONNECTION = "Check this machine's connection to the internet, or choose another web provider in Settings."

@@ -20,8 +20,8 @@ from crag.analysis.adaptation import (
     lesson,
     use_adaptation,
 )
+from crag.analysis.causes import explain_grade
 from crag.analysis.evaluate import add_set
-from crag.analysis.occlusion import explain_grade
 from crag.analysis.questions.sets import Question, QuestionSet
 from crag.analysis.whatif.entries import Entry
 from crag.core.config import AppConfig
@@ -40,9 +40,8 @@ from crag.evaluation.adaptation import (
     read_adaptation,
     write_adaptation,
 )
-from crag.evaluation.head import probability
-from crag.evaluation.sufficiency import set_features
-from crag.messages.adaptation import learned_sentences, refusal_sentence, use_sentence
+from crag.evaluation.heads import probability, set_features
+from crag.messages.tuning import learned_sentences, learning_refusal_sentence, use_sentence
 from crag.storage.library import Library
 from crag.testing.fakes import ScriptedEvaluator, ScriptedSetGrader
 from tests.support.small_library import WordEmbedder, fill
@@ -97,7 +96,7 @@ def test_few_labels_move_a_score_less_than_many() -> None:
 def test_bad_labels_teach_nothing_and_it_is_said_why(found: list[Example], reason: str, says: str) -> None:
     refused = lesson(found)
     assert isinstance(refused, Refusal) and refused.reason == reason
-    assert says in refusal_sentence("chunks", refused)
+    assert says in learning_refusal_sentence("chunks", refused)
 
 
 def test_labels_that_contradict_one_another_leave_no_score_sure() -> None:

@@ -7,11 +7,11 @@ import threading
 import pytest
 
 from crag.analysis import evaluate as evaluations
+from crag.analysis.intervals import left_of
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import rows_to_json
 from crag.analysis.questions.adapters import csv_export
 from crag.analysis.questions.sets import read_set
-from crag.analysis.votes import left_of
 from crag.core.config import AppConfig
 from crag.core.request import RunRequest
 from crag.core.settings import Settings

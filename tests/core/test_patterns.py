@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from crag.analysis.questions.matching import answer_match
 from crag.core.errors import ReplyError
 from crag.core.settings import Settings
-from crag.evaluation.short import trim_answer
+from crag.evaluation.local import trim_answer
 from crag.evaluation.strip_dependencies import needs
 from crag.evaluation.strips import StripRefiner
 from crag.export.markdown import escape_markdown
@@ -21,7 +21,7 @@ from crag.generation.conversation.followup_detection import follows_on, names
 from crag.generation.subjects import names_of, subjects_of
 from crag.index.lexical import stems
 from crag.ingest.files import safe_name
-from crag.providers.replies import Speech, read
+from crag.providers.endpoint import Speech, read
 from crag.retrieval.rewriting import _validate_query
 from crag.testing.fakes import chunk_of
 from crag.text.dates import dates_in
@@ -30,7 +30,7 @@ from crag.text.keywords import keywords
 from crag.text.numerals import numbers_in, without_amounts
 from crag.text.sentences import sentences
 from crag.text.words import MOST, few_marks
-from crag.web.markup import plain_markup
+from crag.web.webpage import plain_markup
 from tests.support.sizes import sized
 
 LENGTH = sized(100_000, 20_000)

@@ -24,7 +24,7 @@ from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.messages.providers import describe_providers
-from crag.models.embedders import E5, MiniLM
+from crag.models.runtime import E5, MiniLM
 from crag.providers.registry import choices
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.small_library import WordEmbedder, fill

@@ -29,7 +29,7 @@ def test_the_reference_s_tables_are_those_of_the_code() -> None:
 
 
 REMEMBERING = """
-from crag.models.embedders import EMBEDDERS
+from crag.models.runtime import EMBEDDERS
 from tests.support.remembering import RememberingE5
 EMBEDDERS["multilingual"] = RememberingE5
 """

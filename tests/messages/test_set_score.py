@@ -17,8 +17,8 @@ from crag.core.trace import Trace
 from crag.core.types import Aggregation, SetGrade, SetReadings
 from crag.export.markdown import turn
 from crag.export.records import RunRecord
-from crag.messages.guarantees import guarantee_sentence, left_out_text, no_promise_text
 from crag.messages.providers import describe_storage
+from crag.messages.tuning import guarantee_sentence, left_out_text, no_promise_text
 from crag.messages.wording import decision_sentence, set_sentence, weighed_sentence
 from tests.support.worlds import World
 

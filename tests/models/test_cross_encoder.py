@@ -10,8 +10,20 @@ import numpy as np
 import pytest
 
 from crag.core.errors import ModelError
-from crag.models.cross_encoder import FOLDER, KEPT_CLIP, MODEL_ID, WINDOW, CrossEncoder, Reading
-from crag.models.pairing import KINDS, MAX_PAIR, WordReader, Words, cut_question, paired
+from crag.models.cross_encoder import (
+    FOLDER,
+    KEPT_CLIP,
+    KINDS,
+    MAX_PAIR,
+    MODEL_ID,
+    WINDOW,
+    CrossEncoder,
+    Reading,
+    WordReader,
+    Words,
+    cut_question,
+    paired,
+)
 from tests.support.sizes import ALL
 
 MODEL = CrossEncoder(threads=2)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from crag.core.errors import ModelError
-from crag.models.embedders import E5
+from crag.models.runtime import E5
 from crag.testing.contracts import EmbedderContract
 
 MODEL = E5(threads=2)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from crag.core.errors import ModelError
-from crag.models.embedders import MiniLM
+from crag.models.runtime import MiniLM
 from crag.testing.contracts import EmbedderContract
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,7 +61,7 @@ def test_another_models_files_are_refused(tmp_path: Path) -> None:
 def test_the_models_runtime_reports_to_nobody(tmp_path) -> None:
     """onnxruntime keeps what it would send to its maker in the home folder: nothing may be there."""
     code = (
-        "from crag.models.embedders import MiniLM; from crag.evaluation.local import LocalEvaluator\n"
+        "from crag.models.runtime import MiniLM; from crag.evaluation.local import LocalEvaluator\n"
         "from crag.core.types import Passage\n"
         "MiniLM().embed(['a text'])\n"
         "list(LocalEvaluator(1).grade('Who?', [Passage(id='p', text='Nobody.')]))"

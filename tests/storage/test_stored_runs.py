@@ -25,7 +25,7 @@ from crag.core.trace import Rewrite, Search, Trace
 from crag.core.types import Answer, Call
 from crag.messages.providers import cost_sentence
 from crag.messages.wording import outcome_sentence
-from crag.models.embedders import MiniLM
+from crag.models.runtime import MiniLM
 from crag.providers.prices import PRICES, plain_rag
 from crag.storage.library import Library
 from crag.storage.places import Place

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 from crag.core.trace import Trace
-from crag.evaluation.selection import LlmStripSelector
+from crag.evaluation.refinement import LlmStripSelector
 from crag.pipeline.graph import run_graph
 from crag.testing.fakes import FakeChat
 from tests.support.paths import QUESTION, WEB, Case, FixedWeb

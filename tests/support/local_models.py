@@ -13,7 +13,7 @@ from crag.core.config import AppConfig
 from crag.core.protocols import Embedder
 from crag.engine import Engine
 from crag.models.cross_encoder import FOLDER
-from crag.models.embedders import EMBEDDERS
+from crag.models.runtime import EMBEDDERS
 from crag.testing.fakes import FakeClock
 from tests.support.remembering import RememberingE5, RememberingEvaluator
 

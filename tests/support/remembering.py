@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from crag.evaluation.local import LocalEvaluator
 from crag.models.cross_encoder import CrossEncoder, Reading
-from crag.models.embedders import E5
+from crag.models.runtime import E5
 
 FOLDER = "TEST_VECTORS"
 """Names, in the environment, the folder that all processes of the tests share, and the next run: see readings.py."""

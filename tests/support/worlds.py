@@ -20,7 +20,7 @@ from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation, Chunk, Grade, GradedText, Passage, RetrievedChunk, WebPage
-from crag.evaluation.selection import LlmStripSelector
+from crag.evaluation.refinement import LlmStripSelector
 from crag.generation.extractive import ExtractiveGenerator
 from crag.generation.verification import CitationVerifier
 from crag.pipeline.context import EventEmitter, RunContext

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crag.models.pairing import MAX_PAIR
+from crag.models.cross_encoder import MAX_PAIR
 from training.pair import Pair
 from training.samples import UNKNOWN, Reader, Sample
 

@@ -12,8 +12,7 @@ import pytest
 from crag.core.types import WebPage
 from crag.web.fetching import MAX_BYTES, PageFetcher
 from crag.web.folder import MAX_FILE_BYTES
-from crag.web.markup import plain_markup
-from crag.web.webpage import MAX_TEXT, MAX_TITLE, read_page
+from crag.web.webpage import MAX_TEXT, MAX_TITLE, plain_markup, read_page
 from tests.support.hostile_pages import PAGES, SIZE, HostilePage
 from tests.support.sizes import sized, thinned
 from tests.support.web_server import Reply, serving

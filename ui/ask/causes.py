@@ -7,9 +7,16 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from crag.analysis.causes import AnswerWithout, OtherRun, answer_without, nearest_other_run
-from crag.analysis.occlusion import GradeExplanation, Occlusion, explain_grade
-from crag.analysis.whatif.without import Move, Without, leave_out, smallest_moves
+from crag.analysis.causes import (
+    AnswerWithout,
+    GradeExplanation,
+    Occlusion,
+    OtherRun,
+    answer_without,
+    explain_grade,
+    nearest_other_run,
+)
+from crag.analysis.whatif.whatif import Move, Without, leave_out, smallest_moves
 from crag.core.protocols import SetGrader
 from crag.core.trace import Trace
 from crag.export.html import elements as h

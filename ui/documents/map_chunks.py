@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from crag.analysis.atlas import layers
+from crag.analysis.atlas import projection
 from crag.analysis.atlas.layout import Points
 from crag.analysis.atlas.projection import Projection
 from crag.export.html.safe_text import excerpt
@@ -60,5 +60,5 @@ def read_chunks(library: Library, found: Projection) -> Chunks:
         ids=spans.ids,
         first={number: (pages.get(number, 0), excerpt(text[: 2 * _FIRST], _FIRST)) for number, text in texts.items()},
         clusters=clusters,
-        titles=[", ".join(each) for each in layers.cluster_words(texts, numbers[drawn], clusters[drawn])],
+        titles=[", ".join(each) for each in projection.cluster_words(texts, numbers[drawn], clusters[drawn])],
     )

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from crag.analysis.atlas.layers import Contradiction, Question
 from crag.analysis.atlas.layout import Indices, Points
+from crag.analysis.atlas.projection import Contradiction, Question
 from crag.core.types import Action
 from crag.export.html import elements as h
 from crag.export.html import words

@@ -14,7 +14,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from crag.analysis.atlas import layers, layout, projection
+from crag.analysis.atlas import layout, projection
 from crag.analysis.atlas.projection import Projection
 from crag.core.errors import CancelledError, CragError
 from crag.core.filters.where import Scope
@@ -73,9 +73,9 @@ def show(session: Session, held: Sequence[Held]) -> None:
     if len(chunks.numbers) < 3:
         st.caption(f"The library has {words.count(len(chunks.numbers), 'chunk')}: a map says more from three on.")
     colour, wanted = _choices(session)
-    questions = layers.past_questions(session.library, found)
+    questions = projection.past_questions(session.library, found)
     holes = [each for each in questions if each.hole]
-    against = layers.contradictions(session.library) if "Contradictions" in wanted else []
+    against = projection.contradictions(session.library) if "Contradictions" in wanted else []
     drawn = Layers(
         questions=questions if "Questions" in wanted else (),
         holes=holes if "Holes" in wanted else (),
@@ -112,7 +112,7 @@ def show(session: Session, held: Sequence[Held]) -> None:
 
 
 def _slides(
-    session: Session, chunks: Chunks, questions: Sequence[layers.Question], holes: Sequence[layers.Question]
+    session: Session, chunks: Chunks, questions: Sequence[projection.Question], holes: Sequence[projection.Question]
 ) -> list[DrawnSlide]:
     """The map, and after it the questions that nothing in the library is near to."""
     documents = words.count(len(np.unique(chunks.documents)), "document")
@@ -132,8 +132,8 @@ def _slides(
     return slides
 
 
-def _answered_by(session: Session, question: layers.Question) -> str:
-    pages = layers.web_pages(session.library, question)
+def _answered_by(session: Session, question: projection.Question) -> str:
+    pages = projection.web_pages(session.library, question)
     return f"Answered by: {', '.join(page.title or site(page.url) for page in pages)}" if pages else ""
 
 
@@ -145,8 +145,8 @@ def draw_run(session: Session, trace: Trace) -> tuple[DrawnSlide, Figure] | None
     stamp = _stamp(session.library)
     found = _refreshed(stamp, _library=session.library)
     chunks = _chunks(stamp, _mark(found), _library=session.library, _found=found)
-    asked = [each for each in layers.past_questions(session.library, found) if each.text == trace.question]
-    shade = _shade_by_score(chunks, layers.scores(session.library, trace))
+    asked = [each for each in projection.past_questions(session.library, found) if each.text == trace.question]
+    shade = _shade_by_score(chunks, projection.scores(session.library, trace))
     number = words.count(len(chunks.numbers), "chunk")
     said = f"The question among {number}, those that were graded coloured by their scores."
     slide = DrawnSlide(step="Map", says=said, charted=True)
@@ -257,7 +257,7 @@ def _shade(session: Session, colour: str, chunks: Chunks, held: Sequence[Held]) 
             values = np.array([group.get(place, -1) for place in chunks.documents.tolist()], float)
             return Shade(values=values, names=[chunks.names[place] for place in largest])
         case "age":
-            days = layers.document_days(library, [each.document for each in held])
+            days = projection.document_days(library, [each.document for each in held])
             ordinals = {id: date.fromisoformat(day).toordinal() for id, day in days.items()}
             values = np.array([ordinals.get(id, np.nan) for id in chunks.ids], float)[chunks.documents]
             low, high = min(ordinals.values()), max(ordinals.values())
@@ -281,7 +281,7 @@ def _scores(session: Session) -> Mapping[int, float]:
     if run is None:
         return {}
     try:
-        return layers.scores(session.library, session.trace(run))
+        return projection.scores(session.library, session.trace(run))
     except CragError:
         return {}
 
@@ -290,7 +290,7 @@ def _by_number(chunks: Chunks, values: Mapping[int, float], other: float) -> NDA
     return np.array([values.get(number, other) for number in chunks.numbers.tolist()], float)
 
 
-def _notes(chunks: Chunks, questions: Sequence[layers.Question], held: int) -> None:
+def _notes(chunks: Chunks, questions: Sequence[projection.Question], held: int) -> None:
     of = f" of {held:,}, evenly over all" if held > projection.MOST else ""
     said = f"{words.count(len(chunks.numbers), 'chunk')}{of}, {words.count(len(questions), 'past question')}."
     if len(chunks.numbers) > DRAWN:
@@ -324,7 +324,7 @@ def _clear() -> None:
     state().selection = None
 
 
-def _selected(session: Session, chunks: Chunks, questions: Sequence[layers.Question]) -> None:
+def _selected(session: Session, chunks: Chunks, questions: Sequence[projection.Question]) -> None:
     chosen = state().selection
     if not isinstance(chosen, Selection) or not (chosen.outlines or chosen.clicked):
         return
@@ -338,7 +338,7 @@ def _selected(session: Session, chunks: Chunks, questions: Sequence[layers.Quest
         _describe(session, chunks, np.flatnonzero(rows), asked)
 
 
-def _describe(session: Session, chunks: Chunks, rows: NDArray[np.int64], asked: Sequence[layers.Question]) -> None:
+def _describe(session: Session, chunks: Chunks, rows: NDArray[np.int64], asked: Sequence[projection.Question]) -> None:
     documents = Counter(chunks.documents[rows].tolist())
     ids = [chunks.ids[place] for place in documents]
     said = [words.count(len(rows), "chunk"), words.count(len(documents), "document")]
@@ -432,7 +432,7 @@ def _open(session: Session, run: str) -> None:
 # ---- lists of what the layers show ---------------------------------------------------------------------------------
 
 
-def _list_questions(session: Session, asked: Sequence[layers.Question]) -> None:
+def _list_questions(session: Session, asked: Sequence[projection.Question]) -> None:
     with st.container(gap=None):
         for place, each in enumerate(asked[:_LISTED]):
             _question(session, each, f"map-open-{place}")
@@ -440,13 +440,13 @@ def _list_questions(session: Session, asked: Sequence[layers.Question]) -> None:
         st.caption(f"And {len(asked) - _LISTED:,} more questions.")
 
 
-def _question(session: Session, each: layers.Question, key: str) -> None:
+def _question(session: Session, each: projection.Question, key: str) -> None:
     icon = words.ICONS.get(each.action, "")  # type: ignore[call-overload]
     label = markdown(excerpt(each.text, 110))
     st.button(f"{icon} {label}", key=key, type="tertiary", on_click=_open, args=(session, each.run))
 
 
-def _list_holes(session: Session, holes: Sequence[layers.Question]) -> None:
+def _list_holes(session: Session, holes: Sequence[projection.Question]) -> None:
     with st.expander(f"Holes: {words.count(len(holes), 'question')} that your documents did not answer"):
         for place, each in enumerate(holes[:_LISTED]):
             _question(session, each, f"map-hole-{place}")
@@ -476,7 +476,7 @@ def _list_pairs(session: Session, chunks: Chunks, pairs: Sequence[Sequence[int]]
             st.caption(f"And {len(found) - _LISTED:,} more, less alike.")
 
 
-def _list_contradictions(session: Session, chunks: Chunks, found: Sequence[layers.Contradiction]) -> None:
+def _list_contradictions(session: Session, chunks: Chunks, found: Sequence[projection.Contradiction]) -> None:
     known = set(chunks.numbers.tolist())
     with st.expander(f"Contradictions: {len(found):,} that answers named", expanded=bool(found)):
         if not found:

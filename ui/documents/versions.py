@@ -10,7 +10,7 @@ import streamlit as st
 from crag.analysis.questions.adapters import guard_formula
 from crag.export.html import words
 from crag.export.html.safe_text import markdown
-from crag.messages.snapshots import KEPT, KINDS, compared_sentence, rolled_back_sentence, snapshot_text
+from crag.messages.documents import KEPT, KINDS, compared_sentence, rolled_back_sentence, snapshot_text
 from crag.storage.library import Library
 from crag.storage.snapshots import MOST_SNAPSHOTS, DocumentChange, Snapshot
 from ui.app.clicks import once, requires

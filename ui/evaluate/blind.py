@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from crag.analysis.evaluate import Evaluation
+from crag.analysis.intervals import left_of, tally, vote_pairs
 from crag.analysis.metrics.metrics import ResultRow
-from crag.analysis.votes import left_of, tally, vote_pairs
 from crag.export.html import words
 from crag.export.html.safe_text import excerpt, markdown
 from crag.messages.evaluations import tally_sentence

@@ -15,9 +15,7 @@ from crag.core.errors import InputError
 from crag.export.html import elements as h
 from crag.export.html.safe_text import markdown
 from crag.export.regression import report
-from crag.messages.evaluations import UNTIMED, difference_sentence
-from crag.messages.funnel import loss_sentence
-from crag.messages.regressions import left_out_notes, regression_sentence
+from crag.messages.evaluations import UNTIMED, difference_sentence, left_out_notes, loss_sentence, regression_sentence
 from ui.app import tables
 from ui.app.session import Session
 from ui.components import charts, downloads

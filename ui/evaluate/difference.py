@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crag.analysis import regression
-from crag.analysis.intervals import LEVEL
+from crag.analysis.intervals import LEVEL, same_answer
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Difference
 from crag.analysis.regression import Regression
-from crag.analysis.votes import same_answer
 from crag.export.html.safe_text import escaped, markdown
-from crag.messages.evaluations import ROUGH, difference_sentence, title_of
-from crag.messages.regressions import change_parts, stage_text
+from crag.messages.evaluations import ROUGH, change_parts, difference_sentence, stage_text, title_of
 from ui.components import charts
 from ui.evaluate.measures import GROUPS, PLOTTED, as_text, signed
 from ui.evaluate.rows import action_text, answer_text

@@ -12,7 +12,7 @@ from crag.analysis.funnel import STEPS, Followed, Funnel, Step
 from crag.export.html import words
 from crag.export.html.safe_text import escaped, markdown
 from crag.export.html.slides import DrawnSlide, list_reasons, show_drawn
-from crag.messages.funnel import (
+from crag.messages.evaluations import (
     LOST_TITLES,
     STEP_TITLES,
     beside_sentence,

@@ -9,8 +9,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Scope
 
 from crag.analysis.monitoring.health import Health
-from crag.analysis.monitoring.metrics import Metrics, Sources, standing
-from crag.analysis.monitoring.scraping import Scrape, Scraping
+from crag.analysis.monitoring.metrics import Metrics, Scrape, Scraping, Sources, standing
 from crag.core.errors import CragError
 from crag.core.trace import Trace
 from crag.providers.prices import Price, usable

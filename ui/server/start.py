@@ -24,7 +24,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from crag.analysis.monitoring.health import Health
-from crag.analysis.monitoring.scraping import Scraping, metrics_token
+from crag.analysis.monitoring.metrics import Scraping, metrics_token
 from crag.core.config import AppConfig
 from crag.core.errors import CragError
 from crag.runtime.origins import Origins, is_loopback

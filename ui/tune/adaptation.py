@@ -14,13 +14,13 @@ from crag.analysis.whatif.replay_plan import StoredDecisions
 from crag.core.settings import Settings
 from crag.evaluation.adaptation import Adaptation, Lesson, read_adaptation
 from crag.export.html import elements as h
-from crag.messages.adaptation import (
+from crag.messages.tuning import (
     HOW,
     NAMES,
     changes_sentence,
     deleted_sentence,
+    learning_refusal_sentence,
     lesson_sentence,
-    refusal_sentence,
     use_sentence,
 )
 from ui.app.clicks import requires
@@ -63,7 +63,7 @@ def _lessons(learned: Learned) -> None:
     parts = (("chunks", learned.chunks), ("sets", learned.sets))
     for (name, part), column in zip(parts, st.columns(2, gap="large"), strict=True):
         with column:
-            said = lesson_sentence(part) if isinstance(part, Lesson) else refusal_sentence(name, part)
+            said = lesson_sentence(part) if isinstance(part, Lesson) else learning_refusal_sentence(name, part)
             draw(h.div("cx")[h.h3[NAMES[name]], h.p("small")[said]])
             if name in learned.held:
                 held = learned.held[name]

@@ -9,7 +9,7 @@ import streamlit as st
 from crag.analysis.thresholds.guarantee import Certificate, Promise, Shortfall, Tally, certify, tally_cases
 from crag.core.settings import Settings
 from crag.export.html import elements as h
-from crag.messages.guarantees import ASSUMPTION, guarantee_sentence, left_out_text
+from crag.messages.tuning import ASSUMPTION, guarantee_sentence, left_out_text
 from ui.app.session import Session
 from ui.components.drawing import draw
 from ui.tune import sliders

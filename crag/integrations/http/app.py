@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, JSONResponse
 
 import crag
 from crag.admin.access import Access
-from crag.analysis.monitoring.scraping import Scrape
+from crag.analysis.monitoring.metrics import Scrape
 from crag.core.errors import CragError
 from crag.engine import Engine
 from crag.integrations.http import ask, chat, documents, models

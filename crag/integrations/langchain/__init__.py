@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from crag.integrations.langchain.agents import CragMiddleware as CragMiddleware
     from crag.integrations.langchain.agents import crag_tool as crag_tool
-    from crag.integrations.langchain.retriever import CragCompressor as CragCompressor
-    from crag.integrations.langchain.retriever import CragRetriever as CragRetriever
+    from crag.integrations.langchain.runs import CragCompressor as CragCompressor
     from crag.integrations.langchain.runs import CragEmbeddings as CragEmbeddings
+    from crag.integrations.langchain.runs import CragRetriever as CragRetriever
     from crag.integrations.langchain.runs import retriever_of as retriever_of
     from crag.integrations.langchain.state import Correction as Correction
     from crag.integrations.langchain.state import CragState as CragState
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from crag.integrations.langchain.state import Source as Source
 
 _MODULES = {
-    "CragCompressor": "retriever",
+    "CragCompressor": "runs",
     "CragEmbeddings": "runs",
     "CragMiddleware": "agents",
-    "CragRetriever": "retriever",
+    "CragRetriever": "runs",
     "crag_tool": "agents",
     "retriever_of": "runs",
     **dict.fromkeys(("Correction", "CragState", "Problem", "Score", "Source"), "state"),

@@ -21,9 +21,19 @@ from crag.export.misses import FateRecord, MissRecord
 from crag.export.records import describe_grade, describe_hit, describe_outcome
 from crag.generation.conversation.rules import leading_to
 from crag.integrations.calls import in_turn
-from crag.integrations.mcp.request import DATA, CurrentCall, document_uri, line, reply, run_uri
-from crag.integrations.mcp.results import AskResult, Cited, Evidence, Graded
-from crag.integrations.mcp.search import Names, Tags, Where
+from crag.integrations.mcp.library import Names, Tags, Where
+from crag.integrations.mcp.request import (
+    DATA,
+    AskResult,
+    Cited,
+    CurrentCall,
+    Evidence,
+    Graded,
+    document_uri,
+    line,
+    reply,
+    run_uri,
+)
 from crag.messages.answers import brief_text, conflict_sentences
 from crag.messages.misses import missing_sentence
 from crag.messages.wording import decision_sentence, failure_sentence, instead_sentence, outcome_sentence

@@ -14,6 +14,8 @@ from mcp.types import INVALID_PARAMS, Resource
 from crag.core.documents import Chunk, Document
 from crag.core.errors import NotFoundError
 from crag.export.records import RunRecord
+from crag.integrations.mcp.library import PAGE
+from crag.integrations.mcp.library import documents as list_documents
 from crag.integrations.mcp.request import (
     DATA,
     SCHEME,
@@ -25,8 +27,6 @@ from crag.integrations.mcp.request import (
     line,
     take_call,
 )
-from crag.integrations.mcp.search import PAGE
-from crag.integrations.mcp.search import documents as list_documents
 from crag.text.formats import count
 from crag.text.injection import fence_text, quote_for_model
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crag.analysis.atlas import layers, projection
-from crag.analysis.atlas.layers import Question
+from crag.analysis.atlas import projection
+from crag.analysis.atlas.projection import Question
 from crag.core.config import AppConfig
 from crag.core.request import RunRequest
 from crag.core.trace import Trace
@@ -51,7 +51,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 def questions(engine: Engine) -> list[Question]:
-    return layers.past_questions(engine.library(), projection.refresh(engine.library()))
+    return projection.past_questions(engine.library(), projection.refresh(engine.library()))
 
 
 def test_questions_lie_where_their_chunks_do_and_a_hole_has_its_web_pages(engine: Engine) -> None:
@@ -60,29 +60,29 @@ def test_questions_lie_where_their_chunks_do_and_a_hole_has_its_web_pages(engine
     hole, known = questions(engine)
     assert (hole.text, hole.action, hole.hole) == (MOON, "INCORRECT", True)
     assert (known.text, known.action, known.hole) == (HIRING, "CORRECT", False) and known.nearest > hole.nearest
-    assert [page.title for page in layers.web_pages(engine.library(), hole)] == ["The moon"]
+    assert [page.title for page in projection.web_pages(engine.library(), hole)] == ["The moon"]
     engine.library().runs.delete(hole.run)
-    assert layers.web_pages(engine.library(), hole) == ()
+    assert projection.web_pages(engine.library(), hole) == ()
 
 
 def test_clusters_are_named_by_what_sets_them_apart(engine: Engine) -> None:
     numbers = engine.library().points.numbers()
     texts = engine.library().points.texts(numbers.tolist())
-    named = layers.cluster_words(texts, numbers, np.array([0, 1, 2, 2], np.int16))
+    named = projection.cluster_words(texts, numbers, np.array([0, 1, 2, 2], np.int16))
     assert named[0][0] in ("agency", "hired", "hundred", "people", "hiring", "took", "eighty", "average", "fewer")
     assert all(len(each) == 2 for each in named) and not {"the", "were", "said"} & {
         word for each in named for word in each
     }
-    assert layers.cluster_words(texts, numbers[:0], np.zeros(0, np.int16)) == []
+    assert projection.cluster_words(texts, numbers[:0], np.zeros(0, np.int16)) == []
 
 
 def test_scores_of_a_run_are_those_of_chunks_that_are_still_here(engine: Engine) -> None:
     trace = engine.trace(RunRequest(HIRING))
-    found = layers.scores(engine.library(), trace)
+    found = projection.scores(engine.library(), trace)
     assert max(found.values()) == 0.9 and set(found) <= set(engine.library().points.numbers().tolist())
     assert engine.library().points.used().keys() <= set(found)
     engine.library().documents.delete(trace.documents[0])
-    assert layers.scores(engine.library(), trace) == {}
+    assert projection.scores(engine.library(), trace) == {}
 
 
 def disagreeing(trace: Trace, chunks: list[str]) -> Trace:
@@ -100,18 +100,18 @@ def disagreeing(trace: Trace, chunks: list[str]) -> Trace:
 def test_contradictions_are_those_that_answers_named(engine: Engine) -> None:
     library = engine.library()
     trace = engine.trace(RunRequest(HIRING))
-    assert layers.contradictions(library) == []
+    assert projection.contradictions(library) == []
     ids = [chunk.id for chunk in library.documents.chunks(trace.documents[0])][:2]
     library.runs.save(disagreeing(trace, ids), library.runs.events(trace.run_id))
-    (found,) = layers.contradictions(library)
+    (found,) = projection.contradictions(library)
     assert (found.subject, list(found.values.values())) == ("time", ["1 days", "2 days"])
     library.documents.delete(trace.documents[0])
-    assert layers.contradictions(library) == []
+    assert projection.contradictions(library) == []
 
 
 def test_a_document_is_of_its_date_or_else_of_the_day_it_was_added(engine: Engine) -> None:
     library = engine.library()
     (document,) = library.documents.all()
-    assert layers.document_days(library, [document]) == {document.id: "2026-01-01"}
+    assert projection.document_days(library, [document]) == {document.id: "2026-01-01"}
     library.documents.describe(document.id, {"date": "2019-03"})
-    assert layers.document_days(library, [document]) == {document.id: "2019-03-01"}
+    assert projection.document_days(library, [document]) == {document.id: "2019-03-01"}

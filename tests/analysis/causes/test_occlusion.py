@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from crag.analysis.occlusion import SENTENCES, WORDS, GradeExplanation, explain_grade
+from crag.analysis.causes import SENTENCES, WORDS, GradeExplanation, explain_grade
 from crag.core.errors import NotFoundError
 from crag.core.request import RunRequest
 from crag.core.strategies import strategy

@@ -8,8 +8,7 @@ from itertools import combinations
 import pytest
 
 from crag.analysis.causes import AnswerWithout, answer_without, nearest_other_run
-from crag.analysis.whatif.whatif import redecide
-from crag.analysis.whatif.without import Without, leave_out, smallest_moves
+from crag.analysis.whatif.whatif import Without, leave_out, redecide, smallest_moves
 from crag.core.errors import NotFoundError
 from crag.core.request import RunRequest
 from crag.core.settings import Settings

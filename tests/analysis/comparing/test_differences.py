@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 
 from crag.analysis.comparison import differences, figures, table
+from crag.analysis.intervals import left_of, tally, vote_pairs
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.questions.adapters import csv_export, json_export
-from crag.analysis.votes import left_of, tally, vote_pairs
 from crag.core.settings import Settings
 from crag.core.trace import Round, Search, Trace
 from crag.core.types import (

@@ -16,7 +16,7 @@ from crag.analysis.regression import Measured, Regression, compare, is_right, re
 from crag.core.errors import InputError
 from crag.core.types import Action
 from crag.export.regression import regression_record, report
-from crag.messages.regressions import change_text, left_out_notes, regression_sentence, stages_text
+from crag.messages.evaluations import change_text, left_out_notes, regression_sentence, stages_text
 
 
 def question(id: str, **known: Any) -> Question:

@@ -15,7 +15,7 @@ from crag.core.request import RunRequest
 from crag.core.strategies import strategy
 from crag.engine import Engine
 from crag.export.misses import FunnelRecord
-from crag.messages.funnel import (
+from crag.messages.evaluations import (
     beside_sentence,
     funnel_sentence,
     left_out_sentence,

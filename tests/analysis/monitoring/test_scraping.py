@@ -17,8 +17,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from crag.analysis.monitoring.health import SPARE_MB, Health
-from crag.analysis.monitoring.metrics import MOST, Metrics, standing
-from crag.analysis.monitoring.scraping import Scrape, Scraping, metrics_token
+from crag.analysis.monitoring.metrics import MOST, Metrics, Scrape, Scraping, metrics_token, standing
 from crag.core.config import AppConfig
 from crag.core.errors import StorageError
 from crag.core.runfacts import DaySpending, RunFacts

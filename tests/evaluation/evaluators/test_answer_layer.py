@@ -11,8 +11,7 @@ import pytest
 from crag.core.errors import ModelError
 from crag.core.protocols import AnswerGrader
 from crag.core.types import QuotedAnswer
-from crag.evaluation.confidence import ANSWER_FEATURES, AnswerLayer, ReadText, answer_features, load_answer_layer
-from crag.evaluation.head import Lexicon
+from crag.evaluation.heads import ANSWER_FEATURES, AnswerLayer, Lexicon, ReadText, answer_features, load_answer_layer
 from crag.evaluation.local import LocalEvaluator
 from crag.models.cross_encoder import Reading
 from tests.support.local_models import parts, with_layer

@@ -11,7 +11,7 @@ import pytest
 
 from crag.core.errors import ModelError
 from crag.core.types import Passage
-from crag.evaluation.head import FEATURES, Head, Lexicon, load_head, stems
+from crag.evaluation.heads import FEATURES, Head, Lexicon, load_head, stems
 from crag.evaluation.local import LocalEvaluator
 from crag.models.cross_encoder import FOLDER, Reading
 from crag.testing.contracts import QUESTION, TEXTS, EvaluatorContract

@@ -10,9 +10,8 @@ import pytest
 from crag.core.errors import ModelError
 from crag.core.protocols import SetGrader
 from crag.core.types import GradedText, SetReadings
-from crag.evaluation.head import Lexicon
+from crag.evaluation.heads import SET_FEATURES, Lexicon, SetLayer, load_set_layer, read_set, set_features
 from crag.evaluation.local import LocalEvaluator
-from crag.evaluation.sufficiency import SET_FEATURES, SetLayer, load_set_layer, read_set, set_features
 from crag.models.cross_encoder import Reading
 from tests.support.local_models import with_layer
 

@@ -12,8 +12,7 @@ import pytest
 
 from crag.core.errors import ModelError
 from crag.core.protocols import AnswerReader
-from crag.evaluation.local import LocalEvaluator
-from crag.evaluation.short import LONGEST, SHORT_FEATURES, ShortLayer, features, load_short, trim_answer
+from crag.evaluation.local import LONGEST, SHORT_FEATURES, LocalEvaluator, ShortLayer, features, load_short, trim_answer
 from crag.models.cross_encoder import FOLDER, Reading
 from crag.testing.contracts import AnswerReaderContract
 from tests.support.local_models import parts

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from crag.core.types import Passage
-from crag.evaluation.head import STRIP_FEATURES, StripHead, load_strip_head, strip_features
+from crag.evaluation.heads import STRIP_FEATURES, StripHead, load_strip_head, strip_features
 from crag.evaluation.local import REMEMBERED, LocalEvaluator
 from crag.models.cross_encoder import FOLDER, Reading
 from crag.models.runtime import MAX_CHARACTERS

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from crag.core.types import Chunk, Grade, Passage, WebPage
-from crag.evaluation.scoring import PAGE_STRIPS, READ_CHARS, InContext, OneByOne, StripScorer, likeliest
+from crag.evaluation.refinement import PAGE_STRIPS, READ_CHARS, InContext, OneByOne, StripScorer, likeliest
 from crag.testing.contracts import StripGraderContract
 from crag.testing.fakes import FixedWeb, ScriptedEvaluator, ScriptedStripGrader, chunk_of
 

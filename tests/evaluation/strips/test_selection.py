@@ -10,9 +10,7 @@ import pytest
 from crag.core.errors import ProviderError, ReplyError, UnreachableError
 from crag.core.settings import Settings
 from crag.core.types import Chunk, Strip
-from crag.evaluation.refinement import RefinementParts, score_strips
-from crag.evaluation.scoring import OneByOne
-from crag.evaluation.selection import LlmStripSelector
+from crag.evaluation.refinement import LlmStripSelector, OneByOne, RefinementParts, score_strips
 from crag.testing.fakes import FakeChat, ScriptedEvaluator, chunk_of
 
 OPENED = "The bridge was opened to trains in 1890."

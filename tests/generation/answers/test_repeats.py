@@ -6,7 +6,7 @@ import pytest
 
 from crag.generation.judges import said_in, share_of_words
 from crag.text.languages import other_language
-from crag.text.repeats import CHARS, loop_in
+from crag.text.words import CHARS, loop_in
 
 SENTENCE = "The agency hired four hundred people in 2019 [1]. "
 TABLE = "In {0} it was {1}.{0} %, after {1}.{1} % the year before. "

@@ -17,10 +17,9 @@ from starlette.types import Message, Receive, Scope, Send
 
 from crag.admin.access import Access, Arrivals
 from crag.engine import Engine
-from crag.integrations.mcp import http
-from crag.integrations.mcp.http import BODY, Gate, app
+from crag.integrations.mcp import server
 from crag.integrations.mcp.request import ServerConfig
-from crag.integrations.mcp.server import LibraryServer
+from crag.integrations.mcp.server import BODY, Gate, LibraryServer, app
 from crag.runtime.limits import Pace
 
 ALICE, BOB = "a-token-of-alice-0001", "a-token-of-bob-00002"
@@ -68,7 +67,7 @@ async def settle() -> None:
 
 
 def test_bodies_count_by_what_has_come_and_only_for_the_token_that_sends_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "BODIES", 4 * BODY)
+    monkeypatch.setattr(server, "BODIES", 4 * BODY)
 
     async def scenario() -> None:
         front = Gate(reading, ACCESS, Arrivals(lambda *_, **__: None))
@@ -92,7 +91,7 @@ def test_bodies_count_by_what_has_come_and_only_for_the_token_that_sends_them(mo
 
 
 def test_one_token_s_messages_never_take_all_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "REQUESTS", 4)
+    monkeypatch.setattr(server, "REQUESTS", 4)
 
     async def scenario() -> None:
         front = Gate(reading, ACCESS, Arrivals(lambda *_, **__: None))
@@ -138,8 +137,8 @@ def test_a_reply_that_is_never_read_ends() -> None:
 @pytest.fixture
 def client(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     """Of a server with two sessions for each of two tokens."""
-    monkeypatch.setattr(http, "SESSIONS", 4)
-    monkeypatch.setattr(http, "LEAST_SESSIONS", 1)
+    monkeypatch.setattr(server, "SESSIONS", 4)
+    monkeypatch.setattr(server, "LEAST_SESSIONS", 1)
     with TestClient(app(LibraryServer(ServerConfig(engine=engine, workspace=None, tokens=2)), ACCESS)) as made:
         made.headers["accept"] = "application/json, text/event-stream"
         yield made

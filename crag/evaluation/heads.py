@@ -1,7 +1,6 @@
-"""From what is known of a question and a text to a calibrated score: one logistic layer, fitted on data held apart.
+"""Calibrated layers over what is known of a question and texts: one text, a quoted answer, all texts together.
 
-Beside the model's reading it weighs how much of the question's wording the text has, rare words counting most: a small
-model reads names badly.
+Each is one logistic layer, fitted on data held apart.
 """
 
 from __future__ import annotations
@@ -15,9 +14,8 @@ from functools import cache
 from pathlib import Path
 
 from crag.core.errors import ModelError
-from crag.core.types import GradePart
-from crag.models.cross_encoder import FOLDER, MODEL_ID, Reading
-from crag.models.pairing import STOP
+from crag.core.types import GradedText, GradePart, QuotedAnswer, SetReadings
+from crag.models.cross_encoder import FOLDER, MODEL_ID, STOP, Reading
 from crag.models.runtime import MAX_CHARACTERS, verified_files
 from crag.text.words import stem
 
@@ -185,3 +183,160 @@ def _layer(given: Mapping[str, object], names: Sequence[str]) -> tuple[tuple[flo
     if not isinstance(weights, list) or not isinstance(bias, float) or len(weights) != len(names):
         raise ValueError("its weights are no list of numbers")
     return tuple(float(weight) for weight in weights), bias
+
+
+ANSWER_FEATURES = (
+    *("relevance", "score", "rival", "agree", "shown", "words", "length"),
+    *("covered", "years_unmet", "unnamed", "polar", "worked_out"),
+)
+"""One name a number that the layer weighs, in order."""
+ODDS = 6.0
+"""Log-odds are clipped here."""
+
+YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
+_POLAR = re.compile(r"\s*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b", re.IGNORECASE)
+_WORKED_OUT = re.compile(
+    r"\b(?:ratios?|average|change|difference|growth|increase|decrease|percentage|margin|total|sum|compare|cagr|turnover"
+    r"|highest|lowest|largest|smallest|most|least|more|less|fewer|which (?:year|segment|region)s?)\b",
+    re.IGNORECASE,
+)
+_BARE = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadText:
+    """A text as the model read it for the question: the reading, and the log-odds that the text answers."""
+
+    text: str
+    reading: Reading
+    odds: float
+
+    @property
+    def likeliest(self) -> str:
+        """The words that the model points at."""
+        return self.text[self.reading.start : self.reading.end]
+
+
+def answer_features(
+    question: str, answer: QuotedAnswer, read: Sequence[ReadText], lexicon: Lexicon
+) -> tuple[float, ...]:
+    """The numbers that `ANSWER_FEATURES` names. `read`: `answer.texts`, of which the first is the quoted one."""
+    own, others = read[0], read[1:]
+    said = answer.words or own.text[own.reading.start : own.reading.end]
+    sentence, years = own.text[answer.start : answer.end], set(YEAR.findall(question))
+    return (
+        _clip(own.reading.relevance, CLIP),
+        _clip(own.odds, ODDS),
+        _clip(max((each.odds for each in others), default=-ODDS) - own.odds, ODDS),
+        math.log1p(sum(agrees(bare_words(said), bare_words(each.likeliest)) for each in others)),
+        float(bool(answer.words)),
+        _clip(_odds(answer.confidence), ODDS),
+        math.log1p(len(said.split())),
+        lexicon.coverage(question, own.text),
+        sum(year not in sentence for year in years) / len(years) if years else 0.0,
+        float(answer.unnamed),
+        float(bool(_POLAR.match(question))),
+        float(bool(_WORKED_OUT.search(question))),
+    )
+
+
+def _clip(value: float, most: float) -> float:
+    return max(-most, min(most, value))
+
+
+def _odds(chance: float | None) -> float:
+    held = max(1e-3, min(1 - 1e-3, chance or 0.0))
+    return math.log(held / (1 - held))
+
+
+def bare_words(text: str) -> str:
+    """The words of an answer as they are compared: in lower case, one blank between."""
+    return _BARE.sub(" ", text).strip().casefold()
+
+
+def agrees(one: str, other: str) -> bool:
+    """Whether two answers in bare words are the same, or one holds the other."""
+    return bool(one and other) and (f" {one} " in f" {other} " or f" {other} " in f" {one} ")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerLayer:
+    """Weights of `ANSWER_FEATURES` and a bias; their sum is the log-odds that a quoted answer is right."""
+
+    weights: tuple[float, ...]
+    bias: float
+
+    def confidence(self, values: Sequence[float]) -> float:
+        """The probability that the answer is right, of the numbers that `answer_features` gives."""
+        return probability(weigh(self.weights, self.bias, values))
+
+
+@cache
+def load_answer_layer(folder: Path = FOLDER) -> AnswerLayer | None:
+    """The shipped layer; None where none was fitted for these weights. Raises ModelError where it can't be used."""
+    found = load_layer("answers", ANSWER_FEATURES, folder)
+    return AnswerLayer(*found) if found else None
+
+
+SET_FEATURES = ("best", "agreeing", "covered", "years_unmet", "keywords", "closeness", "words")
+"""One name a number that the layer weighs, in order."""
+NEAREST = 4
+"""How many of the best texts have their likeliest answers compared."""
+ABSENT = 5
+"""Words of the question that are named, of those that no text has."""
+
+
+def read_set(
+    question: str, texts: Sequence[GradedText], best: Sequence[tuple[str, Reading]], lexicon: Lexicon
+) -> SetReadings:
+    """What the texts say together. `best`: those of the highest scores as the model read them, the best first."""
+    _, reading = best[0]
+    said = [bare_words(each[found.start : found.end]) for each, found in best]
+    found = frozenset[str]().union(*(stems(each.text) for each in texts))
+    absent = [(lexicon.rarity(root), word) for root, word in words_by_stem(question).items() if root not in found]
+    years = tuple(dict.fromkeys(YEAR.findall(question[:MAX_CHARACTERS])))
+    return SetReadings(
+        best=max(each.score for each in texts),
+        agreeing=sum(agrees(said[0], other) for other in said[1:]),
+        covered=lexicon.coverage(question, *(each.text for each in texts)),
+        absent=tuple(word for _, word in sorted(absent, key=lambda each: -each[0])[:ABSENT]),
+        years=tuple(year for year in years if not any(year in each.text for each in texts)),
+        years_asked=len(years),
+        keywords=max(each.keywords or 0.0 for each in texts),
+        closeness=reading.closeness,
+        words=len(said[0].split()),
+    )
+
+
+def set_features(readings: SetReadings) -> tuple[float, ...]:
+    """The numbers that `SET_FEATURES` names."""
+    least = probability(-ODDS)
+    best = max(least, min(1 - least, readings.best))
+    return (
+        math.log(best / (1 - best)),
+        math.log1p(readings.agreeing),
+        readings.covered,
+        len(readings.years) / readings.years_asked if readings.years_asked else 0.0,
+        math.log1p(max(0.0, readings.keywords)),
+        readings.closeness,
+        math.log1p(readings.words),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SetLayer:
+    """Weights of `SET_FEATURES` and a bias; their sum is the log-odds that the texts together answer."""
+
+    weights: tuple[float, ...]
+    bias: float
+
+    def score(self, readings: SetReadings) -> float:
+        """The calibrated probability, 0..1."""
+        return probability(weigh(self.weights, self.bias, set_features(readings)))
+
+
+@cache
+def load_set_layer(folder: Path = FOLDER) -> SetLayer | None:
+    """The shipped layer; None where none was fitted for these weights. Raises ModelError where it can't be used."""
+    found = load_layer("sets", SET_FEATURES, folder)
+    return SetLayer(*found) if found else None

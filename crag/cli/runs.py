@@ -1,28 +1,29 @@
-"""The command that explains a run: what its answer misses, what a score rests on, and what would change its end."""
+"""The commands on stored runs: why a page is not in an answer or what a score rests on, and a static site."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from crag.analysis.causes import answer_without, nearest_other_run
+from crag.analysis.causes import answer_without, explain_grade, nearest_other_run
 from crag.analysis.misses import Fate, Miss, Wanted, explain_miss
-from crag.analysis.occlusion import explain_grade
-from crag.analysis.whatif.without import leave_out, smallest_moves
+from crag.analysis.whatif.whatif import leave_out, smallest_moves
 from crag.cli.options import Place, latest_run
 from crag.cli.output import Output, plain, strip_controls
-from crag.core.errors import InputError, NotFoundError
+from crag.core.errors import InputError, NotFoundError, SettingsError
 from crag.core.protocols import SetGrader
 from crag.core.trace import Trace
 from crag.export.causes import ExplanationRecord, FlipRecord, WithoutRecord
+from crag.export.html.site import write_site
 from crag.export.misses import MissRecord
 from crag.messages.causes import part_text
 from crag.messages.misses import change_sentence, miss_sentence, missing_sentence
 from crag.storage.library import Library
-from crag.text.formats import format_score
+from crag.text.formats import count, format_score
 
 if TYPE_CHECKING:
     from crag.engine import Engine
@@ -131,3 +132,28 @@ def _line(fate: Fate) -> str:
     ]
     text = " ".join(fate.chunk.text.split())[:100]
     return plain(f"{fate.chunk.where}: {', '.join(filter(None, parts))}: {text}…")
+
+
+def site(
+    place: Place,
+    output: Output,
+    out: Annotated[Path, Option(metavar="FOLDER", help="where the pages are written; it is made if it is not there")],
+    runs: Annotated[
+        list[str] | None,
+        Argument(metavar="RUN", help='ids of runs, as ask --json says them; "last": the latest'),
+    ] = None,
+    last: Annotated[int, Option(min=0, metavar="N", help="the latest N runs, after those that are named")] = 0,
+) -> int:
+    """One line a page. The pages load nothing, and replay from disk too: they hold what the runs quoted, with pictures
+    of the cited pages. Nothing is written where a run is not there."""
+    if not runs and not last:
+        raise SettingsError("No run is chosen.", "Name runs by their ids, or give --last 5.")
+    with place.opened() as (engine, library):
+        named = [latest_run(library) if run == "last" else run for run in runs or ()]
+        ids = list(dict.fromkeys([*named, *(run.run_id for run in library.runs.latest(last or 1)[:last])]))
+        if not ids:
+            latest_run(library)  # says that there is none
+        for run, file in write_site(engine, place.target, ids, out):
+            output.show({"run": run, "file": str(file)}, str(file))
+    output.note(f"{count(len(ids), 'run')}; open {out / 'index.html'}")
+    return 0
