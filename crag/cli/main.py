@@ -69,6 +69,7 @@ _MODULES = {
         "audit": "Print the audit log: who signed in, deleted, shared or changed what, and what was refused.",
     },
     "servers": {
+        "ui": "Serve the app to a browser; without an address on this machine alone, at http://localhost:8501.",
         "serve": "Answer programs over HTTP: chat, rerank, embed, search and documents, for anyone who has a token.",
         "mcp": "Serve a library to agents by the Model Context Protocol, on standard input and output or by HTTP.",
     },

@@ -1,9 +1,10 @@
-"""The commands that serve a library to other programs: serve, over HTTP, and mcp, to agents."""
+"""The commands that serve: ui, the app to browsers; serve, a library over HTTP; mcp, a library to agents."""
 
 from __future__ import annotations
 
 import importlib.util
 import logging
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,34 @@ from crag.core.strategies import strategy
 if TYPE_CHECKING:
     from crag.engine import Engine
 
+_FOLDER = Path(__file__).resolve().parents[2]
+_APP = next(filter(Path.is_file, (_FOLDER / "crag_explorer" / "app.py", _FOLDER / "app.py")), None)
+"""The app's script: beside the installed package, in a checkout at the top; None where neither is."""
+_SCREEN = sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
 _EXTRA = ("uvicorn", "fastapi", "starlette", "python_multipart")
+
+
+def ui(
+    output: Output,
+    port: Annotated[int, Option(min=1, max=65535, help="the port to listen at")] = 8501,
+    address: Annotated[str, Option(metavar="HOST", help="where to listen: 0.0.0.0 serves your network")] = "127.0.0.1",
+    headless: Annotated[
+        bool | None,
+        Option("--headless/--browser", help="open no browser, or one (default: one where there is a screen)"),
+    ] = None,
+) -> int:
+    """What is stored goes to the folder of CRAG_DATA, by default `data` in the folder where the command is started.
+    Options of Streamlit come from the environment (STREAMLIT_SERVER_BASE_URL_PATH and so on). Ctrl-C stops it.
+    """
+    if _APP is None or importlib.util.find_spec("streamlit") is None:
+        raise CragError("The app is not installed, or Streamlit is not.", "Run: pip install crag-explorer")
+    output.note("Starting the app …")
+    output.flush()
+    alone = not _SCREEN if headless is None else headless
+    options = {"port": port, "address": address, "headless": str(alone).lower(), "showEmailPrompt": "false"}
+    given = [f"--server.{name}={value}" for name, value in options.items()]
+    os.execv(sys.executable, [sys.executable, "-m", "streamlit", "run", str(_APP), *given])  # noqa: S606
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

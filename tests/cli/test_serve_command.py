@@ -1,4 +1,4 @@
-"""`crag serve`: what it refuses to start with, each in one sentence."""
+"""`crag serve` and `crag ui`: what they refuse to start with, each in one sentence."""
 
 from __future__ import annotations
 
@@ -49,6 +49,12 @@ def test_a_missing_package_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert main(["serve", "--port", "0"]) == 1
     said = capsys.readouterr().err
     assert said.startswith("error: The HTTP server needs packages that are not installed. Run: pip install")
+
+
+def test_the_app_needs_streamlit(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(sys.modules, "streamlit", None)
+    assert main(["ui"]) == 1
+    assert "Streamlit" in capsys.readouterr().err
 
 
 # `site`: chosen runs as pages that replay from disk, an index of them, and nothing written for a run that is not

@@ -1,7 +1,7 @@
-"""The house: `pip install .` gives the engine with its models, the sample library and the command, without the app.
+"""The house: the package holds the engine with its models, the sample library, the app and the command.
 
 That the whole set resolves with pip needs a package index, which no test asks: docs/decisions/dependencies.md says how
-to check it by hand. The heavy test builds and installs the package itself, beside the packages installed here.
+to check it by hand. Packages are built with the setuptools installed here, beside the packages installed here.
 """
 
 from __future__ import annotations
@@ -10,23 +10,28 @@ import importlib
 import importlib.metadata
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import sysconfig
+import time
 import tomllib
+import urllib.request
 import venv
+import zipfile
 from collections.abc import Callable
-from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 
-from crag.core.sample import load_sample
 from tests.support.small_pdf import small_pdf
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-DATA: dict[str, list[str]] = PROJECT["tool"]["setuptools"]["package-data"]
+INSTALLED = {"samples": "crag/samples", "ui": "crag_explorer/ui", "pages": "crag_explorer/pages"}
+INSTALLED |= {"app.py": "crag_explorer/app.py", ".streamlit": "crag_explorer/.streamlit", "crag": "crag"}
+"""What is installed, and where it lies in the package."""
+CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("CRAG_", "PYTHON"))}
 
 
 def tracked(*folders: str) -> list[str]:
@@ -41,33 +46,73 @@ def tracked(*folders: str) -> list[str]:
     return [name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
 
 
-def covered(package: str, name: str) -> bool:
-    """Whether the package's data holds the file, by its path below the package; a star stands for no slash."""
-    return any(fnmatch(name, glob) and name.count("/") == glob.count("/") for glob in DATA[package])
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A copy of what the package is built from; the models' weights are links."""
+    version = importlib.metadata.version("setuptools") if importlib.util.find_spec("setuptools") else "0"
+    if int(version.partition(".")[0]) < 77:
+        pytest.skip("building the package needs setuptools 77 or later: make setup")
+    folder = tmp_path / "source"
+    for name in tracked(*INSTALLED, "*.toml", "setup.py", "requirements", "README.md", "LICENSE"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        if name.endswith(".onnx"):
+            (folder / name).symlink_to(ROOT / name)
+        else:
+            shutil.copyfile(ROOT / name, folder / name)
+    return folder
 
 
-def test_every_file_of_the_engine_is_installed() -> None:
-    names = tracked("crag")
-    folders = {str(Path(name).parent) for name in names if name.endswith(".py")}
-    assert all(f"{folder}/__init__.py" in names for folder in folders), "setup.py finds packages alone"
-    others = [name for name in names if not name.endswith(".py")]
-    missing = [
-        name
-        for name in others
-        if not any(
-            name.startswith(f"{package.replace('.', '/')}/")
-            and covered(package, name.removeprefix(f"{package.replace('.', '/')}/"))
-            for package in DATA
-        )
-    ]
-    assert others and missing == []
+def build(kind: str, folder: Path) -> Path:
+    """The `sdist` or `wheel` of a folder, as `python -m build --no-isolation` makes it."""
+    program = f"import setuptools.build_meta as backend; print(backend.build_{kind}('..'))"
+    ran = subprocess.run(
+        [sys.executable, "-c", program], cwd=folder, env=CLEAN, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    return folder.parent / ran.stdout.split()[-1]
 
 
-def test_the_whole_sample_library_is_installed() -> None:
-    sample = load_sample()
-    files = [sample.pdf, sample.question_set, ROOT / "samples" / "questions.json", *sample.web.iterdir()]
-    missing = [file.name for file in files if not covered("crag.samples", str(file.relative_to(ROOT / "samples")))]
-    assert len(files) > 5 and missing == []
+@pytest.mark.slow
+def test_the_package_holds_every_file_and_serves_the_app(source: Path, tmp_path: Path) -> None:
+    for weights in source.rglob("*.onnx"):
+        weights.unlink()
+        weights.write_bytes(b"weights")  # a hundred megabytes need not be packed to see their names
+    shutil.unpack_archive(build("sdist", source), tmp_path / "unpacked")
+    (unpacked,) = (tmp_path / "unpacked").iterdir()
+    with zipfile.ZipFile(build("wheel", unpacked)) as wheel:
+        packed = {name for name in wheel.namelist() if ".dist-info/" not in name}
+        wheel.extractall(tmp_path / "site")
+    names = tracked(*INSTALLED)
+    assert len(names) > 400
+    expected = {INSTALLED[top] + name.removeprefix(top) for name in names for top in [name.split("/")[0]]}
+    assert packed == expected
+
+    (tmp_path / "empty").mkdir()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "crag", "ui", "--port", str(port), "--headless"]
+    environment = CLEAN | {"PYTHONPATH": str(tmp_path / "site")}
+    with (tmp_path / "log").open("wb") as log:
+        app = subprocess.Popen(command, cwd=tmp_path / "empty", env=environment, stdout=log, stderr=log)
+    try:
+        assert answers(f"http://127.0.0.1:{port}/healthz", app) == b"ok", (tmp_path / "log").read_text()
+    finally:
+        app.terminate()
+        app.wait(30)
+    assert f"http://localhost:{port}" in (tmp_path / "log").read_text()
+
+
+def answers(address: str, server: subprocess.Popen[bytes]) -> bytes:
+    """What the server says once it listens; nothing where it ends or does not start."""
+    until = time.monotonic() + 180  # seconds of processor, which a busy machine may not have
+    while server.poll() is None and time.monotonic() < until:
+        try:
+            with urllib.request.urlopen(address, timeout=5) as reply:
+                return bytes(reply.read())
+        except OSError:
+            time.sleep(0.1)
+    return b""
 
 
 def test_the_command_is_there_and_goes_by_its_name() -> None:
@@ -79,28 +124,21 @@ def test_the_command_is_there_and_goes_by_its_name() -> None:
 
 
 @pytest.fixture
-def installed(tmp_path: Path) -> Callable[..., str]:
+def installed(source: Path, tmp_path: Path) -> Callable[..., str]:
     """Runs programs of an environment in which the package is installed, in an empty folder.
 
     Its other packages are those of the environment that runs this test, but for those of the app, which are hidden.
     """
-    version = importlib.metadata.version("setuptools") if importlib.util.find_spec("setuptools") else "0"
-    if int(version.partition(".")[0]) < 77:
-        pytest.skip("building the package needs setuptools 77 or later: make setup")
-    source, place, empty = tmp_path / "source", tmp_path / "place", tmp_path / "empty"
-    for name in tracked("crag", "samples", "*.toml", "setup.py", "requirements", "README.md", "LICENSE"):
-        (source / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(ROOT / name, source / name)
+    place, empty = tmp_path / "place", tmp_path / "empty"
     empty.mkdir()
     venv.create(place, with_pip=False)
     [site] = place.glob("lib/python*/site-packages")
     outer = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     (site / "outer.pth").write_text("\n".join(dict.fromkeys(outer)))
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("CRAG_", "PYTHON"))}
 
     def run(program: str, *arguments: object) -> str:
         command = [str(place / "bin" / program), *map(str, arguments)]
-        ran = subprocess.run(command, cwd=empty, env=clean, capture_output=True, text=True, check=False)
+        ran = subprocess.run(command, cwd=empty, env=CLEAN, capture_output=True, text=True, check=False)
         assert ran.returncode == 0, ran.stderr
         return ran.stdout
 
