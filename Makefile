@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 PY  := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup test test-slow test-all check lint format pictures lock clean
+.PHONY: help run setup test test-slow test-all check lint format pictures lock release clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,11 +62,18 @@ format: $(VENV)/.dev ## format the code and sort its imports
 pictures: $(VENV)/.dev ## take the README's pictures again (needs Chromium)
 	@$(PY) -m docs.pictures
 
-# --universal: one lock for every system. fewest: one version of each package, which is the one that was tested.
-LOCK = uv pip compile --quiet --upgrade --universal --python-version 3.11 --fork-strategy fewest --no-annotate \
-       --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
+release: $(VENV)/.dev ## build the files of a release in dist/ and check them; publishes nothing
+	@$(PY) -m deploy.release
 
-lock: $(VENV)/.python ## resolve the requirements again, to the newest versions that fit together
+# A release younger than this many days is left out: most bad ones are withdrawn by then.
+COOLDOWN ?= 7
+BEFORE = $(shell $(PYTHON) -c 'import datetime; print(datetime.date.today() - datetime.timedelta($(COOLDOWN)))')
+
+# --universal: one lock for every system. fewest: one version of each package, which is the one that was tested.
+LOCK = uv pip compile --quiet --upgrade --exclude-newer $(BEFORE) --universal --python-version 3.11 \
+       --fork-strategy fewest --no-annotate --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
+
+lock: $(VENV)/.python ## resolve the requirements again, to the newest versions of a week ago that fit together
 	@command -v uv >/dev/null || $(PY) -m pip install --quiet uv
 	@PATH="$(abspath $(BIN)):$$PATH" $(LOCK) --output-file requirements/run.lock requirements/run.txt
 	@PATH="$(abspath $(BIN)):$$PATH" $(LOCK) --constraint requirements/run.lock \
@@ -74,7 +81,7 @@ lock: $(VENV)/.python ## resolve the requirements again, to the newest versions 
 	@echo "Wrote requirements/run.lock and requirements/dev.lock. Now: make check"
 
 clean: ## remove the environment and every cache; stored libraries (data/) stay
-	rm -rf $(VENV) .import_linter_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build crag_explorer.egg-info
+	rm -rf $(VENV) .import_linter_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist site crag_explorer.egg-info
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 # ---- set-up --------------------------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-import os
 import shutil
 import socket
 import subprocess
@@ -24,26 +23,11 @@ from pathlib import Path
 
 import pytest
 
+from deploy.release import INSTALLED, SOURCES, build, clean, packed, tracked
 from tests.support.small_pdf import small_pdf
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-INSTALLED = {"samples": "crag/samples", "ui": "crag_explorer/ui", "pages": "crag_explorer/pages"}
-INSTALLED |= {"app.py": "crag_explorer/app.py", ".streamlit": "crag_explorer/.streamlit", "crag": "crag"}
-"""What is installed, and where it lies in the package."""
-CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("CRAG_", "PYTHON"))}
-
-
-def tracked(*folders: str) -> list[str]:
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *folders],
-        cwd=ROOT,
-        capture_output=True,
-        check=False,
-    )
-    if listed.returncode:
-        pytest.skip("not a git checkout")
-    return [name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
 
 
 @pytest.fixture
@@ -52,8 +36,10 @@ def source(tmp_path: Path) -> Path:
     version = importlib.metadata.version("setuptools") if importlib.util.find_spec("setuptools") else "0"
     if int(version.partition(".")[0]) < 77:
         pytest.skip("building the package needs setuptools 77 or later: make setup")
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
     folder = tmp_path / "source"
-    for name in tracked(*INSTALLED, "*.toml", "setup.py", "requirements", "README.md", "LICENSE"):
+    for name in tracked(*SOURCES):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         if name.endswith(".onnx"):
             (folder / name).symlink_to(ROOT / name)
@@ -62,37 +48,23 @@ def source(tmp_path: Path) -> Path:
     return folder
 
 
-def build(kind: str, folder: Path) -> Path:
-    """The `sdist` or `wheel` of a folder, as `python -m build --no-isolation` makes it."""
-    program = f"import setuptools.build_meta as backend; print(backend.build_{kind}('..'))"
-    ran = subprocess.run(
-        [sys.executable, "-c", program], cwd=folder, env=CLEAN, capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
-    return folder.parent / ran.stdout.split()[-1]
-
-
 @pytest.mark.slow
 def test_the_package_holds_every_file_and_serves_the_app(source: Path, tmp_path: Path) -> None:
     for weights in source.rglob("*.onnx"):
         weights.unlink()
         weights.write_bytes(b"weights")  # a hundred megabytes need not be packed to see their names
-    shutil.unpack_archive(build("sdist", source), tmp_path / "unpacked")
-    (unpacked,) = (tmp_path / "unpacked").iterdir()
-    with zipfile.ZipFile(build("wheel", unpacked)) as wheel:
-        packed = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    with zipfile.ZipFile(build(source)[1]) as wheel:
+        held = {name for name in wheel.namelist() if ".dist-info/" not in name}
         wheel.extractall(tmp_path / "site")
     names = tracked(*INSTALLED)
-    assert len(names) > 400
-    expected = {INSTALLED[top] + name.removeprefix(top) for name in names for top in [name.split("/")[0]]}
-    assert packed == expected
+    assert len(names) > 400 and held == packed(names)
 
     (tmp_path / "empty").mkdir()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "crag", "ui", "--port", str(port), "--headless"]
-    environment = CLEAN | {"PYTHONPATH": str(tmp_path / "site")}
+    environment = clean() | {"PYTHONPATH": str(tmp_path / "site")}
     with (tmp_path / "log").open("wb") as log:
         app = subprocess.Popen(command, cwd=tmp_path / "empty", env=environment, stdout=log, stderr=log)
     try:
@@ -138,7 +110,7 @@ def installed(source: Path, tmp_path: Path) -> Callable[..., str]:
 
     def run(program: str, *arguments: object) -> str:
         command = [str(place / "bin" / program), *map(str, arguments)]
-        ran = subprocess.run(command, cwd=empty, env=CLEAN, capture_output=True, text=True, check=False)
+        ran = subprocess.run(command, cwd=empty, env=clean(), capture_output=True, text=True, check=False)
         assert ran.returncode == 0, ran.stderr
         return ran.stdout
 

@@ -71,7 +71,8 @@ def test_its_make_targets_and_commands_exist(capsys: pytest.CaptureFixture[str])
 
 PAGES = [
     *("README.md", "CHANGELOG.md", "benchmarks/README.md", "training/README.md", "samples/README.md"),
-    "examples/README.md",
+    *("examples/README.md", "docs/llms.txt"),
+    *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / ".github").rglob("*.md"))),
     *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").rglob("*.md"))),
 ]
 
