@@ -5,18 +5,18 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 _PAD = bytes.fromhex("28BF4E5E4E758A4164004E56FFFA01082E2E00B6D0683E802F0CA9FE6453697A")
 FONT = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
 BOLD = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica-Bold /Encoding /WinAnsiEncoding >>"
 
 
-@dataclass
 class Tiny:
-    """Objects numbered from 1 in order of adding; `bytes_` writes header, table and trailer."""
+    """Objects numbered from 1 in order of adding: the font F1, the pages, and what is added."""
 
-    objects: list[bytes] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.objects = [FONT, b""]
+        self.kids: list[int] = []
 
     def add(self, body: bytes) -> int:
         self.objects.append(body)
@@ -25,18 +25,27 @@ class Tiny:
     def stream(self, data: bytes, entries: bytes = b"") -> int:
         return self.add(b"<< /Length %d %s >>\nstream\n%s\nendstream" % (len(data), entries, data))
 
-    def bytes_(self, root: int, trailer: bytes = b"") -> bytes:
-        out = bytearray(b"%PDF-1.7\n")
-        places = []
+    def page(self, stream: int, entries: bytes = b"", fonts: bytes = b"", resources: bytes = b"") -> None:
+        """A page of 612 × 792 points that draws a content stream, unless its entries say otherwise."""
+        box = b"" if b"/MediaBox" in entries else b"/MediaBox [0 0 612 792]"
+        held = b"/Resources << /Font << /F1 1 0 R%s >> %s >>" % (fonts, resources)
+        self.kids.append(
+            self.add(b"<< /Type /Page /Parent 2 0 R /Contents %d 0 R %s %s %s >>" % (stream, box, entries, held))
+        )
+
+    def whole(self, catalog: bytes = b"", trailer: bytes = b"") -> bytes:
+        """The file: header, objects, table and trailer."""
+        root = self.add(b"<< /Type /Catalog /Pages 2 0 R %s >>" % catalog)
+        listed = b" ".join(b"%d 0 R" % kid for kid in self.kids)
+        self.objects[1] = b"<< /Type /Pages /Kids [%s] /Count %d >>" % (listed, len(self.kids))
+        out, places = bytearray(b"%PDF-1.7\n"), []
         for number, body in enumerate(self.objects, 1):
             places.append(len(out))
             out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
-        table = len(out)
-        out += b"xref\n0 %d\n0000000000 65535 f \n" % (len(places) + 1)
-        for place in places:
-            out += b"%010d 00000 n \n" % place
-        out += b"trailer\n<< /Size %d /Root %d 0 R %s >>\n" % (len(places) + 1, root, trailer)
-        return bytes(out + b"startxref\n%d\n%%%%EOF\n" % table)
+        table = b"".join(b"%010d 00000 n \n" % place for place in places)
+        size, at = len(places) + 1, len(out)
+        out += b"xref\n0 %d\n0000000000 65535 f \n%strailer\n" % (size, table)
+        return bytes(out + b"<< /Size %d /Root %d 0 R %s >>\nstartxref\n%d\n%%%%EOF\n" % (size, root, trailer, at))
 
 
 def line(x: float, y: float, text: str, size: float = 11, font: str = "F1") -> bytes:
@@ -52,28 +61,19 @@ def pdf(
     trailer: bytes = b"",
     info: bytes = b"",
     deflate: bool = False,
+    ballast: bytes = b"",
 ) -> bytes:
-    """A PDF with one page of 612 × 792 points for each content stream."""
+    """A PDF with a page for each content stream. `ballast`: bytes in it that no page uses."""
     tiny = Tiny()
-    font, bold = tiny.add(FONT), tiny.add(BOLD)
-    pages = tiny.add(b"")
-    kids = []
+    fonts = b" /F2 %d 0 R" % tiny.add(BOLD)
     for content in contents:
-        data = zlib.compress(content) if deflate else content
-        stream = tiny.stream(data, b"/Filter /FlateDecode" if deflate else b"")
-        entries = page_entries if b"/MediaBox" in page_entries else b"/MediaBox [0 0 612 792] " + page_entries
-        kids.append(
-            tiny.add(
-                b"<< /Type /Page /Parent %d 0 R /Contents %d 0 R %s "
-                b"/Resources << /Font << /F1 %d 0 R /F2 %d 0 R >> >> >>" % (pages, stream, entries, font, bold)
-            )
-        )
-    listed = b" ".join(b"%d 0 R" % kid for kid in kids)
-    tiny.objects[pages - 1] = b"<< /Type /Pages /Kids [%s] /Count %d >>" % (listed, len(kids))
-    root = tiny.add(b"<< /Type /Catalog /Pages %d 0 R >>" % pages)
+        packed = (zlib.compress(content), b"/Filter /FlateDecode") if deflate else (content,)
+        tiny.page(tiny.stream(*packed), page_entries, fonts)
+    if ballast:
+        tiny.stream(ballast)
     if info:
         trailer += b" /Info %d 0 R" % tiny.add(info)
-    return tiny.bytes_(root, trailer)
+    return tiny.whole(trailer=trailer)
 
 
 def drawn(
@@ -88,67 +88,37 @@ def drawn(
     they become objects 3, 4, and so on.
 
     `resources` are entries of each page's resources, `catalog` of the catalogue; both name those objects by number.
-    Object 1 is the font F1, object 2 the pages.
     """
     tiny = Tiny()
-    font, pages = tiny.add(FONT), tiny.add(b"")
     for data, entries in streams:
         if data is None:
             tiny.add(b"<< %s >>" % entries)
         else:
             tiny.stream(data, entries)
-    kids = []
     for content in contents:
-        stream = tiny.stream(content)
-        kids.append(
-            tiny.add(
-                b"<< /Type /Page /Parent %d 0 R /MediaBox [0 0 612 792] /Contents %d 0 R %s "
-                b"/Resources << /Font << /F1 %d 0 R >> %s >> >>" % (pages, stream, page_entries, font, resources)
-            )
-        )
-    listed = b" ".join(b"%d 0 R" % kid for kid in kids)
-    tiny.objects[pages - 1] = b"<< /Type /Pages /Kids [%s] /Count %d >>" % (listed, len(kids))
-    return tiny.bytes_(tiny.add(b"<< /Type /Catalog /Pages %d 0 R %s >>" % (pages, catalog)))
+        tiny.page(tiny.stream(content), page_entries, resources=resources)
+    return tiny.whole(catalog)
 
 
 def scanned(pages_of_text: Sequence[str | None]) -> bytes:
     """A page of text for each string, a page that is one picture for each None."""
     tiny = Tiny()
-    font, pages = tiny.add(FONT), tiny.add(b"")
     image = tiny.stream(
         b"\x80" * 64, b"/Type /XObject /Subtype /Image /Width 8 /Height 8 /ColorSpace /DeviceGray /BitsPerComponent 8"
     )
-    kids = []
     for text in pages_of_text:
         content = b"q 612 0 0 792 0 0 cm /Im Do Q" if text is None else line(72, 700, text)
-        stream = tiny.stream(content)
-        kids.append(
-            tiny.add(
-                b"<< /Type /Page /Parent %d 0 R /MediaBox [0 0 612 792] /Contents %d 0 R "
-                b"/Resources << /Font << /F1 %d 0 R >> /XObject << /Im %d 0 R >> >> >>" % (pages, stream, font, image)
-            )
-        )
-    listed = b" ".join(b"%d 0 R" % kid for kid in kids)
-    tiny.objects[pages - 1] = b"<< /Type /Pages /Kids [%s] /Count %d >>" % (listed, len(kids))
-    return tiny.bytes_(tiny.add(b"<< /Type /Catalog /Pages %d 0 R >>" % pages))
+        tiny.page(tiny.stream(content), resources=b"/XObject << /Im %d 0 R >>" % image)
+    return tiny.whole()
 
 
 def recursive_form() -> bytes:
     """A page whose form draws itself: the file that makes PDFium's own process stop in some versions."""
     tiny = Tiny()
-    pages = tiny.add(b"")
-    form = len(tiny.objects) + 1
-    tiny.stream(
-        b"/X Do",
-        b"/Type /XObject /Subtype /Form /BBox [0 0 612 792] /Resources << /XObject << /X %d 0 R >> >>" % form,
-    )
-    stream = tiny.stream(b"/X Do")
-    page = tiny.add(
-        b"<< /Type /Page /Parent %d 0 R /MediaBox [0 0 612 792] /Contents %d 0 R "
-        b"/Resources << /XObject << /X %d 0 R >> >> >>" % (pages, stream, form)
-    )
-    tiny.objects[pages - 1] = b"<< /Type /Pages /Kids [%d 0 R] /Count 1 >>" % page
-    return tiny.bytes_(tiny.add(b"<< /Type /Catalog /Pages %d 0 R >>" % pages))
+    itself = b"/XObject << /X %d 0 R >>" % (len(tiny.objects) + 1)
+    tiny.stream(b"/X Do", b"/Type /XObject /Subtype /Form /BBox [0 0 612 792] /Resources << %s >>" % itself)
+    tiny.page(tiny.stream(b"/X Do"), resources=itself)
+    return tiny.whole()
 
 
 def bomb(megabytes: int) -> bytes:
@@ -157,17 +127,12 @@ def bomb(megabytes: int) -> bytes:
     packer = zlib.compressobj(9)
     packed = b"".join(packer.compress(step) for _ in range(megabytes)) + packer.flush()
     tiny = Tiny()
-    pages = tiny.add(b"")
-    stream = tiny.stream(packed, b"/Filter /FlateDecode")
-    page = tiny.add(b"<< /Type /Page /Parent %d 0 R /MediaBox [0 0 612 792] /Contents %d 0 R >>" % (pages, stream))
-    tiny.objects[pages - 1] = b"<< /Type /Pages /Kids [%d 0 R] /Count 1 >>" % page
-    return tiny.bytes_(tiny.add(b"<< /Type /Catalog /Pages %d 0 R >>" % pages))
+    tiny.page(tiny.stream(packed, b"/Filter /FlateDecode"))
+    return tiny.whole()
 
 
 def no_pages() -> bytes:
-    tiny = Tiny()
-    pages = tiny.add(b"<< /Type /Pages /Kids [] /Count 0 >>")
-    return tiny.bytes_(tiny.add(b"<< /Type /Catalog /Pages %d 0 R >>" % pages))
+    return Tiny().whole()
 
 
 def locked(text: str, user: bytes, owner: bytes = b"owner") -> bytes:
@@ -179,22 +144,15 @@ def locked(text: str, user: bytes, owner: bytes = b"owner") -> bytes:
     key = hashlib.md5((user + _PAD)[:32] + owner_entry + permissions + identity).digest()[:5]
     user_entry = _rc4(key, _PAD)
     tiny = Tiny()
-    font, pages = tiny.add(FONT), tiny.add(b"")
     number = len(tiny.objects) + 1
     own = hashlib.md5(key + number.to_bytes(3, "little") + b"\0\0").digest()[:10]
-    tiny.stream(_rc4(own, line(72, 700, text)))
-    page = tiny.add(
-        b"<< /Type /Page /Parent %d 0 R /MediaBox [0 0 612 792] /Contents %d 0 R "
-        b"/Resources << /Font << /F1 %d 0 R >> >> >>" % (pages, number, font)
-    )
-    tiny.objects[pages - 1] = b"<< /Type /Pages /Kids [%d 0 R] /Count 1 >>" % page
-    root = tiny.add(b"<< /Type /Catalog /Pages %d 0 R >>" % pages)
+    tiny.page(tiny.stream(_rc4(own, line(72, 700, text))))
     lock = tiny.add(
         b"<< /Filter /Standard /V 1 /R 2 /P -4 /O <%s> /U <%s> >>"
         % (owner_entry.hex().encode(), user_entry.hex().encode())
     )
     mark = identity.hex().encode()
-    return tiny.bytes_(root, b"/Encrypt %d 0 R /ID [<%s> <%s>]" % (lock, mark, mark))
+    return tiny.whole(trailer=b"/Encrypt %d 0 R /ID [<%s> <%s>]" % (lock, mark, mark))
 
 
 def _rc4(key: bytes, data: bytes) -> bytes:
