@@ -7,10 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -19,8 +15,10 @@ from pydantic import SecretStr
 from crag.core.config import AppConfig, Keys
 from crag.engine import Engine
 from crag.testing.fakes import ScriptedEvaluator
+from tests.support import web_server
 from tests.support.model_server import serving
 from tests.support.small_library import WordEmbedder, fill, spread
+from tests.support.web_server import Reply, Request
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -88,51 +86,19 @@ def test_a_run_its_steps_and_its_calls_are_spans_in_one_another(tmp_path: Path, 
     assert KEY not in told and QUESTION not in told and "hired four hundred" not in told
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """Takes what a tracer sends."""
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-    def do_GET(self) -> None:
-        limits = {"size_limit": 100, "size_limit_bytes": 10_000_000, "scale_up_nthreads_limit": 2}
-        limits |= {"scale_up_qsize_trigger": 1000, "use_multipart_endpoint": False}
-        self._reply(json.dumps({"version": "1", "batch_ingest_config": limits}).encode())
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        if self.headers.get("Content-Encoding") == "gzip":
-            body = gzip.decompress(body)
-        self.server.taken.append(body)  # type: ignore[attr-defined]
-        self._reply(b"{}")
-
-    do_PATCH = do_POST
-
-    def _reply(self, body: bytes) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-
-@contextmanager
-def tracer() -> Iterator[ThreadingHTTPServer]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    server.taken = []  # type: ignore[attr-defined]
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
+def limits_of_a_tracer(request: Request) -> Reply:
+    """What LangSmith's client asks for before it sends anything, and what it gets for that."""
+    limits = {"size_limit": 100, "size_limit_bytes": 10_000_000, "scale_up_nthreads_limit": 2}
+    limits |= {"scale_up_qsize_trigger": 1000, "use_multipart_endpoint": False}
+    asked = {"version": "1", "batch_ingest_config": limits} if request.method == "GET" else {}
+    return Reply(kind="application/json", body=json.dumps(asked).encode())
 
 
 @pytest.mark.slow
 def test_langsmith_hears_of_a_run_only_where_its_variables_are_set(tmp_path: Path) -> None:
     """A process asks without the one that says so, and then with it."""
     before = "How many people were hired?"
-    with serving() as model, tracer() as listener:
+    with serving() as model, web_server.serving(limits_of_a_tracer) as listener:
         environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("LANG", "CRAG_"))},
             "PYTHONPATH": str(ROOT),
@@ -141,7 +107,7 @@ def test_langsmith_hears_of_a_run_only_where_its_variables_are_set(tmp_path: Pat
             "CRAG_LLM_BASE_URL": model.address,
             "CRAG_LLM_MODEL": "ok",
             "CRAG_LLM_KEY": KEY,
-            "LANGSMITH_ENDPOINT": f"http://127.0.0.1:{listener.server_port}",
+            "LANGSMITH_ENDPOINT": listener.address,
             "LANGSMITH_API_KEY": "lsv2-test",
         }
         program = PROGRAM.format(here=str(ROOT), before=before, question=QUESTION)
@@ -149,7 +115,9 @@ def test_langsmith_hears_of_a_run_only_where_its_variables_are_set(tmp_path: Pat
             [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120, check=False
         )
         assert ran.returncode == 0, ran.stderr
-        taken = b"".join(listener.taken)  # type: ignore[attr-defined]
+        sent = [each for each in listener.seen if each.method != "GET"]
+    packed = [each.headers.get("Content-Encoding") == "gzip" for each in sent]
+    taken = b"".join(gzip.decompress(one.body) if gz else one.body for one, gz in zip(sent, packed, strict=True))
     assert before.encode() not in taken
     assert QUESTION.encode() in taken and b"ChatOpenAI" in taken
     assert KEY.encode() not in taken

@@ -12,12 +12,13 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
 from crag.runtime.connection import MAX_REPLY
+from tests.support.web_server import running
 
 Part = Literal["grade", "support", "select", "rewrite", "search", "fetch", "answer"]
 Failure = Literal["429", "500", "hang", "garbage", "words", "refused", "killed", "bomb", "loop", "endless"]
@@ -72,16 +73,9 @@ class World(ThreadingHTTPServer):
         """Callers that hang up are what is tested here."""
 
 
-@contextmanager
-def world(fails: Mapping[Part, Failure] | None = None) -> Iterator[World]:
+def world(fails: Mapping[Part, Failure] | None = None) -> AbstractContextManager[World]:
     """A running world in which these parts fail and all others work."""
-    running = World(fails or {})
-    threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    try:
-        yield running
-    finally:
-        running.shutdown()
-        running.server_close()
+    return running(World(fails or {}))
 
 
 @contextmanager

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.support.web_server import running
+
 GRADE = '{"reason": "it says so", "score": 0.7}'
 WORDS = ["The bridge ", "was opened ", "in 1890 [", "1", "]. ", "It is long [2]."]
 KEY = "sk-secret-of-the-tests"
@@ -37,14 +39,8 @@ class Server(ThreadingHTTPServer):
 @contextmanager
 def serving(seconds: float = 0.0) -> Iterator[Server]:
     """A running server, each of whose replies takes so many seconds."""
-    server = Server(seconds)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
+    with running(Server(seconds)) as server:
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 class _Handler(BaseHTTPRequestHandler):

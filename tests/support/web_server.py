@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Literal
+from typing import Literal, TypeVar
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +38,7 @@ class Reply:
 
 
 Answer = Callable[[Request], Reply]
+AnyServer = TypeVar("AnyServer", bound=ThreadingHTTPServer)
 
 
 class Server(ThreadingHTTPServer):
@@ -73,15 +74,23 @@ class Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def serving(answer: Answer) -> Iterator[Server]:
-    server = Server(answer)
+def running(server: AnyServer) -> Iterator[AnyServer]:
+    """A server of http.server at work in a thread, until the block ends."""
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     try:
         yield server
     finally:
-        server.closing.set()
         server.shutdown()
         server.server_close()
+
+
+@contextmanager
+def serving(answer: Answer) -> Iterator[Server]:
+    with running(Server(answer)) as server:
+        try:
+            yield server
+        finally:
+            server.closing.set()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -106,7 +115,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.left.set()
             self.close_connection = True
 
-    do_POST = do_GET
+    do_POST = do_PATCH = do_GET
 
     def _sent(self, reply: Reply) -> None:
         self.close_connection = reply.ends != "whole"

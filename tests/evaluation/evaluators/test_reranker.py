@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
@@ -19,12 +17,12 @@ from crag.providers.endpoint import Endpoint
 from crag.providers.rerank import Reranker
 from crag.runtime.usage import Budget, UsageTracker
 from crag.testing.contracts import EvaluatorContract
+from tests.support.web_server import Reply, Request, Server, serving
 
 QUESTION = "When was the Forth Bridge opened?"
 KEY = "rerank-secret-5Hs8"
 
-Reply = Callable[[dict[str, Any]], Any]
-Server = ThreadingHTTPServer
+Answer = Callable[[dict[str, Any]], Any]
 
 
 def shared_words(body: dict[str, Any]) -> dict[str, Any]:
@@ -35,39 +33,19 @@ def shared_words(body: dict[str, Any]) -> dict[str, Any]:
     return {"results": [{"index": place, "relevance_score": found[place]} for place in ranked]}
 
 
-@contextmanager
-def reranking(reply: Reply = shared_words, status: int = 200) -> Iterator[Server]:
-    """A server; what it was sent is in `sent`. A reply that is bytes goes out as it is."""
+def reranking(reply: Answer = shared_words, status: int = 200) -> AbstractContextManager[Server]:
+    """A server. A reply that is bytes goes out as it is."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            pass
+    def answer(request: Request) -> Reply:
+        made = reply(json.loads(request.body))
+        return Reply(status=status, body=made if isinstance(made, bytes) else json.dumps(made).encode())
 
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            server.sent.append((self.path, self.headers.get("Authorization"), body))  # type: ignore[attr-defined]
-            made = reply(body)
-            data = made if isinstance(made, bytes) else json.dumps(made).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-    server = Server(("127.0.0.1", 0), Handler)
-    server.sent = []  # type: ignore[attr-defined]
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
+    return serving(answer)
 
 
 def evaluator(server: Server, calls: list[Call] | None = None) -> RerankEvaluator:
     heard: list[Call] = [] if calls is None else calls
-    place = Endpoint(
-        provider="reranker", model="m", base_url=f"http://127.0.0.1:{server.server_port}/v1", key=SecretStr(KEY)
-    )
+    place = Endpoint(provider="reranker", model="m", base_url=f"{server.address}/v1", key=SecretStr(KEY))
     return RerankEvaluator(Reranker(place, UsageTracker(Budget(seconds=5), listener=heard.append)))
 
 
@@ -90,9 +68,9 @@ def test_all_passages_go_in_one_call_with_the_key_and_come_back_in_order() -> No
     calls: list[Call] = []
     with reranking() as server:
         grades = graded(server, ["Bread is baked.", "The Forth Bridge was opened in 1890.", "  "], calls)
-    [(path, key, body)] = server.sent  # type: ignore[attr-defined]
-    assert (path, key) == ("/v1/rerank", f"Bearer {KEY}")
-    assert body == {
+    [sent] = server.seen
+    assert (sent.path, sent.headers["Authorization"]) == ("/v1/rerank", f"Bearer {KEY}")
+    assert json.loads(sent.body) == {
         "model": "m",
         "query": QUESTION,
         "documents": ["Bread is baked.", "The Forth Bridge was opened in 1890."],
@@ -151,14 +129,14 @@ def test_a_status_is_told_and_the_server_s_words_are_not(status: int, says: str)
 def test_a_long_text_is_cut_and_an_address_is_needed() -> None:
     with reranking() as server:
         graded(server, ["word " * 5000])
-    assert len(server.sent[0][2]["documents"][0]) == 8000  # type: ignore[attr-defined]
+    assert len(json.loads(server.seen[0].body)["documents"][0]) == 8000
     with pytest.raises(ProviderError, match="address"):
         Reranker(Endpoint(provider="reranker", model="m"), UsageTracker())
 
 
 def test_a_refused_key_is_an_error_of_its_own() -> None:
     with reranking(status=401) as server:
-        place = Endpoint(provider="reranker", model="m", base_url=f"http://127.0.0.1:{server.server_port}/v1")
+        place = Endpoint(provider="reranker", model="m", base_url=f"{server.address}/v1")
         with pytest.raises(KeyRejectedError):
             Reranker(place, UsageTracker()).rerank("?", ["a"])
-    assert server.sent[0][1] is None  # type: ignore[attr-defined]
+    assert server.seen[0].headers.get("Authorization") is None
