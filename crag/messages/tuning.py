@@ -144,6 +144,12 @@ ASSUMPTION = (
     "those that stand out, and choose the share before you look at the result: each further try with the same labels "
     "is another chance to be wrong."
 )
+OUTDATED = (
+    "These scores were given before the evaluator learned from labels, or stopped using what it learned. New questions "
+    "are scored in another way, and the promise does not hold for them. Ask or evaluate the labelled questions again, "
+    "then certify a pair for the new scores."
+)
+"""Beside a certified pair whose scores are no longer given."""
 
 
 def no_promise_text(settings: Settings) -> str:

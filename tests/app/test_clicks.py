@@ -59,7 +59,6 @@ OWN_TAB = {
         "ui/documents/table.py": ["lambda: _take(ids)"],
         "ui/evaluate/funnel.py": ["_follow", "presentation.enter"],
         "ui/evaluate/results.py": ["navigation.go"],
-        "ui/evaluate/sets.py": ["_later"],
         "ui/evaluate/start.py": ["_ask_to_drop"],
         "ui/monitor/page.py": [
             "_list",
@@ -74,9 +73,8 @@ OWN_TAB = {
         "ui/settings/models.py": ["session.unchoose"],
         "ui/settings/servers.py": ["_ask_for_list", "_running.clear", "controls.use"],
         "ui/signin/page.py": ["signed_in.leave"],
-        "ui/tune/advice.py": ["sliders.move"],
-        "ui/tune/guarantee.py": ["sliders.move"],
         "ui/tune/page.py": ["navigation.go", "sliders.move"],
+        "ui/tune/sliders.py": ["move"],
     }.items()
     for name in names
 }

@@ -73,18 +73,6 @@ def test_days_models_and_sums_are_told(tab):
     assert rows[0]["Day"] > rows[2]["Day"] and rows[0]["Tokens in"] == 1_000_000
 
 
-def figure(tab):
-    (chart,) = tab.get("plotly_chart")
-    return json.loads(chart.proto.spec)
-
-
-def test_days_without_any_known_price_are_drawn_by_tokens(tab):
-    spend(0, call(70, 3, model="mystery"))
-    spend(2, call(10, 5, model="mystery"))
-    assert "Tokens by day" in shown(tab)
-    assert figure(tab)["data"][0]["y"] == [15, 73]
-
-
 # Prices
 
 

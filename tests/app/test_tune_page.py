@@ -17,7 +17,7 @@ from crag.analysis.whatif.entries import Entry, Missing, Outcome, Retrieval, Unk
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.evaluation.adaptation import read_adaptation
+from crag.evaluation.adaptation import Adaptation, read_adaptation, write_adaptation
 from crag.evaluation.refinement import make_strip
 from crag.messages.tuning import unknown_sentence
 from crag.testing.fakes import chunk_of
@@ -244,7 +244,7 @@ def test_sliders_stay_where_they_were_while_another_page_is_shown(silent, tab):
 
 def test_failed_grades_are_counted_beside_the_histogram(silent, tab):
     page = tab(run(1, [0.9, None, None]), run(2, [0.5]))
-    words, histogram = said(page), page.get("plotly_chart")[1].proto.spec
+    words, histogram = said(page), page.get("plotly_chart")[0].proto.spec
     assert "<b>2</b> grades failed: no score" in words
     assert json.loads(histogram)["layout"]["yaxis"]["ticktext"] == ["the local evaluator 2, 2 failed"]
 
@@ -256,7 +256,7 @@ def test_labels_recommend_a_pair_which_one_click_puts_on_the_sliders(silent, tab
     page = tab(*labelled())
     words = said(page)
     assert "Recommended pair" in words and "40 runs known from question sets" in words
-    assert len(page.get("plotly_chart")) == 6 and "area under it 1.000" in words
+    assert len(page.get("plotly_chart")) == 5 and "area under it 1.000" in words
     before = slider(page, "Thresholds").value
     page.button(key="tune-recommended").click().run()
     low, high = slider(page, "Thresholds").value
@@ -281,6 +281,11 @@ def test_a_promise_is_certified_and_one_click_puts_its_pair_on_the_sliders(silen
     page.button(key="tune-certified").click().run()
     assert slider(page, "Thresholds").value == (0.07, 0.9) and page.button(key="tune-certified").disabled
     assert "at most 20%" in said(page), "the promise does not move with the sliders"
+    assert not page.warning
+    silent.id = "local-1"  # it gave these scores, and has learned from labels since
+    lesson = Adaptation(evaluator="local-1", at="2026-11-27T00:00:00+00:00", chunks=None, sets=None)
+    program().engine.library().labels.save_adaptation(write_adaptation(lesson))
+    assert "the promise does not hold for them" in [each.value for each in page.run().warning][-1]
     documents.delete(document.id)
     assert "60 about documents that were deleted" in said(page.run())
 

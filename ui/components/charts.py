@@ -1,9 +1,8 @@
-"""Figures: ROC, precision-recall and reliability of labelled scores, the worth of pairs of thresholds, bars by day."""
+"""Figures: ROC, precision-recall and reliability of labelled scores, the worth of pairs of thresholds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import date
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -44,8 +43,6 @@ COLOURS = {
 _CLEAR = "rgba(0,0,0,0)"
 _UNUSED = ("coloraxis", "colorscale", "geo", "map", "mapbox", "polar", "scene", "ternary")
 """Of plotly's look: what belongs to kinds of figures that are not drawn here."""
-_DAY = 86_400_000
-"""Milliseconds."""
 
 
 def current_theme() -> str:
@@ -72,12 +69,6 @@ def presented(figure: Figure, key: str) -> None:
 
     free = go.Figure(figure).update_layout(height=None, autosize=True)
     st.plotly_chart(free, theme=None, key=key, height="stretch", config={"displayModeBar": False})
-
-
-def translucent(colour: str, share: float) -> str:
-    """A colour of `COLOURS` that lets through what lies behind it; `share` of 1 lets nothing through."""
-    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-    return f"rgba({red},{green},{blue},{share})"
 
 
 def roc(found: Roc, theme: str) -> Figure:
@@ -142,21 +133,6 @@ def heat(found: Sweep, theme: str) -> Figure:
     return _square([cells, _points(theme)], theme, "Lower threshold", "Upper threshold", height=400, right=0)
 
 
-def interval(values: Sequence[tuple[float | None, float | None, float | None]], colour: str) -> dict[str, Any]:
-    """Error bars of means with their intervals' ends; none where an end is not known."""
-    more = [0.0 if None in (value, high) else float(high - value) for value, _, high in values]  # type: ignore[operator]
-    less = [0.0 if None in (value, low) else float(value - low) for value, low, _ in values]  # type: ignore[operator]
-    return {
-        "type": "data",
-        "array": more,
-        "arrayminus": less,
-        "symmetric": False,
-        "color": colour,
-        "thickness": 1.5,
-        "width": 0,
-    }
-
-
 def measured(traces: list[Any], names: Sequence[str], theme: str, across: Sequence[float]) -> Figure:
     """Marks on a scale `across`, a row for each of the named measures, the first on top."""
     axis = {"gridcolor": COLOURS[theme]["line"], "zerolinecolor": COLOURS[theme]["quiet"], "fixedrange": True}
@@ -192,31 +168,6 @@ def marked(figure: Figure, points: Sequence[tuple[float, float, str, str]], them
         }
         for x, y, label, _ in points
     ]
-
-
-def bars(heights: Mapping[str, tuple[float, str]], unit: str, theme: str) -> Figure:
-    """A bar a day (ISO 8601), with what it says when pointed at."""
-    import plotly.graph_objects as go
-
-    colours, days = COLOURS[theme], sorted(heights)
-    span = (date.fromisoformat(days[-1]) - date.fromisoformat(days[0])).days
-    bar = go.Bar(
-        x=days,
-        y=[heights[day][0] for day in days],
-        customdata=[heights[day][1] for day in days],
-        hovertemplate="%{x|%-d %B}: %{customdata}<extra></extra>",
-        width=0.6 * _DAY,
-        marker_color=colours["accent"],
-    )
-    across = {
-        "type": "date",
-        "dtick": _DAY * (1 + span // 6),
-        "tickformat": "%-d %b",
-        "showgrid": False,
-        "tickangle": 0,
-    }
-    up = {"tickprefix": unit, "gridcolor": colours["line"], "zerolinecolor": colours["line"], "nticks": 4}
-    return framed([bar], theme, 190, {**across, "automargin": True}, {**up, "automargin": True}, right=0, top=4)
 
 
 def _line(x: Any, y: Any, theme: str, **more: Any) -> Any:

@@ -20,7 +20,7 @@ from crag.providers.prices import PRICES, Price, Spent, format_prices, of_day, s
 from ui.access import oidc
 from ui.app.program import overridden, prices_in_use, program
 from ui.app.session import Session
-from ui.components import charts, problems
+from ui.components import problems
 from ui.components.drawing import draw
 from ui.settings.state import state
 
@@ -58,8 +58,6 @@ def _spending(session: Session) -> None:
     prices = prices_in_use()
     days = [(row, of_day(row, prices)) for row in rows]
     draw(_totals(sum_spent(sums for _, sums in days)))
-    if len({row.day for row in rows}) > 1:
-        _chart(days)
     st.dataframe(
         [_line(row, sums) for row, sums in days],
         hide_index=True,
@@ -120,24 +118,6 @@ def _totals(whole: Spent) -> Html:
         notes.append(f"{words.count(whole.uncounted, 'call')} whose tokens the provider did not count.")
     left_out = h.p("small")["Not in the cost: ", " ".join(notes)] if notes else ""
     return h.div("cx spending")[h.div("figures")[shown], left_out]
-
-
-def _chart(days: Sequence[tuple[DaySpending, Spent]]) -> None:
-    """Dollars by day; tokens where no price is known."""
-    by_day: dict[str, list[Spent]] = {}
-    for row, sums in days:
-        by_day.setdefault(row.day, []).append(sums)
-    whole = {day: sum_spent(parts) for day, parts in sorted(by_day.items())}
-    if any(sums.dollars for sums in whole.values()):
-        heights = {day: (sums.dollars, cost_text(sums)) for day, sums in whole.items()}
-        st.caption("Cost by day, as far as prices are known.")
-        bars = charts.bars(heights, "$", charts.current_theme())
-    else:
-        tokens = {day: sums.input_tokens + sums.output_tokens for day, sums in whole.items()}
-        st.caption("Tokens by day.")
-        said = {day: (float(count), words.count(count, "token")) for day, count in tokens.items()}
-        bars = charts.bars(said, "", charts.current_theme())
-    charts.shown(bars, "costs-chart")
 
 
 # Prices

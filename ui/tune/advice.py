@@ -96,8 +96,9 @@ def show(about: Hashable, part: Learnable, settings: Settings, own: Settings) ->
     found = cached("advice", part, key, advised)
     with said:
         _draw_advice(found)
-    with action:
-        _apply(found, settings)
+    if isinstance(found, Recommendation):
+        with action:
+            sliders.offer("recommended", settings, found.upper, found.lower)
     if len({each.answerable for each in part.questions if each.known} - {None}) < 2:
         return []  # labels of one kind alone always favour an extreme pair
 
@@ -139,19 +140,6 @@ def _draw_advice(found: Recommendation | Refusal) -> None:
     st.markdown(markdown(recommendation_sentence(found)))
     for each in found.warnings:
         st.warning(markdown(warning_sentence(each)))
-
-
-def _apply(found: Recommendation | Refusal, settings: Settings) -> None:
-    if isinstance(found, Refusal):
-        return
-    st.button(
-        "Apply the recommended pair",
-        key="tune-recommended",
-        disabled=(settings.upper, settings.lower) == (found.upper, found.lower),
-        on_click=sliders.move,
-        kwargs={"upper": found.upper, "lower": found.lower},
-        help="Moves the sliders there. Ask changes with “Use these”.",
-    )
 
 
 def _heat(whole: Sweep, settings: Settings, found: Recommendation | Refusal) -> None:

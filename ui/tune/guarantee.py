@@ -8,8 +8,10 @@ import streamlit as st
 
 from crag.analysis.thresholds.guarantee import Certificate, Promise, Shortfall, Tally, certify, tally_cases
 from crag.core.settings import Settings
+from crag.evaluation.adaptation import adapt, shipped_id
 from crag.export.html import elements as h
-from crag.messages.tuning import ASSUMPTION, guarantee_sentence, left_out_text
+from crag.messages.tuning import ASSUMPTION, OUTDATED, guarantee_sentence, left_out_text
+from ui.app.program import program
 from ui.app.session import Session
 from ui.components.drawing import draw
 from ui.tune import sliders
@@ -29,10 +31,17 @@ def show(session: Session, about: Hashable, part: Learnable, settings: Settings,
 
     tally = cached("tally", part, (about, asked, documents.version()), tallied)
     with st.container(key="tune-guarantee"):
-        _section(tally, settings)
+        _section(tally, settings, outdated=_outdated(session, part.evaluator))
 
 
-def _section(tally: Tally, settings: Settings) -> None:
+def _outdated(session: Session, scored_by: str) -> bool:
+    """Whether the evaluator learned from labels after it gave these scores, or unlearned it. Raises StorageError."""
+    shipped = program().engine.evaluator
+    used = adapt(shipped, session.library.labels.adaptation()).id
+    return shipped_id(scored_by) == shipped.id and scored_by != used
+
+
+def _section(tally: Tally, settings: Settings, *, outdated: bool) -> None:
     draw(h.div("cx")[h.h3["Certified pair ", h.span("small")["a promise about what is called CORRECT"]]])
     left, right = st.columns([5, 6], gap="large")
     with left:
@@ -40,7 +49,10 @@ def _section(tally: Tally, settings: Settings) -> None:
         draw(h.div("cx")[h.p("small")[ASSUMPTION]])
     with right:
         _draw(found)
-        _apply(found, settings)
+        if isinstance(found, Certificate):
+            if outdated:
+                st.warning(OUTDATED)
+            sliders.offer("certified", settings, found.best.upper, found.best.lower)
 
 
 def _promise() -> Promise:
@@ -67,15 +79,3 @@ def _draw(found: Certificate | Shortfall) -> None:
             st.metric("Wrong at most", f"{found.promise.target:.3%}".replace(".000", ""), width="content")
     left_out = left_out_text(found.counted)
     draw(h.div("cx")[h.p[guarantee_sentence(found)], left_out and h.p("small")[left_out]])
-
-
-def _apply(found: Certificate | Shortfall, settings: Settings) -> None:
-    if isinstance(found, Certificate):
-        st.button(
-            "Apply the certified pair",
-            key="tune-certified",
-            disabled=(settings.upper, settings.lower) == (found.best.upper, found.best.lower),
-            on_click=sliders.move,
-            kwargs={"upper": found.best.upper, "lower": found.best.lower},
-            help="Moves the sliders there. Ask changes with “Use these”.",
-        )

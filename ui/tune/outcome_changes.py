@@ -1,9 +1,9 @@
-"""What the runs would become: a sentence, the flow from was to would be, a table to choose from, what it saves."""
+"""What the runs would become: a sentence, a table to choose from, what it saves."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
@@ -18,16 +18,10 @@ from crag.messages.tuning import unknown_sentence
 from crag.text.formats import money
 from ui.app import tables
 from ui.app.session import Session
-from ui.components import charts
 from ui.components.drawing import draw
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
 
 _BEFORE: tuple[Becomes, ...] = (*Action, "none")
 _AFTER: tuple[Becomes, ...] = (*Action, "none", "unknown")
-_HEIGHT, _PAD = 260, 18
-"""Pixels of the flow, and between two of its parts."""
 
 
 def becomes_text(becomes: Becomes) -> str:
@@ -63,63 +57,6 @@ def summary(outcome: Outcome, *, in_use: bool) -> Html:
     tail = h.fragment(" For ", h.b[f"{unknown:,}"], " only a new run can tell.") if unknown else ""
     note = "" if not in_use else h.fragment(" ", h.span("quiet")["The sliders match Ask."])
     return h.div("cx")[h.p("tune-says", role="status")[lead, tail, note]]
-
-
-# ---- from what to what ----------------------------------------------------------------------------------------------
-
-
-def flow(outcome: Outcome, theme: str) -> Figure:
-    """All runs by what they were and would be, with a band from each part to each part, as wide as it has runs."""
-    import plotly.graph_objects as go  # takes half a second to load; only a chart needs it
-
-    cells = {cell: len(ids) for cell, ids in outcome.matrix.items()}
-    before = [was for was in _BEFORE if any(a == was for a, _ in cells)]
-    after = [becomes for becomes in _AFTER if any(b == becomes for _, b in cells)]
-    colours = charts.COLOURS[theme]
-
-    def colour(becomes: Becomes) -> str:
-        return colours.get(becomes, colours["quiet"])
-
-    total = sum(cells.values()) or 1
-    sides = [(was, sum(n for (a, _), n in cells.items() if a == was)) for was in before]
-    sides += [(becomes, sum(n for (_, b), n in cells.items() if b == becomes)) for becomes in after]
-    nodes = {
-        "label": [f"{_named(becomes)} {number:,} ({number / total:.0%})" for becomes, number in sides],
-        "color": [colour(becomes) for becomes, _ in sides],
-        "x": [0.001] * len(before) + [0.999] * len(after),
-        "y": [*_middles(dict(sides[: len(before)])), *_middles(dict(sides[len(before) :]))],
-        "pad": _PAD,
-        "thickness": 14,
-        "line": {"width": 0},
-        "hovertemplate": "%{label}<extra></extra>",
-    }
-    links = {
-        "source": [before.index(was) for was, _ in cells],
-        "target": [len(before) + after.index(becomes) for _, becomes in cells],
-        "value": list(cells.values()),
-        "color": [charts.translucent(colour(b), 0.15 if a == b else 0.45) for a, b in cells],
-        "hovertemplate": "%{value:,} runs: %{source.label} → %{target.label}<extra></extra>",
-    }
-    figure = charts.framed(
-        [go.Sankey(node=nodes, link=links, arrangement="fixed")], theme, _HEIGHT, None, None, right=0
-    )
-    return figure.update_layout(font={"color": colours["ink"], "size": 13})
-
-
-def _middles(sizes: Mapping[Becomes, int]) -> list[float]:
-    """Where each part of a side has its middle, from 0 at the top to 1, with the same gap between all."""
-    gap = _PAD / _HEIGHT
-    share = (1 - gap * (len(sizes) - 1)) / (sum(sizes.values()) or 1)
-    middles, top = [], 0.0
-    for size in sizes.values():
-        middles.append(top + share * size / 2)
-        top += share * size + gap
-    return middles
-
-
-def _named(becomes: Becomes) -> str:
-    icon = words.ICONS[becomes] if isinstance(becomes, Action) else "?" if becomes == "unknown" else "–"
-    return f"{icon} {becomes_text(becomes)}"
 
 
 def matrix(outcome: Outcome) -> tuple[Becomes, Becomes] | None:

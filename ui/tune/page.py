@@ -157,12 +157,8 @@ def _outcome_changes(
     """What would become of the runs, and the questions of the cell that is opened; returns a place for a warning."""
     draw(outcome_changes.summary(outcome, in_use=in_use))
     warning = st.container()
-    first, second = st.columns([4, 5], gap="large")
-    with first:
-        charts.shown(outcome_changes.flow(outcome, charts.current_theme()), "tune-flow")
-    with second:
-        cell = outcome_changes.matrix(outcome)
-        st.caption("Down: what they were. Across: what they would be. Select a number to list its questions.")
+    cell = outcome_changes.matrix(outcome)
+    st.caption("Down: what they were. Across: what they would be. Select a number to list its questions.")
     draw(outcome_changes.figures(outcome, material.cost.redecide(settings) if material.cost else None))
     if cell is not None:
         outcome_changes.listed(session, outcome, material.entries, cell)

@@ -89,6 +89,18 @@ def move(**values: Any) -> None:
     tune.turn += 1
 
 
+def offer(pair: str, settings: Settings, upper: float, lower: float) -> None:
+    """A button that puts the sliders at this pair, which is called so."""
+    st.button(
+        f"Apply the {pair} pair",
+        key=f"tune-{pair}",
+        disabled=(settings.upper, settings.lower) == (upper, lower),
+        on_click=move,
+        kwargs={"upper": upper, "lower": lower},
+        help="Moves the sliders there. Ask changes with “Use these”.",
+    )
+
+
 def at_strategy(name: str) -> dict[str, Any]:
     """Where the sliders stand for the strategy as it is published."""
     return _of(STRATEGIES[name].settings)
