@@ -65,7 +65,7 @@ def test_two_strategies_over_a_set_stopped_resumed_read_compared_and_exported(pa
     served.gate.touch()  # what was asked before is graded all the same: its grades are stored
     page.get_by_role("button", name="Run 1 strategy over 4 questions").click()
     page.locator(".st-key-eval-live").get_by_text("1 of 4 questions").wait_for(timeout=LONG)
-    page.locator(".st-key-eval-live").get_by_text("So far").wait_for()
+    page.locator(".st-key-eval-live").get_by_text("Results shows what is known so far").wait_for()
     page.reload()
     page.locator(".st-key-eval-live").get_by_text("few.jsonl").wait_for()
     page.get_by_role("link", name="Documents").click()
@@ -118,7 +118,7 @@ def test_two_strategies_over_a_set_stopped_resumed_read_compared_and_exported(pa
     page.get_by_role("heading", name="Evaluate").wait_for()
     settled(page)
     view(page, "Compare two")
-    page.locator(".st-key-eval-diff").wait_for()
+    page.get_by_text("Second minus first").wait_for()
     expect(page.get_by_text("higher with Balanced than with Plain RAG").first).to_be_visible(timeout=SOON)
     page.locator(".st-key-eval-changed-all canvas").first.wait_for()
     fits(settled(page))

@@ -18,11 +18,11 @@ from crag.export.regression import report
 from crag.messages.evaluations import UNTIMED, difference_sentence, left_out_notes, loss_sentence, regression_sentence
 from ui.app import tables
 from ui.app.session import Session
-from ui.components import charts, downloads
+from ui.components import downloads
 from ui.components.drawing import draw
 from ui.evaluate import blind, funnel, numbers
-from ui.evaluate.difference import STAGES, WHY, Change, changes, intervals, row, sentences
-from ui.evaluate.difference import numbers as other_numbers
+from ui.evaluate.difference import STAGES, WHY, Change, changes, row, sentences
+from ui.evaluate.difference import numbers as measured_numbers
 from ui.evaluate.names import file_name, names
 
 _EMPTY = h.div("cx hero")[
@@ -71,13 +71,9 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
     st.subheader("Differences", anchor=False)
     st.markdown(sentences(measures, said))
     st.caption(UNTIMED)
-    figure = intervals(measures, said, charts.current_theme())
-    if figure is not None:
-        charts.shown(figure, "eval-diff")
-        lines = f"the lines are {LEVEL} % bootstrap intervals over the questions that measure both."
-        st.caption(f"Second minus first; {lines} A filled mark: the interval excludes zero.")
-    if rest := other_numbers(measures, said):
-        st.table(rest, border="horizontal", hide_index=True)
+    st.table(measured_numbers(measures, said), border="horizontal", hide_index=True)
+    over = f"{LEVEL} % bootstrap intervals over the questions that measure both"
+    st.caption(f"Second minus first, with {over}. In bold: the interval excludes zero.")
     _files(first, second, measures, found)
 
 

@@ -1,29 +1,24 @@
-"""Two results against each other: the sentences that matter, a plot around zero, the questions that changed. Pure."""
+"""Two results against each other: the sentences that matter, the numbers, the questions that changed. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from crag.analysis import regression
 from crag.analysis.intervals import LEVEL, same_answer
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Difference
 from crag.analysis.regression import Regression
-from crag.export.html.safe_text import escaped, markdown
+from crag.export.html.safe_text import markdown
 from crag.messages.evaluations import ROUGH, change_parts, difference_sentence, stage_text, title_of
-from ui.components import charts
-from ui.evaluate.measures import GROUPS, PLOTTED, as_text, signed
+from ui.evaluate.measures import GROUPS, SHARES, as_text, signed
 from ui.evaluate.rows import action_text, answer_text
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
 
 _SAID = ("answer_holds", "evidence_answer", "acted_right", "abstention_right", "faithfulness", "acted_page_recall")
 """What is said in words even where nothing is sure."""
-_ALSO = ("evidence_words", "rewrites", "searches", "calls", "input_tokens", "output_tokens")
-"""What has no place on a scale of shares, and is shown in numbers."""
+_SHOWN = (*SHARES, "evidence_words", "rewrites", "searches", "calls", "input_tokens", "output_tokens")
+"""What is shown in numbers."""
 
 
 def sentences(found: Mapping[str, Difference], said: tuple[str, str]) -> str:
@@ -42,52 +37,23 @@ def sentences(found: Mapping[str, Difference], said: tuple[str, str]) -> str:
     return "\n".join([f"{lead} interval that excludes zero.{rough}", "", *listed])
 
 
-def intervals(found: Mapping[str, Difference], said: tuple[str, str], theme: str) -> Figure | None:
-    """Shares on a scale around zero, with their intervals; a filled mark where that leaves zero out."""
-    import plotly.graph_objects as go  # takes half a second to load; only a chart needs it
-
-    shares = [found[key] for key in PLOTTED if key in found and found[key].value is not None]
-    if not shares:
-        return None
-    ends = [abs(end) for each in shares for end in (each.value, each.low, each.high) if end is not None]
-    most = next(step for step in (0.1, 0.2, 0.25, 0.5, 1.0) if max([0.1, *ends]) <= step + 1e-9)
-    colours = charts.COLOURS[theme]
-    marks = go.Scatter(
-        x=[each.value for each in shares],
-        y=[-place for place in range(len(shares))],
-        mode="markers",
-        marker={
-            "symbol": ["circle" if each.includes_zero is False else "circle-open" for each in shares],
-            "size": 10,
-            "color": colours["accent"],
-        },
-        error_x=charts.interval([(each.value, each.low, each.high) for each in shares], colours["accent"]),
-        customdata=[escaped(difference_sentence(each)) for each in shares],
-        hovertemplate="%{customdata}<extra></extra>",
-    )
-    names = [f"{title_of(each.measure)}  {_number(each)}" for each in shares]
-    figure = charts.measured([marks], names, theme, [-most, most])
-    sides = f"← higher with {escaped(said[0])}     higher with {escaped(said[1])} →"
-    return figure.update_xaxes(title={"text": sides, "font": {"size": 12}}, tickformat="+.2~f")
-
-
-def _number(each: Difference) -> str:
-    between = f" ({_between(each)})" if each.low is not None else ""
-    return f"{signed(each.measure, each.value)}{between}, n {each.pairs:,}"
-
-
 def numbers(found: Mapping[str, Difference], said: tuple[str, str]) -> list[dict[str, str]]:
-    """What has no place on a scale of shares."""
+    """The measures in both, each difference with its interval; in bold where that excludes zero."""
     return [
         {
             "A question": title_of(each.measure),
             markdown(said[0]): as_text(each.measure, each.first),
             markdown(said[1]): as_text(each.measure, each.second),
-            "Difference": f"**{signed(each.measure, each.value)}**",
+            "Difference": f"**{_signed(each)}**" if each.includes_zero is False else _signed(each),
             f"{LEVEL} % interval": _between(each),
+            "Questions": f"{each.pairs:,}",
         }
-        for each in (found[key] for key in _ALSO if key in found and found[key].value is not None)
+        for each in (found[key] for key in _SHOWN if key in found and found[key].value is not None)
     ]
+
+
+def _signed(each: Difference) -> str:
+    return signed(each.measure, each.value)
 
 
 def _between(each: Difference) -> str:

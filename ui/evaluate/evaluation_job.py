@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from crag.analysis.evaluate import Progress, evaluate, rows
 from crag.analysis.metrics.metrics import ResultRow
@@ -36,14 +35,12 @@ class Taken:
 class EvaluateState:
     """`job`: the id of the evaluation that is shown. `deleting`: that of the one whose deletion is to be confirmed.
 
-    `wanted`: the file to be read in this run of the page, None for the sample; empty where there is none. `refused`:
-    whether the last file was. `turn`: how often a file was dropped. `followed`: ids of large evaluations whose
-    losses were asked for.
+    `refused`: whether the last file was refused. `turn`: how often a file was dropped. `followed`: ids of large
+    evaluations whose losses were asked for.
     """
 
     job: str = ""
     deleting: str = ""
-    wanted: tuple[Path | None, ...] = ()
     refused: bool = False
     taken: Taken | None = None
     turn: int = 0

@@ -36,12 +36,12 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 REST: tuple[str, ...] = tuple(key for key in MEASURES if key not in {key for group in GROUPS.values() for key in group})
 """The measures that are in no group: of the first retrieval, mostly."""
 
-PLOTTED: tuple[str, ...] = (
+SHARES: tuple[str, ...] = (
     *("acted_page_recall", "acted_page_reciprocal_rank", "acted_source_recall", "acted_holds", "acted_right"),
     *("abstention_right", "evidence_answer", "answer_holds", "answer_f1", "faithfulness", "topics_covered"),
     "question_covered",
 )
-"""Shares of 0..1 of which more is better: what a chart can hold side by side."""
+"""Shares of 0..1 of which more is better."""
 
 _WHOLE = ("evidence_words", "input_tokens", "output_tokens")
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
 
 from crag.core.errors import CragError
 from crag.core.trace import Approval, Trace
-from crag.core.types import Action
 from crag.export.html import words
 from crag.export.html.safe_text import excerpt, markdown
 from crag.runtime.jobs import Job
 from ui.app import clicks, fragments
 from ui.app.session import Session
 from ui.components import problems
-from ui.evaluate.evaluation_job import Event, Part, State
-from ui.evaluate.measures import as_text
+from ui.evaluate.evaluation_job import Event, State
 from ui.evaluate.sets import loaded
 from ui.run import approval
 
@@ -35,12 +32,12 @@ def _show_live(session: Session, job: Job[Event]) -> None:
     with st.container(key="eval-live", border=True):
         st.markdown(f"**Evaluating {markdown(job.label)}**{_which(state)}")
         st.progress(state.done / state.total if state.total else 0.0, _figures(job, state))
+        if state.done:
+            st.caption("Results shows what is known so far.")
         if asked := _at_hand(session, state):
             st.caption(f"Now: {markdown(excerpt(asked, 160))}")
         if session.may("edit"):
             _ask(session, job, state)
-        if rows := so_far(state.parts):
-            st.table(rows, border="horizontal", hide_index=True)
         st.button(
             "Stopping…" if job.stopping else "Stop",
             key="eval-stop",
@@ -101,35 +98,6 @@ def _ask(session: Session, job: Job[Event], state: State) -> None:
     asked = [Approval(query=query, provider=provider, approved=True) for query in state.queries[:-1]]
     waiting = Approval(query=state.queries[-1], provider=provider)
     approval.ask(session, job, Trace(approvals=(*asked, waiting)))  # type: ignore[arg-type]
-
-
-def so_far(parts: Sequence[Part]) -> list[dict[str, str]]:
-    """What the results say until now, by strategy; nothing before the first."""
-    return [_line(part) for part in parts if part.rows]
-
-
-def _line(part: Part) -> dict[str, str]:
-    taken = [row.action for row in part.rows]
-    actions = [f"{words.ICONS[action]} {taken.count(action):,}" for action in Action if action in taken]
-    return {
-        "So far": words.strategy(part.strategy),
-        "Done": f"{part.done:,} of {part.total:,}",
-        "Actions": "  ".join(actions) or "–",
-        "Evidence holds it": _share([row.evidence_answer for row in part.rows]),
-        "Answer says it": _share([row.answer_holds for row in part.rows]),
-        "Failed": f"{sum(bool(row.problem) for row in part.rows):,}",
-        "Each": as_text("seconds", _mean([row.seconds for row in part.rows])),
-    }
-
-
-def _share(values: Sequence[bool | None]) -> str:
-    known = [value for value in values if value is not None]
-    return f"{sum(known):,} of {len(known):,}" if known else "–"
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
 
 
 def show_outcome(job: Job[Event]) -> None:

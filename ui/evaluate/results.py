@@ -1,4 +1,4 @@
-"""Results of evaluations: side by side in a table and plots, where answers are lost, rows, files, and deleting them."""
+"""Results of evaluations: side by side in a table, where answers are lost, rows, files, and deleting them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import streamlit as st
 
 from crag.analysis.evaluate import Evaluation
 from crag.analysis.funnel import Funnel
-from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Result, flat
 from crag.core.errors import InputError
@@ -19,12 +18,12 @@ from crag.export.html.safe_text import markdown
 from crag.messages.evaluations import parts_sentence, title_of
 from ui.app import navigation
 from ui.app.session import Session
-from ui.components import charts, downloads, problems
+from ui.components import downloads, problems
 from ui.components.drawing import draw
 from ui.evaluate import evaluation_job, funnel, numbers
 from ui.evaluate import rows as evaluate_rows
 from ui.evaluate.names import file_name, name, names
-from ui.evaluate.table import MARKS, Column, confusion, dots, measures, notes
+from ui.evaluate.table import MARKS, Column, confusion, measures, notes
 
 _BESIDE = 3
 """So many strategies leave room for the plot beside their table."""
@@ -57,10 +56,6 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
         with st.expander("Other measures: first retrieval, seconds by step", key="eval-rest"):
             _measures(columns, rest=True)
     with right:
-        figure = dots(columns, charts.current_theme())
-        if figure is not None:
-            charts.shown(figure, "eval-dots")
-            st.caption(f"Means; the lines are {LEVEL} % bootstrap intervals. Measures without data are left out.")
         st.subheader("Actions", anchor=False)
         again = any(column.result.actions != column.result.first_actions for column in columns)
         first = again and st.toggle(

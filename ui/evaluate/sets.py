@@ -1,17 +1,16 @@
-"""Question sets: adding one in three ways, what was understood of it, its questions, its files, deleting it."""
+"""Question sets: adding one, what was understood of it, its questions, its files, deleting it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Literal
 
 import streamlit as st
 
 from crag.analysis.evaluate import Evaluation, add_set, question_set
 from crag.analysis.questions.sets import MOST_BYTES, MOST_QUESTIONS, QuestionSet, read_set
-from crag.core.errors import CragError, InputError
+from crag.core.errors import CragError
 from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.safe_text import markdown
@@ -54,7 +53,7 @@ _EMPTY = h.div("cx hero")[
 
 
 def add(session: Session, *, first: bool) -> None:
-    """A file dropped, the sample in one click, or a path on this machine where only its owner can reach the app.
+    """A file dropped, or the sample in one click.
 
     `first`: nothing is stored yet.
     """
@@ -76,22 +75,11 @@ def add(session: Session, *, first: bool) -> None:
 def _ways(session: Session, sample: Literal["primary", "secondary"]) -> None:
     with _refused():
         _drop(session)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.button(
-            "Load the sample questions",
-            key="eval-sample",
-            on_click=_later,
-            args=(None,),
-            type=sample,
-            help="15 questions on the sample library: some it answers, some its web pages do, some neither.",
-        )
-        if not session.shared:
-            _from_path(session)
-    asked, state().wanted = state().wanted, ()
-    for wanted in asked:
+    help = "15 questions on the sample library: some it answers, some its web pages do, some neither."
+    if st.button("Load the sample questions", key="eval-sample", type=sample, help=help):
         with _refused():
-            path = None if session.shared else wanted
-            _take(session, *_read(path or program().engine.sample().question_set))
+            file = program().engine.sample().question_set
+            _take(session, file.name, file.read_bytes())
 
 
 @contextmanager
@@ -103,11 +91,6 @@ def _refused() -> Iterator[None]:
         except CragError:
             state().refused = True
             raise
-
-
-def _later(wanted: Path | None) -> None:
-    """A file to be read in this run of the page; None: the sample."""
-    state().wanted = (wanted,)
 
 
 def _drop(session: Session) -> None:
@@ -124,31 +107,6 @@ def _drop(session: Session) -> None:
     if file is not None:
         state().turn += 1
         _take(session, file.name, uploads.reader(file)())
-
-
-def _from_path(session: Session) -> None:
-    typed = st.text_input(
-        "Or a file on this machine",
-        key="eval-path",
-        placeholder="/path/to/questions.jsonl",
-        help="SQuAD, PopQA and FinanceBench files as published are understood. Their licences stay with their owners.",
-    )
-    st.button("Load", key="eval-path-load", disabled=not typed.strip(), on_click=_later, args=(Path(typed.strip()),))
-
-
-def _read(path: Path) -> tuple[str, bytes]:
-    """A file's name and bytes. Raises InputError in words."""
-    try:
-        found = path.expanduser()
-        if not found.is_file():
-            raise InputError(f"There is no file {path}.", "Check the path; it must be a file on the app's machine.")
-        if found.stat().st_size > MOST_BYTES:
-            raise InputError(f"{path.name} has over {MOST_BYTES // _MIB} MiB.", "Split it, or leave out long columns.")
-        with found.open("rb") as file:  # some files are longer than they say
-            return found.name, file.read(MOST_BYTES + 1)
-    except (OSError, RuntimeError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "the path can't be used"
-        raise InputError(f"{path} can't be read: {why}.", "Check the path and its permissions.") from error
 
 
 def _take(session: Session, name: str, data: bytes) -> None:

@@ -1,30 +1,22 @@
-"""Results by strategy: the table of measures, a plot of means with their intervals, the confusion of actions."""
+"""Results by strategy: the table of measures, and the confusion of actions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.results import STEP_SECONDS, Mean, Result
 from crag.core.types import Action
 from crag.export.html import words
-from crag.export.html.safe_text import escaped, markdown
+from crag.export.html.safe_text import markdown
 from crag.messages.evaluations import NOTES, title_of
 from crag.messages.providers import cost_text
 from crag.providers.prices import Spent
 from crag.text.formats import money
-from ui.components import charts
-from ui.evaluate.measures import GROUPS, PLOTTED, REST, as_text
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
+from ui.evaluate.measures import GROUPS, REST, as_text
 
 MARKS = ("●", "◆", "■", "▲", "○", "◇", "□", "△")
 """A shape for each strategy, so that colour never speaks alone."""
-_SHAPES = ("circle", "diamond", "square", "triangle-up")
-_SYMBOLS = (*_SHAPES, *(f"{shape}-open" for shape in _SHAPES))
 
 _NONE = Mean(value=None, known=0)
 _HELD = {"holds": "Answer retrieved", "missing": "Not retrieved", "unknown": "Unknown"}
@@ -84,7 +76,7 @@ def _cell(key: str, column: Column) -> str:
     if mean.value is None:
         return "–"
     interval = f" ({as_text(key, mean.low)}–{as_text(key, mean.high)})" if mean.low != mean.high else ""
-    known = "" if mean.known == column.done else f" :small[:gray[{mean.known:,} of {column.done:,}]]"
+    known = "" if mean.known == column.done else f" :small[:gray[{mean.known:,}\u00a0of\u00a0{column.done:,}]]"
     return f"**{as_text(key, mean.value)}**{interval}{known}"
 
 
@@ -97,39 +89,6 @@ def _cost(column: Column) -> str:
     lead = "at least " if whole.unknown else ""
     each = markdown(money(whole.dollars / max(1, column.done)))
     return f"**{lead}{each}** each, {markdown(money(whole.dollars))} in all"
-
-
-def dots(columns: Sequence[Column], theme: str) -> Figure | None:
-    """Means of shares on one scale from 0 to 1, a mark for each strategy, with their intervals as lines."""
-    import plotly.graph_objects as go  # takes half a second to load; only a chart needs it
-
-    known = [key for key in PLOTTED if any(column.result.means.get(key, _NONE).value is not None for column in columns)]
-    if not known:
-        return None
-    colours = charts.COLOURS[theme]
-    shades = (colours["accent"], colours["ink"], colours["quiet"])
-    traces = []
-    for place, column in enumerate(columns):
-        means = [column.result.means.get(key, _NONE) for key in known]
-        offset = 0.16 * (place - (len(columns) - 1) / 2)
-        traces.append(
-            go.Scatter(
-                x=[mean.value for mean in means],
-                y=[-row - offset for row in range(len(known))],
-                name=escaped(column.name),
-                mode="markers",
-                marker={"symbol": _SYMBOLS[place % len(_SYMBOLS)], "size": 9, "color": shades[place % 3]},
-                error_x=charts.interval([(mean.value, mean.low, mean.high) for mean in means], shades[place % 3]),
-                customdata=[_said(key, column.name, mean) for key, mean in zip(known, means, strict=True)],
-                hovertemplate="%{customdata}<extra></extra>",
-            )
-        )
-    return charts.measured(traces, [title_of(key) for key in known], theme, [0, 1])
-
-
-def _said(key: str, name: str, mean: Mean) -> str:
-    between = f", {LEVEL} % interval {as_text(key, mean.low)}–{as_text(key, mean.high)}" if mean.low is not None else ""
-    return f"{escaped(name)}: {as_text(key, mean.value)}{between}, over {words.count(mean.known, 'question')}"
 
 
 _FITS = {("CORRECT", "holds"), ("INCORRECT", "missing")}
