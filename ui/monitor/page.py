@@ -134,17 +134,15 @@ def _charts(made: Board) -> None:
     title("Runs and their actions", _width(made))
     _plot(plots.action_mix(made.actions, made.changes, theme), "actions")
     _changes(plots.numbered(made.changes, made.found.buckets))
-    _table(tables.of_actions(made.actions))
+    _table(tables.over_time(made))
     with st.container(key="mon-charts"):
         left, right = st.columns(2, gap="large")
         with left:
             title("Web rate", "share of runs that searched the web; dotted: the four weeks before")
             _plot(plots.over_time(made.web, "web", theme, before=made.before["web"]), "web")
-            _table(tables.of_estimates("Web rate", "web", made.web, tables.percent))
         with right:
             title("Rewrites per question", "dashed: 0.5, above which your documents may not cover the questions")
             _plot(plots.rewrites(made.rewrites, made.before["rewrites"], theme), "rewrites")
-            _table(tables.of_estimates("Rewrites", "rewrites", made.rewrites, tables.number))
         left, right = st.columns(2, gap="large")
         with left:
             title("Best score of each run", "of the chunks acted on")
@@ -190,14 +188,12 @@ def _spent(made: Board, theme: str) -> None:
     priced = any(each.dollars for each in made.spending.values())
     title("Outside calls and cost", "dollars, as far as prices are known" if priced else "calls: no price is known")
     _plot(plots.spending(made.spending, theme), "calls")
-    _table(tables.of_spending(made.spending))
 
 
 def _faithful(made: Board, theme: str) -> None:
     if any(each.value is not None for each in made.faithfulness.values()):
         title("Faithfulness", "share of sentences that their sources support")
         _plot(plots.over_time(made.faithfulness, "faithful", theme, before=made.before["faithfulness"]), "faithful")
-        _table(tables.of_estimates("Supported", "faithful", made.faithfulness, tables.percent))
 
 
 def _gaps(made: Board) -> None:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from crag.analysis.intervals import Estimate
 from crag.analysis.monitoring.drift import Drift
-from crag.analysis.monitoring.figures import ACTIONS, Group, Latency, Spending
+from crag.analysis.monitoring.figures import ACTIONS, Group, Latency
 from crag.core.runfacts import HERE
 from crag.core.types import Action
 from crag.export.html import words
 from crag.messages.monitoring import drift_word
 from crag.providers.registry import title
 from crag.text.formats import money
+from ui.monitor.board import Board
 from ui.monitor.plots import bucket_text
 
 Cell = tuple[str, str]
@@ -46,38 +47,27 @@ class Table:
         return next(filter(None, marks), "")
 
 
-def of_actions(counts: Mapping[str, Mapping[str, int]]) -> Table:
-    there = [action for action in ACTIONS if any(each[action] for each in counts.values())]
-    rows = [
-        (
-            bucket_text(bucket),
-            [
-                (f"{sum(each.values()):,}", f"runs|{bucket}"),
-                *((f"{each[action]:,}", f"action|{bucket}|{action}") for action in there),
-            ],
-        )
-        for bucket, each in counts.items()
-    ]
-    return Table("Runs", [" ", "Runs", *("no action" if each == "none" else each for each in there)], rows)
-
-
-def of_estimates(name: str, kind: str, values: Mapping[str, Estimate], shown: Callable[[float], str]) -> Table:
-    rows = [
-        (
-            bucket_text(bucket),
-            [
-                ("–", "") if each.value is None else (shown(each.value), f"{kind}|{bucket}"),
-                (_range(each, shown), ""),
-                (f"{each.of:,}", f"runs|{bucket}"),
-            ],
-        )
-        for bucket, each in values.items()
-    ]
-    return Table(name, [" ", name, "95 % interval", "Runs"], rows)
-
-
-def _range(each: Estimate, shown: Callable[[float], str]) -> str:
-    return "–" if each.low is None or each.high is None else f"{shown(each.low)} to {shown(each.high)}"
+def over_time(board: Board) -> Table:
+    """A row a bucket: its runs, their actions, and every measure that is drawn over time."""
+    there = [action for action in ACTIONS if any(each[action] for each in board.actions.values())]
+    measures: dict[str, tuple[str, Mapping[str, Estimate], Callable[[float], str]]] = {
+        "Web rate": ("web", board.web, percent),
+        "Rewrites": ("rewrites", board.rewrites, number),
+        "Supported": ("faithful", board.faithfulness, percent),
+    }
+    rows = []
+    for bucket, counts in board.actions.items():
+        cells = [(f"{sum(counts.values()):,}", f"runs|{bucket}")]
+        cells += [(f"{counts[action]:,}", f"action|{bucket}|{action}") for action in there]
+        for kind, values, shown in measures.values():
+            said, _ = _estimate(values.get(bucket, Estimate()), shown)
+            cells.append((said, f"{kind}|{bucket}" if said != "–" else ""))
+        spent = board.spending[bucket]
+        cells.append((f"{spent.calls:,}", f"calls|{bucket}"))
+        cells.append((f"{'at least ' if spent.unpriced else ''}{money(spent.dollars)}", ""))
+        rows.append((bucket_text(bucket), cells))
+    actions = ("no action" if each == "none" else each for each in there)
+    return Table("Over time", [" ", "Runs", *actions, *measures, "Calls", "Cost"], rows)
 
 
 def of_scores(now: Sequence[int], before: Sequence[int]) -> Table:
@@ -108,21 +98,6 @@ def of_latency(found: Sequence[Latency]) -> Table:
 
 def _took(seconds: float | None) -> str:
     return "–" if seconds is None else words.format_duration(seconds)
-
-
-def of_spending(values: Mapping[str, Spending]) -> Table:
-    rows = [
-        (
-            bucket_text(bucket),
-            [
-                (f"{each.calls:,}", f"calls|{bucket}"),
-                (f"{each.failed:,}", ""),
-                (f"{'at least ' if each.unpriced else ''}{money(each.dollars)}", ""),
-            ],
-        )
-        for bucket, each in values.items()
-    ]
-    return Table("Calls", [" ", "Calls", "Failed", "Cost"], rows)
 
 
 def of_failures(found: Mapping[str, Mapping[str, int]]) -> Table:
@@ -177,7 +152,9 @@ def of_groups(found: Sequence[Group], by: str, head: str, named: Callable[[str],
 def _estimate(each: Estimate, shown: Callable[[float], str]) -> Cell:
     if each.value is None:
         return "–", ""
-    return f"{shown(each.value)} ({_range(each, shown)})" if each.low is not None else shown(each.value), ""
+    if each.low is None or each.high is None:
+        return shown(each.value), ""
+    return f"{shown(each.value)} ({shown(each.low)} to {shown(each.high)})", ""
 
 
 def percent(value: float) -> str:
