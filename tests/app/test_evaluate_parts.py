@@ -165,7 +165,7 @@ def test_differences_are_shown_in_numbers_and_said_in_sentences():
     first = [row(n, answer_holds=False, seconds=1.0, acted_by_page=ranked(1.0)) for n in range(25)]
     second = [row(n, answer_holds=True, seconds=2.0, acted_by_page=ranked(1.0)) for n in range(25)]
     found = compare_results(first, second, names=("A", NASTY))
-    rows = {each["A question"]: each for each in numbers(found, ("A", NASTY))}
+    rows = {each["Measure"]: each for each in numbers(found, ("A", NASTY))}
     assert rows["Answer says it"]["Difference"] == "**+1.00**" and rows["Recall by page"]["Difference"] == "0.00"
     assert "Seconds" not in rows and not [head for head in rows["Recall by page"] if head.startswith("<img")]
     said = sentences(found, ("A", NASTY)).replace("*", "").replace("\\", "")

@@ -10,7 +10,7 @@ import streamlit as st
 from crag.analysis.comparison import Differences, differences, figures, table
 from crag.core.errors import CragError, InputError
 from crag.export.html import elements as h
-from crag.export.html import outdated, pages, words
+from crag.export.html import outdated, pages
 from crag.export.html.elements import Html
 from crag.export.html.safe_text import markdown
 from ui.app import clicks, fragments, guide, navigation
@@ -89,7 +89,6 @@ def _over(session: Session, lanes: Sequence[Lane], labels: Labels) -> None:
         st.button("New comparison", key="compare-new", on_click=state.select, args=([],))
     st.markdown(compare_table.lead(found))
     _summary(lanes, whole=True)
-    _items(found)
     _columns(session, lanes, labels, found)
 
 
@@ -99,16 +98,6 @@ def _summary(lanes: Sequence[Lane], *, whole: bool) -> None:
     st.table(rows, border="horizontal", hide_index=True, width="content")
     if whole:
         st.caption(compare_table.alike(known))
-
-
-def _items(found: Differences) -> None:
-    """Everything that the lanes treat differently, folded."""
-    if not found.items:
-        return
-    with st.expander(f"All {words.count(len(found.items), 'difference')}", key="cmp-items"):
-        st.table(compare_table.items(found), border="horizontal", hide_index=True)
-        if (more := len(found.items) - compare_table.LISTED) > 0:
-            st.caption(f"And {more:,} more: the export has all.")
 
 
 def _columns(session: Session, lanes: Sequence[Lane], labels: Labels, found: Differences | None) -> None:

@@ -1,4 +1,4 @@
-"""What differs between the runs of a comparison, as a table, as a list, and as files."""
+"""What differs between the runs of a comparison, as a table and in words."""
 
 from __future__ import annotations
 
@@ -8,19 +8,11 @@ from functools import partial
 from crag.analysis.comparison import HANDED, Differences, Figure, Item, Value
 from crag.core.types import Action
 from crag.export.html import words
-from crag.export.html.safe_text import excerpt, markdown
+from crag.export.html.safe_text import markdown
 from crag.text.formats import money
 
 _LIVE = ("action", "score", "chunks_used", "words", "answer", "seconds")
 """The columns while runs are under way."""
-_KINDS = {
-    "chunk": "Chunk",
-    "page": "Web page",
-    "strip": "Strip",
-    "source": "Source",
-    "sentence": "Sentence",
-}
-LISTED = 60
 
 
 def summary(figures: Sequence[Figure], names: Sequence[str], *, whole: bool) -> list[dict[str, str]]:
@@ -110,12 +102,3 @@ def _counted(items: Sequence[Item]) -> str:
     kinds = {"chunk": "chunk", "page": "web page"}
     numbers = {noun: sum(1 for item in items if item.kind == kind) for kind, noun in kinds.items()}
     return " and ".join(words.count(number, noun) for noun, number in numbers.items() if number) or "No chunk"
-
-
-def items(found: Differences) -> list[dict[str, str]]:
-    """The first things that the lanes treat differently; the export has all."""
-    rows = []
-    for item in found.items[:LISTED]:
-        what = f":gray-badge[{_KINDS[item.kind]}] {markdown(excerpt(item.what, 140))} :small[{markdown(item.where)}]"
-        rows.append({"What": what, **dict(zip(map(markdown, found.names), item.states, strict=True))})
-    return rows

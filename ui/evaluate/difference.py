@@ -41,12 +41,11 @@ def numbers(found: Mapping[str, Difference], said: tuple[str, str]) -> list[dict
     """The measures in both, each difference with its interval; in bold where that excludes zero."""
     return [
         {
-            "A question": title_of(each.measure),
+            "Measure": title_of(each.measure),
             markdown(said[0]): as_text(each.measure, each.first),
             markdown(said[1]): as_text(each.measure, each.second),
             "Difference": f"**{_signed(each)}**" if each.includes_zero is False else _signed(each),
             f"{LEVEL} % interval": _between(each),
-            "Questions": f"{each.pairs:,}",
         }
         for each in (found[key] for key in _SHOWN if key in found and found[key].value is not None)
     ]
