@@ -1,4 +1,4 @@
-"""Libraries on a PostgreSQL server: a schema each, of the same tables as a file has. Why: docs/decisions/records.md."""
+"""Libraries on a PostgreSQL server: a schema each, of the same tables as a file has. Why: docs/decisions/storage.md."""
 
 from __future__ import annotations
 

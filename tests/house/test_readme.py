@@ -125,7 +125,13 @@ def test_the_files_and_modules_that_a_page_names_are_there() -> None:
     assert gone == []
 
 
-def test_every_decision_is_listed() -> None:
+def test_every_decision_is_listed_and_says_what_was_weighed() -> None:
     folder = ROOT / "docs" / "decisions"
     listed = re.findall(r"\]\(([a-z-]+\.md)\)", (folder / "README.md").read_text(encoding="utf-8"))
     assert sorted(listed) == sorted(path.name for path in folder.glob("*.md") if path.name != "README.md")
+    assert len(listed) <= 18, "a new decision changes a page, or replaces one"
+    for page in listed:
+        text = (folder / page).read_text(encoding="utf-8")
+        headings = re.findall(r"^## (.+)$", text, flags=re.MULTILINE)
+        assert headings == ["Decision", "Alternatives", "Consequences", "Measured"][: len(headings)], page
+        assert len(headings) >= 3 and re.search(r"^Status: \w+, \w+ \d{4}", text, flags=re.MULTILINE), page

@@ -5,7 +5,7 @@ rank is as good as drawn at random, whatever the scores are like: conformal p-va
 Gammerman and Shafer 2005). A stake of 1 is bet, before each run, on ranks that are low, high, in the middle or at the
 ends, from each day of the week on, in equal parts. What it has grown to is the `evidence`. While nothing changes it
 reaches 1/a at any time of the week with a probability of at most a (Ville 1939). So who looks every hour is not misled
-more often than who looks once. `docs/decisions/monitoring.md` has what was measured.
+more often than who looks once. `docs/decisions/evaluation.md` has what was measured.
 """
 
 from __future__ import annotations
