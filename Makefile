@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 PY  := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup test test-slow test-all check lint format pictures lock release clean
+.PHONY: help run setup test test-slow test-all check lint format pictures site lock release clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ format: $(VENV)/.dev ## format the code and sort its imports
 
 pictures: $(VENV)/.dev ## take the README's pictures again (needs Chromium)
 	@$(PY) -m docs.pictures
+
+site: $(VENV)/.dev ## build the docs to a static site, site/index.html
+	@$(PY) -m docs.site
 
 release: $(VENV)/.dev ## build the files of a release in dist/ and check them; publishes nothing
 	@$(PY) -m deploy.release

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from docs import site
+
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -81,7 +83,7 @@ PAGES = [
 def anchors(page: Path) -> set[str]:
     """The places of a page that a link may lead to: its headings as GitHub names them."""
     found = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in found}
+    return {site.anchor(heading) for heading in found}
 
 
 def test_links_and_pictures_lead_somewhere() -> None:
@@ -135,3 +137,21 @@ def test_every_decision_is_listed_and_says_what_was_weighed() -> None:
         headings = re.findall(r"^## (.+)$", text, flags=re.MULTILINE)
         assert headings == ["Decision", "Alternatives", "Consequences", "Measured"][: len(headings)], page
         assert len(headings) >= 3 and re.search(r"^Status: \w+, \w+ \d{4}", text, flags=re.MULTILINE), page
+
+
+def test_the_site_holds_every_page_and_each_of_its_links_leads_somewhere(tmp_path: Path) -> None:
+    built = site.build(tmp_path / "site")
+    missing = {ROOT / page for page in PAGES if page.startswith("docs/") and page.endswith(".md")} - {
+        ROOT / path.relative_to(tmp_path / "site").with_suffix(".md") for path in built
+    }
+    assert {path.name for path in missing} == {"README.md"}, "list the page in docs/README.md"
+    gone = []
+    for page in built:
+        for target, _, name in re.findall(r'(?:href|src)="([^"#]*)(#([^"]+))?"', page.read_text(encoding="utf-8")):
+            there = page.parent / target if target else page
+            if "://" in target or (
+                there.is_file() and (not name or f'id="{name}"' in there.read_text(encoding="utf-8"))
+            ):
+                continue
+            gone.append(f"{page.relative_to(tmp_path)}: {target}#{name}")
+    assert gone == []
