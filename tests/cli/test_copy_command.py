@@ -82,23 +82,3 @@ def test_a_copy_that_was_changed_since_is_said_to_differ(library: Path, tmp_path
     assert [line.split()[0] for line in ran.out.splitlines() if line.endswith("  differs")] == [
         *("changes", "documents", "meta")
     ]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        (["--from", "nowhere", "--to", "x"], 1, "There is no library in nowhere"),
-        (["--from", "database", "--to", "x"], 2, "CRAG_DATABASE_URL holds no address"),
-        (["--from", "env:NOTHING", "--to", "x"], 2, "NOTHING holds no address"),
-        (["--from", "sqlite:///x", "--to", "x"], 1, "no address of a PostgreSQL database"),
-        (["--from", "x"], 2, "--to"),
-        (["--from", "LIBRARY", "--to", "x", "--all"], 1, "folder of one"),
-    ],
-)
-def test_what_can_t_be_copied_is_told(
-    arguments: list[str], code: int, said: str, library: Path, tmp_path: Path
-) -> None:
-    given = [str(library) if each == "LIBRARY" else str(tmp_path / "x") if each == "x" else each for each in arguments]
-    ran = crag("copy", *given)
-    assert ran.code == code and said in ran.err and "Traceback" not in ran.err
-    assert not (tmp_path / "x").exists()

@@ -191,46 +191,7 @@ def test_a_service_that_cannot_be_used_ends_it(place: Path, tmp_path: Path) -> N
     assert "5 questions in a row failed in the same way" in gone.err and "evaluate again" in gone.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "says"),
-    [
-        (["--strategy", "clever"], 2, "clever"),
-        (["--limit", "0"], 2, "--limit"),
-        (["--limit", "many"], 2, "--limit"),
-        (["--upper", "2"], 2, "upper"),
-        (["--strategy", "joint", "--aggregation", "any"], 2, "joint"),
-        (["--csv", "/nowhere/out.csv"], 1, "can't be written"),
-        (["--json-file", "."], 1, "can't be written"),
-        (["--library", "/nowhere"], 1, "no library"),
-    ],
-)
-def test_what_cannot_be_is_said_before_anything_is_asked(
-    place: Path, questions: Path, arguments: list[str], code: int, says: str
-) -> None:
-    ran = crag("evaluate", questions, "--library", place, *arguments)
-    assert (ran.code, ran.out) == (code, "")
-    assert says in ran.err and "Traceback" not in ran.err
-
-
 def test_an_empty_library_is_told_to_be_filled(questions: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     ran = crag("evaluate", questions, "--library", tmp_path / "empty")
     assert ran.code == 1 and "python -m crag index" in ran.err
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "says"),
-    [
-        ("gone.csv", None, "can't be read: No such file"),
-        ("columns.csv", b"name,city\nAnna,Veldt\n", "has no question column: the first row names 2"),
-        ("sheet.xlsx", b"PK\x03\x04....", "a spreadsheet"),
-    ],
-)
-def test_a_set_that_is_none_says_what_to_do(
-    place: Path, tmp_path: Path, name: str, content: bytes | None, says: str
-) -> None:
-    if content is not None:
-        (tmp_path / name).write_bytes(content)
-    ran = crag("evaluate", tmp_path / name, "--library", place)
-    assert (ran.code, ran.out) == (1, "")
-    assert says in ran.err and "Traceback" not in ran.err

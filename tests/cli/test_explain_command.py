@@ -104,19 +104,6 @@ def test_a_page_is_kept_from_the_shell_and_answers_the_next_question(place: Path
     assert f"Asked of: {name}" in crag(*ask, "--of", name).err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("keep", "nowhere"), "no run"),
-        (("ask", "why?", "--of", "nowhere.pdf"), "no document called nowhere.pdf"),
-        (("search", "why?", "--tag", "finance"), "No document has the tag finance"),
-    ],
-)
-def test_what_there_is_not_is_told(place: Path, arguments: tuple[str, ...], said: str) -> None:
-    ran = crag(*arguments, "--library", place)
-    assert ran.code == 1 and said in ran.err and "Traceback" not in ran.err
-
-
 # `adapt`: shows what labels teach and changes nothing; --apply uses it, --remove stops; bad labels in a sentence
 
 

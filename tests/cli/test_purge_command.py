@@ -36,20 +36,3 @@ def test_a_dry_run_changes_nothing_and_a_purge_is_undone(place: Path) -> None:
     assert crag("search", "lighthouse", "--library", place).code == 0
     assert crag("purge", *conditions).out == "", "what was brought back is kept"
     assert "keep=true" in crag("tag", "lighthouse.pdf", "--library", place).out
-
-
-@pytest.mark.parametrize(
-    ("said", "code", "told"),
-    [
-        ((), 2, "needs a condition"),
-        (("--dry-run",), 2, "needs a condition"),
-        (("--undo", "--unverified"), 2, "no conditions"),
-        (("--undo", "nothing.pdf"), 1, "no document called"),
-        (("--where", "nonsense = 1"), 1, "no document has"),
-        (("--where", "tags has"), 1, "column"),
-    ],
-)
-def test_what_can_not_be_done_is_said(place: Path, said: tuple[str, ...], code: int, told: str) -> None:
-    ran = crag("purge", *said, "--library", place)
-    assert (ran.code, ran.out) == (code, "")
-    assert told in ran.err

@@ -43,20 +43,3 @@ def test_documents_go_back_and_forth_and_an_evaluation_says_that_they_changed(fo
     assert "already" in crag("rollback", "v1", *place).out
     assert crag("rollback", latest["name"], *place).code == 0
     assert crag("snapshots", "--delete", latest["name"], *place).out.startswith("deleted")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "says"),
-    [
-        (("rollback", "gone"), 1, "no snapshot gone"),
-        (("snapshots", "gone"), 1, "no snapshot gone"),
-        (("snapshots", "--delete", "gone"), 1, "no snapshot gone"),
-        (("snapshots", "a", "--delete", "b"), 2, "--delete"),
-        (("snapshot", "../up"), 1, "can't name a snapshot"),
-        (("rollback",), 2, "NAME"),
-    ],
-)
-def test_what_cannot_be_is_said(folder: Path, arguments: tuple[str, ...], code: int, says: str) -> None:
-    ran = crag(*arguments, "--library", folder / "library")
-    assert (ran.code, ran.out) == (code, ""), ran.err
-    assert says in ran.err and "Traceback" not in ran.err
