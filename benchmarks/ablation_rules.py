@@ -21,8 +21,8 @@ from benchmarks.thresholds_cases import Case, behind, retrieved, unseen
 from benchmarks.thresholds_grades import KeptScores
 from benchmarks.thresholds_strips import cut
 from crag.core.config import AppConfig, Keys
-from crag.core.guidance import About
-from crag.core.request import SearchQuery
+from crag.core.events import About
+from crag.core.protocols import SearchQuery
 from crag.core.strategies import strategy
 from crag.core.types import Answer, Chunk, FigureCheck, RetrievedChunk, WebPage
 from crag.engine import Engine

@@ -17,7 +17,7 @@ from benchmarks.thresholds_cases import unseen
 from crag.analysis.adaptation import Example
 from crag.analysis.questions.sets import read_set
 from crag.core.config import AppConfig, Keys
-from crag.core.request import SearchQuery
+from crag.core.protocols import SearchQuery
 from crag.core.settings import Settings
 from crag.core.types import GradedText, Passage, SetReadings
 from crag.engine import Engine

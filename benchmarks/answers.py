@@ -37,7 +37,7 @@ from benchmarks.evaluator_graders import evaluator_version
 from benchmarks.financebench import indexed, parser_of
 from crag.analysis.questions.matching import answer_match, asked_scale
 from crag.core.config import AppConfig, Keys
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.settings import Settings
 from crag.core.strategies import strategy
 from crag.core.trace import Trace

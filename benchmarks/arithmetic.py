@@ -29,7 +29,7 @@ from benchmarks.evidence_questions import part_of
 from benchmarks.financebench import parser_of
 from benchmarks.lookups import ABSENT_ITEMS
 from crag.core.config import AppConfig, Keys
-from crag.core.request import SearchQuery
+from crag.core.protocols import SearchQuery
 from crag.core.types import Chunk
 from crag.engine import Engine
 from crag.generation.arithmetic import Worked, reach_cells, work_out

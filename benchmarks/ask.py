@@ -35,7 +35,7 @@ from typing import Any
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.ingesting import DocumentAdded
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.trace import Trace
 from crag.core.types import INDEXED_AS, Action
 from crag.engine import Engine

@@ -32,7 +32,7 @@ from benchmarks.popqa import variant
 from crag.analysis.metrics.metrics import name_of
 from crag.analysis.questions.sets import Question
 from crag.core.config import AppConfig, Keys
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace

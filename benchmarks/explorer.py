@@ -30,7 +30,7 @@ from crag.analysis.atlas import layout
 from crag.analysis.atlas.projection import refresh
 from crag.analysis.causes import explain_grade
 from crag.core.config import AppConfig, Keys
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.trace import Trace
 from crag.engine import Engine
 

@@ -20,7 +20,7 @@ from crag.analysis.atlas import projection
 from crag.analysis.misses import Wanted, explain_miss
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import IndexUnavailableError
-from crag.core.request import RunRequest, SearchQuery
+from crag.core.protocols import RunRequest, SearchQuery
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.storage.library import Library

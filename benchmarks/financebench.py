@@ -33,7 +33,7 @@ from crag.analysis.metrics.results import compare_results
 from crag.analysis.questions.sets import Question, read_set
 from crag.core.config import AppConfig, Keys
 from crag.core.ingesting import DocumentAdded, DocumentFailed
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import INDEXED_AS

@@ -25,7 +25,7 @@ import pdfplumber
 from benchmarks.evaluator_graders import evaluator_version
 from benchmarks.financebench import parser_of
 from crag.core.config import AppConfig, Keys
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.types import Answer
 from crag.engine import Engine
 from crag.ingest.reader import read_document

@@ -23,7 +23,7 @@ from crag.analysis.evaluate import add_set, evaluate
 from crag.analysis.funnel import STEPS, Funnel, trace_funnel
 from crag.analysis.questions.sets import Question, QuestionSet, read_set
 from crag.core.config import AppConfig, Keys
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.engine import Engine
 from crag.messages.evaluations import STEP_TITLES, beside_sentence, funnel_sentence, left_out_sentence, shown_steps
 

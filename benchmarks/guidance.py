@@ -33,8 +33,8 @@ from benchmarks.financebench import indexed, parser_of
 from benchmarks.thresholds_cases import unseen
 from crag.core import events as ev
 from crag.core.config import AppConfig, Keys
-from crag.core.guidance import Suggestion
-from crag.core.request import RunRequest
+from crag.core.events import Suggestion
+from crag.core.protocols import RunRequest
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.engine import Engine

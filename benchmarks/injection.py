@@ -36,7 +36,7 @@ from benchmarks.injection_honest import honest_texts
 from benchmarks.injection_procedures import procedures, weigh
 from benchmarks.injection_report import report
 from crag.core.config import AppConfig
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.settings import Settings
 from crag.core.strategies import strategy
 from crag.core.types import Answer, Chunk, Grade, Passage, Strip

@@ -26,7 +26,7 @@ from benchmarks.evaluator_graders import evaluator_version
 from benchmarks.evidence_questions import company_names, part_of
 from benchmarks.financebench import indexed, parser_of
 from crag.core.config import AppConfig, Keys
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.strategies import strategy
 from crag.core.tables import SEPARATOR, Cell, Row, Table
 from crag.core.trace import Trace

@@ -30,7 +30,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from benchmarks.overhead import PATHS, Course, engine_of
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.engine import Engine
 from crag.integrations.langchain import CragMiddleware
 

@@ -36,7 +36,7 @@ from crag.analysis.misses import Change, Miss, Wanted, explain_miss
 from crag.analysis.questions.adapters import UNANSWERABLE
 from crag.analysis.questions.sets import Question, QuestionSet, read_set
 from crag.core.config import AppConfig, Keys
-from crag.core.request import RunRequest, SearchQuery
+from crag.core.protocols import RunRequest, SearchQuery
 from crag.core.settings import Settings
 from crag.core.strategies import strategy
 from crag.core.trace import Trace
@@ -51,7 +51,7 @@ from crag.messages.evaluations import (
     loss_sentence,
     shown_steps,
 )
-from crag.messages.misses import miss_sentence
+from crag.messages.explanations import miss_sentence
 from crag.storage.library import Library
 from crag.text.formats import count
 

@@ -33,7 +33,7 @@ from benchmarks.headline_model import stored
 from benchmarks.lookups import MISSES, LookupQuestion, made_questions
 from crag.analysis.intervals import share
 from crag.core.config import AppConfig
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.core.types import Chunk, WebPage

@@ -32,7 +32,7 @@ from pathlib import Path
 from benchmarks.evaluator_graders import evaluator_version
 from benchmarks.forms import Outcome, outcome_table
 from crag.core.config import AppConfig, Keys
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.types import Answer
 from crag.engine import Engine
 

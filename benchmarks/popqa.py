@@ -30,8 +30,7 @@ from benchmarks.popqa_report import report
 from crag.analysis.metrics.metrics import measure_run
 from crag.core import events as ev
 from crag.core.config import AppConfig, Keys
-from crag.core.protocols import Generator, RetrievalEvaluator
-from crag.core.request import RunRequest
+from crag.core.protocols import Generator, RetrievalEvaluator, RunRequest
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.strategies import strategy as strategy_named

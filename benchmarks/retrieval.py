@@ -30,8 +30,7 @@ from numpy.typing import NDArray
 
 from crag.core.config import AppConfig
 from crag.core.errors import DocumentError
-from crag.core.protocols import Embedder, QuestionEmbedder
-from crag.core.request import SearchQuery
+from crag.core.protocols import Embedder, QuestionEmbedder, SearchQuery
 from crag.core.types import Chunk, Document
 from crag.index.chunk_index import ChunkIndex, Contents
 from crag.ingest.chunking import CHUNKING_ID, chunk_document

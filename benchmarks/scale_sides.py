@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from benchmarks.earlier_search import EarlierSearch
 from benchmarks.scale_chunks import MadeDocument
-from crag.core.request import SearchQuery
+from crag.core.protocols import SearchQuery
 from crag.core.types import Chunk, Document
 from crag.index.chunk_index import ChunkIndex, Contents, Numbers
 from crag.storage.library import Library

@@ -27,7 +27,7 @@ from benchmarks.soak_client import Tab
 from benchmarks.soak_served import ROOT, Supervised
 from benchmarks.soak_world import family
 from crag.core.config import AppConfig
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.engine import Engine
 from crag.models.runtime import embedder_of
 from crag.storage.places import name_of

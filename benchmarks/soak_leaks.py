@@ -28,7 +28,7 @@ from benchmarks.soak_served import Supervised
 from crag.analysis.evaluate import add_set
 from crag.analysis.questions.sets import Question, QuestionSet
 from crag.core.config import AppConfig
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.storage.places import name_of
 from crag.storage.runs import InFlightJob
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from crag.core.config import AppConfig
     from crag.core.documents import Chunk, Document
     from crag.core.errors import CragError
-    from crag.core.request import RunRequest
+    from crag.core.protocols import RunRequest
     from crag.core.settings import Settings
     from crag.core.strategies import STRATEGIES, Strategy
     from crag.core.trace import Trace
@@ -55,7 +55,7 @@ _HOMES = {
     "crag.core.config": ("AppConfig",),
     "crag.core.documents": ("Chunk", "Document"),
     "crag.core.errors": ("CragError",),
-    "crag.core.request": ("RunRequest",),
+    "crag.core.protocols": ("RunRequest",),
     "crag.core.settings": ("Settings",),
     "crag.core.strategies": ("STRATEGIES", "Strategy"),
     "crag.core.trace": ("Trace",),

@@ -13,8 +13,16 @@ from crag.admin.sharing import Teams
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import CragError, SettingsError
 from crag.core.ingesting import IngestEvent
-from crag.core.protocols import AnswerGrader, AnswerReader, Embedder, Generator, RetrievalEvaluator, Rewriter, WebSearch
-from crag.core.request import RunRequest
+from crag.core.protocols import (
+    AnswerGrader,
+    AnswerReader,
+    Embedder,
+    Generator,
+    RetrievalEvaluator,
+    Rewriter,
+    RunRequest,
+    WebSearch,
+)
 from crag.core.sample import Sample, shipped_sample
 from crag.core.settings import Settings
 from crag.core.trace import Trace

@@ -16,7 +16,7 @@ from crag import Engine
 from crag.analysis import evaluate as evaluations
 from crag.analysis.questions.sets import read_set
 from crag.core.config import AppConfig
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.sample import load_sample
 from crag.core.types import Action
 from tests.support.app_server import serving

@@ -20,8 +20,7 @@ from pydantic import BaseModel  # noqa: E402
 from crag.cli.main import COMMANDS, load_command  # noqa: E402
 from crag.cli.options import option_of, provider_settings  # noqa: E402
 from crag.core.config import SETTINGS, ProviderSettings  # noqa: E402
-from crag.core.fields import meta  # noqa: E402
-from crag.core.settings import Settings  # noqa: E402
+from crag.core.settings import Settings, meta  # noqa: E402
 from crag.core.strategies import STRATEGIES  # noqa: E402
 from crag.providers import registry  # noqa: E402
 

@@ -42,7 +42,7 @@ from benchmarks.answers_sets import (
 )
 from crag.analysis.questions.matching import comparable
 from crag.core.config import AppConfig, Keys
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.engine import Engine

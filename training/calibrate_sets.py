@@ -31,7 +31,7 @@ from benchmarks.financebench import indexed
 from crag.analysis.questions.matching import content_stems, holds
 from crag.analysis.questions.sets import read_set as read_questions
 from crag.core.config import AppConfig, Keys
-from crag.core.request import SearchQuery
+from crag.core.protocols import SearchQuery
 from crag.core.strategies import strategy
 from crag.core.types import GradedText, Passage, RetrievedChunk, SetReadings
 from crag.engine import Engine

@@ -28,7 +28,7 @@ from benchmarks.financebench import indexed, parser_of
 from crag.analysis.metrics.metrics import measure_run
 from crag.analysis.questions.sets import Question, read_set
 from crag.core.config import AppConfig, Keys
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.strategies import strategy
 from crag.engine import Engine
 from crag.evaluation.local import LocalEvaluator

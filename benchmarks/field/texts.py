@@ -35,8 +35,7 @@ from benchmarks.field.kept import Figures, Kept, average, fraction, made
 from benchmarks.field.texts_report import page
 from crag.core.config import AppConfig, Keys
 from crag.core.ingesting import Page, ParsedDocument
-from crag.core.protocols import embed_question
-from crag.core.request import RunRequest, SearchQuery
+from crag.core.protocols import RunRequest, SearchQuery, embed_question
 from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.core.types import INDEXED_AS, Action, Passage

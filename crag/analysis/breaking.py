@@ -21,7 +21,7 @@ from crag.analysis.questions.sets import Question, read_set
 from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, NotFoundError
 from crag.core.ingesting import Page, ParsedDocument
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.sample import Sample
 from crag.core.trace import Trace
 from crag.core.types import Chunk

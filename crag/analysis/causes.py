@@ -17,8 +17,7 @@ from crag.analysis.gaps import LIKE, RUNS
 from crag.analysis.whatif.whatif import Without
 from crag.core.errors import FilterError, LibraryError, NotFoundError
 from crag.core.makers import Maker
-from crag.core.protocols import Embedder, GradeExplainer, RetrievalEvaluator, StripGrader, embed_question
-from crag.core.request import SearchQuery
+from crag.core.protocols import Embedder, GradeExplainer, RetrievalEvaluator, SearchQuery, StripGrader, embed_question
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Grade, GradePart, Passage, WebPage

@@ -14,7 +14,7 @@ from crag.analysis.whatif.whatif import Replay
 from crag.core.documents import find_id
 from crag.core.errors import FilterError, InputError, NotFoundError
 from crag.core.filters.where import parse
-from crag.core.request import SearchQuery
+from crag.core.protocols import SearchQuery
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Citation, Document, Grade, Strip

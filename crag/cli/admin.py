@@ -20,7 +20,7 @@ from crag.cli.options import DEFAULT_WORKSPACE, interruptible, opened
 from crag.cli.output import Options, Output, plain
 from crag.core.config import AppConfig
 from crag.core.errors import InputError, NotFoundError, SettingsError
-from crag.core.fields import days_of
+from crag.core.settings import days_of
 
 if TYPE_CHECKING:
     from crag.admin.moving import Moved

@@ -11,8 +11,8 @@ from crag.cli.options import Part, Providers, Run, interruptible
 from crag.cli.output import Colour, Output, plain, strip_controls
 from crag.core import events as ev
 from crag.core.errors import PROGRAM, CancelledError, EmptyLibraryError, QuestionError
-from crag.core.guidance import Guidance
-from crag.core.request import RunRequest, SearchQuery
+from crag.core.events import Guidance
+from crag.core.protocols import RunRequest, SearchQuery
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Citation, InjectionSpan, SentenceCheck

@@ -34,11 +34,11 @@ from crag.cli.options import Place, Providers, Run, interruptible
 from crag.cli.output import Options, Output, plain
 from crag.core.errors import PROGRAM, CancelledError, CragError, EmptyLibraryError
 from crag.core.makers import about
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.settings import Settings
 from crag.core.types import Action, Grade
 from crag.evaluation.trigger import verdict
-from crag.export.misses import FunnelRecord
+from crag.export.explanations import FunnelRecord
 from crag.messages.evaluations import (
     TITLES,
     UNTIMED,

@@ -19,7 +19,7 @@ from crag.cli.options import Place, find_document, interruptible, opened, record
 from crag.cli.output import Colour, Output, plain
 from crag.core import ingesting as ev
 from crag.core.errors import CancelledError, CragError, InputError, NotFoundError, SettingsError
-from crag.core.fields import days_of
+from crag.core.settings import days_of
 from crag.core.types import Document
 from crag.ingest.files import ENDINGS, read_file
 from crag.messages.documents import folder_text, left_text, lost_text

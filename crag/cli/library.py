@@ -13,10 +13,10 @@ from crag.analysis import gaps as analysis
 from crag.cli.options import Place, find_document, interruptible, latest_run, record_command
 from crag.cli.output import Options, Output, plain
 from crag.core.errors import PROGRAM, CragError, SettingsError
-from crag.core.fields import days_of
 from crag.core.filters.where import parse
 from crag.core.metadata import KEPT_CONFIDENCE, read_field, written_field
 from crag.core.purging import Conditions
+from crag.core.settings import days_of
 from crag.core.trace import Track
 from crag.messages.answers import origins_text
 from crag.messages.documents import (

@@ -19,10 +19,9 @@ from crag.cli.output import Options
 from crag.core.config import SETTINGS, AppConfig
 from crag.core.documents import find_id
 from crag.core.errors import PROGRAM, NotFoundError, SettingsError
-from crag.core.fields import meta
 from crag.core.filters.where import Scope, narrow_filter
 from crag.core.metadata import tags_of
-from crag.core.settings import Settings
+from crag.core.settings import Settings, meta
 from crag.core.strategies import STRATEGIES, strategy
 from crag.core.types import Aggregation
 from crag.providers import registry

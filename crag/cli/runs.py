@@ -17,11 +17,9 @@ from crag.cli.output import Output, plain, strip_controls
 from crag.core.errors import InputError, NotFoundError, SettingsError
 from crag.core.protocols import SetGrader
 from crag.core.trace import Trace
-from crag.export.causes import ExplanationRecord, FlipRecord, WithoutRecord
+from crag.export.explanations import ExplanationRecord, FlipRecord, MissRecord, WithoutRecord
 from crag.export.html.site import write_site
-from crag.export.misses import MissRecord
-from crag.messages.causes import part_text
-from crag.messages.misses import change_sentence, miss_sentence, missing_sentence
+from crag.messages.explanations import change_sentence, miss_sentence, missing_sentence, part_text
 from crag.storage.library import Library
 from crag.text.formats import count, format_score
 

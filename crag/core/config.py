@@ -18,7 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, SecretStr, Validati
 from pydantic_settings import BaseSettings, EnvSettingsSource, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from crag.core.errors import CragError, SettingsError
-from crag.core.fields import Range, days_of, first_problem, origins_of, setting
+from crag.core.settings import Range, days_of, first_problem, origins_of, setting
 
 
 def _split(given: object) -> object:

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from crag.core.errors import SettingsError
-from crag.core.fields import days_of
 from crag.core.filters.where import Filter, check, parse
 from crag.core.metadata import Fields, known_fields
+from crag.core.settings import days_of
 from crag.core.trace import Track
 from crag.core.types import Document
 

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from crag.core import events as ev
 from crag.core.errors import CragError
-from crag.core.guidance import Guidance
+from crag.core.events import Guidance
 from crag.core.types import (
     Action,
     Answer,

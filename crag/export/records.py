@@ -13,8 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from crag.core.documents import Chunk, Rect
 from crag.core.errors import Reason
-from crag.core.events import ActionTaken, Event, Failed, event_to_json
-from crag.core.guidance import Guidance
+from crag.core.events import ActionTaken, Event, Failed, Guidance, event_to_json
 from crag.core.makers import about
 from crag.core.trace import Approval, Rewrite, Round, Search, StepRecord, Trace
 from crag.core.types import (

@@ -11,10 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from crag.core.types import Chunk, WebPage
-from crag.text.keywords import keywords
 from crag.text.languages import is_german
 from crag.text.names import GENERIC, fold
-from crag.text.words import STOP_WORDS, stem
+from crag.text.words import STOP_WORDS, keywords, stem
 
 MAX_CHARACTERS = 40_000
 """So much of a source is looked at."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Literal
 
-from crag.core.guidance import About, Suggestion
+from crag.core.events import About, Suggestion
 from crag.core.makers import about
-from crag.core.request import OWN
+from crag.core.protocols import OWN
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Calculation, Citation, Disagreement, FigureCheck, Judgement, SentenceCheck
 from crag.messages.wording import recognised_text, unnamed_sentence, web_origin

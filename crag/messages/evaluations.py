@@ -11,7 +11,7 @@ from crag.analysis.metrics.results import STEP_SECONDS, Difference
 from crag.analysis.questions.adapters import UNANSWERABLE
 from crag.analysis.regression import Aspect, Change, Regression, Stage
 from crag.core.makers import name_in_sentence
-from crag.messages.misses import change_sentence, miss_sentence, setting_text
+from crag.messages.explanations import change_sentence, miss_sentence, setting_text
 from crag.messages.wording import stored_sentence
 from crag.text.formats import count, join_names
 

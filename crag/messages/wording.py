@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from crag.core.documents import LOW_RECOGNITION
 from crag.core.events import Failed, FallbackAction, QuestionRewritten, ScopeResolved
-from crag.core.fields import meta
 from crag.core.makers import about
-from crag.core.settings import Settings, StoredSettings
+from crag.core.settings import Settings, StoredSettings, meta
 from crag.core.trace import Trace
 from crag.core.types import (
     Action,

@@ -25,11 +25,11 @@ from crag.core.protocols import (
     RetrievalEvaluator,
     Retriever,
     Rewriter,
+    RunRequest,
     SetGrader,
     StripGrader,
     WebSearch,
 )
-from crag.core.request import RunRequest
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Grade, Passage, RetrievedChunk, Step, Strip, Unread, WebPage
 from crag.evaluation.adaptation import adapt

@@ -26,8 +26,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, CragError, QuestionError, SettingsError, UnexpectedError
 from crag.core.events import event_to_json
 from crag.core.filters.where import scope_of
-from crag.core.protocols import Retriever
-from crag.core.request import RunRequest
+from crag.core.protocols import Retriever, RunRequest
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Call, Step

@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from crag.core import events as ev
 from crag.core.errors import IndexUnavailableError, LibraryError, NotApprovedError, ProviderError, ReplyError
-from crag.core.protocols import Contextualizer, Generator, Rewriter, WebSearch
-from crag.core.request import SearchQuery
+from crag.core.protocols import Contextualizer, Generator, Rewriter, SearchQuery, WebSearch
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Exchange, RetrievedChunk, Standalone, Strip, WebPage
 from crag.pipeline.context import EventEmitter

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from crag.core.guidance import About, Guidance, Near, Suggestion
+from crag.core.events import About, Guidance, Near, Suggestion
 from crag.core.protocols import RetrievalEvaluator, Retriever
 from crag.core.settings import Settings
 from crag.core.types import Chunk, Passage, Strip

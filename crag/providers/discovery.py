@@ -13,10 +13,10 @@ import httpx
 from pydantic import BaseModel, Field
 
 from crag.core.errors import KeyRejectedError, ProviderError, ReplyError
+from crag.providers.chat import translate_error
 from crag.providers.endpoint import OPENAI, Endpoint
 from crag.providers.gguf_server import server_of
 from crag.providers.rerank import Reranker
-from crag.providers.translation import translate_error
 from crag.runtime.connection import BoundedClient
 from crag.runtime.usage import Budget, UsageTracker
 from crag.runtime.waiting import wait_for

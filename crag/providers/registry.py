@@ -16,7 +16,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, cast, get_args
 
 from crag.core.config import SETTINGS, Keys
-from crag.core.fields import meta
+from crag.core.settings import meta
 from crag.evaluation.llm import LLM
 from crag.evaluation.reranker import RERANKER
 from crag.runtime.provider import EvaluatorProvider, Price, Provider, WebProvider
@@ -130,7 +130,7 @@ def address_settings() -> dict[str, Provider]:
 
 
 def about(setting: str) -> dict[str, Any]:
-    """What a form needs of a setting, declared or a provider's address; see `crag.core.fields.meta`."""
+    """What a form needs of a setting, declared or a provider's address; see `crag.core.settings.meta`."""
     if setting in SETTINGS:
         return meta(SETTINGS[setting], setting)
     owner = address_settings()[setting]

@@ -30,7 +30,7 @@ class Reranker:
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
         """One finite score a text, in order. Raises ProviderError, CancelledError."""
-        from crag.providers.translation import translate_error  # only now: OpenAI's client takes half a second to load
+        from crag.providers.chat import translate_error  # only now: OpenAI's client takes half a second to load
 
         where = self._endpoint
         with self._meter.call(

@@ -12,8 +12,7 @@ from crag.core.errors import ReplyError
 from crag.core.protocols import Chat
 from crag.core.types import Chunk
 from crag.text.injection import UNTRUSTED, fence, fence_text
-from crag.text.keywords import Keyword, keywords, variants
-from crag.text.words import words
+from crag.text.words import Keyword, keywords, variants, words
 
 JOINER = ", "
 MAX_QUERY_CHARS = 300

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from crag.core.errors import FilterError
+from crag.core.events import About
 from crag.core.filters.where import check, narrow_filter, parse, scope_of
-from crag.core.guidance import About
 from crag.core.metadata import Fields, Value, fields_of, kept_from_web, known_fields
 from crag.core.types import Chunk, Document, FromWeb
 from crag.index.chunk_index import Numbers, Scores

@@ -24,11 +24,10 @@ from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, Connection, Table, delete, insert, literal, select
 
 from crag.core.errors import CancelledError, EmptyLibraryError, InputError, NotFoundError, QuestionError, StorageError
-from crag.core.guidance import About
+from crag.core.events import About
 from crag.core.metadata import MOST_FIELDS, fields_of, stored_fields
-from crag.core.protocols import Embedder, embed_question
+from crag.core.protocols import Embedder, SearchQuery, embed_question
 from crag.core.purging import KEEP, Conditions, Due, Standing, due
-from crag.core.request import SearchQuery
 from crag.core.trace import Track
 from crag.core.types import Chunk, Document, RetrievedChunk
 from crag.index.embedded import EmbeddedIndex

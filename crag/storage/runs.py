@@ -27,7 +27,7 @@ from sqlalchemy import ColumnElement, Connection, Integer, and_, case, delete, f
 
 from crag.core.errors import LibraryError, NotFoundError, StorageError
 from crag.core.events import Event, events_from_jsonl, events_to_jsonl
-from crag.core.request import OWN
+from crag.core.protocols import OWN
 from crag.core.runfacts import DaySpending, RunFacts, figures_of
 from crag.core.trace import Trace
 from crag.core.types import Document

@@ -18,8 +18,8 @@ from typing import TypeVar
 import numpy as np
 from sqlalchemy import Connection, and_, or_, select
 
-from crag.core.guidance import About
-from crag.core.request import SearchQuery
+from crag.core.events import About
+from crag.core.protocols import SearchQuery
 from crag.core.types import RetrievedChunk
 from crag.index.chunk_index import Candidates, ChunkIndex, Numbers, Scores, Vectors
 from crag.retrieval.ranking import join_candidates, rank

@@ -1,9 +1,11 @@
-"""Words: their stems, those that say nothing, and text that repeats itself without end."""
+"""Words: their stems, those that say nothing, the keywords of a question, and text that repeats itself without end."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
+from dataclasses import dataclass
 from functools import cache, lru_cache
 
 MOST = 30
@@ -151,3 +153,185 @@ def _lines(text: str) -> int | None:
     while first and whole[first - 1] == whole[-1]:
         first -= 1
     return ends[first]
+
+
+MAX_PHRASE_WORDS = 4
+"""Longer runs of plain words are cut; names and quoted phrases may be longer."""
+MAX_NAME_WORDS = 7
+MAX_KEYWORD_CHARS = 80
+
+_VAGUE = frozenset(
+    """additional amount answer billion billions case change changed different document documents figure good
+    happened important information kind main million millions new number numbers old order part passage percent
+    percentage place report reported result results section several sort state stated table text thing things time
+    times total type use used using value way year years""".split()
+)
+"""Words that nearly every document holds: kept only where nothing better is."""
+
+_ASKING = frozenset({"many", "much", "which", "what", "whose"})
+_JOINING = frozenset({"of", "the", "for", "and", "de", "la", "le", "du", "des", "van", "von", "der", "da", "di", "&"})
+_QUOTED = re.compile(r"\"([^\"\n]{2,80})\"|“([^”\n]{2,80})”|«([^»\n]{2,80})»|(?<!\w)'([^'\n]{2,80})'(?!\w)")
+_TOKEN = re.compile(
+    r"(?:[^\W\d_]\.){2,}|[$€£]?\d[\d.,:/]*\d(?!\w)%?|[$€£]?\d+%|&|\w+(?:[-'’./&]\w+)*|[^\w\s]", re.UNICODE
+)
+_SENTENCE_END = frozenset(".?!:;")
+
+
+@dataclass(frozen=True, slots=True)
+class Keyword:
+    """A word or phrase of the question. `weight`: the larger, the more it says; `place` counts from 0.
+
+    `fixed`: a name, number or quoted phrase, which no inflection applies to.
+    """
+
+    text: str
+    weight: float
+    place: int
+    fixed: bool = False
+
+
+def keywords(question: str) -> list[Keyword]:
+    """All keywords of a question in order of appearance, each once. Empty where it is all stop words.
+
+    Quoted phrases weigh most, then capitalised names, then numbers, then runs of plain words, the longer the
+    rarer; words that any document holds weigh least.
+    """
+    found: list[Keyword] = []
+    rest = list(question)
+    for match in _QUOTED.finditer(question):
+        phrase = _clean(next(group for group in match.groups() if group is not None))
+        if phrase and any(character.isalnum() for character in phrase):
+            found.append(Keyword(phrase, 5.0, match.start(), fixed=True))
+            # A full stop in its place keeps words on both sides from becoming one phrase.
+            rest[match.start() : match.end()] = "," * (match.end() - match.start())
+    found += _names_and_words("".join(rest))
+    return _once(found)
+
+
+def variants(word: str) -> list[str]:
+    """Other forms of a word: its parts if it is compound, its singular or plural in English. May be empty."""
+    found = [part for part in re.split(r"[-/]", word) if len(part) > 2] if re.search(r"\w[-/]\w", word) else []
+    head, space, last = word.rpartition(" ")
+    other = _other_number(last)
+    if other:
+        found.append(head + space + other)
+    return found
+
+
+def _other_number(word: str) -> str | None:
+    lower = word.casefold()
+    if not lower.isascii() or not lower.isalpha() or not 4 <= len(lower) <= 20 or word.isupper():
+        return None
+    if lower.endswith(("ed", "ing", "ly", "men")):
+        return None
+    if lower.endswith("ies") and len(lower) > 4:
+        return word[:-3] + "y"
+    if lower.endswith(("sses", "shes", "ches", "xes")):
+        return word[:-2]
+    if lower.endswith("s"):
+        return None if lower.endswith(("ss", "us", "is")) else word[:-1]
+    if lower.endswith("y") and lower[-2] not in "aeiou":
+        return word[:-1] + "ies"
+    return word + ("es" if lower.endswith(("x", "ch", "sh")) else "s")
+
+
+def _names_and_words(text: str) -> list[Keyword]:
+    tokens = [(match.group(), match.start()) for match in _TOKEN.finditer(text)]
+    found: list[Keyword] = []
+    place, starts_sentence = 0, True
+    while place < len(tokens):
+        token, at = tokens[place]
+        if not any(character.isalnum() for character in token):
+            starts_sentence = token in _SENTENCE_END or (starts_sentence and token not in (",",))
+            place += 1
+            continue
+        name_end = _name_end(tokens, place, starts_sentence)
+        if name_end > place:
+            taken = [word for word, _ in tokens[place:name_end]]
+            found.append(Keyword(_clean(" ".join(taken)), 4.0 + 0.1 * len(taken), at, fixed=True))
+        elif any(character.isdigit() for character in token):
+            # A year stands alone; another number says something only with what it counts: "60 days".
+            year = re.fullmatch(r"(?:19|20)\d\d", token) is not None
+            counts = not year and place + 1 < len(tokens) and _plain(tokens[place + 1][0])
+            name_end = place + 2 if counts else place + 1
+            taken = [word for word, _ in tokens[place:name_end]]
+            found.append(Keyword(_clean(" ".join(taken)), 3.5 if year else 3.0, at, fixed=True))
+        elif _plain(token):
+            name_end = _run_end(tokens, place)
+            taken = [word for word, _ in tokens[place:name_end]]
+            # "How many claims", "which year": right behind these stands what is asked for.
+            asked = 0.5 if place and tokens[place - 1][0].casefold() in _ASKING else 0.0
+            found.append(Keyword(_clean(" ".join(taken)), min(_plain_weight(taken) + asked, 2.9), at))
+        else:
+            name_end = place + 1
+        starts_sentence = False
+        place = name_end
+    return found
+
+
+def _name_end(tokens: list[tuple[str, int]], place: int, starts_sentence: bool) -> int:
+    """Where the capitalised name that begins at `place` ends; `place` itself where none begins."""
+    first = tokens[place][0]
+    if not _capital(first) or first.casefold() in STOP_WORDS:
+        return place
+    end = place + 1
+    while end < len(tokens) and end - place < MAX_NAME_WORDS:
+        ahead = end
+        while ahead < len(tokens) and ahead - end < 2 and tokens[ahead][0].casefold() in _JOINING:
+            ahead += 1
+        if ahead < len(tokens) and _goes_on(tokens[ahead][0], beside=ahead == end):
+            end = ahead + 1
+        else:
+            break
+    alone = end == place + 1
+    # The first word of a sentence is capitalised whatever it is: alone it is a name only if written like one.
+    if alone and starts_sentence and not any(letter.isupper() for letter in first[1:]):
+        return place
+    return end
+
+
+def _goes_on(token: str, beside: bool) -> bool:
+    """Whether a name runs on with this token: another capitalised word, or a number right beside it (FY 2019)."""
+    return (_capital(token) and token.casefold() not in STOP_WORDS) or (beside and token[0].isdigit())
+
+
+def _run_end(tokens: list[tuple[str, int]], place: int) -> int:
+    end = place + 1
+    while end < len(tokens) and end - place < MAX_PHRASE_WORDS and _plain(tokens[end][0]):
+        if _capital(tokens[end][0]):
+            break
+        end += 1
+    return end
+
+
+def _plain(token: str) -> bool:
+    return token[0].isalpha() and token.casefold().replace("’", "'") not in STOP_WORDS and len(token) > 1
+
+
+def _plain_weight(taken: list[str]) -> float:
+    """Between 0.5 and 3: longer words are rarer, and a phrase says a little more than a word."""
+    best = max(0.5 if word.casefold() in _VAGUE else 1.0 + min(len(word), 12) / 12 for word in taken)
+    return min(best + 0.2 * (len(taken) - 1), 2.9)
+
+
+def _capital(token: str) -> bool:
+    return token[0].isupper()
+
+
+def _clean(text: str) -> str:
+    """One line, no comma, which separates a query's keywords, not over-long."""
+    line = " ".join(re.sub(r",(?!\d)", " ", text).split()).strip(" :;?!")
+    line = line if re.search(r"(?:\b\w\.){2}$", line) else line.rstrip(".")
+    return re.sub(r"['’]s$", "", line)[:MAX_KEYWORD_CHARS].strip()
+
+
+def _once(found: list[Keyword]) -> list[Keyword]:
+    """Each keyword at its first place; what comes back often weighs a little more."""
+    often = Counter(keyword.text.casefold() for keyword in found)
+    first: dict[str, Keyword] = {}
+    for keyword in sorted(found, key=lambda each: each.place):
+        key = keyword.text.casefold()
+        if key and key not in first:
+            bonus = min(0.1 * (often[key] - 1), 0.9)
+            first[key] = Keyword(keyword.text, keyword.weight + bonus, keyword.place, keyword.fixed)
+    return list(first.values())

@@ -26,7 +26,7 @@ from crag.analysis.questions.sets import Question, QuestionSet
 from crag.analysis.whatif.entries import Entry
 from crag.core.config import AppConfig
 from crag.core.errors import StorageError
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.types import Grade, GradedText
 from crag.engine import Engine
 from crag.evaluation.adaptation import (

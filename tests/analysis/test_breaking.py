@@ -29,7 +29,7 @@ from crag.core.ingesting import Page, ParsedDocument
 from crag.core.trace import Trace
 from crag.core.types import Chunk
 from crag.engine import Engine
-from crag.messages.misses import TITLES, outcome_lines, says_text, situation_sentence
+from crag.messages.explanations import TITLES, outcome_lines, says_text, situation_sentence
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support import local_models
 from tests.support.small_library import WordEmbedder, spread

@@ -13,7 +13,7 @@ from crag.analysis.metrics.results import rows_to_json
 from crag.analysis.questions.adapters import csv_export
 from crag.analysis.questions.sets import read_set
 from crag.core.config import AppConfig
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.settings import Settings
 from crag.core.strategies import strategy
 from crag.messages.evaluations import ROUGH

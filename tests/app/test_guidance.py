@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from crag.admin.roles import Actor
 from crag.admin.workspaces import own_name
-from crag.core.guidance import About, Guidance, Near, Suggestion
+from crag.core.events import About, Guidance, Near, Suggestion
 from crag.core.trace import Trace
 from crag.export.html import guidance, pages
 from tests.support.app_text import ask, latest, pick, said, visit

@@ -13,7 +13,7 @@ import pytest
 from crag.analysis.atlas import projection
 from crag.analysis.evaluate import evaluations
 from crag.core.filters.where import Scope, narrow_filter
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.engine import Engine
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.app_text import pick, said

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.sample import load_sample
 from crag.core.trace import Trace
 from crag.core.types import Action

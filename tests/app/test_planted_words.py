@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from crag.analysis.evaluate import add_set, evaluate, evaluations
 from crag.analysis.gaps import gaps
 from crag.analysis.questions.sets import Question, QuestionSet
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.types import Action
 from crag.storage.places import name_of
 from tests.support.app_text import said

@@ -10,8 +10,7 @@ from pydantic import SecretStr
 
 from crag.core.config import AppConfig, Keys
 from crag.core.events import events_to_jsonl
-from crag.core.protocols import RetrievalEvaluator
-from crag.core.request import RunRequest
+from crag.core.protocols import RetrievalEvaluator, RunRequest
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.export.html import pages

@@ -6,9 +6,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag.core.config import SETTINGS
-from crag.core.fields import meta
 from crag.core.sample import load_sample
-from crag.core.settings import Settings
+from crag.core.settings import Settings, meta
 from crag.core.strategies import STRATEGIES
 from tests.support.app_text import plain, said
 from tests.support.tab_states import state_in

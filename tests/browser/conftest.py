@@ -10,7 +10,7 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 
 from crag.core.config import AppConfig
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.sample import load_sample
 from crag.core.trace import Trace
 from crag.storage.places import name_of

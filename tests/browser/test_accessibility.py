@@ -5,7 +5,7 @@ import pytest
 from crag.analysis.evaluate import add_set, evaluate
 from crag.analysis.questions.sets import Question, QuestionSet
 from crag.core.config import AppConfig
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from tests.support import local_models
 from tests.support.app_server import over_the_sample
 from tests.support.browsing import settled, until

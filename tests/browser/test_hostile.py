@@ -17,7 +17,7 @@ import pytest
 from crag.analysis.evaluate import add_set, evaluate
 from crag.analysis.questions.sets import read_set
 from crag.core.config import AppConfig
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.trace import Trace
 from crag.core.types import Call, Document
 from crag.testing.fakes import chunk_of

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from crag.core.config import AppConfig
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.sample import load_sample
 from crag.export.html.site import write_site
 from tests.support import local_models

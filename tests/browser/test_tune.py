@@ -8,7 +8,7 @@ import pytest
 from crag.analysis.evaluate import add_set
 from crag.analysis.questions.sets import read_set
 from crag.core.config import AppConfig
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.sample import load_sample
 from crag.core.strategies import STRATEGIES
 from tests.support import local_models

@@ -43,7 +43,7 @@ def test_what_cant_be_served_is_said_in_a_sentence(
 
 
 def test_a_missing_package_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("crag.integrations.http.app", "crag.integrations.process"):
+    for name in ("crag.integrations.http.app", "crag.integrations.calls"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert main(["serve", "--port", "0"]) == 1

@@ -26,10 +26,9 @@ from crag.retrieval.rewriting import _validate_query
 from crag.testing.fakes import chunk_of
 from crag.text.dates import dates_in
 from crag.text.injection import detect_injection, fold_text
-from crag.text.keywords import keywords
 from crag.text.numerals import numbers_in, without_amounts
 from crag.text.sentences import sentences
-from crag.text.words import MOST, few_marks
+from crag.text.words import MOST, few_marks, keywords
 from crag.web.webpage import plain_markup
 from tests.support.sizes import sized
 

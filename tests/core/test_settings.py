@@ -14,8 +14,7 @@ from pydantic import SecretStr
 
 from crag.core.config import SETTINGS, AppConfig, Keys, find_unknown_variables
 from crag.core.errors import SettingsError
-from crag.core.fields import meta
-from crag.core.settings import Settings
+from crag.core.settings import Settings, meta
 from crag.core.types import Aggregation
 from crag.messages.wording import stored_sentence
 from crag.providers.registry import given_keys, key_variables

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from crag.core import events as ev
-from crag.core.events import event_from_json, event_to_json
-from crag.core.guidance import About, Guidance, Near, Suggestion
+from crag.core.events import About, Guidance, Near, Suggestion, event_from_json, event_to_json
 from crag.core.trace import Trace
 from crag.core.types import (
     Action,

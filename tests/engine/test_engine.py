@@ -18,7 +18,7 @@ from crag.core.errors import (
     SettingsError,
 )
 from crag.core.events import events_from_jsonl, events_to_jsonl
-from crag.core.request import RunRequest, SearchQuery
+from crag.core.protocols import RunRequest, SearchQuery
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace

@@ -12,7 +12,7 @@ import pytest
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import CragError, SettingsError
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.engine import Engine

@@ -16,7 +16,7 @@ from crag.core import events as ev
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import UnreachableError
 from crag.core.events import events_from_jsonl, events_to_jsonl
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Call

@@ -10,7 +10,7 @@ import pytest
 
 from crag.analysis.whatif.whatif import redecide
 from crag.core.errors import UnreachableError
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Exchange

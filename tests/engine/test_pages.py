@@ -11,7 +11,7 @@ import pytest
 from crag.core.config import AppConfig
 from crag.core.errors import ModelError, SettingsError
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DocumentRefreshed, DuplicateFound
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.types import Document
 from crag.engine import Engine
 from crag.pipeline.libraries import Stale

@@ -14,8 +14,7 @@ from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import SettingsError
 from crag.core.ingesting import DocumentFailed
-from crag.core.protocols import RetrievalEvaluator
-from crag.core.request import RunRequest
+from crag.core.protocols import RetrievalEvaluator, RunRequest
 from crag.core.trace import Trace
 from crag.core.types import Grade, Passage
 from crag.engine import Engine

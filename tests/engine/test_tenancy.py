@@ -13,7 +13,7 @@ import pytest
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import EmptyLibraryError, FilterError, InputError, NotFoundError
-from crag.core.request import RunRequest, SearchQuery
+from crag.core.protocols import RunRequest, SearchQuery
 from crag.core.trace import Trace
 from crag.core.types import Document, Grade, WebPage
 from crag.engine import Engine

@@ -12,7 +12,7 @@ import pytest
 
 from crag.core.config import AppConfig
 from crag.core.errors import SettingsError
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.pipeline.libraries import close_interrupted_runs

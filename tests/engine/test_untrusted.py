@@ -11,7 +11,7 @@ from PIL import Image, ImageChops
 
 from crag.core.config import AppConfig
 from crag.core.ingesting import DocumentAdded, RecognisingPage
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.trace import Trace
 from crag.core.types import Action, Passage
 from crag.engine import Engine

@@ -16,7 +16,7 @@ import pytest
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import LibraryError, StorageError
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.storage.store import Cache

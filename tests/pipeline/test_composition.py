@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import ProviderError
 from crag.core.events import events_to_jsonl
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.engine import Engine

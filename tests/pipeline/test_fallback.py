@@ -10,8 +10,7 @@ import pytest
 
 from crag.core import events as ev
 from crag.core.errors import CancelledError, IndexUnavailableError, ProviderError, UnreachableError
-from crag.core.protocols import Generator
-from crag.core.request import SearchQuery
+from crag.core.protocols import Generator, SearchQuery
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, RetrievedChunk
 from crag.messages.wording import failure_sentence

@@ -9,8 +9,7 @@ import pytest
 
 from crag.core import events as ev
 from crag.core.errors import StorageError
-from crag.core.events import event_from_json, event_to_json
-from crag.core.guidance import About, Guidance
+from crag.core.events import About, Guidance, event_from_json, event_to_json
 from crag.core.policy import to_web
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES

@@ -16,7 +16,7 @@ from crag.core import events as ev
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import CancelledError, KeyRejectedError, ReplyError, UnreachableError
 from crag.core.events import event_to_json
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.settings import Settings
 from crag.core.types import Action, Call, Passage
 from crag.engine import Engine

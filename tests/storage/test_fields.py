@@ -10,7 +10,7 @@ import pytest
 
 from crag.core.errors import FilterError, InputError, NotFoundError
 from crag.core.filters.where import Scope, narrow_filter
-from crag.core.request import SearchQuery
+from crag.core.protocols import SearchQuery
 from crag.core.types import Document
 from crag.storage.library import Library
 from crag.storage.search import CHUNKS, HEADINGS, TITLES

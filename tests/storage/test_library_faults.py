@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from crag.core.errors import IndexUnavailableError, StorageError
-from crag.core.request import SearchQuery
+from crag.core.protocols import SearchQuery
 from crag.core.types import Document
 from crag.index.chunk_index import ChunkIndex, Contents
 from crag.storage.library import Library

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from crag.core.errors import FilterError
-from crag.core.request import SearchQuery
+from crag.core.protocols import SearchQuery
 from crag.core.types import Document
 from crag.index.chunk_index import Candidates
 from crag.retrieval.ranking import CARD_WEIGHT, PAGE_DISCOUNT, Rows, join_candidates, rank

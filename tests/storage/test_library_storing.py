@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import table
 
 from crag.core.errors import EmptyLibraryError, InputError, ModelMismatchError, NotFoundError, QuestionError
-from crag.core.request import SearchQuery
+from crag.core.protocols import SearchQuery
 from crag.core.types import Document
 from crag.storage.library import Library
 from crag.storage.store import count

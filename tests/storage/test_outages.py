@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from crag.core.request import SearchQuery
+from crag.core.protocols import SearchQuery
 
 pytest.importorskip("pymilvus", reason="pip install -r requirements/milvus.txt")
 

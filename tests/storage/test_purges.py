@@ -11,8 +11,8 @@ from sqlalchemy import select
 
 from crag.core.errors import EmptyLibraryError, FilterError, InputError, NotFoundError
 from crag.core.filters.where import parse
+from crag.core.protocols import SearchQuery
 from crag.core.purging import Conditions
-from crag.core.request import SearchQuery
 from crag.core.types import Document
 from crag.storage.library import Library
 from crag.storage.store import count

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from crag.core.errors import IndexUnavailableError
-from crag.core.protocols import embed_question
-from crag.core.request import SearchQuery
+from crag.core.protocols import SearchQuery, embed_question
 from crag.core.types import Document
 from crag.index.chunk_index import Batch, Candidates, Contents, Numbers, Vectors
 from crag.index.embedded import EmbeddedIndex

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from crag.analysis.evaluate import evaluate
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from tests.support.evaluation_makers import instant_engine
 
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from crag.core.errors import IndexUnavailableError, StorageError
-from crag.core.request import SearchQuery
+from crag.core.protocols import SearchQuery
 from crag.storage.library import Library
 from tests.support.library_makers import HashEmbedder, make_document
 

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from crag.core.config import SETTINGS, AppConfig
 from crag.core.errors import NotFoundError
-from crag.core.fields import meta
 from crag.core.sample import shipped_sample
+from crag.core.settings import meta
 from crag.pipeline.resolve import bare
 from crag.providers import registry
 from crag.providers.registry import GGUF

@@ -13,7 +13,7 @@ from crag.core.errors import CragError, NotFoundError
 from crag.core.events import Event
 from crag.core.filters.where import Scope, narrow_filter
 from crag.core.policy import to_web
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.sample import Sample
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES

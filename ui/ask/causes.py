@@ -25,7 +25,7 @@ from crag.export.html.elements import Html
 from crag.export.html.passage import annotate
 from crag.export.html.path import chip
 from crag.export.html.safe_text import excerpt, markdown
-from crag.messages.causes import (
+from crag.messages.explanations import (
     LEAST,
     citations_sentence,
     grade_sentences,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from crag.core.request import OWN
+from crag.core.protocols import OWN
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Action

@@ -7,7 +7,7 @@ import streamlit as st
 from crag.analysis.misses import Fate, Miss, Wanted, explain_miss
 from crag.core.trace import Trace
 from crag.export.html.safe_text import excerpt, markdown
-from crag.messages.misses import change_sentence, miss_sentence, missing_sentence
+from crag.messages.explanations import change_sentence, miss_sentence, missing_sentence
 from ui.app import tab
 from ui.app.session import Session
 from ui.compare import state

@@ -17,7 +17,7 @@ from crag.export.html import words
 from crag.export.html.elements import Html
 from crag.export.html.path import chip
 from crag.export.html.safe_text import excerpt, markdown
-from crag.messages.misses import TITLES, outcome_lines, says_text, situation_sentence
+from crag.messages.explanations import TITLES, outcome_lines, says_text, situation_sentence
 from crag.runtime.jobs import Job
 from ui.app import clicks, fragments
 from ui.app.clicks import once, requires

@@ -11,8 +11,7 @@ from typing import Any, Literal
 import streamlit as st
 from pydantic import BaseModel
 
-from crag.core.fields import meta
-from crag.core.settings import Settings
+from crag.core.settings import Settings, meta
 from crag.core.types import Action, Aggregation
 from crag.export.html import elements as h
 from crag.export.html.safe_text import markdown

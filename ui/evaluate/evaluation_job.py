@@ -11,7 +11,7 @@ from crag.analysis.evaluate import Progress, evaluate, rows
 from crag.analysis.metrics.metrics import ResultRow
 from crag.core.config import AppConfig
 from crag.core.errors import InputError
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.settings import Settings
 from crag.runtime.jobs import Job
 from crag.storage.library import Library

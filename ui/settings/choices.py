@@ -9,8 +9,7 @@ import streamlit as st
 
 from crag.core.config import SETTINGS, AppConfig
 from crag.core.errors import CragError
-from crag.core.fields import meta
-from crag.core.settings import Settings
+from crag.core.settings import Settings, meta
 from crag.core.strategies import STRATEGIES
 from crag.export.html import words
 from crag.export.html.safe_text import markdown

@@ -11,7 +11,7 @@ import streamlit as st
 from crag.admin.audit import format_setting
 from crag.core.config import SETTINGS
 from crag.core.errors import CragError
-from crag.core.fields import meta
+from crag.core.settings import meta
 from crag.export.html.safe_text import markdown
 from crag.providers import registry
 from crag.runtime.provider import Provider

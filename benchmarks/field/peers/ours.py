@@ -10,7 +10,7 @@ from benchmarks.field.child import Passage
 from benchmarks.field.embedding import Embedding
 from crag.core.config import AppConfig
 from crag.core.ingesting import DocumentAdded, DocumentFailed
-from crag.core.request import SearchQuery
+from crag.core.protocols import SearchQuery
 from crag.pipeline.indexing import Indexer
 from crag.runtime.fair_queue import FairQueue
 from crag.storage.library import Library

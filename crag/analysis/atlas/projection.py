@@ -23,7 +23,7 @@ from crag.analysis.atlas.layout import Indices, Points, Progress
 from crag.analysis.gaps import RUNS, cited_pages
 from crag.core.errors import IndexUnavailableError, LibraryError, ModelMismatchError, NotFoundError, StorageError
 from crag.core.metadata import days_in, fields_of
-from crag.core.request import SearchQuery
+from crag.core.protocols import SearchQuery
 from crag.core.trace import Trace
 from crag.core.types import Document, WebPage
 from crag.index.chunk_index import Numbers, Vectors

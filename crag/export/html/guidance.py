@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crag.core.guidance import Guidance
+from crag.core.events import Guidance
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.export.html import elements as h

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from crag.core.fields import meta
-from crag.core.settings import Settings
+from crag.core.settings import Settings, meta
 from crag.core.strategies import STRATEGIES, Strategy
 from crag.core.types import Action, Chunk, Citation, Step
 from crag.export.html.safe_text import markdown

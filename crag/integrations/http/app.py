@@ -22,10 +22,9 @@ from crag.admin.access import Access
 from crag.analysis.monitoring.metrics import Scrape
 from crag.core.errors import CragError
 from crag.engine import Engine
+from crag.integrations.calls import Server
 from crag.integrations.http import ask, chat, documents, models
-from crag.integrations.http.problems import ProblemReply, problem_response
-from crag.integrations.http.serving import Guard, Limits, ServerState
-from crag.integrations.process import Server
+from crag.integrations.http.serving import Guard, Limits, ProblemReply, ServerState, problem_response
 
 _log = logging.getLogger(__name__)
 

@@ -16,18 +16,17 @@ from crag.core import events as ev
 from crag.core.errors import CragError, InputError, NotFoundError
 from crag.core.events import Event
 from crag.core.filters.where import Scope, narrow_filter
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Exchange
-from crag.export.misses import MissRecord
+from crag.export.explanations import MissRecord
 from crag.export.records import EventRecord, RunRecord
 from crag.generation.conversation.rules import leading_to
 from crag.integrations.calls import Call, in_turn
 from crag.integrations.http.models import DEFAULT_STRATEGY
-from crag.integrations.http.problems import Problem, problem_of
-from crag.integrations.http.serving import CurrentCall, GuardedRoute, Id, RequestModel
+from crag.integrations.http.serving import CurrentCall, GuardedRoute, Id, Problem, RequestModel, problem_of
 from crag.pipeline.executor import check_question
 
 T = TypeVar("T")

@@ -20,7 +20,7 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field, ValidationError
 
 from crag.core.errors import BudgetError, CragError, QuestionError
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Chunk, Citation, Exchange, OutputMode, Strip, WebPage

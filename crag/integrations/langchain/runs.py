@@ -21,8 +21,7 @@ from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 from pydantic import BaseModel, ConfigDict, PrivateAttr, field_validator
 
 from crag.core.errors import CragError, InputError, QuestionError, RetrieverError, SettingsError
-from crag.core.protocols import Retriever, embed_question
-from crag.core.request import RunRequest
+from crag.core.protocols import Retriever, RunRequest, embed_question
 from crag.core.settings import Settings
 from crag.core.strategies import strategy
 from crag.core.strategies import strategy as strategy_named

@@ -16,8 +16,8 @@ from crag.core import strategies
 from crag.core.errors import CancelledError, CragError
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Grade, RetrievedChunk, Step, Strip
+from crag.export.explanations import FateRecord, MissRecord
 from crag.export.markdown import escape_markdown, turn
-from crag.export.misses import FateRecord, MissRecord
 from crag.export.records import describe_grade, describe_hit, describe_outcome
 from crag.generation.conversation.rules import leading_to
 from crag.integrations.calls import in_turn
@@ -35,7 +35,7 @@ from crag.integrations.mcp.request import (
     run_uri,
 )
 from crag.messages.answers import brief_text, conflict_sentences
-from crag.messages.misses import missing_sentence
+from crag.messages.explanations import missing_sentence
 from crag.messages.wording import decision_sentence, failure_sentence, instead_sentence, outcome_sentence
 from crag.pipeline.executor import QUESTION_CHARS
 from crag.text.formats import format_score

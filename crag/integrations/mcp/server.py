@@ -33,12 +33,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 import crag
 from crag.admin.access import Access, Arrivals, Door
 from crag.core.errors import CragError, InputError, NotFoundError
-from crag.integrations.mcp import resources
+from crag.integrations.calls import Server
+from crag.integrations.mcp import library
 from crag.integrations.mcp.ask import ask, explain
-from crag.integrations.mcp.library import add_document, add_file, documents, grade, search
+from crag.integrations.mcp.library import Call, add_document, add_file, documents, grade, search
 from crag.integrations.mcp.request import ServerConfig, ServerState, line
-from crag.integrations.mcp.resources import Call
-from crag.integrations.process import Server
 from crag.runtime.jobs import WorkQueue
 from crag.runtime.limits import Pace, RefusedError, Shares, bound_body, drop_when_unread
 from crag.text.injection import sendable
@@ -76,7 +75,7 @@ class LibraryServer(MCPServer[ServerState]):
             instructions=_INSTRUCTIONS,
             log_level="WARNING",
             lifespan=_end_runs,
-            middleware=[resources.list_library],
+            middleware=[library.list_library],
             subscriptions=False,
         )
         leaves = bool(engine.resolve_providers().leaving)
@@ -87,7 +86,7 @@ class LibraryServer(MCPServer[ServerState]):
         self._offer(explain, "Explain what an answer misses")
         if not config.read_only:
             self._offer(add_document if config.files is None else add_file, "Add a document", reads=False)
-        for uri, (read, title, media) in resources.TEMPLATES.items():
+        for uri, (read, title, media) in library.TEMPLATES.items():
             self.resource(uri, title=title, description=inspect.getdoc(read), mime_type=media)(read)
         self.prompt(title="Answer from my documents")(answer_from_documents)
 

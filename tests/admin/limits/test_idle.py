@@ -11,7 +11,7 @@ import pytest
 
 from crag.admin.idle import Idle, Life, judge_idle
 from crag.core.errors import StorageError
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.engine import Engine
 from crag.storage.places import name_of
 from tests.admin.limits.conftest import StillClock

@@ -27,7 +27,7 @@ from crag.core.errors import (
     StorageError,
 )
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.engine import Engine
 from crag.providers.prices import Price
 from tests.admin.limits.conftest import StillClock

@@ -13,7 +13,7 @@ from crag.analysis.atlas import projection
 from crag.analysis.atlas.projection import FILE, Projection
 from crag.core.config import AppConfig
 from crag.core.errors import CancelledError
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.engine import Engine
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.library_makers import WORDS

@@ -13,7 +13,7 @@ import pytest
 from crag.analysis.atlas import projection
 from crag.analysis.atlas.projection import Question
 from crag.core.config import AppConfig
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.trace import Trace
 from crag.core.types import Citation, Disagreement, Grade, Passage, Reported
 from crag.engine import Engine

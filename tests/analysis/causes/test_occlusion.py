@@ -9,13 +9,13 @@ import pytest
 
 from crag.analysis.causes import SENTENCES, WORDS, GradeExplanation, explain_grade
 from crag.core.errors import NotFoundError
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.core.types import Action, Passage
 from crag.engine import Engine
 from crag.evaluation.local import LocalEvaluator
-from crag.messages.causes import grade_sentences, other_text_sentence, untried_sentence
+from crag.messages.explanations import grade_sentences, other_text_sentence, untried_sentence
 from crag.testing.fakes import FixedRetriever, chunk_of
 from tests.analysis.causes.conftest import SharedWords
 from tests.support.small_library import CLAIMS, HIRING, TEXTS

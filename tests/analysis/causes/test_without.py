@@ -10,13 +10,13 @@ import pytest
 from crag.analysis.causes import AnswerWithout, answer_without, nearest_other_run
 from crag.analysis.whatif.whatif import Without, leave_out, redecide, smallest_moves
 from crag.core.errors import NotFoundError
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES, strategy
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.engine import Engine
-from crag.messages.causes import flip_sentences, without_sentences
+from crag.messages.explanations import flip_sentences, without_sentences
 from crag.testing.fakes import FixedRetriever, chunk_of
 from tests.support.paths import BAD, GOOD, SOSO, Case
 from tests.support.small_library import TEXTS

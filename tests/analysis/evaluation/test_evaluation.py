@@ -31,7 +31,7 @@ from crag.core.errors import (
     SettingsError,
     StorageError,
 )
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.core.types import Action, Call

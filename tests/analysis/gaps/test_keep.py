@@ -10,7 +10,7 @@ import pytest
 
 from crag.analysis.gaps import KeptPage, in_library, keep, pages_named, used_pages, verify
 from crag.core.errors import CancelledError, EmptyError, InputError, NotFoundError
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.core.types import WebPage

@@ -11,10 +11,10 @@ import pytest
 from crag.analysis.evaluate import add_set, evaluate, evaluations
 from crag.analysis.funnel import STEPS, Funnel, trace_funnel
 from crag.analysis.questions.sets import Question, QuestionSet
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.strategies import strategy
 from crag.engine import Engine
-from crag.export.misses import FunnelRecord
+from crag.export.explanations import FunnelRecord
 from crag.messages.evaluations import (
     beside_sentence,
     funnel_sentence,

@@ -9,11 +9,11 @@ import pytest
 
 from crag.analysis.misses import Miss, Preferred, Wanted, explain_miss
 from crag.core.errors import InputError, NotFoundError
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.messages.misses import change_sentence, miss_sentence, missing_sentence
+from crag.messages.explanations import change_sentence, miss_sentence, missing_sentence
 from tests.support.small_library import CLAIMS, HIRING, SURVEY, TEXTS, add_document
 
 QUESTION = "How many days did hiring take in 2019?"

@@ -10,7 +10,7 @@ from crag.core.protocols import Rewriter
 from crag.retrieval.rewriting import KeywordRewriter
 from crag.testing.contracts import RewriterContract
 from crag.testing.fakes import chunk_of
-from crag.text.keywords import keywords, variants
+from crag.text.words import keywords, variants
 
 
 def query(question: str, limit: int = 3, **more: object) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from crag.core.config import AppConfig, Keys
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Reported, Strip

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from crag.core.errors import RetrieverError
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.engine import Engine
 from crag.integrations.langchain.runs import CragEmbeddings, retriever_of
 from tests.support.foreign_stores import QUESTION, documents, holds_of_a_run, small_engine

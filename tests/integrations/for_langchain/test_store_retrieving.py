@@ -13,7 +13,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from crag.core.config import AppConfig
 from crag.core.errors import EmptyLibraryError, RetrieverError, SettingsError
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.strategies import strategy
 from crag.core.types import Action
 from crag.engine import Engine
