@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from crag import Engine
 from crag.core.config import AppConfig
 from crag.core.events import Event, events_to_jsonl
-from crag.core.request import RunRequest
+from crag.core.protocols import RunRequest
 from crag.core.sample import RECORDING, load_sample
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Action

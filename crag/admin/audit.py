@@ -41,7 +41,7 @@ AuditedAct = Literal[
 
 
 _REFUSALS, _STRANGERS = 60, 240
-"""Of all refusals, and of all that strangers do, so many a minute at most are stored."""
+"""At most this many refusals a minute, and acts of strangers, are stored."""
 _KINDS = 5000
 STRANGER = "visitor"
 """How the log names a person without a name: anyone who holds the key of a library, or nothing."""
@@ -162,7 +162,7 @@ class AuditLog:
         return who, where
 
     def tidy(self, days: int) -> int:
-        """Removes entries older than so many days (0: none for their age), and more than a file can bear; how many."""
+        """Removes entries older than `days` (0: none for their age), and more than a file can bear; how many."""
         with self._store.read() as connection:
             last, oldest = connection.execute(select(func.max(audit.c.number), func.min(audit.c.at))).one()
         if last is None:

@@ -39,7 +39,7 @@ _FIELDS = ("used", "warned", "ends", "looked", "looks")
 class Life:
     """What is known of one workspace; days as counts of days, 0: none.
 
-    It was `used` last on a day, `warned` on another that it `ends` on a third. On so many days (`looks`), the latest of
+    It was `used` last on a day, `warned` on another that it `ends` on a third. On `looks` days, the latest of
     them `looked`, the warning was seen to stand.
     """
 

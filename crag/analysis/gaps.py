@@ -74,7 +74,7 @@ def _names(question: str) -> set[str]:
 
 
 RUNS = 300
-"""So many of the latest runs are looked at."""
+"""How many of the latest runs are looked at."""
 _PAGES, _RUNS_READ = 5, 5
 
 

@@ -148,7 +148,7 @@ class Queued:
 class ScopeResolved(_TimedEvent):
     """The question is asked of some documents alone: those of these names, and those that have one of the `tags`.
 
-    `gone`: so many more were named and are in the library no longer.
+    `gone`: how many more were named and are no longer in the library.
     """
 
     documents: tuple[str, ...]

@@ -152,9 +152,9 @@ class DocumentRefreshed(_FileEvent):
     """A document's web page or file was looked at again. `document` is as it is now.
 
     "unchanged": only the time of the look was noted. "replaced": it said something else, which stands in the
-    library now in the old one's place. So many labels and track records of chunks that are the same no more went with
-    it, and a person's word that it is verified (`lost_verified`). "moved": the same file has another path. "removed":
-    the document was deleted, for its file is gone. Any other `found` is its `look`, and the document
+    library now in the old one's place. With it went the labels and track records, counted here, of chunks that
+    changed, and a person's word that it is verified (`lost_verified`). "moved": the same file has another path.
+    "removed": the document was deleted, for its file is gone. Any other `found` is its `look`, and the document
     stays as it was; `message` and `remedy` say more of it.
     """
 

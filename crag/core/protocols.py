@@ -322,7 +322,8 @@ class SearchQuery:
 
     At most `k` chunks are found. `mode` "bm25" finds only chunks that share a word with `text`. Only documents that
     meet the filter `where` are searched (`crag.core.filters.where`), and of these none below `min_confidence` (0..1),
-    unless all are. With `half_life_days` above 0, a document's similarity halves every so many days since it was added.
+    unless all are. With `half_life_days` above 0, a document's similarity halves with
+    every such number of days since it was added.
     """
 
     text: str

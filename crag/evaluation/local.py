@@ -139,7 +139,7 @@ def load_short(folder: Path = FOLDER) -> ShortLayer | None:
 
 
 BATCH = 16
-"""Passages read together: grades come out after each so many."""
+"""Passages read together: grades come out after each batch of this size."""
 QUOTED = 140
 REMEMBERED = 256
 """Latest readings that are kept, so that strips and short answers of what was just graded need no other."""

@@ -27,7 +27,7 @@ _WAIT_SECONDS = 120.0
 _SOON_SECONDS = 5.0
 _POLL_SECONDS = 0.01
 _TOO_LONG = 4
-"""From so many times what is fine after the main file, a commit waits until that file is rebuilt."""
+"""From this multiple of what is fine after the main file, a commit waits until that file is rebuilt."""
 
 
 class EmbeddedIndex:

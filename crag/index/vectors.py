@@ -252,7 +252,7 @@ def _trained(main: IvfSegment | None, tail: FlatSegment, cells: int) -> Any:
 
 
 def _sample(main: IvfSegment | None, tail: FlatSegment, most: int) -> Vectors:
-    """At most so many of the living vectors, drawn the same way every time."""
+    """At most this number of the living vectors, drawn the same way every time."""
     total = (main.rows.size if main else 0) + tail.rows.size
     share = min(1.0, most / total)
     draw = np.random.default_rng(0)

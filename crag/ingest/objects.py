@@ -45,7 +45,7 @@ class Box(NamedTuple):
         return min(self.right, other.right) - max(self.left, other.left)
 
     def turned(self, turns: int, width: float, height: float) -> Box:
-        """The box after so many quarter turns, clockwise, of a page of this width and height."""
+        """The box after `turns` quarter turns, clockwise, of a page of this width and height."""
         if turns % 4 == 1:
             return Box(height - self.bottom, self.left, height - self.top, self.right)
         if turns % 4 == 2:

@@ -40,7 +40,7 @@ source: what one citation rests on. checked: each sentence against its citations
 over for another's answer. ended: a stop, or a failure."""
 
 _MOST_SOURCES = 3
-"""So many cited places are shown."""
+"""At most this many cited places are shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,7 +57,7 @@ _WHAT = {
 }
 
 _MOST_SCOPE = 3
-"""So many documents of a scope are named."""
+"""At most this many documents of a scope are named."""
 
 _KEPT: dict[KeepReason, tuple[str, str]] = {
     "context": ("table header", "it heads the table of a row that is kept"),

@@ -18,15 +18,15 @@ from crag.text.words import STOP_WORDS, stem, words
 from crag.web.searching import outgoing
 
 NEAR = 3
-"""So many passages are listed as near."""
+"""At most this many passages are listed as near."""
 QUOTE = 220
 """Characters of a passage, or of what a question is made from, that are kept."""
 SOURCES = 12
-"""Questions are made from so many of the nearest chunks."""
+"""How many of the nearest chunks questions are made from."""
 CHECKED = 5
-"""So many proposals are read by the evaluator at most, each with some lines of text,"""
+"""At most this many proposals are read by the evaluator, each with some lines of text,"""
 SEARCHED = 3
-"""and for so many of these the library is searched. That is what the help costs."""
+"""and for how many of these the library is searched. That is what the help costs."""
 SURE = 0.6
 """A proposal is listed where its text scores this, or the upper threshold where that is higher."""
 

@@ -112,7 +112,7 @@ class Pages:
         yield from self._refreshed(library, ids, older_than, dry_run, stop)
 
     def renew(self, library: Library, days: float, stop: threading.Event) -> None:
-        """Refreshes what was not looked at for so many days, and logs what is not as it was."""
+        """Refreshes what was not looked at for `days` days, and logs what is not as it was."""
         for event in self._refreshed(library, None, days, False, stop):
             if isinstance(event, DocumentRefreshed) and event.found != "unchanged":
                 _log.info("web document %s of %s: %s", event.document.id[:12], library.folder.name, event.found)

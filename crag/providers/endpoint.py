@@ -23,7 +23,7 @@ OPENAI = "https://api.openai.com/v1"
 class Endpoint:
     """Where a model is served. `key` is not part of its text forms; many local servers want none.
 
-    `file`: the model file that this process runs itself, with so many `threads`, 0 for all cores but one.
+    `file`: the model file that this process runs itself, with `threads` threads, 0 for all cores but one.
     """
 
     provider: str

@@ -227,7 +227,7 @@ class _Header:
         return found
 
     def _passed(self, length: int) -> int:
-        """Where it stood; it stands so many bytes further on."""
+        """Where it stood; then it stands that many bytes further on."""
         start, self.place = self.place, self.place + length
         if self.place > self._size:
             raise _CutOffError

@@ -39,7 +39,7 @@ LOADING = 300.0
 IDLE = 900.0
 """Seconds without a call after which a model gives its memory back."""
 STARTS, WITHIN = 3, 300.0
-"""A process that ended by itself so often within so many seconds is not started again until they are over."""
+"""How often within how many seconds a process may end by itself before it is not started again until they are over."""
 _BEAT = 0.05
 _SPARE = 4_000_000_000
 """Bytes of addresses, beside twice what a model should need, that its process may take: most of them are never used."""

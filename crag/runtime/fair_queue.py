@@ -95,7 +95,7 @@ class FairQueue:
         self._line = _Line(most)
 
     def allow(self, most: int) -> None:
-        """From now on so many at once. Of more that have their turn already, none loses it."""
+        """From now on at most this number at once. Of more that have their turn already, none loses it."""
         with self._line.changed:
             if most != self._line.most:
                 self._line.most = most
@@ -110,9 +110,9 @@ class FairQueue:
     def join(self, tenant: str = "", each: int = 0, came: Callable[[], None] = lambda: None) -> QueueTicket:
         """A place in the queue, to be left in the end, whether its turn came or not.
 
-        Within a tenant it is first come, first served; between tenants the one with the fewest inside. `each`: so many
-        of the tenant at once; 0: as many as of all. `came` is called when the turn comes, in the thread of the one who
-        left; it must not block.
+        Within a tenant it is first come, first served; between tenants the one with the fewest inside. `each`:
+        how many of the tenant at once; 0: as many as of all. `came` is called when the turn comes, in the thread of
+        the one who left; it must not block.
         """
         return QueueTicket(self._line, tenant, each, came)
 

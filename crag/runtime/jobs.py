@@ -169,7 +169,7 @@ class Job(Generic[E]):
             raise self.error
 
     def first(self, seconds: float) -> E | None:
-        """The first event, as soon as there is one; None if the job ends without any, or within so many seconds."""
+        """The first event, as soon as there is one; None if the job ends without any, or within `seconds`."""
         with self._changed:
             self._changed.wait_for(lambda: bool(self._events) or not self.running, seconds)
             return self._events[0] if self._events else None
@@ -379,7 +379,7 @@ class WorkQueue:
         return len(under_way)
 
     async def ended(self, within: float | None = None) -> None:
-        """Waits until nothing is under way any more, for so many seconds at most."""
+        """Waits until nothing is under way any more, for at most `seconds`."""
         try:
             await asyncio.wait_for(self._idle.wait(), within)
         except TimeoutError:

@@ -32,7 +32,7 @@ class Clock:
         return time.monotonic()
 
     def timer(self, seconds: float) -> Callable[[], bool]:
-        """Says whether so many seconds are over, counted from now."""
+        """Says whether `seconds` are over, counted from now."""
         ends = self.now() + seconds
         return lambda: self.now() > ends
 

@@ -204,7 +204,7 @@ def rarity(having: int, total: int) -> float:
 
 
 _NAMED = 8
-"""So many documents that a question names are searched by themselves, too."""
+"""At most this many documents that a question names are searched by themselves, too."""
 _FILTERS = 32
 """Filters whose documents are remembered at most: clients name filters, so they are bounded."""
 _NEARLY = 0.5
@@ -275,7 +275,7 @@ class Catalog:
         return meeting
 
     def decay(self, half_life_days: float, now: datetime) -> Scores:
-        """What is left of each document's similarity (n,), 0..1, if it halves every so many days."""
+        """What is left of each document's similarity (n,), 0..1, if it halves every `half_life_days`."""
         days = np.maximum(0.0, now.timestamp() - self.added) / 86_400
         return (0.5 ** (days / half_life_days)).astype(np.float32)
 

@@ -40,7 +40,7 @@ _TURN_SECONDS = 0.05
 _VACUUM_PAGES = 1024
 """Freed pages given back to the disk in one step: a step needs at most as much room while it works."""
 _LOG_PAGES = 256
-"""The write-ahead log is written back as soon as it has so many: a mebibyte."""
+"""Pages of the write-ahead log after which it is written back: a mebibyte."""
 _LOG_BYTES = 4 * 1024 * 1024
 """What the log may keep on the disk after it was written back."""
 _SPARE = 1024 * 1024
@@ -121,7 +121,7 @@ class Database(Records):
         return True
 
     def reserve(self, size: int) -> None:
-        """Keep so many bytes of the disk, so that something can be deleted when it is full; more, if more are kept.
+        """Keep `size` bytes of the disk, so that something can be deleted when it is full; more, if more are kept.
 
         Nothing happens where there is no room: then there was none to keep.
         """

@@ -263,7 +263,7 @@ def content_hash(connection: Connection) -> str:
 
 
 def reserved(chunks: int) -> int:
-    """Bytes of the disk to be kept, so that a document of so many chunks can be deleted when it is full."""
+    """Bytes of the disk to be kept, so that a document with this number of chunks can be deleted when it is full."""
     return _RESERVED + _RESERVED_EACH * chunks
 
 

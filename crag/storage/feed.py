@@ -149,7 +149,7 @@ def with_words(connection: Connection, words: Sequence[str], k: int, among: Numb
 
 
 def _streamed(connection: Connection, asked: Select[Any], at_once: int) -> Iterator[Sequence[Any]]:
-    """What a statement finds, so many rows at a time, which are never all in memory."""
+    """What a statement finds, a part at a time: the rows are never all in memory."""
     return connection.execute(asked, execution_options={"yield_per": at_once}).partitions()
 
 

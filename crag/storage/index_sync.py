@@ -26,7 +26,7 @@ _QUIET = 1.0
 _AT_ONCE = 4_000
 """Chunks that are handed to the index in one step."""
 _SMALL = 20_000
-"""Up to so many chunks a deletion rebuilds an index that would keep the words in its files; and so many are added
+"""Up to this many chunks a deletion rebuilds an index that would keep the words in its files; and as many are added
 before they are committed."""
 
 OpenIndex = Callable[[Contents], ChunkIndex]

@@ -105,7 +105,7 @@ class Records(ABC):
         """Does `free`; False where nothing is stored."""
 
     def reserve(self, size: int) -> None:  # noqa: B027 - a server's administrator sees to its disk
-        """Keep so many bytes of room, so that something can be deleted where there is none left."""
+        """Keep `size` bytes of room, so that something can be deleted where there is none left."""
 
     @abstractmethod
     def alone(self, stop: threading.Event) -> AbstractContextManager[bool]:

@@ -373,7 +373,7 @@ class Runs:
         self._database.free(removed)
 
     def spending(self, days: int = 30) -> list[DaySpending]:
-        """Outside calls of the last so many days (UTC), today included, also of runs deleted since, summed by day and
+        """Outside calls of the last `days` days (UTC), today included, also of runs deleted since, summed by day and
         model: latest day first, then by provider and model."""
         first = (datetime.now(UTC) - timedelta(days=days - 1)).date().isoformat()
         with self._database.read() as connection:

@@ -89,9 +89,9 @@ def line_items(question: str) -> str:
 
 
 DOCUMENTS = 24
-"""So many documents are looked into, spread over all."""
+"""How many documents are looked into, spread over all."""
 CHUNKS = 200
-"""And so many of their chunks for headings, spread over these."""
+"""And how many of their chunks for headings, spread over these."""
 TITLES = 5
 HEADINGS = 8
 _ABOUTS = 256
@@ -127,7 +127,7 @@ def about(connection: Connection, catalog: Catalog, allowed: Numbers | None) -> 
 
 
 def _spread(of: Sequence[_Each], most: int) -> list[_Each]:
-    """At most so many of them, evenly from the first on."""
+    """At most that number of them, evenly from the first on."""
     return [of[place * len(of) // most] for place in range(most)] if len(of) > most else list(of)
 
 

@@ -273,7 +273,7 @@ class Cache:
                 put(connection, kept_grades, rows)
 
     def load_search(self, key: str, *, hours: float) -> tuple[str, tuple[WebPage, ...]] | None:
-        """When web results were found (ISO 8601, UTC) and what; None if never, or longer ago than so many hours."""
+        """When web results were found (ISO 8601, UTC) and what; None if never, or longer ago than `hours`."""
         with self._database.read() as connection:
             found = select(searches.c.found_at, searches.c.pages).where(searches.c.key == key)
             row = connection.execute(found).first()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 MOST = 30
-"""Marks on one letter that are kept, as in Unicode's stream-safe text (UAX #15); no language has so many."""
+"""Marks on one letter that are kept, as in Unicode's stream-safe text (UAX #15); no language has more."""
 
 
 def few_marks(text: str) -> str:

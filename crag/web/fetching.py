@@ -185,7 +185,7 @@ class PageFetcher:
     ) -> tuple[list[WebPage], list[Unread]]:
         """The pages in order, with their main text where it could be had; and why of each of the others not.
 
-        All of it takes at most so many seconds. Raises CancelledError on Stop.
+        All of it takes at most `seconds`. Raises CancelledError on Stop.
         """
         found = list(pages)
         reasons = dict.fromkeys(range(len(pages)), UNREAD)

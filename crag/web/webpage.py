@@ -27,7 +27,7 @@ MAX_ELEMENTS = 20_000
 MAX_PIECES = 4 * MAX_ELEMENTS
 """Tags and comments. Of what follows these, only the text is written again."""
 MAX_ATTRIBUTES = 12
-"""Of one element that are written again; so many times four are looked at."""
+"""Of one element that are written again; four times as many are looked at."""
 MAX_VALUE, MAX_CONTENT = 300, 2_000
 """Characters of a value, and of what a page states of itself."""
 MAX_ADDRESS = 8_000

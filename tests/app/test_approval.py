@@ -7,6 +7,7 @@ import pytest
 
 from crag.core import events as ev
 from crag.core.trace import Trace
+from crag.export.html.marks import approval_card, pending_question
 from crag.runtime.jobs import Job
 from crag.testing.fakes import FixedWeb
 from tests.support import local_models
@@ -14,7 +15,6 @@ from tests.support.app_text import latest, said
 from tests.support.inspector import Inspector
 from tests.support.whole_run import NASTY, asked_outside
 from ui.app.program import program
-from ui.run import approval
 
 
 @pytest.fixture
@@ -72,15 +72,15 @@ def test_stop_while_it_waits_sends_nothing(web, app):
 
 
 def test_the_card_shows_the_exact_query_and_to_whom_it_would_go():
-    seen = Inspector(approval.card(Trace.from_events(asked_outside())))
+    seen = Inspector(approval_card(Trace.from_events(asked_outside())))
     assert not seen.open and "img" not in seen.tags and f"bridge opened {NASTY}" in seen.said
     assert "May this query leave this machine?" in seen.said and "It would go to Tavily" in seen.said
-    sending = approval.card(Trace.from_events(asked_outside()), sending=True)
+    sending = approval_card(Trace.from_events(asked_outside()), sending=True)
     assert "May this query" not in sending and "bridge opened" in sending
 
 
 def test_questions_are_numbered_so_that_a_late_click_answers_no_later_one():
     again = ev.ApprovalAsked(query="the same", provider="duckduckgo", at=6.0)
     trace = Trace.from_events([*asked_outside(), ev.ApprovalGiven(approved=False, at=5.0), again])
-    assert approval.pending(Trace.from_events(asked_outside())) == 1 and approval.pending(trace) == 2
-    assert "DuckDuckGo" in approval.card(trace)
+    assert pending_question(Trace.from_events(asked_outside())) == 1 and pending_question(trace) == 2
+    assert "DuckDuckGo" in approval_card(trace)

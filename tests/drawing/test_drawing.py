@@ -13,6 +13,7 @@ from crag.core import events as ev
 from crag.core.trace import Trace
 from crag.core.types import Answer, ShortAnswer
 from crag.export.html import answer, evidence, meter, pages, path
+from crag.export.html.passage import Passage, View, draw_surroundings
 from tests.support.inspector import Inspector
 from tests.support.whole_run import NASTY, events, strip
 
@@ -78,10 +79,10 @@ def test_a_long_page_is_cut_to_what_was_kept_and_the_cited_strip_is_framed():
     for number, sentence in enumerate(sentences):
         strips.append(strip("w1", "external", at, sentence, 0.9 if number in (200, 300) else 0.1, number in (200, 300)))
         at += len(sentence) + 1
-    said = evidence.surroundings(whole, strips, evidence.View(upper=0.7, lower=0.3), strips[200].id)
+    said = draw_surroundings(Passage(text=whole, strips=strips, cited=strips[200].id), View(upper=0.7, lower=0.3))
     assert said.count("<mark") == 2 and said.count('class="cited"') == 1 and len(said) < 4000
     assert "number 197 " in said and "number 203 " in said and "number 204 " not in said and "number 196 " not in said
-    none = evidence.surroundings(whole, [], evidence.View(upper=0.7, lower=0.3))
+    none = draw_surroundings(Passage(text=whole), View(upper=0.7, lower=0.3))
     assert "Sentence number 0" in none and len(none) < 3500
 
 

@@ -7,7 +7,7 @@ from crag.core.settings import Settings
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Aggregation, Decision, KeepReason, RetrievedChunk, Strip, WebPage
 from crag.export.html import evidence, pages, path
-from crag.export.html.passage import View, passage
+from crag.export.html.passage import Passage, View, draw_passage, draw_surroundings
 from crag.messages.wording import decision_sentence, outcome_sentence, words_text
 from crag.testing.fakes import chunk_of
 from tests.support.inspector import Inspector
@@ -37,7 +37,7 @@ def strips(whys: Sequence[KeepReason], source: str = CHUNK.id) -> tuple[Strip, .
 
 
 def drawn(whys: Sequence[KeepReason], view: View = BOUNDS) -> str:
-    return passage(CHUNK.text, strips(whys), view)
+    return draw_passage(Passage(text=CHUNK.text, strips=strips(whys)), view)
 
 
 def run(rounds: Sequence[Sequence[RetrievedChunk]], acted: tuple[str, ...] = (), **settings: object) -> Trace:
@@ -83,10 +83,10 @@ def test_a_strip_says_in_a_word_what_else_than_its_score_keeps_it():
 def test_what_if_tells_its_own_reasons():
     all_dropped = strips([""] * 8)
     kept = {CHUNK.id: {all_dropped[3].id: "neighbour"}}
-    said = passage(CHUNK.text, all_dropped, replace(BOUNDS, kept=kept))
+    said = draw_passage(Passage(text=CHUNK.text, strips=all_dropped), replace(BOUNDS, kept=kept))
     assert said.count("<mark") == 1 and "goes with the line below</span><mark" in said
     as_it_was = strips([why for _, why in LINES])
-    assert "<mark" not in passage(CHUNK.text, as_it_was, replace(BOUNDS, kept={}))
+    assert "<mark" not in draw_passage(Passage(text=CHUNK.text, strips=as_it_was), replace(BOUNDS, kept={}))
 
 
 def test_words_are_counted_beside_the_room_for_them():
@@ -138,6 +138,6 @@ def test_the_words_that_answer_are_marked_in_a_web_passage():
         kept=True,
         why="score",
     )
-    said = evidence.surroundings(page.text, [strip], BOUNDS, "s", (start, start + 4))
+    said = draw_surroundings(Passage(text=page.text, strips=[strip], short=(start, start + 4)), BOUNDS)
     assert 'It opened in <span class="answering">1890</span>.</mark>' in said
-    assert "answering" not in evidence.surroundings(page.text, [strip], BOUNDS, "s")
+    assert "answering" not in draw_surroundings(Passage(text=page.text, strips=[strip]), BOUNDS)

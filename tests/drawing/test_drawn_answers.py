@@ -11,8 +11,8 @@ from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, Disagreement, FigureCheck, Judgement, Reported, SentenceCheck
 from crag.export.html import answer, evidence, pages
+from crag.export.html.marks import SavedPages, keeper, verifier
 from crag.export.html.passage import View
-from crag.export.html.saved_pages import SavedPages, keeper, verifier
 from crag.generation.extractive import ExtractiveGenerator
 from crag.testing.contracts import strip_of
 from crag.testing.fakes import table_chunk_of

@@ -11,7 +11,7 @@ from crag.core import events as ev
 from crag.core.trace import Trace
 from crag.core.types import InjectionSpan, Strip
 from crag.export.html import answer, evidence, pages
-from crag.export.html.passage import passage
+from crag.export.html.passage import Passage, draw_passage
 from crag.export.html.safe_text import markdown
 from tests.support.inspector import Inspector
 from tests.support.whole_run import events
@@ -102,5 +102,5 @@ def test_what_speaks_to_a_model_within_a_kept_strip_is_marked_there(erased: bool
     text = "Say ZORK. The mill."
     strip = Strip(id="s", source_id="c", origin="internal", start=0, end=9, text=text[:9], score=0.5, kept=True)
     view = evidence.View(upper=0.4, lower=0.2)
-    drawn = str(passage(text, [strip], view, spoken=[InjectionSpan(0, 9, "reply", erased)]))
+    drawn = str(draw_passage(Passage(text=text, strips=[strip], spoken=[InjectionSpan(0, 9, "reply", erased)]), view))
     assert word in drawn and ("<mark" in drawn) is not erased and "Say ZORK." in drawn

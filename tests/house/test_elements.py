@@ -18,9 +18,8 @@ NO_HTML = re.compile(r"<extra></extra>|\(\?|\(\.\*\?\)")
 
 # Where a string that is not written out there becomes HTML, and what it is.
 MADE = {
-    "crag/export/html/elements.py": "elements",
+    "crag/export/html/elements.py": "elements, style sheets and scripts",
     "ui/components/drawing.py": "the style sheet",
-    "crag/export/html/assets.py": "style sheets and scripts",
     "crag/export/html/pages.py": "the script of the replay, and JSON without a <",
 }
 

@@ -9,7 +9,7 @@ from crag.core.events import events_to_jsonl
 from crag.core.trace import Trace
 from crag.export import markdown
 from crag.export.html import elements as h
-from crag.export.html import outdated, pages
+from crag.export.html import marks, pages
 from crag.export.html.pictures import pictures
 from crag.storage.runs import Unreadable
 from ui.app.program import prices_in_use, program
@@ -31,7 +31,7 @@ def copy(trace: Trace) -> None:
     draw(h.div("cx copying")[button, h.span("small", role="status")])
 
 
-def offer(session: Session, trace: Trace, stale: outdated.Stale) -> None:
+def offer(session: Session, trace: Trace, stale: marks.Stale) -> None:
     """The files of a finished run, each made when it is asked for; with other turns, of the conversation too."""
     run = trace.run_id
 
@@ -79,6 +79,6 @@ def _turn(session: Session, trace: Trace) -> pages.Turn:
     return pages.Turn(
         trace=trace,
         events=partial(session.events, trace.run_id),
-        stale=outdated.find(program().engine, session.workspace, trace),
+        stale=marks.find_stale(program().engine, session.workspace, trace),
         pictures=partial(pictures, session.library, trace, pageview.image),
     )

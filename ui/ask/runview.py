@@ -14,10 +14,10 @@ from crag.core.events import Event
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action
-from crag.export.html import outdated, words
+from crag.export.html import marks, words
+from crag.export.html.marks import SavedPages
 from crag.export.html.passage import View
 from crag.export.html.safe_text import markdown
-from crag.export.html.saved_pages import SavedPages
 from crag.messages.wording import stored_sentence
 from crag.runtime.jobs import Job
 from ui.app import clicks, fragments
@@ -42,7 +42,7 @@ class _Shown:
     web_on: bool
     opened: str | None
     running: bool
-    stale: outdated.Stale = field(default_factory=dict)
+    stale: marks.Stale = field(default_factory=dict)
     saved: SavedPages | None = None
 
     def parts(self, view: View) -> RunParts:
@@ -138,14 +138,14 @@ def _over(session: Session, run: str, shown: _Shown, said: DeltaGenerator) -> No
     """
     trace = shown.trace
     with said, problems.reported():
-        shown = replace(shown, stale=outdated.find(program().engine, session.workspace, trace))
+        shown = replace(shown, stale=marks.find_stale(program().engine, session.workspace, trace))
     shown = replace(shown, saved=saved_pages_of(session, trace) if session.may("edit") else None)
     parts = shown.parts(View.of(trace))
     with said:
         parts.draw("question")
         conversation.rewording(session, trace)
         parts.draw("answer", "help", "sources")
-        draw(outdated.note(trace, shown.stale))
+        draw(marks.stale_note(trace, shown.stale))
         files.copy(trace)
         _tools(session, run, trace, shown.stale)
     parts.draw("path", "action")
@@ -178,7 +178,7 @@ def _close(session: Session) -> None:
     st.rerun()
 
 
-def _tools(session: Session, run: str, trace: Trace, stale: outdated.Stale) -> None:
+def _tools(session: Session, run: str, trace: Trace, stale: marks.Stale) -> None:
     """Files of this run, and asking it again."""
     asks = session.may("ask")
     with st.container(horizontal=True):

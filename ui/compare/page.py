@@ -10,7 +10,7 @@ import streamlit as st
 from crag.analysis.comparison import Differences, differences, figures, table
 from crag.core.errors import CragError, InputError
 from crag.export.html import elements as h
-from crag.export.html import outdated, pages
+from crag.export.html import marks, pages
 from crag.export.html.elements import Html
 from crag.export.html.safe_text import markdown
 from ui.app import clicks, fragments, guide, navigation
@@ -192,7 +192,7 @@ def _stop(session: Session, lanes: Sequence[Lane]) -> None:
 
 
 def _exported(session: Session, lane: Lane) -> str:
-    stale = outdated.find(program().engine, session.workspace, lane.trace)
+    stale = marks.find_stale(program().engine, session.workspace, lane.trace)
     return pages.page(lane.trace, session.events(lane.run), prices_in_use(), stale)
 
 

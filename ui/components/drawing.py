@@ -8,8 +8,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from crag.export.html.assets import asset
-from crag.export.html.elements import Html, Tag, fragment
+from crag.export.html.elements import Html, Tag, asset, fragment
 
 ASSETS = Path(__file__).parent / "assets"
 """The app's icons, and what hears clicks."""

@@ -6,7 +6,7 @@ import streamlit as st
 
 from crag.core.events import Event
 from crag.core.trace import Trace
-from crag.export.html.approval import card, pending
+from crag.export.html.marks import approval_card, pending_question
 from crag.runtime.jobs import Job
 from ui.app import clicks
 from ui.app.session import Session
@@ -18,14 +18,14 @@ def ask(session: Session, job: Job[Event] | None, trace: Trace, scope: str = "")
 
     Nothing without a `job`: who is there may not answer. `scope` tells the cards of several runs on one page apart.
     """
-    number = pending(trace)
+    number = pending_question(trace)
     if job is None or not number:
         return
     if job.answered(number) or job.stopping:
-        draw(card(trace, sending=job.answered(number)))
+        draw(approval_card(trace, sending=job.answered(number)))
         return
     with st.container(key=f"approval{scope}"):
-        draw(card(trace))
+        draw(approval_card(trace))
         with st.container(horizontal=True, gap="small"):
             given = session, job.id, number
             st.button(

@@ -15,8 +15,8 @@ from crag.core.errors import CragError, NotFoundError
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Document, Rect, ShortAnswer, WebPage
 from crag.export.html import elements as h
-from crag.export.html import saved_pages, words
-from crag.export.html.passage import View, annotate, recognised, spoken_layer, surroundings
+from crag.export.html import marks, words
+from crag.export.html.passage import Passage, View, annotate, draw_surroundings, recognised, spoken_layer
 from crag.export.html.pictures import DRAWN, draw_page, find_marked, find_shorts, held_document
 from crag.export.html.safe_text import excerpt, link
 from crag.storage.library import Library
@@ -152,7 +152,7 @@ def _text(
     here_too = shown == chunk.page
     answer_span = (chunk.start + short.start, chunk.start + short.end) if short and here_too else None
     if chunk.from_web:
-        draw(h.div("cx")[h.p("small")[saved_pages.tag(chunk), " ", saved_pages.origin(chunk)]])
+        draw(h.div("cx")[h.p("small")[marks.tag(chunk), " ", marks.origin(chunk)]])
     with st.container(key="page-text"):
         draw(h.div("cx")[textview.leaf(here, [span] if here_too else [], answer_span)])
 
@@ -170,7 +170,8 @@ def _web(trace: Trace, citation: Citation, page: WebPage) -> None:
     short = _short(trace, citation)
     answer_span = (short.start, short.end) if short else None
     strips = trace.strips.get(page.id, ())
-    body = surroundings(page.text, strips, View.of(trace), citation.strip_id, answer_span, page.injections)
+    text = Passage(text=page.text, strips=strips, cited=citation.strip_id, short=answer_span, spoken=page.injections)
+    body = draw_surroundings(text, View.of(trace))
     draw(
         h.div("cx")[
             h.b[f"Source {citation.number}: ", h.span("tag web")["WEB"], f" {page.title}"],

@@ -5,8 +5,7 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from crag.export.html.assets import asset
-from crag.export.html.elements import Html
+from crag.export.html.elements import Html, asset
 from ui.components.drawing import apply_more, draw
 
 _KEY = "present"

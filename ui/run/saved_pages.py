@@ -8,8 +8,8 @@ from crag.analysis.gaps import KeptPage, in_library, keep, pages_named, used_pag
 from crag.core.errors import NotFoundError
 from crag.core.trace import Trace
 from crag.core.types import Chunk
+from crag.export.html.marks import SavedPages
 from crag.export.html.safe_text import markdown
-from crag.export.html.saved_pages import SavedPages
 from crag.messages.documents import kept_sentence
 from ui.app.program import program
 from ui.app.session import Session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crag.core.errors import InputError
 from crag.core.trace import Trace
-from crag.export.html.thumbs import RATINGS
+from crag.export.html.marks import RATINGS
 from ui.app.session import Session
 
 

@@ -14,7 +14,7 @@ from crag.analysis.metrics.metrics import MEAN, Ranked, ResultRow
 from crag.core.types import Action, Step
 
 FEW = 20
-"""Below so many questions an interval is rough."""
+"""Below this number of questions an interval is rough."""
 STEP_SECONDS: dict[str, Step] = {f"seconds_{step}": step for step in get_args(Step)}
 """The measures of single steps, beside the others."""
 

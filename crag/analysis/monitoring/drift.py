@@ -34,7 +34,7 @@ NEEDED = 3 / ALPHA
 FEWEST, FEWEST_BEFORE = 50, 100
 """Runs that a week, and the weeks before it, must have."""
 FEWEST_ALIKE = 20
-"""A run is ranked where so many earlier ones are of its kind."""
+"""A run is ranked where at least this many earlier ones are of its kind."""
 LEAST: Mapping[What, float] = {"scores": 0.1, "actions": 0.05, "web": 0.05}
 """A difference below this is slight, however sure it is."""
 WEEKS = timedelta(days=28)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crag.storage.postgres import Server
 
 SPARE_FILES = 32
-"""A page, its library and its models open about so many at once."""
+"""About how many a page, its library and its models open at once."""
 
 SPARE_MB = 16
 """An index is written again before the old one goes."""

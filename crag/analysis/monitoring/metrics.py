@@ -181,7 +181,7 @@ class Metrics:
 
 
 class _Names:
-    """The values of labels: of plain signs, short, and no more than so many different ones."""
+    """The values of labels: of plain signs, short, and at most a fixed number of different ones."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
@@ -246,7 +246,7 @@ SHORTEST = 16
 """Characters of a token; a shorter one could be guessed."""
 
 _NOTED, _HOUR = 20, 3600.0
-"""Refusals that are reported to the audit log in an hour: after so many an owner knows, and a stranger can't fill
+"""Refusals that are reported to the audit log in an hour: after these an owner knows, and a stranger can't fill
 it.
 """
 _LED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")

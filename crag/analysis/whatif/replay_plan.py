@@ -107,7 +107,7 @@ class StoredDecisions:
 
 
 _COUNTS = 16
-"""So many counts of strips are remembered of a run."""
+"""At most this many counts of strips are remembered of a run."""
 
 
 class _Facts:

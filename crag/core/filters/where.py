@@ -148,7 +148,7 @@ def _limit(text: str) -> None:
 
 
 ID = 12
-"""So many characters of a document's id name it in a filter."""
+"""How many characters of a document's id name it in a filter."""
 _MOST = 100
 
 

@@ -10,14 +10,13 @@ from crag.core.makers import about, maker, name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Answer, Calculation, Chunk, Citation, SentenceCheck, WebPage
 from crag.export.html import elements as h
-from crag.export.html import fallbacks, saved_pages, words
+from crag.export.html import marks, path, words
 from crag.export.html.elements import Html
-from crag.export.html.figures import disagreements, figures_layer, remarks
+from crag.export.html.figures import QuotedRows, disagreements, draw_rows, figures_layer, find_rows, remarks
+from crag.export.html.marks import SavedPages
 from crag.export.html.passage import annotate, recognised, short_layer
 from crag.export.html.path import chip
-from crag.export.html.rows import QuotedRows, draw_rows, find_rows
 from crag.export.html.safe_text import excerpt, link, site
-from crag.export.html.saved_pages import SavedPages
 from crag.export.markdown import handed_over
 from crag.generation.citations import MARK, locate_checks, split_cited_sentences
 from crag.messages.answers import (
@@ -96,7 +95,7 @@ def _short(whole: Answer, known: Mapping[int, Citation]) -> Html:
     if citation and citation.origin == "external":
         button = h.span("keep")[button, " ", h.span("tag web")["WEB"]]
     elif citation and citation.from_web:
-        button = h.span("keep")[button, " ", saved_pages.tag(citation)]
+        button = h.span("keep")[button, " ", marks.tag(citation)]
     return h.div("short", title=f"Evaluator confidence: {short.confidence:.0%}")[
         cell and h.span("cell")[cell],
         h.span("words")[short.value, " ", button],
@@ -141,7 +140,7 @@ def _quoted(whole: Answer, trace: Trace) -> Html:
     if not whole.instead_of:
         return Html()
     said = f"{maker(whole.instead_of)} failed."
-    if failure := next(iter(reversed(fallbacks.of_step(trace, "answer"))), None):
+    if failure := next(iter(reversed(path.step_failures(trace, "answer"))), None):
         own = failure.who == whole.instead_of
         cause = about(failure.cause, failure.who, name_in_sentence)
         said = f"{maker(whole.instead_of)} failed: it {failure.cause}" if own else f"{said} {cause}"
@@ -289,7 +288,7 @@ def sources(
         return _handed_over(trace, held)
     items, tables = [], {each.citation.number for each in find_rows(trace)}
     for citation in trace.answer.citations:
-        mark = (citation.origin == "external" and (h.span("tag web")["WEB"], " ")) or saved_pages.tag(citation)
+        mark = (citation.origin == "external" and (h.span("tag web")["WEB"], " ")) or marks.tag(citation)
         page = h.span("page")[words.place(citation)] if citation.page else ""
         note = (notes or {}).get(citation.number, "")
         noted = note and (h.span, h.span("notes")[h.span("tag only")[note]])
@@ -323,9 +322,9 @@ def _beneath(trace: Trace, citation: Citation, held: SavedPages | None) -> Html:
     source = trace.sources.get(citation.source_id)
     document = source.document_id if isinstance(source, Chunk) else ""
     parts = [
-        saved_pages.origin(citation),
-        saved_pages.keeper(citation.source_id, held),
-        saved_pages.verifier(document, held),
+        marks.origin(citation),
+        marks.keeper(citation.source_id, held),
+        marks.verifier(document, held),
     ]
     shown = [part for part in parts if part]
     return h.div("beneath")[h.joined(" ", shown)] if shown else Html()
@@ -391,7 +390,7 @@ def _handed_over(trace: Trace, held: SavedPages | None = None) -> Html:
 
 def _handed_chunk(number: int, chunk: Chunk, said: str) -> Html:
     where = h.span("where")[
-        saved_pages.tag(chunk),
+        marks.tag(chunk),
         (place := words.place(chunk)) and h.span("page")[place],
         h.span("name")[chunk.source],
         recognised(chunk.recognised),
@@ -406,7 +405,7 @@ def _handed_page(number: int, page: WebPage, said: str, held: SavedPages | None)
         if link(page.url)
         else ""
     )
-    beneath = h.joined(" ", [each for each in (opener, saved_pages.keeper(page.id, held)) if each])
+    beneath = h.joined(" ", [each for each in (opener, marks.keeper(page.id, held)) if each])
     return h.fragment(
         h.div("source")[
             h.span("n num")[number],

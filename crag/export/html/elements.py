@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
@@ -124,3 +125,12 @@ br, nbsp = Html("<br>"), Html("&nbsp;")
 summary, header, nav, output = map(Tag, ("summary", "header", "nav", "output"))
 img, slider = Void("img"), Void("input")
 (table, tbody, td, tfoot, th, thead, title, tr, ul) = map(Tag, "table tbody td tfoot th thead title tr ul".split())
+
+
+_FOLDER = Path(__file__).parent / "static"
+
+
+@cache
+def asset(name: str) -> Html:
+    """A style sheet or script of the program's own, by its file's name."""
+    return Html((_FOLDER / name).read_text(encoding="utf-8"))

@@ -9,10 +9,10 @@ from typing import get_args
 from crag.core.makers import Maker, about, maker, name_in_sentence
 from crag.core.trace import Approval, Round, Search, Trace
 from crag.core.types import Aggregation, Grade, InjectionSpan, KeepReason, RetrievedChunk, Strip, WebPage
-from crag.export.html import approval, fallbacks, outdated, saved_pages, thumbs, words
 from crag.export.html import elements as h
+from crag.export.html import marks, path, words
 from crag.export.html.elements import Html
-from crag.export.html.passage import View, passage, recognised, surroundings
+from crag.export.html.passage import Passage, View, draw_passage, draw_surroundings, recognised
 from crag.export.html.safe_text import excerpt, link, site
 from crag.messages.answers import lacking_sentence
 from crag.messages.wording import (
@@ -28,7 +28,7 @@ from crag.messages.wording import (
 )
 from crag.text.formats import format_score
 
-__all__ = ["View", "chunks", "passage", "surroundings", "web"]
+__all__ = ["View", "chunks", "web"]
 
 
 def chunks(trace: Trace, view: View) -> Html:
@@ -137,15 +137,15 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
     chunk = found.chunk
     grade = here.grades.get(chunk.id)
     strips = trace.strips.get(chunk.id, ())
-    marks = view.deciding_id == chunk.id and (h.span("tag deciding")["decided"], " ")
-    chosen = thumbs.buttons(found, view.thumbs) if view.thumbs is not None and not chunk.elsewhere else ""
+    decided = view.deciding_id == chunk.id and (h.span("tag deciding")["decided"], " ")
+    chosen = marks.rating_buttons(found, view.thumbs) if view.thumbs is not None and not chunk.elsewhere else ""
     own = _graded(trace) and not _jointly(here, trace)
     summary = h.fragment(
         h.span("rank num")[found.rank],
         h.span[
             h.span("where")[
-                marks,
-                saved_pages.tag(chunk),
+                decided,
+                marks.tag(chunk),
                 (place := words.place(chunk)) and h.span("page")[place],
                 h.span("name")[chunk.source],
                 _local(grade),
@@ -153,7 +153,7 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
             (mark := recognised(chunk.recognised)) and h.span("notes")[mark],
             _addressing(found.injections),
             _noted(chunk.id, view),
-            outdated.tag(chunk, view.stale),
+            marks.stale_tag(chunk, view.stale),
             h.span("peek")[excerpt(chunk.text, 160)],
         ],
         score(grade, view, waiting=not trace.finished) if own else "",
@@ -161,9 +161,9 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
     card = h.details(data_keep=chunk.id)[
         h.summary("" if own else "wide")[summary],
         h.div("body")[
-            passage(chunk.text, strips, view, spoken=found.injections),
+            draw_passage(Passage(text=chunk.text, strips=strips, spoken=found.injections), view),
             _spoken(found.injections),
-            outdated.why(chunk, view.stale),
+            marks.stale_why(chunk, view.stale),
             _facts(grade, strips, view),
             h.div("facts")[
                 h.span[f"similarity {found.similarity:.3f} (for ranking only)"],
@@ -172,8 +172,8 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
                 if chunk.elsewhere
                 else h.button("more", data_pick="chunk:" + chunk.id)["Show it on the page"],
                 own and view.explains and h.button("more", data_pick="why:" + chunk.id)["Why this score"],
-                h.span[saved_pages.origin(chunk)] if chunk.from_web else "",
-                saved_pages.verifier(chunk.document_id, view.saved),
+                h.span[marks.origin(chunk)] if chunk.from_web else "",
+                marks.verifier(chunk.document_id, view.saved),
             ],
         ],
     ]
@@ -202,7 +202,7 @@ def _local(grade: Grade | None) -> Html:
     """The mark of a grade that the local evaluator made in another's place; the reason on hover."""
     if grade is None or not grade.instead_of:
         return Html()
-    return h.span("tag", title=fallbacks.why(grade))["graded locally"]
+    return h.span("tag", title=path.fallback_reason(grade))["graded locally"]
 
 
 def score(grade: Grade | None, view: View, *, waiting: bool) -> Html:
@@ -246,7 +246,7 @@ def _grade_notes(grade: Grade) -> list[str]:
     if grade.unadapted is not None:
         lines.append(correction_sentence(grade.unadapted))
     if grade.instead_of:
-        lines.append(f"Graded locally: {fallbacks.why(grade)}")
+        lines.append(f"Graded locally: {path.fallback_reason(grade)}")
     return lines
 
 
@@ -265,7 +265,7 @@ def web(trace: Trace, view: View) -> Html:
 def _kept_back(asked: Approval) -> Html:
     return h.fragment(
         h.h3["Not searched ", h.span("small")[f"{words.web(asked.provider)}, for"], h.span("query")[asked.query]],
-        h.p("small")[approval.outcome_text(asked)],
+        h.p("small")[marks.outcome_text(asked)],
     )
 
 
@@ -294,7 +294,7 @@ def _how(search: Search, asked: Approval | None, trace: Trace) -> str:
         sent = "Searched on this machine; nothing was sent."
     else:
         sent = f"Sent to {words.web(search.provider)}."
-    yes = approval.outcome_text(asked) if asked and not search.found_at else ""
+    yes = marks.outcome_text(asked) if asked and not search.found_at else ""
     return " ".join(filter(None, (sent, yes, _made(trace))))
 
 
@@ -329,7 +329,7 @@ def _page(page: WebPage, trace: Trace, view: View) -> Html:
         if link(page.url)
         else h.span("quiet")[page.url]
     )
-    shown = surroundings(page.text, strips, view, spoken=page.injections)
+    shown = draw_surroundings(Passage(text=page.text, strips=strips, spoken=page.injections), view)
     return h.details(data_keep=page.id)[
         h.summary[
             h.span("rank num")[page.rank],
@@ -345,6 +345,6 @@ def _page(page: WebPage, trace: Trace, view: View) -> Html:
             shown,
             _spoken(page.injections),
             _facts(grade, strips, view),
-            h.div("facts")[opener, saved_pages.keeper(page.id, view.saved)],
+            h.div("facts")[opener, marks.keeper(page.id, view.saved)],
         ],
     ]

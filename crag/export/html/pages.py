@@ -13,10 +13,9 @@ from typing import Any
 
 from crag.core import events as ev
 from crag.core.trace import Trace
-from crag.export.html import answer, approval, evidence, guidance, meter, outdated, path, slides, words
+from crag.export.html import answer, evidence, guidance, marks, meter, path, slides, words
 from crag.export.html import elements as h
-from crag.export.html.assets import asset
-from crag.export.html.elements import Html
+from crag.export.html.elements import Html, asset
 from crag.providers.prices import PRICES, Price
 
 BUDGET = 1_200_000
@@ -37,7 +36,7 @@ class _Pieces:
 
 
 def sections(
-    trace: Trace, prices: Mapping[str, Price] = PRICES, stale: outdated.Stale = MappingProxyType({})
+    trace: Trace, prices: Mapping[str, Price] = PRICES, stale: marks.Stale = MappingProxyType({})
 ) -> list[Html]:
     """What a run looks like at one moment, from the question down to the meter with its costs at these prices.
 
@@ -46,13 +45,13 @@ def sections(
     view = replace(evidence.View.of(trace), stale=stale)
     return [
         answer.question(trace),
-        approval.card(trace),
+        marks.approval_card(trace),
         path.path(trace),
         path.action(trace),
         answer.answer(trace),
         guidance.panel(trace, live=False),
         answer.sources(trace),
-        outdated.note(trace, stale),
+        marks.stale_note(trace, stale),
         evidence.chunks(trace, view),
         evidence.web(trace, view),
         meter.meter(trace, prices) if trace.finished else Html(),
@@ -64,7 +63,7 @@ def states(
     events: Sequence[ev.Event],
     budget: int = BUDGET,
     prices: Mapping[str, Price] = PRICES,
-    stale: outdated.Stale = MappingProxyType({}),
+    stale: marks.Stale = MappingProxyType({}),
 ) -> Html:
     """JSON of `pieces` of HTML, and `frames`: what is shown (`parts`, the pieces of each section), when, and in words.
 
@@ -86,7 +85,7 @@ def states(
 
 
 def _drawn(
-    moments: Sequence[tuple[Trace, float, str]], prices: Mapping[str, Price], stale: outdated.Stale
+    moments: Sequence[tuple[Trace, float, str]], prices: Mapping[str, Price], stale: marks.Stale
 ) -> dict[str, Any]:
     pieces = _Pieces()
     frames: list[dict[str, Any]] = []
@@ -183,7 +182,7 @@ def page(
     trace: Trace,
     events: Sequence[ev.Event] = (),
     prices: Mapping[str, Price] = PRICES,
-    stale: outdated.Stale = MappingProxyType({}),
+    stale: marks.Stale = MappingProxyType({}),
     pictures: slides.Pictures = MappingProxyType({}),
     home: str = "",
 ) -> Html:
@@ -251,7 +250,7 @@ def document(title: str, body: Html, kind: str, foot: str) -> Html:
 # A conversation
 
 _WHOLE, _PICTURED = 60, 12
-"""So many of its last turns hold their evidence and replay, and so many of these pictures of what they cite."""
+"""How many of its last turns hold their evidence and replay, and how many of these hold pictures of what they cite."""
 _TOTAL = 6_000_000
 """Bytes that the states of all its turns may take."""
 _BRIEF = slice(0, _FOLDED)
@@ -263,7 +262,7 @@ class Turn:
 
     trace: Trace
     events: Callable[[], Sequence[ev.Event]]
-    stale: outdated.Stale
+    stale: marks.Stale
     pictures: Callable[[], slides.Pictures]
 
 

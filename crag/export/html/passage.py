@@ -12,7 +12,7 @@ from crag.core.types import InjectionSpan, KeepReason, Strip
 from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.elements import Html
-from crag.export.html.saved_pages import SavedPages
+from crag.export.html.marks import SavedPages
 from crag.messages.wording import injection_reason, injection_text, kept_reason, kept_word, recognised_text
 
 _WHOLE = 2500
@@ -101,23 +101,41 @@ def annotate(text: str, start: int, end: int, *layers: Layer) -> Html:
     return h.fragment(parts, annotate(text, at, end, *inner))
 
 
-def passage(
-    whole: str,
-    strips: Sequence[Strip],
-    view: View,
-    cited: str = "",
-    short: tuple[int, int] | None = None,
-    spoken: Sequence[InjectionSpan] = (),
-) -> Html:
-    """A text with its kept strips highlighted and its dropped ones struck; score on hover. `cited` is framed.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A text to draw, with its strips. All places are characters of `text`.
 
-    What is kept for something else than its score says so before it, once for all that follow one another. `short`:
-    where the words of the short answer stand, which are marked. `spoken`: what speaks to a model, which is underlined.
+    `cited`: the id of the strip that is framed. `short`: the words [start, end) of the short answer, which are marked.
+    `spoken`: what speaks to a model, which is underlined.
     """
+
+    text: str
+    strips: Sequence[Strip] = ()
+    cited: str = ""
+    short: tuple[int, int] | None = None
+    spoken: Sequence[InjectionSpan] = ()
+
+    def part(self, start: int, end: int, strips: Sequence[Strip]) -> Passage:
+        """The characters [start, end) with these of its strips."""
+        return replace(
+            self,
+            text=self.text[start:end],
+            strips=[replace(each, start=each.start - start, end=each.end - start) for each in strips],
+            short=(self.short[0] - start, self.short[1] - start) if self.short else None,
+            spoken=[replace(each, start=each.start - start, end=each.end - start) for each in self.spoken],
+        )
+
+
+def draw_passage(passage: Passage, view: View) -> Html:
+    """A text with its kept strips highlighted and its dropped ones struck; score on hover.
+
+    What is kept for something else than its score says so before it, once for all that follow one another.
+    """
+    whole, spoken = passage.text, passage.spoken
     erased = [each for each in spoken if each.erased]
     reasons = {}
     last, before = "", None
-    for strip in sorted(strips, key=lambda strip: strip.start):
+    for strip in sorted(passage.strips, key=lambda strip: strip.start):
         if before is not None and strip.start < before.end:
             continue
         word = _word(strip, before, view)
@@ -131,10 +149,10 @@ def passage(
         if not whole[start:end].strip() or any(each.start <= start < each.end for each in erased):
             return because, inside
         tag = h.mark if view.keeps(strip) else h.s
-        return because, tag(_kinds(strip, view, cited) or None, title=_why(strip, view, word))[inside]
+        return because, tag(_kinds(strip, view, passage.cited) or None, title=_why(strip, view, word))[inside]
 
     cut = [(strip.start, strip.end, strip) for strip in reasons]
-    layers = spoken_layer(whole, spoken), (cut, drawn), short_layer(short)
+    layers = spoken_layer(whole, spoken), (cut, drawn), short_layer(passage.short)
     return h.div("text")[annotate(whole, 0, len(whole), *layers)]
 
 
@@ -182,18 +200,11 @@ def _why(strip: Strip, view: View, kept: str) -> str:
     return f"{score}, {word}{because}{said[strip.selected]}{alone}{missed}"
 
 
-def surroundings(
-    whole: str,
-    strips: Sequence[Strip],
-    view: View,
-    cited: str = "",
-    short: tuple[int, int] | None = None,
-    spoken: Sequence[InjectionSpan] = (),
-) -> Html:
+def draw_surroundings(page: Passage, view: View) -> Html:
     """A page's text; a long one cut to what was kept, each with the strips beside it."""
-    if len(whole) <= _WHOLE:
-        return passage(whole, strips, view, cited, short, spoken)
-    ordered = sorted(strips, key=lambda strip: strip.start)
+    if len(page.text) <= _WHOLE:
+        return draw_passage(page, view)
+    ordered = sorted(page.strips, key=lambda strip: strip.start)
     wanted = [place for place, strip in enumerate(ordered) if view.keeps(strip)] or list(range(len(ordered)))[:_BESIDE]
     shown = sorted({near for place in wanted for near in range(place - _BESIDE, place + _BESIDE + 1)})
     groups: list[list[Strip]] = []
@@ -204,11 +215,7 @@ def surroundings(
             groups[-1].append(ordered[place])
         else:
             groups.append([ordered[place]])
-    parts = []
-    for group in groups:
-        start, end = group[0].start, max(strip.end for strip in group)
-        moved = [replace(strip, start=strip.start - start, end=strip.end - start) for strip in group]
-        there = (short[0] - start, short[1] - start) if short else None
-        heard = [replace(each, start=each.start - start, end=each.end - start) for each in spoken]
-        parts.append(passage(whole[start:end], moved, view, cited, there, heard))
-    return h.joined(h.p("small")["…"], parts) if parts else passage(whole[:_WHOLE], (), view, spoken=spoken)
+    if not groups:
+        return draw_passage(page.part(0, _WHOLE, ()), view)
+    parts = [page.part(each[0].start, max(strip.end for strip in each), each) for each in groups]
+    return h.joined(h.p("small")["…"], [draw_passage(part, view) for part in parts])

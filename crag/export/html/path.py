@@ -1,14 +1,15 @@
-"""A run's path and its action, drawn from a trace."""
+"""The path of a run: each step and its state, the action and what it means, and what failed and was worked around."""
 
 from __future__ import annotations
 
-from crag.core.makers import name_in_sentence
+from crag.core.events import Failed
+from crag.core.makers import about, name_in_sentence
 from crag.core.trace import StepRecord, Trace
-from crag.core.types import Action, Step
+from crag.core.types import Action, Grade, Step
 from crag.export.html import elements as h
-from crag.export.html import fallbacks, words
+from crag.export.html import words
 from crag.export.html.elements import Html
-from crag.messages.wording import decision_sentence, failure_sentence, outcome_sentence
+from crag.messages.wording import decision_sentence, failure_sentence, instead_sentence, outcome_sentence, why_sentence
 
 _ORDER: list[Step] = list(words.STEPS)
 
@@ -69,8 +70,8 @@ def _state(trace: Trace, step: Step) -> str:
     if not visits:
         return "skipped" if trace.finished or _passed(trace.steps, step) else "waiting"
     if step == "search" and not trace.searches:
-        return "failed" if fallbacks.of_step(trace, "search") else "refused"
-    return "fault" if fallbacks.of_step(trace, step) else "done"
+        return "failed" if step_failures(trace, "search") else "refused"
+    return "fault" if step_failures(trace, step) else "done"
 
 
 def _passed(steps: tuple[StepRecord, ...], step: Step) -> bool:
@@ -81,7 +82,7 @@ def _passed(steps: tuple[StepRecord, ...], step: Step) -> bool:
 
 def action(trace: Trace) -> Html:
     """The action as a large plain sentence, or what is happening until there is one; beneath it what went wrong."""
-    return h.div("cx")[_action(trace), fallbacks.block(trace), trace.newer and h.p("small")[_NEWER]]
+    return h.div("cx")[_action(trace), fallback_block(trace), trace.newer and h.p("small")[_NEWER]]
 
 
 def _action(trace: Trace) -> Html:
@@ -142,3 +143,57 @@ def chip(action: Action | None) -> Html:
     if action is None:
         return h.span("verdict none")["no action"]
     return h.span(f"verdict {action.lower()}")[f"{words.ICONS[action]} {action}"]
+
+
+def step_failures(trace: Trace, step: Step) -> list[Failed]:
+    """What failed in a step without ending the run; a query that was not approved is no failure: the web tells it."""
+    return [
+        failure
+        for failure in trace.failures
+        if failure.step == step and not failure.fatal and failure.reason != "not approved"
+    ]
+
+
+def fallback_reason(grade: Grade) -> str:
+    """How the evaluator failed in whose place this grade was made; "" where none failed."""
+    return words.ended(why_sentence(grade, name_in_sentence, name_in_sentence(grade.instead_of)))
+
+
+def fallback_block(trace: Trace) -> Html:
+    """Each cause once, where it struck and what was done instead, and the advice; nothing where nothing failed."""
+    found = _lines(trace)
+    if not found:
+        return Html()
+    groups: dict[str, list[tuple[Step, str]]] = {}
+    for step, cause, instead in found:
+        groups.setdefault(cause, []).append((step, instead))
+    advice = dict.fromkeys(failure.remedy for step in words.STEPS for failure in step_failures(trace, step))
+    listed = [_group(cause, where) for cause, where in groups.items()]
+    return h.div("faults", role="note")[
+        h.p("lead")["Failed, and worked around"], listed, h.p("small")[" ".join(advice)]
+    ]
+
+
+def _lines(trace: Trace) -> list[tuple[Step, str, str]]:
+    """Step, cause and what was done instead, of everything that failed; the grades as one."""
+    graded = trace.round.made if trace.round else ()
+    local = [grade for grade in graded if grade.instead_of]
+    found: list[tuple[Step, str, str]] = []
+    for step in words.STEPS:
+        for failure in step_failures(trace, step):
+            stood_in = step == "evaluate" and local and failure.instead
+            instead = _count(len(local), len(graded)) if stood_in else instead_sentence(failure, name_in_sentence)
+            found.append((step, about(failure.cause, failure.who, name_in_sentence), instead))
+    return list(dict.fromkeys(found))
+
+
+def _group(cause: str, where: list[tuple[Step, str]]) -> Html:
+    lines = [h.li[h.span("step")[words.STEPS[step]], h.span[instead]] for step, instead in where]
+    return h.fragment(h.p[cause], h.ul[lines])
+
+
+def _count(local: int, whole: int) -> str:
+    """How many of the grades the local evaluator made."""
+    if whole == 1:
+        return "The grade is the local evaluator's."
+    return f"{local} of {whole} grades {'is' if local == 1 else 'are'} the local evaluator's."

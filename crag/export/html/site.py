@@ -11,7 +11,7 @@ from crag.core.errors import InputError
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.export.html import elements as h
-from crag.export.html import outdated, pages, words
+from crag.export.html import marks, pages, words
 from crag.export.html.elements import Html
 from crag.export.html.path import chip
 from crag.export.html.pictures import draw_page, pictures
@@ -39,7 +39,7 @@ def write_site(engine: Engine, workspace: str | Path, ids: Sequence[str], folder
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for trace, file in zip(traces, files, strict=True):
-            stale = outdated.find(engine, workspace, trace)
+            stale = marks.find_stale(engine, workspace, trace)
             events, shown = library.runs.events(trace.run_id), pictures(library, trace, image)
             _write(folder / file, pages.page(trace, events, prices, stale, shown, home=f"./{INDEX}"))
             yield trace.run_id, folder / file

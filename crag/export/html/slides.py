@@ -12,7 +12,7 @@ from crag.core.types import Action, Chunk, Citation, RetrievedChunk, Strip, WebP
 from crag.export.html import elements as h
 from crag.export.html import evidence, words
 from crag.export.html.elements import Html
-from crag.export.html.passage import View, passage
+from crag.export.html.passage import Passage, View, draw_passage
 from crag.export.html.safe_text import excerpt, site
 from crag.export.markdown import handed_over
 from crag.generation.citations import MARK, with_found
@@ -269,7 +269,9 @@ def _kept(trace: Trace) -> Html:
     if chunk is None:
         return Html()
     where = h.span("from")[_place(chunk) if isinstance(chunk, Chunk) else chunk.title]
-    return h.div("paper", tabindex="0")[where, passage(chunk.text, groups[source], View.of(trace))]
+    return h.div("paper", tabindex="0")[
+        where, draw_passage(Passage(text=chunk.text, strips=groups[source]), View.of(trace))
+    ]
 
 
 def _web(trace: Trace, place: int) -> Html:

@@ -47,7 +47,7 @@ def format_sse(data: Any, event: str = "", id: int | None = None) -> str:
 
 
 async def with_heartbeat(items: AsyncIterator[T], seconds: float = HEARTBEAT_SECONDS) -> AsyncIterator[T | None]:
-    """The items as they come, and None as often as so many seconds pass without one."""
+    """The items as they come, and None each time that `seconds` pass without one."""
     following: asyncio.Future[T] | None = None
     try:
         while True:

@@ -227,7 +227,7 @@ class Rates:
 
 
 class RequestLimit:
-    """Counts the requests that are here: so many of each caller, and so many of all. More are refused at once."""
+    """Counts the requests that are here. Those over the limit of their caller, or of all, are refused at once."""
 
     def __init__(self, limits: Limits, callers: int = 1) -> None:
         self._limits = limits

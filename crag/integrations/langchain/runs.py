@@ -55,7 +55,7 @@ class CragEmbeddings(Embeddings):
 
 
 CANDIDATES = 4
-"""So many times as many Documents are asked for where the confidence of some may keep them out."""
+"""This multiple of Documents is asked for where the confidence of some may keep them out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
