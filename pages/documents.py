@@ -19,7 +19,7 @@ click_bridge.handle_clicks(page_browser.mark)
 job = uploads.current(session)
 uploads.note_address(job)
 if job is not None:
-    progress.follow(session, job, uploads.ender(session, job), uploads.forget)
+    progress.follow(session, job, uploads.forget)
 live = job is not None and job.running
 page.show(session, live=live)
 if not live:

@@ -10,8 +10,9 @@ from typing import get_args
 import streamlit as st
 
 from crag.admin.audit import AuditedAct, Entry
-from crag.analysis.questions.adapters import csv_export, guard_formula
+from crag.analysis.questions.adapters import csv_export
 from crag.export.html.safe_text import visible
+from ui.app import tables
 from ui.app.program import program
 from ui.app.session import Session
 from ui.components import downloads
@@ -21,11 +22,7 @@ _SHOWN, _WRITTEN = 500, 100_000
 _FIELDS = ("at", "who", "act", "workspace", "what", "detail", "refused")
 _COLUMNS = {
     "When (UTC)": st.column_config.DatetimeColumn(width=160, pinned=True),
-    "Who": st.column_config.TextColumn(width=200),
-    "Act": st.column_config.TextColumn(width=100),
-    "Workspace": st.column_config.TextColumn(width=160),
-    "What": st.column_config.TextColumn(width=220),
-    "Detail": st.column_config.TextColumn(width=280),
+    **{"Who": 200, "Act": 100, "Workspace": 160, "What": 220, "Detail": 280},
 }
 
 
@@ -49,9 +46,7 @@ def show(session: Session) -> None:
     st.caption(f"{many} {f'Kept for {kept:,} days.' if kept else 'Kept for good.'}")
     if not found:
         return
-    st.dataframe(
-        [_drawn(each, named) for each in found], hide_index=True, column_config=_COLUMNS, key="log", alt="The audit log"
-    )
+    tables.plain([_drawn(each, named) for each in found], "log", "The audit log", _COLUMNS)
 
     def entries() -> list[Entry]:
         session.require("administer")
@@ -76,12 +71,12 @@ def as_lines(entries: Sequence[Entry]) -> str:
 def _drawn(entry: Entry, named: dict[str, str]) -> dict[str, object]:
     return {
         "When (UTC)": datetime.fromisoformat(entry.at),
-        "Who": guard_formula(visible(entry.who)),
+        "Who": entry.who,
         "Act": entry.act,
         "Refused": "refused" if entry.refused else "",
-        "Workspace": guard_formula(visible(named.get(entry.workspace, entry.workspace))),
-        "What": guard_formula(visible(entry.what)),
-        "Detail": guard_formula(visible(entry.detail)),
+        "Workspace": named.get(entry.workspace, entry.workspace),
+        "What": entry.what,
+        "Detail": entry.detail,
     }
 
 

@@ -8,10 +8,9 @@ import streamlit as st
 
 from crag.admin.people import GIVEN_ROLES, Person
 from crag.admin.roles import Role
-from crag.analysis.questions.adapters import guard_formula
 from crag.export.html import elements as h
 from crag.export.html import words
-from crag.export.html.safe_text import visible
+from ui.app import tables
 from ui.app.program import program
 from ui.app.session import Session
 from ui.components import problems
@@ -21,8 +20,8 @@ from ui.components.tab_state import tab_state
 _STANDINGS = {"here": "", "invited": "invited", "removed": "removed"}
 _COLUMNS = {
     "Name": st.column_config.TextColumn(width=180, pinned=True),
-    "E-mail": st.column_config.TextColumn(width=240),
-    "Groups": st.column_config.TextColumn(width=200),
+    "E-mail": 240,
+    "Groups": 200,
 }
 
 
@@ -47,31 +46,23 @@ def show(session: Session) -> None:
             "Nobody has signed in yet. Set up sign-in in the section [auth] of Streamlit's secrets; "
             "docs/sign-in.md explains how."
         )
-    turn = state().people
     if found:
-        rows = st.dataframe(
-            [_row(each) for each in found],
-            hide_index=True,
-            column_config=_COLUMNS,
-            on_select="rerun",
-            selection_mode="single-row",
-            key=f"admin-people-{turn}-{len(found)}",
-            alt="The people who may sign in",
-        ).selection.rows
-        if rows and rows[0] < len(found):
-            _change(session, found[rows[0]])
-        else:
+        key = f"admin-people-{state().people}-{len(found)}"
+        rows = tables.picked(list(map(_row, found)), key, "The people who may sign in", _COLUMNS)
+        for row in rows:
+            _change(session, found[row])
+        if not rows:
             st.caption("Select a row to change a role, or to remove somebody.")
     _invite(session)
 
 
 def _row(person: Person) -> dict[str, str]:
     return {
-        "Name": guard_formula(visible(person.name)),
-        "E-mail": guard_formula(visible(person.email)),
-        "Role": guard_formula(visible(f"{person.role} ({person.source})")) if person.source else person.role,
+        "Name": person.name,
+        "E-mail": person.email,
+        "Role": f"{person.role} ({person.source})" if person.source else person.role,
         "Last seen": words.ago(person.seen_at) if person.seen_at else _STANDINGS[person.standing],
-        "Groups": guard_formula(visible(", ".join(person.groups))),
+        "Groups": ", ".join(person.groups),
         "Standing": _STANDINGS[person.standing] or "may sign in",
     }
 

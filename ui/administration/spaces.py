@@ -10,14 +10,13 @@ import streamlit as st
 
 from crag.admin.idle import Ending
 from crag.admin.workspaces import Workspace
-from crag.analysis.questions.adapters import guard_formula
 from crag.core.errors import CragError
 from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.safe_text import markdown, visible
 from ui.access import workspace_entry
 from ui.administration.people import state
-from ui.app import sharing
+from ui.app import sharing, tables
 from ui.app.program import program
 from ui.app.session import Session
 from ui.components import problems
@@ -30,11 +29,11 @@ _COUNTED = 300
 """Documents are counted in so many libraries at most: each is opened for it."""
 _COLUMNS = {
     "Title": st.column_config.TextColumn(width=240, pinned=True),
-    "Owner": st.column_config.TextColumn(width=200),
+    "Owner": 200,
     "Documents": st.column_config.NumberColumn(width=100),
-    "Size": st.column_config.TextColumn(width=90),
+    "Size": 90,
     "Last used": st.column_config.DatetimeColumn(format="distance"),
-    "Library": st.column_config.TextColumn(width=160),
+    "Library": 160,
 }
 
 
@@ -63,18 +62,11 @@ def show(session: Session) -> None:
         return
     _idle(session, {each.name: each.title if each.space else f"{each.title} ({each.name[:10]}…)" for each in found})
     st.caption(f"{words.count(len(found), 'workspace')}, {words.format_size(sum(each.size for each in found))} in all.")
-    rows = st.dataframe(
-        [_drawn(each, counted=number < _COUNTED) for number, each in enumerate(found)],
-        hide_index=True,
-        column_config=_COLUMNS,
-        on_select="rerun",
-        selection_mode="single-row",
-        key=f"admin-spaces-{state().spaces}-{len(found)}",
-        alt="All workspaces",
-    ).selection.rows
-    if rows and rows[0] < len(found):
-        _change(session, found[rows[0]])
-    else:
+    drawn = [_drawn(each, counted=number < _COUNTED) for number, each in enumerate(found)]
+    rows = tables.picked(drawn, f"admin-spaces-{state().spaces}-{len(found)}", "All workspaces", _COLUMNS)
+    for row in rows:
+        _change(session, found[row])
+    if not rows:
         st.caption("Select a row to open, rename or delete a workspace.")
 
 
@@ -99,8 +91,8 @@ def _rows() -> list[_Row]:
 def _drawn(row: _Row, *, counted: bool) -> dict[str, object]:
     used = datetime.fromisoformat(row.space.used_at) if row.space is not None else None
     return {
-        "Title": guard_formula(visible(row.title)),
-        "Owner": guard_formula(visible(row.owner)),
+        "Title": row.title,
+        "Owner": row.owner,
         "Documents": _documents(row.name, row.size) if counted and row.size else 0 if not row.size else None,
         "Size": words.format_size(row.size),
         "Last used": used,

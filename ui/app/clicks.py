@@ -5,11 +5,14 @@ A button is drawn for who may press it, and may be pressed after their role was 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import ParamSpec
+from typing import Any, ParamSpec
+
+import streamlit as st
 
 from crag.admin.roles import Permission
+from crag.runtime.jobs import Job
 from ui.access.current import Presence
 from ui.app.program import program
 from ui.components import problems
@@ -58,18 +61,41 @@ def once(work: Callable[P, None]) -> Callable[P, None]:
     return clicked
 
 
-def stop(session: Presence, job: str) -> None:
+def stop(session: Presence, *jobs: str) -> None:
     """End work of the session's workspace, for who may begin it.
 
-    `job`: its id. Streamlit keeps what a callback is given as long as the tab is open, also of a button that is gone.
+    `jobs`: their ids. Streamlit keeps what a callback is given while the tab is open, also of a button that is gone.
     """
     with problems.reported(by=problems.announce):
-        if (found := program().jobs.get(job, workspace=session.workspace)) is not None:
-            session.stop(found)
+        for job in jobs:
+            if (found := program().jobs.get(job, workspace=session.workspace)) is not None:
+                session.stop(found)
+
+
+def stop_button(session: Presence, jobs: Sequence[Job[Any]], key: str, help: str, label: str = "Stop") -> None:
+    """A button that ends these jobs of one kind, for who may begin them."""
+    stopping = all(job.stopping for job in jobs)
+    allowed = session.may("ask" if jobs[0].kind == "run" else "edit")
+    st.button(
+        "Stopping…" if stopping else label,
+        key=key,
+        on_click=stop,
+        args=(session, *(job.id for job in jobs)),
+        disabled=stopping or not allowed,
+        help=help,
+    )
+
+
+def confirm(title: str, said: str, key: str, work: Callable[P, None], *args: P.args, **given: P.kwargs) -> None:
+    """A button that says in Markdown what it will do, and does it at a second click. `work` asks: see `requires`."""
+    assert f"{work.__module__}.{work.__qualname__}" in CLICKS
+    with st.popover(f"{title}…"):
+        st.markdown(said)
+        st.button(title, key=key, type="primary", on_click=once(work), args=args, kwargs=given)
 
 
 def answer(session: Presence, job: str, number: int, yes: bool) -> None:
-    """Answer what work of the session's workspace waits for, for who may begin it. `job`: as in `stop`."""
+    """Answer what work of the session's workspace waits for, for who may begin it. `job`: an id, as in `stop`."""
     with problems.reported(by=problems.announce):
         if (found := program().jobs.get(job, workspace=session.workspace)) is not None:
             session.answer(found, number, yes)

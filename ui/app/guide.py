@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import streamlit as st
 
 from crag.admin.roles import Role
@@ -11,6 +13,7 @@ from crag.export.html.elements import Html
 from crag.export.html.safe_text import markdown
 from ui.access import signed_in, workspace_entry
 from ui.access.workspace_entry import Entered
+from ui.app import navigation
 from ui.app.program import program
 from ui.app.session import Session
 from ui.app.sharing import MAY
@@ -25,6 +28,8 @@ MEANS: dict[Role, str] = {
     "admin": "You can do everything, including changing settings, people and all workspaces.",
 }
 """What each role lets a person do in a workspace."""
+_WIDE = 620
+"""Pixels of a line that is read well."""
 _MOST = 10
 """Workspaces that have a button; all of them are in the menu."""
 
@@ -49,6 +54,24 @@ def show(session: Session) -> None:
         draw(_role(entered))
         _shared(entered)
         draw(_admins())
+
+
+def empty(session: Session, said: str, more: str = "", key: str = "", **pages: str) -> None:
+    """In place of a page with nothing on it: what it is for, as Markdown, and buttons to `pages`, their labels by page.
+
+    To somebody who can do nothing about it, what they can do instead. Raises CragError.
+    """
+    if stuck(session):
+        show(session)
+        return
+    st.markdown(said, width=_WIDE)
+    if more:
+        st.caption(more, width=_WIDE)
+    with st.container(horizontal=True):
+        for place, (page, label) in enumerate(pages.items()):
+            kind: Literal["primary", "secondary"] = "secondary" if place else "primary"
+            if session.may("ask" if page == "ask" else "edit"):
+                st.button(label, key=f"{key}-to-{page}", type=kind, on_click=navigation.go, args=(page,))
 
 
 def unverified() -> Html | None:

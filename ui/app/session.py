@@ -107,11 +107,6 @@ class Session(Presence):
         navigation.name_run(wanted)
         return wanted
 
-    @property
-    def asked(self) -> str | None:
-        """The run that was asked last in this tab: how it ends is announced."""
-        return tab.runs().asked
-
     def select(self, run: str | None) -> None:
         """Show this run, and let the address name it: one step in the browser's history."""
         tab.runs().selected, tab.runs().opened = run, None
@@ -159,7 +154,7 @@ class Session(Presence):
         It follows on this conversation; asked `again`, on what that run followed on. `standalone`: see `Engine.ask`.
         Raises CragError if it can't even start.
         """
-        history = self.history(again) if self.follows else []
+        history = self.history(again) if tab.choices().follows else []
         settings = self.settings(self.strategy)
         settings = settings.changed(where=narrow_filter(settings.where, self.scope))
         [run] = self.start(question, [(self.strategy, settings)], history, standalone)
@@ -187,14 +182,6 @@ class Session(Presence):
             return leading_to(run, self.trace)
         except CragError:  # deleted since
             return []
-
-    @property
-    def follows(self) -> bool:
-        """Whether questions take over from earlier ones of the conversation."""
-        return tab.choices().follows
-
-    def follow(self, on: bool) -> None:
-        tab.choices().follows = on
 
     def search_web(self, trace: Trace, query: str) -> None:
         """Ask that run's question again of the web alone, by its own settings and scope, with exactly this query.
@@ -295,10 +282,6 @@ class Session(Presence):
         return trace
 
     # What is opened beside the answer: "cite:2", "chunk:…" or None
-
-    @property
-    def opened(self) -> str | None:
-        return tab.runs().opened
 
     def open(self, what: str | None) -> None:
         tab.runs().opened, tab.runs().leaf = what, None
@@ -415,11 +398,6 @@ class Session(Presence):
     def saves(self) -> bool:
         """Whether choices stay for the next start: one person alone uses the app, on the machine that it runs on."""
         return not self.shared and not self.entered.actor.id
-
-    @property
-    def saving_problem(self) -> str:
-        """Why choices were not restored, or are not saved, in one sentence; empty where all is well."""
-        return tab.choices().saving_problem
 
     def keep_key(self, slot: str, typed: str) -> None:
         """Keep a key for the server that it would go to: for this session, and in the system's keyring where choices

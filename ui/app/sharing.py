@@ -19,7 +19,7 @@ from ui.access import signed_in, workspace_entry
 from ui.access.workspace_entry import Entered
 from ui.app import tab
 from ui.app.program import program
-from ui.components import problems
+from ui.components import forms, problems
 from ui.components.drawing import draw
 
 MAY: dict[Role, str] = {
@@ -89,18 +89,11 @@ def _members(engine: Engine, entered: Entered) -> None:
     for member in members:
         _member(engine, entered, member)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        kind = st.segmented_control(
-            "Share with",
-            list(_KINDS),
-            default="person",
-            required=True,
-            format_func=_KINDS.__getitem__,
-            key="share-kind",
-        )
+        kind = forms.one_of("Share with", _KINDS, "share-kind", label_visibility="visible", persist_state=None)
         label = "E-mail" if kind == "person" else "Name of the group, as the sign-in has it"
         who = st.text_input(label, key=f"share-who-{tab.page().shares}")
         role: Role = st.selectbox("Role", list(_SHORT), index=1, format_func=_SHORT.__getitem__, key="share-role")
-        if st.button("Add", key="share-add", type="primary") and kind is not None:
+        if st.button("Add", key="share-add", type="primary"):
             engine.teams.spaces.share(entered.workspace, kind, who, role, entered.actor, was=None)
             tab.page().shares += 1
             st.rerun(scope="fragment")

@@ -14,6 +14,8 @@ from ui.app import navigation
 from ui.app.session import Session
 
 Row = Mapping[str, Any]
+Columns = Mapping[str, Any]
+"""By name how a column is drawn; a number is the width of a column of texts, in pixels."""
 _LINE, _AROUND = 17, 12
 """Of text in a cell that wraps, and of the space around it, in pixels."""
 
@@ -22,7 +24,7 @@ def chosen(
     rows: Sequence[Row],
     key: str,
     alt: str,
-    columns: Mapping[str, Any] | None = None,
+    columns: Columns | None = None,
     on_select: Callable[[], None] | Literal["rerun"] = "rerun",
     lines: int = 1,
 ) -> tuple[int, str] | None:
@@ -31,24 +33,33 @@ def chosen(
     Texts are guarded, for the table's own menu copies and downloads its cells. `on_select` is called as a selection
     changes, before the page is drawn.
     """
-    st.dataframe(
-        [{name: _guarded(value) for name, value in row.items()} for row in rows],
-        hide_index=True,
-        column_config=dict(columns or {}),
-        on_select=on_select,
-        selection_mode="single-cell",
-        placeholder="·",
-        row_height=_LINE * lines + _AROUND if lines > 1 else None,
-        key=key,
-        alt=alt,
-    )
+    height = _LINE * lines + _AROUND if lines > 1 else None
+    look: dict[str, Any] = {"selection_mode": "single-cell", "placeholder": "·", "row_height": height}
+    _draw(rows, key, alt, columns, on_select=on_select, **look)
     return selected(key)
 
 
-def plain(rows: Sequence[Row], key: str, alt: str) -> None:
+def plain(rows: Sequence[Row], key: str, alt: str, columns: Columns | None = None) -> None:
     """Draw a table of which nothing can be chosen; texts are guarded."""
+    _draw(rows, key, alt, columns, placeholder="–")
+
+
+def picked(
+    rows: Sequence[Row], key: str, alt: str, columns: Columns | None = None, *, several: bool = False
+) -> list[int]:
+    """Draw a table; the places of the rows that are selected in it. Texts are guarded. `several`: at once."""
+    mode = "multi-row" if several else "single-row"
+    found = _draw(rows, key, alt, columns, on_select="rerun", selection_mode=mode).selection.rows
+    return [row for row in found if row < len(rows)]
+
+
+def _draw(rows: Sequence[Row], key: str, alt: str, columns: Columns | None, **more: Any) -> Any:
     shown = [{name: _guarded(value) for name, value in row.items()} for row in rows]
-    st.dataframe(shown, hide_index=True, key=key, alt=alt)
+    config = {
+        name: st.column_config.TextColumn(width=each) if isinstance(each, int) else each
+        for name, each in (columns or {}).items()
+    }
+    return st.dataframe(shown, hide_index=True, column_config=config, key=key, alt=alt, **more)
 
 
 def selected(key: str) -> tuple[int, str] | None:
@@ -70,7 +81,7 @@ def open_run(
     run_of: Callable[[int, str], str],
     key: str,
     alt: str,
-    columns: Mapping[str, Any] | None = None,
+    columns: Columns | None = None,
     lines: int = 1,
 ) -> None:
     """Draw a table of runs; the one that is chosen opens in Ask. `run_of`: that of a cell, "" for none."""

@@ -238,10 +238,8 @@ def _flip(session: Session, trace: Trace) -> None:
 def _offer(session: Session, trace: Trace, move: Move) -> None:
     text, action = st.columns([5, 2], vertical_alignment="center")
     text.markdown(markdown(move_sentence(move)))
-    said = "Asks again with this change; both runs stand side by side."
-    if session.may("ask") and action.button("Try it in Compare", key=f"why-try-{move.threshold}", help=said):
-        state.compare_changed(session, trace, **move.settings)
-        st.rerun()
+    with action:
+        state.try_button(session, trace, f"why-try-{move.threshold}", move.settings)
 
 
 def _contrast(session: Session, trace: Trace, other: OtherRun) -> None:

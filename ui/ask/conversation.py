@@ -83,14 +83,8 @@ def sidebar(session: Session) -> None:
         if not session.library.documents.count() and not session.library.runs.latest(1):
             workspaces.show_key_notice(program().config)
             return
-        chosen = st.selectbox(
-            "Strategy",
-            list(STRATEGIES),
-            index=list(STRATEGIES).index(session.strategy),
-            format_func=lambda name: STRATEGIES[name].title,
-            key="strategy-choice",
-            help="How the next question is handled. Past runs keep the strategy they were asked with.",
-        )
+        help = "How the next question is handled. Past runs keep the strategy they were asked with."
+        chosen = forms.strategy("Strategy", session.strategy, "strategy-choice", persist_state=None, help=help)
         session.use(chosen)
         strategy = STRATEGIES[chosen]
         st.caption(f"{markdown(strategy.help)} {words.source(strategy)}")
@@ -99,7 +93,7 @@ def sidebar(session: Session) -> None:
             listed = markdown(", ".join(words.describe_settings(changes)))
             st.caption(f"With your {words.count(len(changes), 'setting')}: {listed}.")
             st.button("Reset to defaults", key="strategy-reset", on_click=session.reset, args=(chosen,))
-        _follow_ups(session)
+        _follow_ups()
         st.button("New conversation", key="new", width="stretch", on_click=session.begin_conversation)
         workspaces.show_key_notice(program().config)
         with problems.reported():
@@ -139,16 +133,15 @@ def _asked(run: RunSummary, here: bool) -> Html:
     return h.li[button[asked, via]]
 
 
-def _follow_ups(session: Session) -> None:
+def _follow_ups() -> None:
     """Whether the next questions may take over from earlier ones; remembered in this session."""
-    chosen = st.toggle(
+    tab.choices().follows = st.toggle(
         "Use the conversation for follow-ups",
-        value=session.follows,
+        value=tab.choices().follows,
         key="follow-ups",
         help="“And in 2018?” is completed from earlier questions; the completed question is shown below yours. "
         "Off: each question is asked exactly as you type it.",
     )
-    session.follow(chosen)
 
 
 def rewording(session: Session, trace: Trace) -> None:

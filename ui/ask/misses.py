@@ -8,7 +8,7 @@ from crag.analysis.misses import Fate, Miss, Wanted, explain_miss
 from crag.core.trace import Trace
 from crag.export.html.safe_text import excerpt, markdown
 from crag.messages.explanations import change_sentence, miss_sentence, missing_sentence
-from ui.app import tab
+from ui.app import tab, tables
 from ui.app.session import Session
 from ui.compare import state
 from ui.components import problems
@@ -55,17 +55,11 @@ def _show(session: Session, trace: Trace, miss: Miss) -> None:
     if miss.fates:
         rows = [_row(fate) for fate in miss.fates[:_SHOWN]]
         known = [name for name in rows[0] if any(row[name] not in (None, "") for row in rows)]
-        st.dataframe(
-            [{name: row[name] for name in known} for row in rows],
-            hide_index=True,
-            column_config={"Score": st.column_config.NumberColumn(format="%.2f")},
-        )
-    change = miss.change
-    if change is not None and session.may("ask"):
-        said = "Asks again with this change; both runs stand side by side."
-        if st.button("Try it in Compare", key="why-not-try", help=said):
-            state.compare_changed(session, trace, **change.settings)
-            st.rerun()
+        shown = [{name: row[name] for name in known} for row in rows]
+        score = {"Score": st.column_config.NumberColumn(format="%.2f")}
+        tables.plain(shown, "why-not-fates", "How far it came", score)
+    if (change := miss.change) is not None:
+        state.try_button(session, trace, "why-not-try", change.settings)
 
 
 def _row(fate: Fate) -> dict[str, object]:

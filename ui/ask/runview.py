@@ -20,7 +20,7 @@ from crag.export.html.passage import View
 from crag.export.html.safe_text import markdown
 from crag.messages.wording import stored_sentence
 from crag.runtime.jobs import Job
-from ui.app import clicks, fragments
+from ui.app import clicks, fragments, tab
 from ui.app.program import program
 from ui.app.session import Session
 from ui.ask import causes, conversation, files, misses, sliders, turns
@@ -66,12 +66,13 @@ def show(session: Session, run: str) -> None:
     except NotFoundError:
         _tell_of_none(session, run)
         return
-    pageview.prepare(session, trace, session.opened)
+    opened = tab.runs().opened
+    pageview.prepare(session, trace, opened)
     if job is not None and job.problem:
         problems.show(job.problem)
     labels = thumbs.labels_of(session, trace.meant) if session.may("ask") else None
     web_on = bool(session.resolve_providers().webs)
-    shown = _Shown(trace, labels, run == session.asked, web_on, session.opened, running)
+    shown = _Shown(trace, labels, run == tab.runs().asked, web_on, opened, running)
     with st.container(key="ask-columns"):
         left, right = st.columns([5, 7], gap="large")
     with left, st.container(key="answer-side"):
@@ -117,14 +118,7 @@ def _under_way(session: Session, run: str, job: Job[Event], shown: _Shown, said:
     parts = shown.parts(View.of(shown.trace))
     with said:
         parts.draw("question", "answer")
-        st.button(
-            "Stopping…" if job.stopping else "Stop",
-            key="stop",
-            on_click=clicks.stop,
-            args=(session, job.id),
-            disabled=job.stopping or not session.may("ask"),
-            help="Stops this run and keeps what was found.",
-        )
+        clicks.stop_button(session, [job], "stop", "Stops this run and keeps what was found.")
         parts.draw("sources")
     approval.ask(session, job if session.may("ask") else None, shown.trace)
     parts.draw("path", "action")
@@ -206,12 +200,8 @@ def _tools(session: Session, run: str, trace: Trace, stale: marks.Stale) -> None
         with st.popover("Export"):
             files.offer(session, trace, stale)
         if session.may("edit"):
-            with st.popover("Delete"):
-                st.caption("Deletes this question and its record from the history permanently.")
-                if st.button("Delete this run", key="delete-run", type="primary"):
-                    with problems.reported():
-                        _delete(session, run)
-                        st.rerun()
+            said = "This question and its record leave the history permanently."
+            clicks.confirm("Delete", said, "delete-run", _delete, session, run)
 
 
 def _of_library(trace: Trace) -> str:
@@ -241,8 +231,8 @@ def _as_if(session: Session, trace: Trace) -> None:
                         st.rerun()
 
 
+@clicks.requires("edit")
 def _delete(session: Session, run: str) -> None:
-    session.require("edit")
     session.library.runs.delete(run)
     session.note("delete", "run", run)
     session.forget(run)

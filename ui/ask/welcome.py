@@ -56,7 +56,7 @@ def show(session: Session) -> None:
         with right:
             play()
     if job is not None and (job.running or job.id != tab.runs().listed):
-        progress.follow(session, job, uploads.ender(session, job), uploads.forget)
+        progress.follow(session, job, uploads.forget)
     with problems.reported():
         status(session)
 

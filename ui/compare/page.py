@@ -55,7 +55,7 @@ def show(session: Session) -> None:
         _first(session)
         return
     state.prefill([each.trace for each in lanes])
-    if opened := state.opened_source():
+    if opened := state.state().opened:
         for each in lanes:
             if each.run == opened[0]:
                 pageview.prepare(session, each.trace, opened[1])
@@ -75,7 +75,9 @@ def _under_way(session: Session, runs: Sequence[str], labels: Labels) -> None:
     """The runs as far as they have come. Raises CragError."""
     lanes = _lanes(session, runs)
     draw(_question(lanes))
-    _stop(session, lanes)
+    jobs = [each.job for each in lanes if each.job is not None and each.following]
+    if jobs:
+        clicks.stop_button(session, jobs, "compare-stop", "What was found stays.", "Stop all")
     _summary(lanes, whole=False)
     _columns(session, lanes, labels, None)
 
@@ -120,25 +122,16 @@ def _columns(session: Session, lanes: Sequence[Lane], labels: Labels, found: Dif
 
 def _first(session: Session) -> None:
     """Before there is anything to compare. Raises CragError."""
-    if guide.stuck(session):
-        guide.show(session)
-        return
-    draw(
-        h.div("cx hero")[
-            h.p[
-                "Ask one question in two to four ways at once: plain RAG beside corrective strategies, or one strategy "
-                "beside itself with another action, to see what that action changes."
-            ]
-        ]
+    said = (
+        "Ask one question in two to four ways at once: plain RAG beside corrective strategies, or one strategy beside "
+        "itself with another action, to see what that action changes."
     )
     if session.library.documents.count() == 0:
-        st.subheader("No documents yet", anchor=False)
-        with st.container(horizontal=True):
-            st.button(
-                "Load the sample library", key="compare-to-ask", on_click=navigation.go, args=("ask",), type="primary"
-            )
-            st.button("Add your own documents", key="compare-to-documents", on_click=navigation.go, args=("documents",))
+        more = "There are no documents yet."
+        buttons = {"ask": "Load the sample library", "documents": "Add your own documents"}
+        guide.empty(session, said, more, key="compare", **buttons)
     else:
+        guide.empty(session, said)
         setup.form(session)
         setup.questions(session)
     tour.panel(session)
@@ -146,7 +139,7 @@ def _first(session: Session) -> None:
 
 def _lanes(session: Session, runs: Sequence[str]) -> list[Lane]:
     """The runs that are to be had; of any other it is said that it is not."""
-    opened = state.opened_source()
+    opened = state.state().opened
     lanes, missing = [], []
     for run in runs:
         what = opened[1].removeprefix("cite:") if opened is not None and opened[0] == run else ""
@@ -171,24 +164,11 @@ def _question(lanes: Sequence[Lane]) -> Html:
 
 def _beside(session: Session, lanes: Sequence[Lane]) -> None:
     """The page image or web passage that is open, if it is one of these lanes'."""
-    opened = state.opened_source()
+    opened = state.state().opened
     for each in lanes:
         if opened is not None and opened[0] == each.run:
             whose = f"{each.letter} {each.name}".strip()
             pageview.opened(session, each.trace, opened[1], state.close_source, whose)
-
-
-def _stop(session: Session, lanes: Sequence[Lane]) -> None:
-    """One button for all that run."""
-    jobs = [each.job for each in lanes if each.job is not None and each.following]
-    stopping, ids = all(job.stopping for job in jobs), [job.id for job in jobs]
-
-    def stop() -> None:
-        for id in ids:
-            clicks.stop(session, id)
-
-    label = "Stopping…" if stopping else "Stop all"
-    st.button(label, key="compare-stop", on_click=stop, disabled=stopping, help="What was found stays.")
 
 
 def _exported(session: Session, lane: Lane) -> str:

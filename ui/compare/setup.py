@@ -51,15 +51,8 @@ def form(session: Session) -> None:
 
 def _way(session: Session, ways: list[Way], place: int) -> Way:
     """One lane's strategy and action; its widgets are new whenever lanes are added or removed."""
-    way, turn = ways[place], state.turn()
-    names = list(STRATEGIES)
-    strategy = st.selectbox(
-        f"Column {place + 1}",
-        names,
-        index=names.index(way.strategy) if way.strategy in names else 0,
-        format_func=lambda name: STRATEGIES[name].title,
-        key=f"cmp-strategy-{turn}-{place}",
-    )
+    way, turn = ways[place], state.state().turn
+    strategy = forms.strategy(f"Column {place + 1}", way.strategy, f"cmp-strategy-{turn}-{place}", persist_state=None)
     plain = STRATEGIES[strategy].settings.evaluator == "none"
     options = ["", *(str(action) for action in Action)]
     forced = st.selectbox(

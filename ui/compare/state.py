@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import streamlit as st
 
@@ -55,40 +56,35 @@ def compared_runs() -> list[str]:
     """The runs compared: those of the address, so that a reload brings them back, or this tab's own."""
     address = st.query_params.get("runs", "")
     named = [run for run in address.split(",") if _RUN.fullmatch(run)]
-    runs: list[str] = list(dict.fromkeys(named))[:MOST] or _state().runs
+    runs: list[str] = list(dict.fromkeys(named))[:MOST] or state().runs
     select(runs)
     return runs
 
 
 def select(runs: Sequence[str]) -> None:
     """Compare these from now on; none: start again."""
-    if list(runs) != _state().runs:
+    if list(runs) != state().runs:
         close_source()
-    _state().runs = list(runs)
+    state().runs = list(runs)
     if runs:
         st.query_params["runs"] = ",".join(runs)
     else:
         st.query_params.pop("runs", None)
 
 
-def opened_source() -> tuple[str, str] | None:
-    """The run whose source is open, and which: "cite:2" or "chunk:…"."""
-    return _state().opened
-
-
 def open_source(run: str, what: str) -> None:
     close_source()
-    _state().opened = (run, what)
+    state().opened = (run, what)
 
 
 def close_source() -> None:
-    _state().opened = None
+    state().opened = None
     tab.runs().leaf = None
 
 
 def prefill(traces: Sequence[Trace]) -> None:
     """Let the next comparison start from the question and the ways of these runs, unless another is being made."""
-    if _state().ways is None:
+    if state().ways is None:
         st.session_state[QUESTION] = traces[0].meant
         known = [Way(trace.strategy, Settings.stored(trace.settings).settings.forced) for trace in traces]
         set_ways([way for way in known if way.strategy in STRATEGIES] if len(known) > 1 else ways())
@@ -96,29 +92,24 @@ def prefill(traces: Sequence[Trace]) -> None:
 
 def ways() -> list[Way]:
     """The lanes of the next comparison."""
-    return list(_state().ways or (Way("plain-rag"), Way("balanced")))
+    return list(state().ways or (Way("plain-rag"), Way("balanced")))
 
 
 def set_ways(wanted: Sequence[Way]) -> None:
     """Ask the next comparison in these ways."""
-    _state().ways = list(wanted)
-
-
-def turn() -> int:
-    """How often columns were added or removed: each time their widgets are new."""
-    return _state().turn
+    state().ways = list(wanted)
 
 
 def renew_ways(wanted: Sequence[Way]) -> None:
     """Ask the next comparison in these ways, each with new widgets."""
     set_ways(wanted)
-    _state().turn += 1
+    state().turn += 1
 
 
 def prepare(trace: Trace) -> None:
     """From a run to a comparison of its question: plain RAG beside the run's own strategy."""
     own = trace.strategy if trace.strategy in STRATEGIES and trace.strategy != "plain-rag" else "balanced"
-    _state().runs = []
+    state().runs = []
     st.session_state[QUESTION] = trace.meant
     set_ways([Way("plain-rag"), Way(own)])
     navigation.go("compare")
@@ -131,28 +122,28 @@ def compare_changed(session: Session, trace: Trace, **changes: object) -> None:
     compare(trace.run_id, other)
 
 
+def try_button(session: Session, trace: Trace, key: str, changes: Mapping[str, Any]) -> None:
+    """A button, for who may ask, that compares a run with another of changed settings. Raises CragError."""
+    said = "Asks again with this change; both runs stand side by side."
+    if session.may("ask") and st.button("Try it in Compare", key=key, help=said):
+        compare_changed(session, trace, **changes)
+        st.rerun()
+
+
 def compare(*runs: str) -> None:
     """Go to these runs side by side."""
     close_source()
-    _state().runs = list(runs)
+    state().runs = list(runs)
     navigation.go("compare")
 
 
 def open_tour() -> None:
     """From another page to the guided tour."""
-    _state().runs = []
+    state().runs = []
     st.session_state[TOUR] = True
     navigation.go("compare")
 
 
-def tour() -> str:
-    """The job of the guided tour that this tab follows; empty for none."""
-    return _state().tour
-
-
-def follow_tour(job: str) -> None:
-    _state().tour = job
-
-
-def _state() -> CompareState:
+def state() -> CompareState:
+    """The tab's."""
     return tab_state(CompareState)

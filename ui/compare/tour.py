@@ -103,7 +103,7 @@ def _start(session: Session, question: Question) -> None:
             emit(outcome)
 
     job = program().jobs.start(_KIND, question.question, work, workspace=session.workspace, who=session.visitor.person)
-    state.follow_tour(job.id)
+    state.state().tour = job.id
 
 
 @st.cache_resource(show_spinner=False)
@@ -115,7 +115,8 @@ def _report() -> Report:
 
 def _current(session: Session) -> Job[Event] | None:
     """This tab's tour, or one of its workspace that goes on since before a reload."""
-    found = program().jobs.get(state.tour(), workspace=session.workspace) if state.tour() else None
+    mine = state.state().tour
+    found = program().jobs.get(mine, workspace=session.workspace) if mine else None
     found = found or next(iter(program().jobs.running(_KIND, workspace=session.workspace)), None)
     return found  # type: ignore[return-value]
 
@@ -131,14 +132,7 @@ def _under_way(session: Session, job: Job[Event]) -> None:
     else:
         said = TITLES[BREAKS[min(done, len(BREAKS) - 1)]]
     st.progress(done / len(BREAKS), f"**{done} of {len(BREAKS)}** · {said}")
-    stopping = job.stopping
-    st.button(
-        "Stopping…" if stopping else "Stop",
-        key="tour-stop",
-        on_click=clicks.stop,
-        args=(session, job.id),
-        disabled=stopping,
-    )
+    clicks.stop_button(session, [job], "tour-stop", "What was found stays.")
     _show(job)
 
 

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import types
 import typing
+from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import streamlit as st
 from pydantic import BaseModel
 
 from crag.core.settings import Settings, meta
+from crag.core.strategies import STRATEGIES
 from crag.core.types import Action, Aggregation
 from crag.export.html import elements as h
 from crag.export.html.safe_text import markdown
 from crag.pipeline.executor import QUESTION_CHARS
 from ui.components.drawing import draw
+
+T = TypeVar("T")
 
 _SLIDER_STEPS = {int: 100, float: 150}
 """A setting with this many steps is typed, not slid: a hand can't aim at one."""
@@ -138,6 +142,36 @@ def evidence(values: typing.Mapping[str, Any], *, key: str, across: int = 1) -> 
         with places[number % across]:
             found[name] = field(Settings, name, values[name], key=f"{key}-{name}", most=most)
     return found
+
+
+def one_of(
+    label: str, titles: Mapping[T, str], key: str, default: T | None = None, *, chips: bool = False, **look: Any
+) -> T:
+    """One of these, side by side without the label: the first, or `default`, until another is chosen.
+
+    It is kept between pages. `chips`: there may be many.
+    """
+    start = next(iter(titles)) if default is None else default
+    draw_choice = st.pills if chips else st.segmented_control
+    look = {"label_visibility": "collapsed", "persist_state": "session", **look}
+    if key not in st.session_state:
+        look["default"] = start
+    found: T | None = draw_choice(label, list(titles), required=True, format_func=titles.__getitem__, key=key, **look)
+    return start if found is None else found
+
+
+def choice(label: str, titles: Mapping[T, str], key: str, **look: Any) -> T:
+    """One of these, the first until another is chosen; kept between pages."""
+    look = {"persist_state": "session", **look}
+    found: T = st.selectbox(label, list(titles), format_func=titles.__getitem__, key=key, **look)
+    return found
+
+
+def strategy(label: str, chosen: str, key: str, **look: Any) -> str:
+    """One of the strategies, `chosen` until another is."""
+    titles = {name: each.title for name, each in STRATEGIES.items()}
+    place = list(titles).index(chosen) if chosen in titles else 0
+    return choice(label, titles, key, index=place, **look)
 
 
 def question_limit(key: str) -> None:

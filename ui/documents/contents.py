@@ -7,12 +7,12 @@ from typing import Any
 
 import streamlit as st
 
-from crag.analysis.questions.adapters import guard_formula
 from crag.core.trace import Track
 from crag.core.types import Chunk
 from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.safe_text import excerpt, markdown
+from ui.app import tables as app_tables
 from ui.app.session import Session
 from ui.components.drawing import draw
 from ui.documents import page_browser
@@ -29,7 +29,7 @@ _COLUMN = st.column_config
 _COLUMNS = {
     "#": _COLUMN.NumberColumn(width=55, format="localized"),
     "Page": _COLUMN.NumberColumn(width=60, format="localized"),
-    "Text": _COLUMN.TextColumn(width=520),
+    "Text": 520,
     "Characters": _COLUMN.NumberColumn(format="localized"),
     "Retrieved": _COLUMN.NumberColumn(format="localized", help="Runs that retrieved it."),
     "Used": _COLUMN.NumberColumn(format="localized", help="Runs whose answers may rest on it."),
@@ -50,18 +50,9 @@ def chunks(session: Session, held: Held) -> None:
     st.caption(f"{said}; the first {_MOST:,} are shown." if len(found) > _MOST else f"{said}.")
     if not shown:
         return
-    picked = st.dataframe(
-        [_row(chunk, tracks.get(chunk.id)) for chunk in shown],
-        hide_index=True,
-        column_config=_COLUMNS,
-        on_select="rerun",
-        selection_mode="single-row",
-        key=f"chunks-{id}-{asked}",
-        placeholder="",
-        alt="The chunks of the document",
-    ).selection.rows
-    if picked and picked[0] < len(shown):
-        _whole(shown[picked[0]], tracks)
+    rows = [_row(chunk, tracks.get(chunk.id)) for chunk in shown]
+    for place in app_tables.picked(rows, f"chunks-{id}-{asked}", "The chunks of the document", _COLUMNS):
+        _whole(shown[place], tracks)
 
 
 def tables(session: Session, held: Held) -> None:
@@ -91,9 +82,9 @@ def _row(chunk: Chunk, track: Track | None) -> dict[str, Any]:
     return {
         "#": chunk.ordinal + 1,
         "Page": chunk.page,
-        **({"Place": guard_formula(chunk.place)} if chunk.place else {}),
+        **({"Place": chunk.place} if chunk.place else {}),
         "Kind": chunk.kind,
-        "Text": guard_formula(excerpt(chunk.text, 200)),
+        "Text": excerpt(chunk.text, 200),
         "Characters": len(chunk.text),
         "Retrieved": track.retrieved if track else 0,
         "Used": track.used if track else 0,

@@ -17,7 +17,7 @@ from ui.app import guide
 from ui.app.clicks import once, requires
 from ui.app.program import program
 from ui.app.session import Session
-from ui.components import charts, problems
+from ui.components import charts, forms, problems
 from ui.components.drawing import draw
 from ui.documents import bulk_actions, contents, filters, map_view, page_browser, purged, table, uploads, versions
 from ui.documents.listing import Held, holdings
@@ -52,17 +52,8 @@ def show(session: Session, *, live: bool) -> None:
 
 def _view() -> str:
     """How the library is shown."""
-    st.session_state.setdefault(map_view.VIEW, "map" if presentation.wanted() else "list")
-    chosen = st.segmented_control(
-        "View",
-        ["list", "map"],
-        required=True,
-        format_func=str.capitalize,
-        key=map_view.VIEW,
-        persist_state="session",
-        label_visibility="collapsed",
-    )
-    return chosen or "list"
+    start = "map" if presentation.wanted() else "list"
+    return forms.one_of("View", {"list": "List", "map": "Map"}, map_view.VIEW, start)
 
 
 def _rows(session: Session, held: Sequence[Held], shown: Sequence[Held]) -> None:
@@ -96,11 +87,8 @@ def _end(session: Session, any_held: bool) -> None:
 
 
 def _empty(session: Session) -> None:
-    if guide.stuck(session):
-        guide.show(session)
-        return
-    draw(h.div("cx hero")[h.p["The library is empty. Drop documents above, or start with the sample."]])
-    if st.button("Load the sample library", key="sample", type="primary"):
+    guide.empty(session, "The library is empty. Drop documents above, or start with the sample.")
+    if session.may("edit") and st.button("Load the sample library", key="sample", type="primary"):
         with problems.reported():
             uploads.load_sample(session)
             st.rerun()
@@ -142,17 +130,8 @@ def _document(session: Session, held: Held) -> None:
     """Raises CragError."""
     st.subheader(markdown(held.document.name), anchor=False)
     _facts(held)
-    view = st.segmented_control(
-        "What to look at",
-        list(_VIEWS),
-        default="pages",
-        required=True,
-        format_func=lambda name: _VIEWS[name][0],
-        key=contents.VIEW,
-        persist_state="session",
-        label_visibility="collapsed",
-    )
-    _VIEWS[view][1](session, held)
+    titles = {name: title for name, (title, _) in _VIEWS.items()}
+    _VIEWS[forms.one_of("What to look at", titles, contents.VIEW)][1](session, held)
 
 
 def _fetched(held: Held) -> str:

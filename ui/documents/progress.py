@@ -29,7 +29,7 @@ from crag.export.html.safe_text import markdown
 from crag.messages.documents import left_text, lost_text
 from crag.runtime.jobs import Job
 from ui.access.current import Presence
-from ui.app import fragments
+from ui.app import clicks, fragments
 from ui.components import problems
 
 Result = DocumentAdded | DuplicateFound | DocumentFailed | DocumentRefreshed
@@ -147,16 +147,11 @@ class Progress:
         return sum(isinstance(result, kind) for result in self.results)
 
 
-def follow(
-    session: Presence,
-    job: Job[UploadEvent],
-    end: Callable[[], None] | None,
-    close: Callable[[], None] | None = None,
-) -> None:
+def follow(session: Presence, job: Job[UploadEvent], close: Callable[[], None] | None = None) -> None:
     """Draw progress until the job is over; then the whole page is drawn again, with what came of it.
 
     After documents came in, not too often, the whole page is drawn again as well, so that every count on it is of one
-    state. `end` stops it, for who may; `close` is what a person does who has seen the results.
+    state. `close` is what a person does who has seen the results.
     """
     running, progress, drawn_at = job.running, Progress(), time.monotonic()
     progress.apply(job.events())
@@ -169,7 +164,7 @@ def follow(
         return running and not renew
 
     if running:
-        fragments.follow(session, goes_on, partial(_show_live, job, progress, end))
+        fragments.follow(session, goes_on, partial(_show_live, session, job, progress))
         return
     if progress.total > 1:
         st.markdown(_lead(progress))
@@ -182,18 +177,12 @@ def follow(
         st.button("Close this list", key="upload-close", type="tertiary", on_click=close)
 
 
-def _show_live(job: Job[UploadEvent], progress: Progress, end: Callable[[], None] | None) -> None:
+def _show_live(session: Presence, job: Job[UploadEvent], progress: Progress) -> None:
     lead, step = describe(progress, job.label)
     st.progress(progress.share(), lead)
     st.caption(step)
-    if end is not None:
-        st.button(
-            "Stop" if not job.stopping else "Stopping…",
-            key="upload-stop",
-            on_click=end,
-            disabled=job.stopping,
-            help="Files that are already added stay.",
-        )
+    if session.may("edit"):
+        clicks.stop_button(session, [job], "upload-stop", "Files that are already added stay.")
     _list(progress, running=True)
 
 

@@ -6,20 +6,17 @@ from datetime import datetime
 
 import streamlit as st
 
-from crag.analysis.questions.adapters import guard_formula
 from crag.core.purging import conditions_of
 from crag.export.html import words
-from crag.export.html.safe_text import markdown
 from crag.storage.library import UNDO_HOURS
+from ui.app import tables
 from ui.app.session import Session
 from ui.components import problems
 
-_SHOWN = 20
-"""So many of those that would go are named."""
 _COLUMNS = {
     "Document": st.column_config.TextColumn(width=260, pinned=True),
     "Purged": st.column_config.DatetimeColumn(format="distance"),
-    "Why": st.column_config.TextColumn(width=420),
+    "Why": 420,
 }
 
 
@@ -33,23 +30,10 @@ def show(session: Session) -> None:
             f"Purged documents can be restored for {UNDO_HOURS} hours; then they are deleted permanently. Select "
             "rows to restore some of them."
         )
-        rows = st.dataframe(
-            [
-                {
-                    "Document": guard_formula(each.name),
-                    "Purged": datetime.fromisoformat(each.at),
-                    "Why": guard_formula(each.why),
-                }
-                for each in found
-            ],
-            hide_index=True,
-            column_config=_COLUMNS,
-            on_select="rerun",
-            selection_mode="multi-row",
-            key=f"purged-{found[0].at}-{len(found)}",
-            alt="Documents that can be restored",
-        ).selection.rows
-        chosen = [found[row] for row in rows if row < len(found)]
+        rows = [{"Document": each.name, "Purged": datetime.fromisoformat(each.at), "Why": each.why} for each in found]
+        key = f"purged-{found[0].at}-{len(found)}"
+        picked = tables.picked(rows, key, "Documents that can be restored", _COLUMNS, several=True)
+        chosen = [found[row] for row in picked]
         label = f"Restore {words.count(len(chosen), 'document')}" if chosen else "Restore all"
         if session.may("edit") and st.button(label, key="undo"):
             with problems.reported():
@@ -74,12 +58,8 @@ def form(session: Session) -> None:
             many = words.count(len(found), "document")
             st.caption(f"{many} would be removed. They can be restored for {UNDO_HOURS} hours.")
             if found:
-                going = [
-                    {"Document": markdown(each.document.name), "Why": markdown(each.why)} for each in found[:_SHOWN]
-                ]
-                st.table(going, border="horizontal", hide_index=True, width="content", alt="Documents that would go")
-            if (more := len(found) - _SHOWN) > 0:
-                st.caption(f"And {more:,} more.")
+                going = [{"Document": each.document.name, "Why": each.why} for each in found]
+                tables.plain(going, "purge-going", "Documents that would go", {"Why": 420})
             if found and st.button(f"Purge {many}", key="purge", type="primary"):
                 session.require("edit")
                 for each in session.library.purges.purge(conditions):

@@ -7,7 +7,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from functools import partial
 
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -17,7 +16,7 @@ from crag.export.html.safe_text import markdown
 from crag.ingest.files import safe_name
 from crag.runtime.jobs import Job, JobFunction
 from crag.storage.runs import InFlightJob
-from ui.app import clicks, open_tabs
+from ui.app import open_tabs
 from ui.app.clicks import requires
 from ui.app.program import program
 from ui.app.session import Session
@@ -107,11 +106,6 @@ def current(session: Session) -> Job[UploadEvent] | None:
     if found is None or found.kind != "upload":
         found = next(iter(program().jobs.running("upload", workspace=session.workspace)), None)
     return found  # type: ignore[return-value]
-
-
-def ender(session: Session, job: Job[UploadEvent]) -> Callable[[], None] | None:
-    """What stops it, for who may; None for others."""
-    return partial(clicks.stop, session, job.id) if session.may("edit") else None
 
 
 def note_address(job: Job[UploadEvent] | None) -> None:

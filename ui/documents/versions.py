@@ -7,24 +7,22 @@ from datetime import datetime
 
 import streamlit as st
 
-from crag.analysis.questions.adapters import guard_formula
 from crag.export.html import words
 from crag.export.html.safe_text import markdown
 from crag.messages.documents import KEPT, KINDS, compared_sentence, rolled_back_sentence, snapshot_text
 from crag.storage.library import Library
 from crag.storage.snapshots import MOST_SNAPSHOTS, DocumentChange, Snapshot
+from ui.app import clicks, tables
 from ui.app.clicks import once, requires
 from ui.app.session import Session
 from ui.components import problems
 
 _NAME = "snapshot-name"
-_SHOWN = 50
-"""The most documents that differ and are named."""
 _COLUMNS = {
     "Snapshot": st.column_config.TextColumn(width=260, pinned=True),
     "Taken": st.column_config.DatetimeColumn(format="distance"),
-    "Holds": st.column_config.TextColumn(width=320),
-    "Size": st.column_config.TextColumn(width=90),
+    "Holds": 320,
+    "Size": 90,
 }
 
 
@@ -47,24 +45,9 @@ def show(session: Session, any_held: bool) -> None:
                 st.button("Take a snapshot", key="snapshot-take", on_click=once(_take), args=(session,))
         if not found:
             return
-        rows = st.dataframe(
-            [
-                {
-                    "Snapshot": guard_formula(each.name),
-                    "Taken": datetime.fromisoformat(each.taken_at) if each.taken_at else None,
-                    "Holds": guard_formula(snapshot_text(each)),
-                    "Size": words.format_size(each.size),
-                }
-                for each in found
-            ],
-            hide_index=True,
-            column_config=_COLUMNS,
-            on_select="rerun",
-            selection_mode="multi-row",
-            key=f"snapshots-{found[0].name}-{len(found)}",
-            alt="Snapshots of the library",
-        ).selection.rows
-        chosen = [found[row] for row in rows if row < len(found)]
+        key = f"snapshots-{found[0].name}-{len(found)}"
+        rows = tables.picked(list(map(_row, found)), key, "Snapshots of the library", _COLUMNS, several=True)
+        chosen = [found[row] for row in rows]
         if not chosen:
             st.caption("Select one to compare it with the documents there are now, or two to compare them.")
         elif len(chosen) > 2:
@@ -74,22 +57,24 @@ def show(session: Session, any_held: bool) -> None:
                 _chosen(session, sorted(chosen, key=lambda each: each.taken_at))
 
 
+def _row(each: Snapshot) -> tables.Row:
+    taken = datetime.fromisoformat(each.taken_at) if each.taken_at else None
+    return {"Snapshot": each.name, "Taken": taken, "Holds": snapshot_text(each), "Size": words.format_size(each.size)}
+
+
 def _chosen(session: Session, chosen: Sequence[Snapshot]) -> None:
     """How one differs from now, or two from each other; and the way back to one. Raises CragError."""
     first, second = chosen[0], chosen[1].name if len(chosen) > 1 else ""
     if second == "" and session.may("edit"):
         with st.container(horizontal=True):
             if not first.problem:
-                with st.popover("Roll back…"):
-                    st.markdown(f"Put the documents back as **{markdown(first.name)}** has them?")
-                    st.caption("The documents there are now are kept as a snapshot first. Runs and evaluations stay.")
-                    back = f"Roll back to {markdown(first.name)}"
-                    st.button(
-                        back, key="snapshot-back", type="primary", on_click=once(_roll_back), args=(session, first.name)
-                    )
-            with st.popover("Delete…"):
-                st.markdown(f"Delete **{markdown(first.name)}** for good?")
-                st.button("Delete", key="snapshot-gone", on_click=once(_delete), args=(session, first.name))
+                said = (
+                    f"Put the documents back as **{markdown(first.name)}** has them? The documents there are now are "
+                    "kept as a snapshot first. Runs and evaluations stay."
+                )
+                clicks.confirm("Roll back", said, "snapshot-back", _roll_back, session, first.name)
+            said = f"Delete **{markdown(first.name)}** for good?"
+            clicks.confirm("Delete", said, "snapshot-gone", _delete, session, first.name)
     changes = _compared(
         session.library, session.workspace, (first.name, first.state), second, session.library.documents.version()[:2]
     )
@@ -98,16 +83,14 @@ def _chosen(session: Session, chosen: Sequence[Snapshot]) -> None:
     if changes:
         listed = [
             {
-                "Document": markdown(each.name),
+                "Document": each.name,
                 "Change": KINDS[each.kind].capitalize(),
-                "Chunks before": f"{each.before:,}",
-                "Chunks now": f"{each.now:,}",
+                "Chunks before": each.before,
+                "Chunks now": each.now,
             }
-            for each in changes[:_SHOWN]
+            for each in changes
         ]
-        st.table(listed, border="horizontal", hide_index=True, width="content", alt="Documents that differ")
-    if (more := len(changes) - _SHOWN) > 0:
-        st.caption(f"And {more:,} more.")
+        tables.plain(listed, "snapshot-changes", "Documents that differ", {"Document": 260})
 
 
 @st.cache_resource(max_entries=16, show_spinner="Comparing…")

@@ -12,26 +12,17 @@ from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.results import Difference
 from crag.analysis.regression import Regression
 from crag.core.errors import InputError
-from crag.export.html import elements as h
 from crag.export.html.safe_text import markdown
 from crag.export.regression import report
 from crag.messages.evaluations import UNTIMED, difference_sentence, left_out_notes, loss_sentence, regression_sentence
-from ui.app import tables
+from ui.app import guide, tables
 from ui.app.session import Session
-from ui.components import downloads
-from ui.components.drawing import draw
+from ui.components import downloads, forms
 from ui.evaluate import blind, funnel, numbers
 from ui.evaluate.difference import STAGES, WHY, Change, changes, row, sentences
 from ui.evaluate.difference import numbers as measured_numbers
 from ui.evaluate.names import file_name, names
 
-_EMPTY = h.div("cx hero")[
-    h.p["Two results are needed."],
-    h.p("quiet")[
-        "Run two strategies over the same questions, or one strategy with other settings: their differences appear "
-        "here, with confidence intervals."
-    ],
-]
 _WIDTHS = {"Question": 200, "What changed": 220, **dict.fromkeys(STAGES, 125), WHY: 600}
 _ANSWER, _LINES = 270, 5
 """Widths of columns in pixels, and lines of a row."""
@@ -47,7 +38,11 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
     """Choose two, and see the second against the first. Raises CragError."""
     ready = [each for each in made if each.done]
     if len(ready) < 2:
-        draw(_EMPTY)
+        how = (
+            "Run two strategies over the same questions, or one strategy with other settings: their differences "
+            "appear here, with confidence intervals."
+        )
+        guide.empty(session, "Two results are needed.", how)
         return
     called = _called(ready)
     pair = _two(ready, called)
@@ -147,16 +142,10 @@ def _changed(session: Session, found: Sequence[Change], said: tuple[str, str]) -
         st.caption("None: every question ended the same way in both.")
         return
     counts = {key: sum(map(lets, found)) for key, (_, lets) in _KINDS.items()}
-    kind = st.pills(
-        "Which",
-        [key for key in _KINDS if counts[key]],
-        default="worse" if counts["worse"] else "all",
-        required=True,
-        format_func=lambda key: f"{_KINDS[key][0]} {counts[key]:,}",
-        key=f"eval-changes-{'-'.join(said)}",
-        label_visibility="collapsed",
-    )
-    kept = [change for change in found if _KINDS[kind or "all"][1](change)]
+    titles = {key: f"{title} {counts[key]:,}" for key, (title, _) in _KINDS.items() if counts[key]}
+    start = "worse" if counts["worse"] else "all"
+    kind = forms.one_of("Which", titles, f"eval-changes-{'-'.join(said)}", start, chips=True, persist_state=None)
+    kept = [change for change in found if _KINDS[kind][1](change)]
     runs = set(session.library.runs.ids())
     st.caption("Select an answer to open its run in Ask. Other cells open the second's, “Lost before” the baseline's.")
 
@@ -167,6 +156,4 @@ def _changed(session: Session, found: Sequence[Change], said: tuple[str, str]) -
 
     rows = [row(each, said) for each in kept]
     widths = _WIDTHS | dict.fromkeys(said, _ANSWER)
-    columns = {title: st.column_config.TextColumn(width=width) for title, width in widths.items()}
-    key = f"eval-changed-{kind}"
-    tables.open_run(session, rows, run_of, key, "Questions that changed", columns, lines=_LINES)
+    tables.open_run(session, rows, run_of, f"eval-changed-{kind}", "Questions that changed", widths, lines=_LINES)

@@ -33,14 +33,13 @@ class Taken:
 
 @dataclass(slots=True)
 class EvaluateState:
-    """`job`: the id of the evaluation that is shown. `deleting`: that of the one whose deletion is to be confirmed.
+    """`job`: the id of the evaluation that is shown.
 
     `refused`: whether the last file was refused. `turn`: how often a file was dropped. `followed`: ids of large
     evaluations whose losses were asked for.
     """
 
     job: str = ""
-    deleting: str = ""
     refused: bool = False
     taken: Taken | None = None
     turn: int = 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from crag.analysis.evaluate import Evaluation
-from crag.analysis.funnel import STEPS, Followed, Funnel, Step
+from crag.analysis.funnel import STEPS, Followed, Funnel
 from crag.export.html import words
 from crag.export.html.safe_text import escaped, markdown
 from crag.export.html.slides import DrawnSlide, list_reasons, show_drawn
@@ -25,7 +25,7 @@ from crag.messages.evaluations import (
 )
 from ui.app import tables
 from ui.app.session import Session
-from ui.components import charts, problems
+from ui.components import charts, forms, problems
 from ui.evaluate import evaluation_job, numbers
 from ui.evaluate.evaluation_job import state
 from ui.evaluate.table import MARKS
@@ -136,29 +136,16 @@ def losses(session: Session, found: Mapping[str, Funnel]) -> None:
         else:
             name = next(iter(found))
         lost = found[name].lost
-        step = st.pills(
-            "Lost",
-            ["all", *lost],
-            default="all",
-            required=True,
-            format_func=lambda key: _pill(key, lost),
-            key=f"eval-losses-{name}",
-            label_visibility="collapsed",
-        )
+        titles = {"all": f"All {sum(lost.values()):,}"}
+        titles |= {step: f"{LOST_TITLES[step]} {number:,}" for step, number in lost.items()}
+        step = forms.one_of("Lost", titles, f"eval-losses-{name}", chips=True, persist_state=None)
     kept = [each for each in found[name].losses if step in ("all", each.lost)]
     kept.sort(key=lambda each: STEPS.index(each.lost or "support"))
     st.caption(f"{words.count(len(kept), 'loss', 'es')}. Select one to open its run in Ask.")
     rows = [{"Question": each.question, "Lost": lost_title(each), "Why": loss_sentence(each)} for each in kept]
     widths = {"Question": _QUESTION, "Lost": _LOST, "Why": _WHY}
-    columns = {title: st.column_config.TextColumn(width=width) for title, width in widths.items()}
     key = f"eval-losses-rows-{name}-{step}"
-    tables.open_run(session, rows, lambda row, _: kept[row].run_id, key, "Lost answers", columns, lines=_LINES)
-
-
-def _pill(key: Step | str, lost: Mapping[Step, int]) -> str:
-    if key == "all":
-        return f"All {sum(lost.values()):,}"
-    return next(f"{LOST_TITLES[step]} {number:,}" for step, number in lost.items() if step == key)
+    tables.open_run(session, rows, lambda row, _: kept[row].run_id, key, "Lost answers", widths, lines=_LINES)
 
 
 def lost_title(loss: Followed) -> str:

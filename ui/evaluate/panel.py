@@ -38,14 +38,8 @@ def _show_live(session: Session, job: Job[Event]) -> None:
             st.caption(f"Now: {markdown(excerpt(asked, 160))}")
         if session.may("edit"):
             _ask(session, job, state)
-        st.button(
-            "Stopping…" if job.stopping else "Stop",
-            key="eval-stop",
-            on_click=clicks.stop,
-            args=(session, job.id),
-            disabled=job.stopping or not session.may("edit"),
-            help="Stops after the questions in progress. Finished ones are kept, and you can resume later.",
-        )
+        help = "Stops after the questions in progress. Finished ones are kept, and you can resume later."
+        clicks.stop_button(session, [job], "eval-stop", help)
 
 
 def _at_hand(session: Session, state: State) -> str:

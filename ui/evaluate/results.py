@@ -12,14 +12,12 @@ from crag.analysis.funnel import Funnel
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Result, flat
 from crag.core.errors import InputError
-from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.safe_text import markdown
 from crag.messages.evaluations import parts_sentence, title_of
-from ui.app import navigation
+from ui.app import guide, navigation
 from ui.app.session import Session
-from ui.components import downloads, problems
-from ui.components.drawing import draw
+from ui.components import downloads, forms, problems
 from ui.evaluate import evaluation_job, funnel, numbers
 from ui.evaluate import rows as evaluate_rows
 from ui.evaluate.names import file_name, name, names
@@ -28,20 +26,17 @@ from ui.evaluate.table import MARKS, Column, confusion, measures, notes
 _BESIDE = 3
 """So many strategies leave room for the plot beside their table."""
 _SUMMARY = ("set", "strategy", "settings", "parts", "measure", "name", "mean", "low", "high", "known", "questions")
-_EMPTY = h.div("cx hero")[
-    h.p["No results yet."],
-    h.p("quiet")[
-        "Choose or add questions under Questions, pick the strategies and run them: measures by strategy, every row "
-        "with its trace, and files of both appear here."
-    ],
-]
 
 
 def show(session: Session, made: Sequence[Evaluation]) -> None:
     """Everything that is known of a set's evaluations. Raises CragError."""
     made = [each for each in made if each.done]
     if not made:
-        draw(_EMPTY)
+        said = (
+            "Choose or add questions under Questions, pick the strategies and run them: measures by strategy, every "
+            "row with its trace, and files of both appear here."
+        )
+        guide.empty(session, "No results yet.", said)
         return
     here = _set(made)
     called = names(here)
@@ -82,12 +77,7 @@ def _set(made: Sequence[Evaluation]) -> list[Evaluation]:
     wanted = st.session_state.get("eval-set")
     if st.session_state.get("eval-results-set") not in sets:
         st.session_state["eval-results-set"] = wanted if wanted in sets else next(iter(sets))
-    if len(sets) > 1:
-        chosen = st.selectbox(
-            "Question set", list(sets), format_func=sets.__getitem__, key="eval-results-set", persist_state="session"
-        )
-    else:
-        chosen = next(iter(sets))
+    chosen = forms.choice("Question set", sets, "eval-results-set") if len(sets) > 1 else next(iter(sets))
     return [each for each in made if each.set_id == chosen]
 
 
@@ -126,9 +116,8 @@ def _rows(
     st.subheader("Rows", anchor=False)
     by_id = {each.id: each for each in chosen}
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        picked = st.selectbox(
-            "Rows of", list(by_id), format_func=lambda id: called[id], key="eval-rows-of", label_visibility="collapsed"
-        )
+        titles = {id: called[id] for id in by_id}
+        picked = forms.choice("Rows of", titles, "eval-rows-of", label_visibility="collapsed", persist_state=None)
         evaluation = by_id[picked]
         rows = numbers.rows_of(session, evaluation)
         _files(session, evaluation, called[picked], rows, chosen)

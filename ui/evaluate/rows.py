@@ -13,6 +13,7 @@ from crag.export.html.safe_text import excerpt
 from crag.messages.evaluations import UNSCORED
 from ui.app import tables
 from ui.app.session import Session
+from ui.components import forms
 from ui.evaluate.measures import FILTERS, as_text, found
 
 _LOST = 240
@@ -25,20 +26,13 @@ def show(
     """The rows of an evaluation with their filters; `reasons`: where and why questions were lost, by their ids."""
     counts = {key: sum(map(each.lets, rows)) for key, each in FILTERS.items()}
     shown = [key for key in FILTERS if counts[key] or key == "all"]
-    chosen = st.pills(
-        "Rows",
-        shown,
-        default="all",
-        required=True,
-        format_func=lambda key: f"{FILTERS[key].name} {counts[key]:,}",
-        key=f"eval-filter-{evaluation.id}",
-        label_visibility="collapsed",
-    )
+    titles = {key: f"{FILTERS[key].name} {counts[key]:,}" for key in shown}
+    chosen = forms.one_of("Rows", titles, f"eval-filter-{evaluation.id}", "all", chips=True, persist_state=None)
     wanted = st.text_input(
         "Find in questions and answers", key="eval-find", placeholder="Find in questions and answers",
         label_visibility="collapsed", persist_state="session",
     )  # fmt: skip
-    kept = found(rows, chosen or "all", wanted)
+    kept = found(rows, chosen, wanted)
     if not kept:
         st.caption("No rows match. Choose another filter or a shorter search.")
         return
@@ -50,7 +44,7 @@ def show(
         lambda row, column: kept[row].run_id if kept[row].run_id in known else "",
         f"eval-rows-{evaluation.id}-{chosen}-{wanted}",
         "Rows of the evaluation",
-        {"Lost": st.column_config.TextColumn(width=_LOST)} if reasons else None,
+        {"Lost": _LOST} if reasons else None,
     )
 
 

@@ -11,16 +11,15 @@ import streamlit as st
 from crag.analysis.evaluate import Evaluation, add_set, question_set
 from crag.analysis.questions.sets import MOST_BYTES, MOST_QUESTIONS, QuestionSet, read_set
 from crag.core.errors import CragError
-from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.safe_text import markdown
 from crag.storage.evaluations import StoredSet
 from crag.storage.library import Library
-from ui.app import guide, notices, tables
+from ui.app import clicks, guide, notices, tables
+from ui.app.clicks import requires
 from ui.app.program import program
 from ui.app.session import REFUSALS, Session
-from ui.components import downloads, problems
-from ui.components.drawing import draw
+from ui.components import downloads, forms, problems
 from ui.documents import uploads
 from ui.evaluate.evaluation_job import Taken, state
 from ui.evaluate.names import file_name
@@ -44,27 +43,18 @@ def _loaded(_library: Library, workspace: str, id: str, as_read: str) -> Questio
 # Adding
 
 
-_EMPTY = h.div("cx hero")[
-    h.p[
-        "No questions yet. Drop a file here, or start with the sample. The answers, sources and pages that it "
-        "names decide what can be measured."
-    ]
-]
-
-
 def add(session: Session, *, first: bool) -> None:
     """A file dropped, or the sample in one click.
 
     `first`: nothing is stored yet.
     """
     if not session.may("edit"):
-        if first and guide.stuck(session):
-            guide.show(session)
-        elif first:
-            draw(h.div("cx hero")[h.p["No questions yet."], h.p("quiet")[REFUSALS["edit"]]])
+        if first:
+            guide.empty(session, "No questions yet.", REFUSALS["edit"])
         return
     if first:
-        draw(_EMPTY)
+        said = "No questions yet. Drop a file here, or start with the sample."
+        guide.empty(session, said, "The answers, sources and pages that it names decide what can be measured.")
         _ways(session, sample="primary")
     else:
         refused = state().refused  # then another file is tried
@@ -130,13 +120,8 @@ def choose(session: Session, stored: Sequence[StoredSet], made: Sequence[Evaluat
     if st.session_state.get("eval-set") not in by_id:
         st.session_state["eval-set"] = stored[0].id
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = st.selectbox(
-            "Question set",
-            list(by_id),
-            format_func=lambda id: f"{by_id[id].name} ({words.count(by_id[id].questions, 'question')})",
-            key="eval-set",
-            persist_state="session",
-        )
+        titles = {id: f"{each.name} ({words.count(each.questions, 'question')})" for id, each in by_id.items()}
+        chosen = forms.choice("Question set", titles, "eval-set")
         _files(loaded(session, chosen))
         if session.may("edit"):
             _delete(session, by_id[chosen], sum(each.set_id == chosen for each in made))
@@ -190,16 +175,14 @@ def _files(found: QuestionSet) -> None:
 
 
 def _delete(session: Session, stored: StoredSet, made: int) -> None:
-    with st.popover("Delete set"):
-        gone = f" and its {words.count(made, 'evaluation')}" if made else ""
-        st.markdown(
-            f"Delete **{markdown(stored.name)}** with its {words.count(stored.questions, 'question')}{gone}? "
-            "Runs stay in the history."
-        )
-        if st.button("Delete", key=f"eval-delete-{stored.id}", type="primary"):
-            with problems.reported():
-                session.require("edit")
-                session.library.evaluations.delete_set(stored.id)
-                session.note("delete", "question set", stored.name)
-                state().taken = None
-                st.rerun()
+    gone = f" and its {words.count(made, 'evaluation')}" if made else ""
+    counted = words.count(stored.questions, "question")
+    said = f"Delete **{markdown(stored.name)}** with its {counted}{gone}? Runs stay in the history."
+    clicks.confirm("Delete set", said, f"eval-delete-{stored.id}", _remove, session, stored)
+
+
+@requires("edit")
+def _remove(session: Session, stored: StoredSet) -> None:
+    session.library.evaluations.delete_set(stored.id)
+    session.note("delete", "question set", stored.name)
+    state().taken = None

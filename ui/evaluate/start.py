@@ -18,12 +18,13 @@ from crag.messages.evaluations import parts_sentence
 from crag.pipeline.resolve import ProviderPlan
 from crag.storage.evaluations import StoredSet
 from crag.text.formats import money
+from ui.app import clicks
 from ui.app.clicks import once, requires
 from ui.app.session import REFUSALS, Session
-from ui.components import problems
+from ui.components import forms
 from ui.documents import progress, uploads
 from ui.documents.state import EVALUATE_SCOPED
-from ui.evaluate.evaluation_job import Plan, start, state
+from ui.evaluate.evaluation_job import Plan, start
 from ui.evaluate.names import name
 
 _FIRST = ("balanced", "plain-rag")
@@ -81,7 +82,7 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
         start(session, stored.id, stored.name, plans, config)
         st.rerun()
     if upload is not None:
-        progress.follow(session, upload, uploads.ender(session, upload))
+        progress.follow(session, upload)
 
 
 def _scope(session: Session) -> Scope:
@@ -101,16 +102,9 @@ def _asking(session: Session) -> AppConfig:
     config, providers = session.config, session.resolve_providers()
     if not providers.asks:
         return config
-    how = st.segmented_control(
-        "Web queries",
-        ["ask", "none"],
-        default="ask",
-        required=True,
-        format_func={"ask": "Ask me about each", "none": "Send none"}.__getitem__,
-        key="eval-queries",
-        persist_state="session",
-        help="Settings ask you to approve each web query. Turn that off there to send all of them.",
-    )
+    titles = {"ask": "Ask me about each", "none": "Send none"}
+    help = "Settings ask you to approve each web query. Turn that off there to send all of them."
+    how = forms.one_of("Web queries", titles, "eval-queries", label_visibility="visible", help=help)
     if how == "none":
         return without_outside(config, providers)
     st.caption("The evaluation waits for your answer to each query. No answer within half an hour counts as no.")
@@ -142,9 +136,8 @@ def unfinished(session: Session, made: Sequence[Evaluation]) -> None:
                 type="primary",
                 help=markdown(parts_sentence(each)),
             )
-            st.button("Delete", key=f"eval-drop-{each.id}", on_click=_ask_to_drop, args=(each.id,), type="tertiary")
-        if state().deleting == each.id and session.may("edit"):
-            _drop(session, each)
+            said = f"Delete it with its {words.count(each.done, 'result')}? Its runs stay in the history."
+            clicks.confirm("Delete", said, f"eval-drop-{each.id}", _drop, session, each.id)
 
 
 @requires("edit")
@@ -155,21 +148,10 @@ def _resume(session: Session, each: Evaluation) -> None:
     start(session, each.set_id, each.set_name, [plan], config, *others)
 
 
-def _ask_to_drop(id: str) -> None:
-    state().deleting = id
-
-
-def _drop(session: Session, each: Evaluation) -> None:
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"Delete it with its {words.count(each.done, 'result')}? Its runs stay in the history.")
-        if st.button("Yes, delete", key=f"eval-drop-yes-{each.id}", type="primary"):
-            with problems.reported():
-                session.require("edit")
-                session.library.evaluations.delete(each.id)
-                session.note("delete", "evaluation", each.id)
-                state().deleting = ""
-                st.rerun()
-        st.button("Keep it", key=f"eval-drop-no-{each.id}", on_click=_ask_to_drop, args=("",))
+@requires("edit")
+def _drop(session: Session, id: str) -> None:
+    session.library.evaluations.delete(id)
+    session.note("delete", "evaluation", id)
 
 
 _SENTENCES = 4

@@ -15,6 +15,7 @@ from crag.export.html import words
 from crag.export.html.safe_text import excerpt
 from crag.messages.answers import origin_word
 from ui.app.session import Session
+from ui.components import forms
 from ui.documents.state import MONITOR_PICKED, state
 from ui.monitor import stored
 
@@ -28,49 +29,25 @@ def library(session: Session) -> str:
     if len(names) == 1:
         return session.workspace
     names = {session.workspace: names.pop(session.workspace), stored.ALL: "All libraries together", **names}
-    found: str = st.selectbox(
-        "Library",
-        list(names),
-        format_func=lambda name: names.get(name, name),
-        key="mon-library",
-        persist_state="session",
-        width=260,
-    )
-    return found
+    return forms.choice("Library", names, "mon-library", width=260)
 
 
 def choice(runs: Sequence[RunFacts]) -> Choice:
     """The span, and a filter for each field in which the runs differ."""
     with st.container(key="mon-choices", horizontal=True, vertical_alignment="bottom", gap="small"):
-        span = st.segmented_control(
-            "Span",
-            list(_SPANS),
-            default="month",
-            required=True,
-            format_func=_SPANS.__getitem__,
-            key="mon-span",
-            persist_state="session",
-            width="content",
-        )
+        span = forms.one_of("Span", _SPANS, "mon-span", "month", label_visibility="visible", width="content")
         picked = {
             "strategy": _filter("Strategy", "strategy", runs, words.strategy),
             "evaluator": _filter("Evaluator", "evaluator", runs, lambda id: maker(id) if id else "none"),
             "scope": _filter("Asked of", "scope", runs, scope_text, whole="*"),
             "via": _filter("Asked through", "via", runs, asker_text),
         }
-        evaluations: Any = st.selectbox(
-            "Question sets",
-            list(_EVALUATIONS),
-            format_func=_EVALUATIONS.__getitem__,
-            key="mon-evaluations",
-            persist_state="session",
-            width=200,
-        )
+        evaluations: Any = forms.choice("Question sets", _EVALUATIONS, "mon-evaluations", width=200)
     mapped = state().picked
     only = any(run.run_id in mapped for run in runs) and st.checkbox(
         "Only the questions selected on the map", key=MONITOR_PICKED, persist_state="session"
     )
-    return Choice(span=span or "month", evaluations=evaluations, runs=mapped if only else frozenset(), **picked)
+    return Choice(span=span, evaluations=evaluations, runs=mapped if only else frozenset(), **picked)
 
 
 def _filter(label: str, field: str, runs: Sequence[RunFacts], named: Callable[[str], str], whole: str = "") -> str:
@@ -82,15 +59,7 @@ def _filter(label: str, field: str, runs: Sequence[RunFacts], named: Callable[[s
     key = f"mon-{field}"
     if st.session_state.get(key) not in ("", *values):
         st.session_state[key] = ""
-    picked: str = st.selectbox(
-        label,
-        ["", *values],
-        format_func=lambda value: named(value) if value else "All",
-        key=key,
-        persist_state="session",
-        width=170,
-    )
-    return picked
+    return forms.choice(label, {"": "All", **{value: named(value) for value in values}}, key, width=170)
 
 
 def scope_text(scope: str) -> str:

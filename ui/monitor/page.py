@@ -21,7 +21,7 @@ from crag.messages.monitoring import Said, change_sentence
 from ui.app import guide, navigation
 from ui.app import tables as cells
 from ui.app.session import Session
-from ui.components import charts, downloads
+from ui.components import charts, downloads, forms
 from ui.components.drawing import draw
 from ui.components.tab_state import tab_state
 from ui.monitor import exports, filters, plots, run_list, stored, tables
@@ -32,6 +32,11 @@ from ui.monitor.tables import Table
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+_EMPTY = (
+    "**No runs yet.** Here you see over time how questions end: which action was taken, how often the web was "
+    "searched, how long each step takes, what fails, and whether the scores drift.\n\n"
+    "Ask a question: each run is counted from then on."
+)
 _BY: Mapping[figures.By, tuple[str, Callable[[str], str]]] = {
     "strategy": ("Strategy", words.strategy),
     "evaluator": ("Evaluator", lambda id: maker(id) if id else "none"),
@@ -63,27 +68,9 @@ def show(session: Session) -> None:
     if seen.unread:
         st.caption(f"{words.count(seen.unread, 'library', 'libraries')} could not be read and are left out.")
     if not seen.runs:
-        _empty(session)
+        guide.empty(session, _EMPTY, key="mon", ask="Ask a question")
         return
     _view(session, seen, workspace)
-
-
-def _empty(session: Session) -> None:
-    if guide.stuck(session):
-        guide.show(session)
-        return
-    draw(
-        h.div("cx hero")[
-            h.p[
-                h.b["No runs yet."],
-                " Here you see over time how questions end: which action was taken, how often the web was searched, "
-                "how long each step takes, what fails, and whether the scores drift.",
-            ],
-            h.p["Ask a question: each run is counted from then on."],
-        ]
-    )
-    if session.may("ask"):
-        st.button("Ask a question", key="mon-to-ask", type="primary", on_click=navigation.go, args=("ask",))
 
 
 @st.fragment
@@ -277,19 +264,9 @@ def _list(mark: str) -> None:
 
 def _compared(made: Board) -> None:
     title("Compared", "all figures with their 95 % intervals")
-    by = st.segmented_control(
-        "Compare by",
-        list(_BY),
-        default="strategy",
-        required=True,
-        format_func=lambda name: _BY[name][0],
-        key="mon-by",
-        persist_state="session",
-        label_visibility="collapsed",
-    )
-    head, named = _BY[by or "strategy"]
-    groups = figures.groups(made.found.runs, by or "strategy")
-    _table(tables.of_groups(groups, by or "strategy", head, named), folded=False)
+    by = forms.one_of("Compare by", {name: title for name, (title, _) in _BY.items()}, "mon-by")
+    head, named = _BY[by]
+    _table(tables.of_groups(figures.groups(made.found.runs, by), by, head, named), folded=False)
 
 
 def _files(made: Board) -> None:

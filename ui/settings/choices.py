@@ -53,8 +53,8 @@ def lasting(session: Session) -> None:
             width="content",
         )
         st.button("Forget saved choices", key="forget-choices", type="tertiary", on_click=_forget, args=(session,))
-    if session.saving_problem:
-        st.warning(markdown(session.saving_problem))
+    if problem := tab.choices().saving_problem:
+        st.warning(markdown(problem))
 
 
 def _forget(session: Session) -> None:

@@ -18,9 +18,10 @@ from crag.export.html.safe_text import markdown
 from crag.messages.providers import cost_text
 from crag.providers.prices import PRICES, Price, Spent, format_prices, of_day, sum_spent, table
 from ui.access import oidc
+from ui.app import tables
 from ui.app.program import overridden, prices_in_use, program
 from ui.app.session import Session
-from ui.components import problems
+from ui.components import forms, problems
 from ui.components.drawing import draw
 from ui.settings.state import state
 
@@ -42,15 +43,7 @@ def show(session: Session) -> None:
 
 def _spending(session: Session) -> None:
     st.subheader("Spending", anchor=False)
-    period = st.segmented_control(
-        "Period",
-        _PERIODS,
-        default=30,
-        required=True,
-        format_func=lambda days: f"{days} days",
-        key="costs-period",
-        label_visibility="collapsed",
-    )
+    period = forms.one_of("Period", {days: f"{days} days" for days in _PERIODS}, "costs-period", 30)
     rows = session.library.runs.spending(period)
     if not rows:
         draw(_empty(period))
@@ -58,13 +51,7 @@ def _spending(session: Session) -> None:
     prices = prices_in_use()
     days = [(row, of_day(row, prices)) for row in rows]
     draw(_totals(sum_spent(sums for _, sums in days)))
-    st.dataframe(
-        [_line(row, sums) for row, sums in days],
-        hide_index=True,
-        column_config=_COLUMNS,
-        key="costs-days",
-        placeholder="–",
-    )
+    tables.plain([_line(row, sums) for row, sums in days], "costs-days", "Spending by day and model", _COLUMNS)
 
 
 def _empty(days: int) -> Html:
@@ -86,17 +73,16 @@ _COLUMNS: dict[str, Any] = {
 
 
 def _line(row: DaySpending, sums: Spent) -> dict[str, Any]:
-    """A row of the table; names are guarded, for the table's own menu copies and downloads its cells."""
     return {
         "Day": row.day,
-        "Model": guard_formula(row.model or row.provider),
+        "Model": row.model or row.provider,
         "Cost": cost_text(sums),
         "Calls": sums.calls,
         "Failed": sums.failed,
         "Tokens in": sums.input_tokens if row.model else None,
         "Tokens out": sums.output_tokens if row.model else None,
         "Seconds": sums.seconds,
-        "Provider": guard_formula(row.provider),
+        "Provider": row.provider,
     }
 
 

@@ -36,15 +36,8 @@ def show(session: Session) -> None:
         _bars([(each, each.all) for each in found])
         _clock(session)
         st.subheader("Change limits", anchor=False)
-        whose = st.segmented_control(
-            "Limits of",
-            ["This workspace", "All"],
-            default="This workspace",
-            required=True,
-            key="limits-whose",
-            label_visibility="collapsed",
-        )
-        edit(session, session.workspace if whose == "This workspace" else _EVERYONE)
+        titles = {session.workspace: "This workspace", _EVERYONE: "All"}
+        edit(session, forms.one_of("Limits of", titles, "limits-whose"))
     else:
         limited = [(each.quantity, each.all.most) for each in found if each.all.most]
         said = [f"{each.title}: {quantities.amount(each, most)} {_PER[each.period]}".strip() for each, most in limited]

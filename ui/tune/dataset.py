@@ -15,6 +15,7 @@ from crag.export.html import words
 from crag.messages.answers import origin_text
 from ui.app.program import prices_in_use
 from ui.app.session import Session
+from ui.components import forms
 from ui.documents.state import PICKED, TUNE_RUNS, state
 from ui.tune import labels as tune_labels
 from ui.tune import stored
@@ -99,9 +100,7 @@ def _choice(session: Session, stored_runs: StoredRuns) -> frozenset[str] | None:
         options[PICKED] = f"Selected on the map ({len(mapped):,})"
     if st.session_state.get(TUNE_RUNS) not in options:
         st.session_state[TUNE_RUNS] = _ALL
-    choice = st.selectbox(
-        "Runs", list(options), format_func=options.__getitem__, key=TUNE_RUNS, persist_state="session"
-    )
+    choice = forms.choice("Runs", options, TUNE_RUNS)
     kind, _, name = choice.partition(":")
     if kind == "strategy":
         return frozenset(id for id, read in runs.items() if read.entry.strategy == name)

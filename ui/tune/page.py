@@ -16,10 +16,10 @@ from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.safe_text import markdown
 from crag.messages.tuning import warning_sentence
-from ui.app import fragments, guide, navigation
+from ui.app import fragments, guide
 from ui.app.clicks import requires
 from ui.app.session import REFUSALS, Session
-from ui.components import charts
+from ui.components import charts, forms
 from ui.components.drawing import draw
 from ui.tune import adaptation, advice, curves, exports, guarantee, outcome_changes, sliders
 from ui.tune import dataset as tune_material
@@ -33,6 +33,11 @@ from ui.tune.scores import Group, Split
 from ui.tune.sliders import state
 from ui.tune.stored import UnreadableRun
 
+_EMPTY = (
+    "**No runs yet.** Here you move the thresholds and see at once, without a model call, which past questions would "
+    "end in another action, what that saves and, with labels, where the thresholds should be.\n\n"
+    "Ask some questions first, or evaluate a question set: each run is kept."
+)
 _SPLITS: dict[Split, str] = {"all": "Together", "evaluator": "By evaluator", "label": "By label"}
 
 
@@ -41,7 +46,7 @@ def show(session: Session) -> None:
     runs = tune_material.read(session)
     _unreadable(runs.unreadable)
     if not runs.runs:
-        _empty(session)
+        guide.empty(session, _EMPTY, key="tune", ask="Ask a question", evaluate="Evaluate a question set")
         return
     with st.container(key="tune-choices"):
         first, second = st.columns([7, 5], gap="large")
@@ -60,27 +65,6 @@ def _unreadable(unread: Sequence[UnreadableRun]) -> None:
     with st.expander(said, key="tune-unread"):
         rows = [{"Question": markdown(each.question), "Why": markdown(each.why)} for each in unread]
         st.table(rows, border="horizontal", hide_index=True)
-
-
-def _empty(session: Session) -> None:
-    if guide.stuck(session):
-        guide.show(session)
-        return
-    draw(
-        h.div("cx hero")[
-            h.p[
-                h.b["No runs yet."],
-                " Here you move the thresholds and see at once, without a model call, which past questions would end "
-                "in another action, what that saves and, with labels, where the thresholds should be.",
-            ],
-            h.p["Ask some questions first, or evaluate a question set: each run is kept."],
-        ]
-    )
-    with st.container(horizontal=True):
-        if session.may("ask"):
-            st.button("Ask a question", key="tune-to-ask", type="primary", on_click=navigation.go, args=("ask",))
-        if session.may("edit"):
-            st.button("Evaluate a question set", key="tune-to-evaluate", on_click=navigation.go, args=("evaluate",))
 
 
 @fragments.alone
@@ -201,17 +185,7 @@ _NO_SCORES = h.div("cx")[h.p("quiet")["None of these runs was graded as this str
 
 def _split(material: Material) -> Split:
     """How the scores are grouped; by label where there are any, until something else is chosen."""
-    found: Split | None = st.segmented_control(
-        "Group",
-        list(_SPLITS),
-        default="label" if material.labels.some else "evaluator",
-        format_func=_SPLITS.__getitem__,
-        key="tune-split",
-        required=True,
-        label_visibility="collapsed",
-        persist_state="session",
-    )
-    return found or "all"
+    return forms.one_of("Group", _SPLITS, "tune-split", "label" if material.labels.some else "evaluator")
 
 
 def _labelled(

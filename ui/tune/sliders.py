@@ -44,16 +44,8 @@ def state() -> TuneState:
 
 def strategy(session: Session) -> str:
     """The strategy whose settings the sliders change; the session's own until another is chosen."""
-    names = list(STRATEGIES)
-    return st.selectbox(
-        "Strategy",
-        names,
-        index=names.index(session.strategy),
-        format_func=lambda name: STRATEGIES[name].title,
-        key="tune-strategy",
-        persist_state="session",
-        help="Every run is decided again under this strategy, with your changes to it and with the sliders.",
-    )
+    help = "Every run is decided again under this strategy, with your changes to it and with the sliders."
+    return forms.strategy("Strategy", session.strategy, "tune-strategy", help=help)
 
 
 def sliders(name: str, own: Settings) -> Settings:
