@@ -5,13 +5,15 @@ Give the provider's record, and its server's reply with some results: it is aske
 
 from __future__ import annotations
 
+import logging
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 
 import pytest
 from pydantic import SecretStr
 
-from crag.core.errors import BudgetError, CancelledError, ProviderError, UnreachableError
+from crag.core.errors import BudgetError, CancelledError, KeyRejectedError, ProviderError, UnreachableError
 from crag.core.protocols import PageReader, WebSearch
 from crag.core.types import Call, Unread
 from crag.runtime.provider import WebParts, WebProvider
@@ -208,3 +210,35 @@ class SearchingContract(WebSearchContract):
         server.answer = lambda request: Reply(status=500)
         failure(web)
         assert web.problems == (), "they are those of the last search"
+
+
+class KeyedContract(SearchingContract):
+    """The same of a provider that asks for a key."""
+
+    def refusal(self, said: str) -> Reply:
+        """What its server sends to a key that it does not know, with these words."""
+        raise NotImplementedError
+
+    def keyed(self, server: Server, key: str, meter: UsageTracker | None = None) -> WebSearch:
+        return self.provider.make(WebParts(meter=meter or UsageTracker(), key=SecretStr(key), address=server.address))
+
+    def test_the_key_goes_to_its_server_and_nowhere_else(
+        self, server: Server, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.DEBUG)
+        secret, calls = KEY.get_secret_value(), list[Call]()
+        web = self.keyed(server, f" {secret}\n", UsageTracker(listener=calls.append))
+        web.search("comet", 2)
+        [request] = server.seen
+        assert any(value.removeprefix("Bearer ") == secret for value in request.headers.values())
+        server.answer = lambda request: self.refusal(f"Incorrect key: {secret}")
+        found = failure(web)
+        whole = "".join(traceback.format_exception(found))
+        assert isinstance(found, KeyRejectedError)
+        assert secret not in f"{found} {whole} {calls} {web!r} {caplog.text}"
+
+    @pytest.mark.parametrize("key", ["", " \n", "k-\u20ac", "k-a b", "k-a\r\nX-Other: b", "k-\x00"])
+    def test_what_can_be_no_key_is_refused_and_not_repeated(self, server: Server, key: str) -> None:
+        with pytest.raises(KeyRejectedError) as caught:
+            self.keyed(server, key)
+        assert "k-" not in str(caught.value)
