@@ -26,7 +26,7 @@ from crag.core.types import Answer, Chunk, Strip, WebPage
 from crag.generation.citations import usable_of
 from crag.pipeline.resolve import problem, resolve_providers
 from crag.providers.endpoint import OPENAI, Endpoint
-from crag.providers.gguf_server import GgufServer, installed
+from crag.providers.gguf_server import GgufServer, Load, installed
 from crag.providers.registry import given_keys
 
 INSTRUCTIONS = (
@@ -213,7 +213,7 @@ def serving(file: Path, threads: int = 0) -> Iterator[Endpoint]:
     """The product's server of this file, on loopback, ready; gone afterwards, also where this process is killed."""
     if not installed():
         raise SystemExit("xllamacpp, the model server, is not installed: make setup")
-    server = GgufServer(file, threads=threads or len(os.sched_getaffinity(0)), context=CONTEXT, slots=1)
+    server = GgufServer(file, Load(threads=threads or len(os.sched_getaffinity(0)), context=CONTEXT, slots=1))
     try:
         with server.used():
             running = server.place().result()

@@ -27,8 +27,7 @@ import numpy as np
 from sqlalchemy import insert
 
 from benchmarks.replay_week import NoEmbedder
-from crag.analysis.monitoring.choice import Choice
-from crag.analysis.monitoring.figures import RunFactsCache
+from crag.analysis.monitoring.figures import Choice, RunFactsCache
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Round, StepRecord, Trace
 from crag.core.types import Grade, RetrievedChunk

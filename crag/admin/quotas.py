@@ -13,9 +13,21 @@ from pathlib import Path
 
 from sqlalchemy import delete, exists, insert, select, update
 
-from crag.admin.quantities import LEVELS, QUANTITIES, Bound, Quantity, decide, refusal
 from crag.admin.store import limits, workspaces
-from crag.admin.usage_store import SERVER, DailyBudget, DailyLimits, Refused, UsageStore, Want
+from crag.admin.usage_store import (
+    LEVELS,
+    QUANTITIES,
+    SERVER,
+    Bound,
+    DailyBudget,
+    DailyLimits,
+    Quantity,
+    Refused,
+    UsageStore,
+    Want,
+    decide,
+    refusal,
+)
 from crag.core.config import SETTINGS, AppConfig
 from crag.core.errors import CragError, InputError, NotFoundError, RoomError, StorageError
 from crag.providers.prices import Price, usable

@@ -12,8 +12,7 @@ from crag.analysis.adaptation import Learned, learn_from, use_adaptation
 from crag.analysis.evaluate import add_set
 from crag.analysis.questions.sets import read_set
 from crag.analysis.thresholds.recommend import same_question
-from crag.cli.files import read_file
-from crag.cli.options import Place, record_command
+from crag.cli.options import Place, read_file, record_command
 from crag.cli.output import Output, plain
 from crag.core.errors import PROGRAM, SettingsError
 from crag.evaluation.adaptation import read_adaptation

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from typer import Argument, Context, Option
 
-from crag.admin import quantities
+from crag.admin import usage_store
 from crag.admin.archive import Archive
 from crag.admin.audit import AuditedAct
 from crag.admin.backups import Created, audit_refusals, create_backup, restore_backup, undo_restore
@@ -335,8 +335,8 @@ def _show_limit(standing: Standing, workspace: str, output: Output) -> None:
             continue
         counted = bool(workspace) or name == quantity.all
         by = change.by if change is not None and change.value is not None else ""
-        most = quantities.amount(quantity, bound.most) if bound.most else "no limit"
-        used = f", {quantities.amount(quantity, bound.used)} used" if counted else ""
+        most = usage_store.amount(quantity, bound.most) if bound.most else "no limit"
+        used = f", {usage_store.amount(quantity, bound.used)} used" if counted else ""
         record = {"limit": name, "workspace": workspace, "most": bound.most or None}
         output.show(
             {**record, "used": bound.used if counted else None, "changed_by": by or None},

@@ -13,7 +13,7 @@ from crag.analysis.evaluate import rows, stored_evaluation
 from crag.analysis.funnel import trace_funnel
 from crag.analysis.questions.sets import Question
 from crag.analysis.regression import Change, Measured, Regression, check_set, compare, read_baseline
-from crag.cli.files import read_file, write_results
+from crag.cli.options import read_file, write_results
 from crag.cli.output import Options, Output, plain
 from crag.core.errors import InputError, NotFoundError, SettingsError
 from crag.export.regression import regression_record, report

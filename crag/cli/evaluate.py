@@ -29,8 +29,7 @@ from crag.analysis.regression import Measured, to_cells
 from crag.analysis.thresholds.guarantee import Certificate, Promise, Shortfall, certify, tally_cases
 from crag.analysis.thresholds.recommend import Case
 from crag.cli.against import Against
-from crag.cli.files import check_target, read_file, write_results
-from crag.cli.options import Place, Providers, Run, interruptible
+from crag.cli.options import Place, Providers, Run, check_target, interruptible, read_file, write_results
 from crag.cli.output import Options, Output, plain
 from crag.core.errors import PROGRAM, CancelledError, CragError, EmptyLibraryError
 from crag.core.makers import about

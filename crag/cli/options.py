@@ -1,7 +1,8 @@
-"""Options that several commands share, and the settings, library and engine made from them."""
+"""Options that several commands share, what is made from them, and the files that a command reads and writes."""
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import types
@@ -15,16 +16,48 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeVar
 
 from typer import Context, Option
 
+from crag.analysis.questions.sets import MOST_BYTES
 from crag.cli.output import Options
 from crag.core.config import SETTINGS, AppConfig
 from crag.core.documents import find_id
-from crag.core.errors import PROGRAM, NotFoundError, SettingsError
+from crag.core.errors import PROGRAM, InputError, NotFoundError, SettingsError
 from crag.core.filters.where import Scope, narrow_filter
 from crag.core.metadata import tags_of
 from crag.core.settings import Settings, meta
 from crag.core.strategies import STRATEGIES, strategy
 from crag.core.types import Aggregation
 from crag.providers import registry
+
+
+def read_file(path: Path, hint: str) -> bytes:
+    """The file's bytes; its size is looked at before anything is read. Raises InputError with the hint."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise InputError(f"{path} has over {MOST_BYTES // 1024**2} MiB.", "Split it, or leave out long columns.")
+        with path.open("rb") as file:  # some files are longer than they say
+            return file.read(MOST_BYTES + 1)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise InputError(f"{path} can't be read: {reason}.", hint) from error
+
+
+def check_target(file: Path | None) -> None:
+    """Looks before hours of work whether its results can be written. Raises InputError."""
+    if file is None:
+        return
+    folder = file.absolute().parent
+    if file.is_dir() or not folder.is_dir() or not os.access(file if file.exists() else folder, os.W_OK):
+        raise InputError(f"{file} can't be written.", "Name a file in a folder that is there and may be written to.")
+
+
+def write_results(file: Path, data: bytes) -> None:
+    """Raises InputError; the results are in the library all the same."""
+    try:
+        file.write_bytes(data)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise InputError(f"{file} can't be written: {reason}.", "The results are in the library.") from error
+
 
 if TYPE_CHECKING:
     from crag.admin.audit import AuditedAct

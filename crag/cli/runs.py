@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,7 @@ from crag.analysis.causes import answer_without, explain_grade, nearest_other_ru
 from crag.analysis.misses import Fate, Miss, Wanted, explain_miss
 from crag.analysis.whatif.whatif import leave_out, smallest_moves
 from crag.cli.options import Place, latest_run
-from crag.cli.output import Output, plain, strip_controls
+from crag.cli.output import Options, Output, plain, strip_controls
 from crag.core.errors import InputError, NotFoundError, SettingsError
 from crag.core.protocols import SetGrader
 from crag.core.trace import Trace
@@ -32,24 +33,32 @@ _WIDE = 110
 """Characters of a line about a part."""
 
 
-def explain(
-    run: Annotated[str, Argument(metavar="RUN", help='a run\'s id, as ask --json says it; "last": the latest')],
-    place: Place,
-    output: Output,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sought(Options):
+    """What of a run is explained."""
+
     page: Annotated[
         str, Option(metavar="NAME:PAGE", help="a document, and after a colon its page, as: report.pdf:12")
-    ] = "",
-    text: Annotated[str, Option(metavar="SENTENCE", help="a sentence, as the document has it")] = "",
-    grade: Annotated[int | None, Option(metavar="N", help="explain the score of the run's chunk N, from 1")] = None,
-    without: Annotated[str, Option(metavar="N[,N…]", help="the action and answer without these chunks")] = "",
-    flip: Annotated[bool, Option("--flip", help="say what would change the action")] = False,
+    ] = ""
+    text: Annotated[str, Option(metavar="SENTENCE", help="a sentence, as the document has it")] = ""
+    grade: Annotated[int | None, Option(metavar="N", help="explain the score of the run's chunk N, from 1")] = None
+    without: Annotated[str, Option(metavar="N[,N…]", help="the action and answer without these chunks")] = ""
+    flip: Annotated[bool, Option("--flip", help="say what would change the action")] = False
+
+
+def explain(
+    run: Annotated[str, Argument(metavar="RUN", help='a run\'s id, as ask --json says it; "last": the latest')],
+    sought: _Sought,
+    place: Place,
+    output: Output,
 ) -> int:
     """How far the page or sentence came, what would have kept it, and its chunks. 0 also where it is in the answer.
 
     With --grade: what the score of a chunk rests on. With --without: the run without some of its chunks. With --flip:
     the smallest move of a threshold that changes the action, and the nearest run that ended otherwise.
     """
-    if not (page or text or grade is not None or without or flip):
+    page, text = sought.page, sought.text
+    if not (page or text or sought.grade is not None or sought.without or sought.flip):
         raise InputError(
             "Nothing to look for.",
             "Give --page NAME:PAGE, --text with a sentence, --grade N, --without N or --flip.",
@@ -61,11 +70,11 @@ def explain(
         if page or text:
             miss = explain_miss(library, trace, Wanted(document=document, page=number, text=text))
             output.show(MissRecord.of(miss).json_values(), "\n".join(_miss_lines(miss, output)))
-        if grade is not None:
-            _grade(engine, library, trace, grade, output)
-        if without:
-            _without(engine, trace, [_number(each) for each in without.split(",")], output)
-        if flip:
+        if sought.grade is not None:
+            _grade(engine, library, trace, sought.grade, output)
+        if sought.without:
+            _without(engine, trace, [_number(each) for each in sought.without.split(",")], output)
+        if sought.flip:
             found = FlipRecord.of(trace, smallest_moves(trace), nearest_other_run(library, trace, engine.embedder))
             output.show(found.json_values(), "\n".join(map(plain, found.said)))
     return 0

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from math import sqrt
 
 from crag.analysis.intervals import Estimate, quantile
-from crag.analysis.monitoring.choice import Chosen
 from crag.analysis.monitoring.drift import FEWEST, FEWEST_BEFORE, Drift
-from crag.analysis.monitoring.figures import failures, faithfulness, gaps, rewrites, spending, web_rate
+from crag.analysis.monitoring.figures import Chosen, failures, faithfulness, gaps, rewrites, spending, web_rate
 from crag.core.runfacts import HERE, RunFacts
 from crag.providers.registry import title
 from crag.text.formats import count, format_day, format_duration, money

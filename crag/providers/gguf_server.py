@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,17 @@ class Running:
     process: subprocess.Popen[bytes]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """How a model is loaded, as `crag.providers.gguf_child.Job` says. `threads` 0: all cores but one."""
+
+    threads: int = 0
+    context: int = CONTEXT
+    slots: int = SLOTS
+    repeating: float = 0.0
+    watched: bool = False
+
+
 class GgufServer:
     """One model file, for all runs of this process. Thread-safe.
 
@@ -69,23 +80,14 @@ class GgufServer:
     def __init__(
         self,
         file: Path,
+        load: Load = Load(),
         *,
-        threads: int = 0,
-        context: int = CONTEXT,
-        slots: int = SLOTS,
-        repeating: float = 0.0,
-        watched: bool = False,
         idle: float = IDLE,
         key: str = "",
         command: Sequence[str] = (sys.executable, "-m", "crag.providers.gguf_child"),
     ) -> None:
-        """`threads` 0: all cores but one. `key`: what callers must show; none: one that nobody can guess.
-
-        The others as `crag.providers.gguf_child.Job` says.
-        """
-        self.file, self._idle, self._key, self._command = file, idle, key, command
-        self._options: dict[str, Any] = {"context": context, "slots": slots, "threads": threads}
-        self._options |= {"repeating": repeating, "watched": watched}
+        """`key`: what callers must show; none: one that nobody can guess."""
+        self.file, self._how, self._idle, self._key, self._command = file, load, idle, key, command
         self._lock = threading.Lock()
         self._place: Future[Running] | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -170,7 +172,7 @@ class GgufServer:
             name=file.name,
             key=self._key or secrets.token_urlsafe(32),
             memory=2 * file.memory + _SPARE,
-            **self._options,
+            **asdict(self._how),
         )
         pipe = subprocess.PIPE
         process = subprocess.Popen(
@@ -221,7 +223,7 @@ def _healthy(address: str, process: subprocess.Popen[bytes]) -> bool:
 
 @lru_cache(maxsize=64)
 def _server(file: Path, mark: str, threads: int) -> GgufServer:
-    return GgufServer(file, threads=threads)
+    return GgufServer(file, Load(threads=threads))
 
 
 def server_of(file: ModelFile, threads: int = 0) -> GgufServer:

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from crag.analysis.monitoring.choice import Choice, choose_runs
 from crag.analysis.monitoring.drift import Drift
+from crag.analysis.monitoring.figures import Choice, choose_runs
 from crag.core.runfacts import RunFacts
 from crag.messages.monitoring import Said, change_sentence, compose_sentences, drift_sentence, drift_word
 from tests.analysis.monitoring.test_marks import NOW, month

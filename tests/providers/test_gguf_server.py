@@ -17,7 +17,7 @@ from crag.providers.chat import ChatModel, MeteredChat
 from crag.providers.discovery import try_model
 from crag.providers.endpoint import Endpoint
 from crag.providers.gguf import ModelFile, inspect_model
-from crag.providers.gguf_server import STARTS, GgufServer, server_of
+from crag.providers.gguf_server import STARTS, GgufServer, Load, server_of
 from crag.runtime.usage import Budget, UsageTracker
 from tests.support.real_server import model_file
 from tests.support.small_gguf import small_gguf
@@ -92,7 +92,7 @@ def test_a_crash_before_the_first_word_is_not_noticed(endpoint: Endpoint, server
 
 
 def test_without_a_call_for_a_while_the_memory_is_given_back(installed: None) -> None:
-    server = GgufServer(model_file(), threads=1, idle=0.01)
+    server = GgufServer(model_file(), Load(threads=1), idle=0.01)
     with server.used():
         process = server.place().result(SECONDS).process
     assert ended(process)
@@ -102,8 +102,8 @@ def test_without_a_call_for_a_while_the_memory_is_given_back(installed: None) ->
 PARENT = """
 import os, signal, sys
 from pathlib import Path
-from crag.providers.gguf_server import GgufServer
-server = GgufServer(Path(sys.argv[1]), threads=1)
+from crag.providers.gguf_server import GgufServer, Load
+server = GgufServer(Path(sys.argv[1]), Load(threads=1))
 print(server.place().result(60).process.pid, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -128,7 +128,7 @@ def test_it_ends_with_a_program_that_is_killed(installed: None) -> None:
 
 
 def test_what_says_that_it_is_a_model_and_does_not_load(installed: None, tmp_path: Path) -> None:
-    server = GgufServer(small_gguf(tmp_path / "made.gguf"), threads=1)
+    server = GgufServer(small_gguf(tmp_path / "made.gguf"), Load(threads=1))
     for _ in range(STARTS):
         with pytest.raises(ModelFileError, match="could not be loaded"):
             server.place().result(SECONDS)

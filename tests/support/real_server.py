@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from crag.providers.gguf_server import GgufServer, Running, installed
+from crag.providers.gguf_server import GgufServer, Load, Running, installed
 
 KEY = "sk-secret-of-the-real-server"
 MODEL = "SmolLM2-135M-Instruct.Q4_1"
@@ -81,12 +81,8 @@ def serving_model() -> Iterator[RealServer]:
     server = GgufServer(
         model_file(),
         # Two threads wait for each other at every step: where the cores have other work, that is many times slower.
-        threads=1,
-        context=CONTEXT,
-        slots=SLOTS,
         # So small a model says the same for ever, unless repeating costs it something.
-        repeating=0.8,
-        watched=True,
+        Load(threads=1, context=CONTEXT, slots=SLOTS, repeating=0.8, watched=True),
         key=KEY,
     )
     try:

@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 import streamlit as st
 
-from crag.admin import quantities
+from crag.admin import usage_store
 from crag.core.errors import CragError
 from crag.export.html.safe_text import markdown
 from crag.text.formats import count
@@ -28,7 +28,7 @@ def near(session: Session, of: Collection[str]) -> None:
         found = program().engine.teams.quotas.near(session.workspace)
     except CragError:
         found = []  # what can't be read is said where it matters
-    lines = [quantities.nearly(each.quantity, each.near) for each in found if each.quantity.name in of and each.near]
+    lines = [usage_store.nearly(each.quantity, each.near) for each in found if each.quantity.name in of and each.near]
     for line in lines:
         st.caption(markdown(line))
 

@@ -10,7 +10,7 @@ from crag.core.trace import Trace
 from crag.export import markdown
 from crag.export.html import elements as h
 from crag.export.html import marks, pages
-from crag.export.html.pictures import pictures
+from crag.export.html.slides import pictures
 from crag.storage.runs import Unreadable
 from ui.app.program import prices_in_use, program
 from ui.app.session import Session

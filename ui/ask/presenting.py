@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from crag.core.errors import NotFoundError
-from crag.export.html.pictures import pictures
-from crag.export.html.slides import show_slides
+from crag.export.html.slides import pictures, show_slides
 from ui.app.session import Session
 from ui.components import charts
 from ui.documents import map_view

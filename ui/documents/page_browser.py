@@ -10,8 +10,8 @@ from crag.core.trace import Track
 from crag.core.types import Chunk
 from crag.export.html import elements as h
 from crag.export.html import words
-from crag.export.html.pictures import DRAWN
 from crag.export.html.safe_text import excerpt
+from crag.export.html.slides import DRAWN
 from ui.app.session import Session
 from ui.components import problems
 from ui.components.drawing import draw

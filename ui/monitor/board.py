@@ -10,9 +10,8 @@ import streamlit as st
 
 from crag.analysis.intervals import Estimate
 from crag.analysis.monitoring import figures
-from crag.analysis.monitoring.choice import Choice, Chosen, choose_runs
 from crag.analysis.monitoring.drift import Drift, drift
-from crag.analysis.monitoring.figures import Change, Latency, Spending
+from crag.analysis.monitoring.figures import Change, Choice, Chosen, Latency, Spending, choose_runs
 from crag.core.runfacts import RunFacts
 from crag.messages.monitoring import Said, compose_sentences
 from ui.monitor.stored import Seen

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from crag.analysis.monitoring.choice import Choice, Span
+from crag.analysis.monitoring.figures import Choice, Span
 from crag.core.makers import maker
 from crag.core.runfacts import RunFacts
 from crag.export.html import words

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from crag.analysis.monitoring import figures
-from crag.analysis.monitoring.choice import behind
 from crag.analysis.monitoring.drift import FEWEST, FEWEST_BEFORE
-from crag.analysis.monitoring.figures import Change
+from crag.analysis.monitoring.figures import Change, behind
 from crag.core.makers import maker
 from crag.export.html import elements as h
 from crag.export.html import words

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from crag.analysis.intervals import Estimate
-from crag.analysis.monitoring.choice import BINS
-from crag.analysis.monitoring.figures import ACTIONS, Change, Latency, Spending
+from crag.analysis.monitoring.figures import ACTIONS, BINS, Change, Latency, Spending
 from crag.core.types import Action
 from crag.export.html import words
 from crag.messages.monitoring import MOST_REWRITES, change_sentence

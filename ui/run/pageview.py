@@ -17,8 +17,8 @@ from crag.core.types import Chunk, Citation, Document, Rect, ShortAnswer, WebPag
 from crag.export.html import elements as h
 from crag.export.html import marks, words
 from crag.export.html.passage import Passage, View, annotate, draw_surroundings, recognised, spoken_layer
-from crag.export.html.pictures import DRAWN, draw_page, find_marked, find_shorts, held_document
 from crag.export.html.safe_text import excerpt, link
+from crag.export.html.slides import DRAWN, draw_page, find_marked, find_shorts, held_document
 from crag.storage.library import Library
 from crag.text.injection import detect_injection
 from ui.app import tab

@@ -7,9 +7,9 @@ from typing import Any
 
 import streamlit as st
 
-from crag.admin import quantities
-from crag.admin.quantities import QUANTITIES, Bound
+from crag.admin import usage_store
 from crag.admin.quotas import Standing
+from crag.admin.usage_store import QUANTITIES, Bound
 from crag.core.config import SETTINGS
 from crag.core.errors import CragError
 from crag.export.html.safe_text import markdown
@@ -40,7 +40,7 @@ def show(session: Session) -> None:
         edit(session, forms.one_of("Limits of", titles, "limits-whose"))
     else:
         limited = [(each.quantity, each.all.most) for each in found if each.all.most]
-        said = [f"{each.title}: {quantities.amount(each, most)} {_PER[each.period]}".strip() for each, most in limited]
+        said = [f"{each.title}: {usage_store.amount(each, most)} {_PER[each.period]}".strip() for each, most in limited]
         st.markdown("\n".join(f"- {markdown(each)}" for each in said))
         st.caption("Your administrator sets these limits. Ask them if one is too low for what you do.")
 
@@ -153,9 +153,9 @@ def _bars(rows: Sequence[tuple[Standing, Bound]]) -> None:
     with st.container(horizontal=True, gap="medium"):
         for each, bound in rows:
             quantity = each.quantity
-            used, most = quantities.amount(quantity, bound.used), "no limit"
+            used, most = usage_store.amount(quantity, bound.used), "no limit"
             if bound.most:
-                used, most = quantities.number(quantity, bound.used), quantities.amount(quantity, bound.most)
+                used, most = usage_store.number(quantity, bound.used), usage_store.amount(quantity, bound.most)
             numbers = f"{used} of {most}" if bound.most else f"{used}, {most}"
             near = ":material/warning: " if bound.share >= _NEAR else ""
             said = f"{near}**{quantity.title}** {markdown(f'{numbers} {_PER[quantity.period]}')}"

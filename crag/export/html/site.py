@@ -14,8 +14,8 @@ from crag.export.html import elements as h
 from crag.export.html import marks, pages, words
 from crag.export.html.elements import Html
 from crag.export.html.path import chip
-from crag.export.html.pictures import draw_page, pictures
 from crag.export.html.safe_text import excerpt
+from crag.export.html.slides import draw_page, pictures
 from crag.generation.citations import MARK
 from crag.providers.prices import usable
 

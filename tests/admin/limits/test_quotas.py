@@ -12,10 +12,23 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from crag.admin.quantities import QUANTITIES, Bound, amount_left, decide, over_at, period_of, refusal
 from crag.admin.quotas import ChangedError, check_value
 from crag.admin.store import open_store
-from crag.admin.usage_store import DailyBudget, DailyLimits, Refused, Reserved, UsageStore, Want
+from crag.admin.usage_store import (
+    QUANTITIES,
+    Bound,
+    DailyBudget,
+    DailyLimits,
+    Refused,
+    Reserved,
+    UsageStore,
+    Want,
+    amount_left,
+    decide,
+    over_at,
+    period_of,
+    refusal,
+)
 from crag.core.config import Keys
 from crag.core.errors import (
     DayLimitError,

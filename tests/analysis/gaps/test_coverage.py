@@ -9,7 +9,7 @@ import pytest
 
 from crag.analysis.gaps import Gap, alike, cited_pages, found_pages, gaps, groups, keep
 from crag.analysis.monitoring import figures
-from crag.analysis.monitoring.choice import Choice, behind, choose_runs
+from crag.analysis.monitoring.figures import Choice, behind, choose_runs
 from crag.core.protocols import RunRequest
 from crag.core.strategies import strategy
 from crag.core.trace import Trace

@@ -8,7 +8,7 @@ import pytest
 
 from crag.analysis.intervals import mean, quantile, share
 from crag.analysis.monitoring import figures
-from crag.analysis.monitoring.choice import Choice, behind, choose_runs
+from crag.analysis.monitoring.figures import Choice, behind, choose_runs
 from crag.core.runfacts import DaySpending, RunFacts
 from crag.messages.monitoring import compose_sentences
 from tests.analysis.monitoring.test_drifting import made
