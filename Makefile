@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 PY  := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup test test-slow test-all check lint format pictures site lock release clean
+.PHONY: help run setup test test-slow test-all lowest check lint format pictures site lock release clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,12 @@ test-slow: $(VENV)/.dev ## those that take more than a second of a processor eac
 
 test-all: $(VENV)/.dev ## all tests, also those that take minutes each, and all examples, kills and worlds
 	@TEST_ALL=1 $(PYTEST) $(OPTIONS) $(TESTS)
+
+lowest: ## the tests on the lowest versions that the ranges allow, in .venv/lowest (needs uv)
+	@uv pip compile --quiet --resolution lowest-direct --python-version 3.11 --output-file $(VENV)/lowest.txt requirements/dev.txt
+	@uv venv --quiet --allow-existing --python $(PYTHON) $(VENV)/lowest
+	@uv pip install --quiet --python $(VENV)/lowest/bin/python -r $(VENV)/lowest.txt
+	@$(MAKE) --no-print-directory test PY=$(VENV)/lowest/bin/python
 
 check: lint test test-slow ## what a change must pass: format, lint, types, import direction, tests
 
