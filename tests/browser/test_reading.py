@@ -87,8 +87,9 @@ def test_a_citation_opened_with_the_keyboard_is_entered_and_left_to_where_it_was
 
 def test_the_answer_is_copied_as_markdown(page):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.get_by_role("button", name="Copy as Markdown").click()
-    expect(page.get_by_text("Copied", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Export").click()
+    page.get_by_test_id("stCode").hover()
+    page.get_by_test_id("stCodeCopyButton").click()
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied.startswith("## What average premium") and "\n[^1]: opm" in copied
 

@@ -5,35 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+import streamlit as st
+
 from crag.core.events import events_to_jsonl
 from crag.core.trace import Trace
 from crag.export import markdown
-from crag.export.html import elements as h
 from crag.export.html import marks, pages
 from crag.export.html.slides import pictures
 from crag.storage.runs import Unreadable
 from ui.app.program import prices_in_use, program
 from ui.app.session import Session
 from ui.components import downloads
-from ui.components.drawing import draw
 from ui.run import pageview
 
 _MARKDOWN = "text/markdown"
 
 
-def copy(trace: Trace) -> None:
-    """The button that puts the answer with its footnotes on the clipboard, or the evidence in its place."""
-    if trace.answer is None and not trace.handed_over:
-        return
-    what = "question and evidence" if trace.handed_over else "question, answer and sources as footnotes"
-    said = f"Puts {what} on the clipboard."
-    button = h.button("more", data_copy=markdown.turn(trace), title=said)["Copy as Markdown"]
-    draw(h.div("cx copying")[button, h.span("small", role="status")])
-
-
 def offer(session: Session, trace: Trace, stale: marks.Stale) -> None:
     """The files of a finished run, each made when it is asked for; with other turns, of the conversation too."""
     run = trace.run_id
+    st.caption("Copy as Markdown, with sources as footnotes:")
+    st.code(markdown.turn(trace), language=None, height=140, wrap_lines=True)
 
     def page() -> str:
         shown = pictures(session.library, trace, pageview.image)

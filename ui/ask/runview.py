@@ -140,7 +140,6 @@ def _over(session: Session, run: str, shown: _Shown, said: DeltaGenerator) -> No
         conversation.rewording(session, trace)
         parts.draw("answer", "help", "sources")
         draw(marks.stale_note(trace, shown.stale))
-        files.copy(trace)
         _tools(session, run, trace, shown.stale)
     parts.draw("path", "action")
     _tuned(session, run, shown)

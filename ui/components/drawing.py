@@ -21,7 +21,7 @@ def _in_one_line(name: str) -> Html:
     return Html(" ".join(filter(None, (line.strip() for line in lines))))
 
 
-_UNHEARD = Html("html:not([data-heard]) .cx :is([data-pick], [data-copy]) { visibility: hidden; }")
+_UNHEARD = Html("html:not([data-heard]) .cx [data-pick] { visibility: hidden; }")
 """What could be clicked is not there before clicks are heard: see picker.js."""
 
 

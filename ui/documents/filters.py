@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from crag.export.html import words
 from crag.export.html.safe_text import visible
+from ui.components import forms
 from ui.documents.listing import Held
 
 _SEARCH, _TAGS, _ORDER, _MARKS = "documents-search", "documents-tags", "documents-order", "documents-marks"
@@ -76,14 +76,13 @@ def choose(holdings: Sequence[Held]) -> Choice:
     if len(holdings) < _FROM:
         return Choice()
     tags = Counter(tag for held in holdings for tag in held.tags)
-    places = iter(st.columns([5, 4, 3] if tags else [9, 3], gap="small"))
-    search = next(places).text_input(
-        "Search", key=_SEARCH, placeholder="Words of name, title, tags or fields", persist_state="session"
-    )
-    wanted = _tags(next(places), tags) if tags else ()
-    order = next(places).selectbox(
-        "Sort by", list(ORDERS), format_func=lambda order: ORDERS[order][0], key=_ORDER, persist_state="session"
-    )
+    with st.container(horizontal=True, gap="small"):
+        search = st.text_input(
+            "Search", key=_SEARCH, placeholder="Words of name, title, tags or fields", persist_state="session"
+        )
+        wanted = _tags(tags) if tags else ()
+        titles = {order: title for order, (title, _, _) in ORDERS.items()}
+        order = forms.choice("Sort by", titles, _ORDER, width=220)
     picked = _marks(holdings)
     return Choice(
         search=search or "",
@@ -94,9 +93,9 @@ def choose(holdings: Sequence[Held]) -> Choice:
     )
 
 
-def _tags(place: DeltaGenerator, tags: Counter[str]) -> Sequence[str]:
+def _tags(tags: Counter[str]) -> Sequence[str]:
     _keep(_TAGS, tags)
-    return place.multiselect(
+    return st.multiselect(
         "Tags",
         sorted(tags, key=lambda tag: (-tags[tag], tag.casefold())),
         format_func=lambda tag: f"{visible(tag)} · {tags[tag]:,}",

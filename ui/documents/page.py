@@ -37,8 +37,7 @@ def show(session: Session, *, live: bool) -> None:
         shown: Sequence[Held] = held
         if held:
             heading = st.container()
-            with st.container(key="documents-choices"):
-                shown = filters.chosen(held, filters.choose(held))
+            shown = filters.chosen(held, filters.choose(held))
             many = words.count(len(held), "document")
             said = many if len(shown) == len(held) else f"{len(shown):,} of {many}"
             with heading:

@@ -42,7 +42,7 @@ _OF_ITS_OWN = {"llm": "llm_model", "llm_base_url": "llm_model", "rerank_base_url
 
 def segments(session: Session, name: str, options: Iterable[str] | None = None) -> None:
     """The choice that a section is about, side by side; the section's title is its label."""
-    held = _held(session, name) | {"label_visibility": "collapsed", "help": None}
+    held = _held(session, name) | {"label_visibility": "collapsed", "help": None, "wrap": True}
     st.segmented_control(options=_options(session, name, options), format_func=_word(name), required=True, **held)
     _fixed(name)
 

@@ -50,14 +50,13 @@ def show(session: Session) -> None:
 @contextmanager
 def _section(title: str, about: str) -> Iterator[None]:
     """Its name and one line on the left, what can be chosen on the right."""
-    name = title.lower().replace(" ", "-")
-    with st.container(key=f"models-section-{name}"):
-        left, right = st.columns([3, 8], gap="large")
-        with left:
-            st.subheader(title, anchor=False)
-            st.caption(about)
-        with right:
-            yield
+    left, right = st.columns([3, 8], gap="large")
+    with left:
+        st.subheader(title, anchor=False)
+        st.caption(about)
+    with right:
+        yield
+    st.divider()
 
 
 def _grading(session: Session) -> None:
@@ -147,7 +146,7 @@ def _leaving(session: Session, used: Sequence[Provider]) -> None:
 def _keeping(session: Session) -> None:
     """The choices for new sessions too, or back to what those start with. Keys are neither kept nor dropped."""
     changed = session.choices
-    with st.container(key="models-keeping", horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center"):
         if (
             not session.shared
             and not session.saves

@@ -23,8 +23,6 @@ const tell = (what) => {
   if (clicks.send) clicks.send();
 };
 const onClick = (event) => {
-  const copied = event.target.closest && event.target.closest("[data-copy]");
-  if (copied) return copy(copied);
   if (event.target.closest && event.target.closest(SEND) && tooLong()) return hold(event, tooLong());
   const picked = target(event);
   if (!picked) return;
@@ -32,24 +30,6 @@ const onClick = (event) => {
   event.stopPropagation();
   if (event.detail === 0) enter(picked);
   tell(name(picked));
-};
-// A browser gives the clipboard to pages of this machine and of https alone; elsewhere the old way is left.
-const copy = async (button) => {
-  const text = button.getAttribute("data-copy"), said = button.parentElement.querySelector("[role=status]");
-  let done = false;
-  try {
-    await navigator.clipboard.writeText(text);
-    done = true;
-  } catch {
-    const field = document.createElement("textarea");
-    field.value = text;
-    document.body.append(field);
-    field.select();
-    done = document.execCommand("copy");
-    field.remove();
-    button.focus();
-  }
-  if (said) said.textContent = done ? "Copied" : "The browser does not let this page copy: take the file under Export.";
 };
 // Who opens a view with the keyboard is taken into it, and back to where it was opened when it closes.
 const enter = (picked) => {
