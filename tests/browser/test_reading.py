@@ -89,7 +89,7 @@ def test_the_answer_is_copied_as_markdown(page):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.get_by_role("button", name="Export").click()
     page.get_by_test_id("stCode").hover()
-    page.get_by_test_id("stCodeCopyButton").click()
+    page.get_by_role("button", name="Copy to clipboard").click()
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied.startswith("## What average premium") and "\n[^1]: opm" in copied
 
