@@ -22,6 +22,8 @@ from crag.generation.units import (
     choose_units,
     is_statement,
     is_without_figure,
+    names_item,
+    of_the_amounts,
     of_the_figure,
     of_the_name,
     of_the_year,
@@ -116,7 +118,8 @@ class ExtractiveGenerator:
         subjects: Subjects,
         ground: _Ground,
     ) -> Answer:
-        units = of_the_figure(question, of_the_name(question, of_the_year(question, units), sources))
+        units = of_the_amounts(question, of_the_name(question, of_the_year(question, units), sources))
+        units = of_the_figure(question, units)
         if subjects.unnamed:  # whatever it is about, it is one subject
             best = min(units, key=best_first)
             units = [unit for unit in units if unit.strip.source_id == best.strip.source_id]
@@ -154,7 +157,7 @@ class ExtractiveGenerator:
         if subjects.unnamed and settings.min_answer_score and _is_of_another_name(question, chosen[0], sources):
             return abstention(chosen[0].strip.score, sources, settings, self.by, unnamed=subjects.unnamed)
         outcome = lookup.outcome if lookup else ""
-        if outcome == "no item" and _is_row(chosen[0], sources):
+        if outcome == "no item" and _is_other_row(question, chosen[0], sources):
             outcome = "other row"
         if not row and all(is_without_figure(question, unit.text) for unit in chosen):
             outcome = "no figure"
@@ -235,9 +238,11 @@ class ExtractiveGenerator:
         return found, max((grade.score for grade in grades.values() if grade.score is not None), default=None)
 
 
-def _is_row(unit: Unit, sources: Mapping[str, Chunk | WebPage]) -> bool:
-    """Whether a unit is no sentence: a heading, a line of names, or a row of a table."""
-    return not is_statement(unit.text) or bool(_rows_of(unit, sources))
+def _is_other_row(question: str, unit: Unit, sources: Mapping[str, Chunk | WebPage]) -> bool:
+    """Whether a unit is a row of a table, or no sentence (a heading, an item of a list) that the question names."""
+    if _rows_of(unit, sources):
+        return True
+    return not is_statement(unit.text) and not names_item(question, unit.text)
 
 
 def _rows_of(unit: Unit, sources: Mapping[str, Chunk | WebPage]) -> list[str]:

@@ -27,6 +27,8 @@ OF_THE_YEAR = 0.5
 """A text of the year asked for takes the place of one of another year that scores at most twice as much."""
 OF_THE_NAME = 0.5
 """A row that the question names takes the place of its table's other rows that score at most twice as much."""
+OF_THE_AMOUNTS = 0.5
+"""A text with the amounts of the question takes the place of those with others that score at most twice as much."""
 OF_THE_FIGURE = 0.5
 """Where a figure is asked for, a text with one takes the place of those without that score at most twice as much."""
 BESIDE_BEST = 0.7
@@ -52,6 +54,8 @@ _ASKS_FIGURE = re.compile(
 _COUNTS = re.compile(r"\b(?:no|none|once|twice|both|half|single|several|all|every)\b", re.IGNORECASE)
 _SPAN = re.compile(r" (?:years?|months?|quarters?|decades?)\b", re.IGNORECASE)
 _ASKS_TIME = re.compile(r"\b(?:years?|months?|quarters?|decades?|how (?:long|old))\b", re.IGNORECASE)
+_ITEM = re.compile(r"\s*+[•●▪◦‣*–—-]\s|[^:]*+:\s*+\S|[^$€£%]*+(?:[$€£]\s?\d|(?<=\d)%|(?<=\d )%)")
+"""The beginning of a line that is an item of a list, has a label before its value, or an amount of money or a share."""
 _SHORT_FORM = re.compile(r"\([^()]{1,12}\)")
 """A name's short form behind it, which a question need not say: "Methane (CH4)"."""
 
@@ -107,7 +111,12 @@ def _without_page_numbers(text: str, spans: list[tuple[int, int]]) -> list[tuple
 
 
 def _is_heading(line: str, gap: str) -> bool:
-    """Whether a line of its own, before the white space `gap`, is in capitals or a few words without a stop."""
+    """Whether a line of its own, before the white space `gap`, is in capitals or a few words without a stop.
+
+    An item of a list is none, and neither is what states a value: "C 75%", "Client gifts: $100".
+    """
+    if _ITEM.match(line):
+        return False
     short = len(line.split()) <= HEADING_WORDS and not re.search(r"[.!?,]$|[;|\t]", line)
     return line.isupper() or (short and "\n" in gap)
 
@@ -156,6 +165,41 @@ def of_the_figure(question: str, units: list[Unit]) -> list[Unit]:
     best = max((unit.rank for unit in units), default=0.0)
     with_one = max((unit.rank for unit in units if unit.place not in without), default=0.0)
     return [unit for unit in units if unit.place not in without] if with_one >= OF_THE_FIGURE * best else units
+
+
+def of_the_amounts(question: str, units: list[Unit]) -> list[Unit]:
+    """With the texts that have all amounts of the question in place of about as good ones that have other amounts.
+
+    An amount is a number of at least four digits that is no year: "$50,001 to $150,000" names one step of a scale.
+    """
+    asked = _amounts(question[:MAX_QUESTION])
+    own = {unit.place: _amounts(unit.text) for unit in units}
+    best = max((unit.rank for unit in units if asked <= own[unit.place]), default=None)
+    if not asked or best is None:
+        return units
+    return [
+        unit for unit in units if asked <= own[unit.place] or not own[unit.place] or best < OF_THE_AMOUNTS * unit.rank
+    ]
+
+
+def _amounts(text: str) -> set[str]:
+    return {
+        number.text
+        for number in numbers_in(text)
+        if sum(map(str.isdigit, number.text)) > 3 and not _YEAR.fullmatch(number.text)
+    }
+
+
+def names_item(question: str, text: str) -> bool:
+    """Whether a question says all words before the colon of an item of a list; of one without a colon, all its words.
+
+    Numbers are no words there: they are what is asked for. One word is too little: "Naming:", of something else.
+    """
+    asked = frozenset(map(stem, words(question[:MAX_QUESTION])))
+    label, colon, value = text.partition(":")
+    said = _stems(label if colon and value.strip() else text)
+    said = frozenset(word for word in said if not any(map(str.isdigit, word)))
+    return len(said) > 1 and said <= asked
 
 
 def of_the_name(question: str, units: list[Unit], sources: Mapping[str, Chunk | WebPage]) -> list[Unit]:

@@ -121,6 +121,14 @@ def test_what_is_no_heading_is_quoted(before: str) -> None:
     assert answer.text.startswith(before.rstrip("."))
 
 
+@pytest.mark.parametrize(
+    "item", ["• Client gifts: Maximum $100", "C 75%", "Client gifts: two a year", "- Gifts", "Gifts over $100"]
+)
+def test_an_item_of_a_list_is_no_heading_of_the_next(item: str) -> None:
+    answer = answered([plain_strip(f"{item}\n• Taxi rides: Maximum $50", 0.9)])
+    assert answer.text.startswith(item.lstrip("•- "))
+
+
 def test_a_list_item_loses_its_bullet() -> None:
     assert answered([plain_strip("• Opened in 1890.", 0.9)]).text == "Opened in 1890 [1]."
 

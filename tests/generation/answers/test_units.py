@@ -7,7 +7,7 @@ import pytest
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk
 from crag.generation.extractive import ExtractiveGenerator
-from crag.generation.units import is_without_figure, named_rows
+from crag.generation.units import is_without_figure, named_rows, names_item
 from crag.testing.contracts import strip_of
 from crag.testing.fakes import chunk_of, table_chunk_of
 
@@ -108,3 +108,33 @@ def test_a_sentence_with_the_figure_stands_for_one_about_as_good_without_it(scor
     *_, answer = ExtractiveGenerator().answer("What was the score in 2019?", strips, {chunk.id: chunk}, Settings())
     assert isinstance(answer, Answer) and answer.text.startswith(first)
     assert (answer.lookup, answer.low_confidence) == (("no figure", True) if score == 0.2 else (answer.lookup, False))
+
+
+@pytest.mark.parametrize(
+    ("question", "item", "named"),
+    [
+        ("What is the maximum for client gifts?", "• Client gifts: Maximum $100", True),
+        ("What is the origination fee of a loan?", "• $50 origination fee", True),
+        ("What do meeting refreshments cost?", "• Client gifts: Maximum $100", False),
+        ("What is the naming of other branches?", "Naming: hotfix/123", False),
+        ("What is 5?", "5", False),
+    ],
+)
+def test_an_item_is_named_whose_words_the_question_says(question: str, item: str, named: bool) -> None:
+    assert names_item(question, item) is named
+
+
+STEPS = chunk_of(
+    "$10,000 - $50,000 needs a manager.\n$50,001 - $150,000 needs a director.\nOver $150,001 the board decides."
+)
+
+
+@pytest.mark.parametrize(("score", "said"), [(0.6, "director"), (0.2, "board")])
+def test_the_step_of_a_scale_with_the_amounts_asked_for_stands_for_others(score: float, said: str) -> None:
+    scores = {"$10,000": 0.5, "$50,001": score, "Over": 0.9}
+    assert said in quoted("Who decides on $50,001 to $150,000?", STEPS, scores, answer_sentences=1).text
+
+
+def test_without_such_a_step_or_amounts_nothing_changes() -> None:
+    for question in ("Who decides on $7,000 to $9,000?", "Who decides?"):
+        assert "board" in quoted(question, STEPS, {"$50,001": 0.8, "Over": 0.9}, answer_sentences=1).text
