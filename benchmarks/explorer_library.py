@@ -24,7 +24,7 @@ from crag.core.protocols import RunRequest, SearchQuery
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.storage.library import Library
-from ui.documents import map_chunks, map_figure
+from ui.documents import map_figure
 
 MISSES = 10
 """Pages that are looked for in each of three runs."""
@@ -95,7 +95,7 @@ def first_look(library: Library) -> None:
     found = projection.load(library)
     assert found is not None and not found.changed(library), "the map is kept"
     found = projection.refresh(library)
-    chunks, questions = map_chunks.read_chunks(library, found), projection.past_questions(library, found)
+    chunks, questions = map_figure.read_chunks(library, found), projection.past_questions(library, found)
     shade = map_figure.Shade(values=chunks.clusters.astype(float), names=chunks.titles)
     shown = map_figure.Layers(questions=questions, holes=[each for each in questions if each.hole])
     map_figure.draw(chunks, shade, shown, "light").to_json()

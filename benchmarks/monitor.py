@@ -37,7 +37,7 @@ from crag.storage import runs as stored_runs
 from crag.storage.library import Library
 from crag.storage.tables import runs
 from crag.testing.fakes import chunk_of
-from ui.monitor.board import _board
+from ui.monitor.stored import _board
 
 RESULTS = Path(__file__).resolve().parent / "results"
 RUNS = 10_000

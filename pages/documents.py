@@ -6,16 +6,16 @@ from ui.access import workspaces
 from ui.app.program import program
 from ui.app.session import Session
 from ui.components import click_bridge, problems
-from ui.documents import folder, gaps, page, page_browser, progress, upload_form, uploads
+from ui.documents import contents, folder, gaps, page, progress, uploads
 
 st.title("Documents", anchor=False)
 with problems.reported(stop=True):
     session = Session()
 workspaces.show_key_notice(program().config)
-upload_form.drop_zone(session)
+uploads.drop_zone(session)
 uploads.show_interrupted(session)
 
-click_bridge.handle_clicks(page_browser.mark)
+click_bridge.handle_clicks(contents.mark)
 job = uploads.current(session)
 uploads.note_address(job)
 if job is not None:

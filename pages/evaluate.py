@@ -7,7 +7,7 @@ from ui.access import workspaces
 from ui.app.program import program
 from ui.app.session import Session
 from ui.components import click_bridge, problems
-from ui.evaluate import comparison, evaluation_job, panel, results, start
+from ui.evaluate import comparison, evaluation_job, results, start
 from ui.evaluate import sets as question_sets
 from ui.run import presentation
 
@@ -23,9 +23,9 @@ workspaces.show_key_notice(program().config)
 job = evaluation_job.current(session)
 busy = job is not None and job.running
 if job is not None and busy:
-    panel.show_live(session, job)
+    start.show_live(session, job)
 elif job is not None:
-    panel.show_outcome(job)
+    start.show_outcome(job)
 if not busy:
     with problems.reported():
         start.unfinished(session, made)

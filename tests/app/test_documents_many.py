@@ -17,7 +17,7 @@ from ui.app.tab import ChoicesState, PageState
 from ui.documents.filters import ORDERS
 from ui.documents.progress import FilesChosen, Progress, describe, files
 from ui.documents.state import DocumentsState
-from ui.documents.upload_form import distinguish
+from ui.documents.uploads import distinguish
 
 NAMES = [f"{word} {number:02}" for number in range(4) for word in ("Harbour report", "Lighthouse log", "Ferry budget")]
 

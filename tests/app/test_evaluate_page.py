@@ -20,7 +20,7 @@ from crag.messages.evaluations import ROUGH
 from crag.testing.fakes import FixedWeb
 from tests.support import app_text, local_models
 from ui.app.program import program
-from ui.evaluate import funnel, results, sets_view
+from ui.evaluate import funnel, results, sets
 from ui.evaluate.evaluation_job import Asking, Stepped
 
 TWO = b"""{"id": "fehb", "question": "What average premium increase was negotiated for FEHB plan year 2020?", \
@@ -119,8 +119,8 @@ def test_bad_rows_are_named_and_the_good_ones_kept(page):
     [stored] = library().evaluations.sets()
     assert (stored.questions, stored.problems) == (2, 2)
     found = evaluations.question_set(library(), stored.id)
-    assert b"Row" not in sets_view.faults(found) and sets_view.faults(found).count(b"\n") == 3
-    assert b"'=HYPERLINK(1)" in csv_export(*sets_view.questions_table(found)), "a formula is never exported live"
+    assert b"Row" not in sets.faults(found) and sets.faults(found).count(b"\n") == 3
+    assert b"'=HYPERLINK(1)" in csv_export(*sets.questions_table(found)), "a formula is never exported live"
 
 
 @pytest.mark.parametrize(

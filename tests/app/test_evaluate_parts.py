@@ -15,11 +15,12 @@ from crag.core.strategies import STRATEGIES
 from crag.core.types import Action
 from crag.pipeline.resolve import ProviderPlan, resolve_providers
 from crag.providers.prices import Spent
-from ui.evaluate import measures, table
-from ui.evaluate.difference import changes, numbers, sentences
-from ui.evaluate.difference import row as difference_row
+from ui.evaluate import table
+from ui.evaluate.comparison import changes, sentences
+from ui.evaluate.comparison import other_numbers as numbers
+from ui.evaluate.comparison import row as difference_row
 from ui.evaluate.evaluation_job import Asking, EvaluationStarted, State, Stepped
-from ui.evaluate.names import names
+from ui.evaluate.numbers import names
 from ui.evaluate.start import estimate_calls, estimate_sentence
 
 NASTY = "<img src=x onerror=alert(1)>"
@@ -123,12 +124,12 @@ def cells(rows, head="● Balanced"):
 
 
 def test_every_measure_of_the_library_is_in_one_of_the_tables():
-    shown = [key for group in measures.GROUPS.values() for key in group]
+    shown = [key for group in table.GROUPS.values() for key in group]
     from crag.analysis.metrics.results import MEASURES
 
     assert set(shown) <= set(MEASURES) and len(set(shown)) == len(shown)
-    assert {*shown, *measures.REST} == set(MEASURES)
-    assert set(measures.SHARES) <= set(shown)
+    assert {*shown, *table.REST} == set(MEASURES)
+    assert set(table.SHARES) <= set(shown)
 
 
 def test_names_of_strategies_build_nothing():

@@ -9,7 +9,7 @@ from tests.support.app_text import ask, latest, pick, said
 from tests.support.eventually import eventually
 from ui.app import tab
 from ui.app.program import program
-from ui.ask import causes, misses
+from ui.ask import causes
 
 QUESTION = load_sample().questions[0].question
 
@@ -86,7 +86,7 @@ def test_the_move_that_changes_the_action_is_tried_in_compare(asked):
 @pytest.fixture(autouse=True)
 def opened_miss(monkeypatch):
     """The dialog's content on the page: a test runs the whole script at each touch, which closes a dialog."""
-    monkeypatch.setattr(misses, "button", misses.panel)
+    monkeypatch.setattr(causes, "button", causes.miss_panel)
 
 
 def asked_page(app):

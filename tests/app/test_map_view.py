@@ -240,7 +240,7 @@ def test_a_job_that_failed_says_why_and_can_be_tried_again(app, filled, monkeypa
 
 
 def test_of_many_points_an_even_part_is_drawn_over_a_picture_of_all(app, filled, monkeypatch):
-    for name in ("map_figure.DRAWN", "map_chunks.DRAWN", "map_chunks.SAMPLED"):
+    for name in ("map_figure.DRAWN", "map_figure.SAMPLED"):
         monkeypatch.setattr(f"ui.documents.{name}", 3)
     on_map(app)
     assert len(points(app)["hovertext"]) == 3

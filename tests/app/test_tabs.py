@@ -6,11 +6,10 @@ import pytest
 
 from tests.support.app_text import said
 from tests.support.tab_states import state_in
-from ui.app import memory_usage, notices, open_tabs, session, tab_limit
-from ui.app.open_tabs import OpenTabs
+from ui.app import memory_usage, notices, open_tabs, session
+from ui.app.open_tabs import OpenTabs, Tabs
 from ui.app.tab import RunsState
-from ui.app.tab_limit import Tabs
-from ui.ask import turns
+from ui.ask import conversation
 
 FULL = "This workspace is open in too many tabs"
 
@@ -18,7 +17,7 @@ FULL = "This workspace is open in too many tabs"
 def test_a_workspace_that_is_open_too_often_shows_a_calm_page_until_a_tab_is_closed(app, monkeypatch) -> None:
     there = {"a", "b"}
     register = Tabs(lambda session: session in there)
-    monkeypatch.setattr(tab_limit, "_tabs", lambda: register)
+    monkeypatch.setattr(open_tabs, "_tabs", lambda: register)
     monkeypatch.setenv("CRAG_LIBRARY_SESSIONS", "2")
     for each in there:
         register.enter(each, "default", 2)
@@ -82,7 +81,7 @@ def test_what_a_tab_remembers_of_runs_is_bounded_by_weight() -> None:
 @pytest.mark.slow
 def test_a_very_long_conversation_lists_its_latest_turns_and_says_so(with_sample, app, monkeypatch) -> None:
     monkeypatch.setattr(session, "MOST_TURNS", 4)
-    monkeypatch.setattr(turns, "MOST_TURNS", 4)
+    monkeypatch.setattr(conversation, "MOST_TURNS", 4)
     app.run()
     for question in ("What is asked?", "Who leads?", "Where is it?", "When was it?", "What was the operating income?"):
         app.chat_input(key="question").set_value(question).run()

@@ -11,7 +11,7 @@ from tests.support.small_office import small_docx
 from tests.support.tab_states import state_in
 from ui.app.program import program
 from ui.app.tab import RunsState
-from ui.run import textview
+from ui.run import pageview
 
 PROSE = "The fleet returned within the year. Its nets were mended by hand! Who paid for that, nobody says.\n\n"
 
@@ -39,7 +39,7 @@ def test_marks_are_cut_at_lines_and_hold_the_short_answer(chunks):
     start = chunks[0].text.index("Its nets")
     end = chunks[0].text.index("The fleet", start) + len("The fleet")
     told = (start + 4, start + 8)
-    drawn = str(textview.leaf(chunks, [(start, end)], told))
+    drawn = str(pageview.leaf(chunks, [(start, end)], told))
     assert drawn.count("<mark") == 2 and drawn.count("data-first") == 1
     assert '<mark class="cited" data-first="1">Its <span class="answering">nets</span> were mended' in drawn
     assert '<mark class="cited">The fleet</mark> returned' in drawn
@@ -48,10 +48,10 @@ def test_marks_are_cut_at_lines_and_hold_the_short_answer(chunks):
 def test_the_words_of_a_citation_are_its_quote_else_its_strip_else_the_chunk(chunks):
     chunk = chunks[1]
     strip = Strip(id="s", source_id="c", origin="internal", start=36, end=66, text="", score=1.0, kept=True)
-    start, end = textview.cited_span(chunk, cited("Its nets were mended by hand!", "s"), [strip])
+    start, end = pageview.cited_span(chunk, cited("Its nets were mended by hand!", "s"), [strip])
     assert chunk.text[start - chunk.start : end - chunk.start] == "Its nets were mended by hand!"
-    assert textview.cited_span(chunk, cited("not in it", "s"), [strip]) == (chunk.start + 36, chunk.start + 66)
-    assert textview.cited_span(chunk, cited("not in it"), []) == (chunk.start, chunk.end)
+    assert pageview.cited_span(chunk, cited("not in it", "s"), [strip]) == (chunk.start + 36, chunk.start + 66)
+    assert pageview.cited_span(chunk, cited("not in it"), []) == (chunk.start, chunk.end)
 
 
 def test_a_citation_of_a_word_document_opens_its_section_as_text(app):

@@ -13,7 +13,7 @@ from crag.storage.library import Library
 from tests.support.inspector import Inspector
 from tests.support.whole_run import NASTY, events
 from ui.app.program import program
-from ui.run import thumbs
+from ui.run import parts
 
 
 @dataclass
@@ -54,17 +54,17 @@ def test_a_click_stores_another_replaces_and_the_same_again_takes_back(with_samp
     chunk = trace.rounds[0].chunks[0].chunk.id
 
     def after(click: str) -> dict[str, str]:
-        thumbs.toggle(session, trace, click)
-        return thumbs.labels_of(session, trace.question)
+        parts.toggle(session, trace, click)
+        return parts.labels_of(session, trace.question)
 
     assert after(f"relevant:{chunk}") == {chunk: "relevant"}
     assert after(f"irrelevant:{chunk}") == {chunk: "irrelevant"}
     assert after(f"irrelevant:{chunk}") == {}
-    assert thumbs.labels_of(session, "Another question?") == {}
+    assert parts.labels_of(session, "Another question?") == {}
 
 
 @pytest.mark.parametrize("click", ["relevant:nothing", "splendid:c0", "c0", ""])
 def test_a_made_up_click_is_refused_in_words(with_sample, click) -> None:
     trace = Trace.from_events(events())
     with pytest.raises(InputError, match="no such chunk"):
-        thumbs.toggle(OfThis(program().engine.library()), trace, click)
+        parts.toggle(OfThis(program().engine.library()), trace, click)

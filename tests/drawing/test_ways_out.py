@@ -15,7 +15,7 @@ from crag.export.html.passage import Passage, draw_passage
 from crag.export.html.safe_text import markdown
 from tests.support.inspector import Inspector
 from tests.support.whole_run import events
-from ui.run.textview import leaf
+from ui.run.pageview import leaf
 
 HOSTILE = [
     "[Sign in](https://evil.example/login) [1]",

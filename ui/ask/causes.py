@@ -1,4 +1,4 @@
-"""What the run that is shown rests on, asked in a dialog: a score, the run without some texts, what would change it."""
+"""Why a run ended as it did: a score, the run without some texts, another action; and where a page was lost."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from crag.analysis.causes import (
     explain_grade,
     nearest_other_run,
 )
+from crag.analysis.misses import Fate, Miss, Wanted, explain_miss
 from crag.analysis.whatif.whatif import Move, Without, leave_out, smallest_moves
 from crag.core.protocols import SetGrader
 from crag.core.trace import Trace
@@ -27,8 +28,11 @@ from crag.export.html.path import chip
 from crag.export.html.safe_text import excerpt, markdown
 from crag.messages.explanations import (
     LEAST,
+    change_sentence,
     citations_sentence,
     grade_sentences,
+    miss_sentence,
+    missing_sentence,
     move_sentence,
     moves_sentence,
     other_run_sentence,
@@ -39,10 +43,10 @@ from crag.messages.explanations import (
     without_sentences,
 )
 from crag.text.formats import format_score
-from ui.app import tab
+from ui.app import tab, tables
 from ui.app.program import program
 from ui.app.session import Session
-from ui.compare import state, table
+from ui.compare import run_columns, state
 from ui.components import problems
 from ui.components.drawing import draw
 
@@ -246,7 +250,7 @@ def _contrast(session: Session, trace: Trace, other: OtherRun) -> None:
     if said := settings_sentence(other):
         st.caption(markdown(said))
     st.table(
-        table.summary(other.differences.figures, other.differences.names, whole=True),
+        run_columns.summary(other.differences.figures, other.differences.names, whole=True),
         border="horizontal",
         hide_index=True,
     )
@@ -257,3 +261,66 @@ def _contrast(session: Session, trace: Trace, other: OtherRun) -> None:
         if st.button("Compare both", key="why-compare"):
             state.compare(trace.run_id, other.trace.run_id)
             st.rerun()
+
+
+_SHOWN = 5
+"""Chunks that are listed."""
+
+
+def miss_button(session: Session, trace: Trace) -> None:
+    """The button that opens the dialog."""
+    if st.button("Why not…", key="why-not", help="Says why a page or sentence is not in this answer."):
+        tab.runs().miss = None
+        st.dialog("Why is it not in the answer?", width="medium")(miss_panel)(session, trace)
+
+
+def miss_panel(session: Session, trace: Trace) -> None:
+    """The form, and how far the page or sentence came."""
+    with problems.reported():
+        names = session.library.documents.names()
+        with st.form("why-not-form", border=False):
+            left, right = st.columns([4, 1])
+            document = left.selectbox(
+                "Document",
+                list(names),
+                index=0 if len(names) == 1 else None,
+                format_func=lambda id: names.get(id, id),
+                placeholder="All documents",
+            )
+            page = right.number_input("Page", min_value=1, value=None, step=1)
+            text = st.text_area("Or a sentence, word for word", height=80, max_chars=2_000)
+            asked = st.form_submit_button("Explain", type="primary")
+        if asked:
+            wanted = Wanted(document=document or "", page=int(page) if page else None, text=text)
+            tab.runs().miss = explain_miss(session.library, trace, wanted)
+        if (found := tab.runs().miss) is not None:
+            _show(session, trace, found)
+
+
+def _show(session: Session, trace: Trace, miss: Miss) -> None:
+    st.markdown(f"**{markdown(miss_sentence(miss))}**")
+    lines = [change_sentence(miss), missing_sentence(miss) if miss.fates else ""]
+    for line in filter(None, lines):
+        st.markdown(markdown(line))
+    if miss.fates:
+        rows = [_miss_row(fate) for fate in miss.fates[:_SHOWN]]
+        known = [name for name in rows[0] if any(row[name] not in (None, "") for row in rows)]
+        shown = [{name: row[name] for name in known} for row in rows]
+        score = {"Score": st.column_config.NumberColumn(format="%.2f")}
+        tables.plain(shown, "why-not-fates", "How far it came", score)
+    if (change := miss.change) is not None:
+        state.try_button(session, trace, "why-not-try", change.settings)
+
+
+def _miss_row(fate: Fate) -> dict[str, object]:
+    kept = sum(strip.kept for strip in fate.strips)
+    return {
+        "Where": fate.chunk.where,
+        "Came to": fate.stage,
+        "Rank": fate.rank or fate.ranks.together,
+        "By meaning": fate.ranks.meaning,
+        "By words": fate.ranks.words,
+        "Score": fate.grade.score if fate.grade is not None else None,
+        "Strips kept": f"{kept} of {len(fate.strips)}" if fate.strips else "",
+        "Text": excerpt(fate.chunk.text, 120),
+    }

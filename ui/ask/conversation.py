@@ -1,11 +1,15 @@
-"""What leads to a run: the strategy, the history, earlier questions, and what a click means."""
+"""What leads to a run: the strategy, what is asked, the history, earlier questions, and what a click means."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
+from crag.core.errors import CragError
+from crag.core.filters.where import Scope
+from crag.core.metadata import tags_of
 from crag.core.protocols import OWN
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
@@ -13,18 +17,106 @@ from crag.core.types import Action
 from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.elements import Html
+from crag.export.html.path import chip
 from crag.export.html.safe_text import excerpt, markdown
-from crag.messages.answers import origin_text, origin_word
+from crag.messages.answers import brief_text, origin_text, origin_word
 from crag.pipeline.libraries import close_interrupted_runs
 from crag.storage.runs import RunSummary
 from ui.access import workspaces
 from ui.app import notices, tab
+from ui.app.clicks import once
 from ui.app.program import program
-from ui.app.session import REFUSALS, Session
-from ui.ask import scope
+from ui.app.session import MOST_TURNS, REFUSALS, Session
+from ui.app.tab import TurnLine
 from ui.components import forms, problems
 from ui.components.drawing import draw
-from ui.run import presentation, saved_pages, thumbs
+from ui.run import parts as run_parts
+from ui.run import presentation, saved_pages
+
+_MOST = 100
+_DOCUMENTS, _TAGS = "scope-chosen", "scope-chosen-tags"
+
+
+def control(session: Session) -> None:
+    """The choice, and what was chosen; nothing where there is only one document to ask."""
+    with problems.reported():
+        scope, names = _there(session)
+        gone = tab.runs().gone
+        if not scope and session.library.documents.count() < 2 and not gone:
+            return
+        _control(session, scope, names)
+        if gone:
+            rest = "Only the others are searched." if scope else "Questions now search all documents."
+            st.warning(f"{words.count(gone, 'document')} that you chose can no longer be found. {rest}")
+
+
+def _control(session: Session, scope: Scope, names: dict[str, str]) -> None:
+    with st.container(key="scope", horizontal=True, gap="small", vertical_alignment="center"):
+        label = f"Asked of: {_named(scope, names)}" if scope else "All documents"
+        choice = st.popover(markdown(label), key="scope-choice", on_change="rerun")
+        if choice.open:
+            with choice:
+                _choose(session, scope)
+        if scope:
+            st.button("Ask all", key="scope-clear", type="tertiary", on_click=_limit, args=(session, Scope()))
+
+
+def _there(session: Session) -> tuple[Scope, dict[str, str]]:
+    """The scope without documents that were deleted since, which is noted, and the names of those that are there."""
+    scope = session.scope
+    names = session.library.documents.names(scope.documents) if scope.documents else {}
+    left = tuple(id for id in scope.documents if id in names)
+    if left != scope.documents:
+        tab.runs().gone = len(scope.documents) - len(left)
+        scope = replace(scope, documents=left)
+        session.limit(scope)
+    return scope, names
+
+
+def _named(scope: Scope, names: dict[str, str]) -> str:
+    """What was chosen, in few words."""
+    documents = [excerpt(names[id], 40) for id in scope.documents]
+    said = documents if len(documents) == 1 else [words.count(len(documents), "document")] if documents else []
+    tags = [f"tag {tag}" for tag in scope.tags]
+    return ", ".join([*said, *tags])
+
+
+def _choose(session: Session, scope: Scope) -> None:
+    names = session.library.documents.names()
+    tags = {tag for given in session.library.documents.given().values() for tag in tags_of(given)}
+    st.session_state[_DOCUMENTS] = list(scope.documents)
+    st.session_state[_TAGS] = [tag for tag in scope.tags if tag in tags]
+    st.multiselect(
+        "Documents",
+        list(names),
+        format_func=names.__getitem__,
+        key=_DOCUMENTS,
+        placeholder="All documents",
+        max_selections=_MOST,
+        on_change=_chosen,
+        args=(session,),
+    )
+    if tags:
+        st.multiselect(
+            "And all documents with a tag",
+            sorted(tags, key=str.casefold),
+            key=_TAGS,
+            placeholder="No tag",
+            on_change=_chosen,
+            args=(session,),
+        )
+    st.caption("The next questions search only these. With nothing chosen, they search all documents.")
+
+
+def _chosen(session: Session) -> None:
+    tags = st.session_state.get(_TAGS, ())
+    _limit(session, Scope(tuple(st.session_state[_DOCUMENTS]), tuple(tags)))
+
+
+def _limit(session: Session, scope: Scope) -> None:
+    tab.runs().gone = 0
+    session.limit(scope)
+
 
 _PAST = 30
 """So many earlier questions are listed."""
@@ -37,7 +129,7 @@ def entry(session: Session) -> None:
         st.caption(REFUSALS["ask"])
         return
     with st.container(key="entry"):
-        scope.control(session)
+        control(session)
         asked = st.chat_input("Ask a question about your documents", key="question")
         forms.question_limit("question")
         notices.near(session, notices.ASKING)
@@ -63,7 +155,7 @@ def follow(session: Session, picked: str) -> None:
     elif kind in ("ask", "web") and (selected := session.attach()):
         _go_on(session, session.trace(selected), kind, rest)
     elif kind == "label" and (selected := session.attach()):
-        thumbs.toggle(session, session.trace(selected), rest)
+        run_parts.toggle(session, session.trace(selected), rest)
 
 
 def _go_on(session: Session, trace: Trace, kind: str, suggested: str) -> None:
@@ -162,3 +254,78 @@ def _ask_in_its_place(session: Session, trace: Trace, worded: str) -> None:
     with problems.reported():
         session.ask(trace.question, standalone=worded, again=trace)
         st.rerun()
+
+
+_NEAR, _MORE = 6, 50
+"""So many turns are shown before and after the selected one, and so many more by each click."""
+
+
+def before(session: Session, run: str) -> None:
+    """The turns before the selected one, oldest first, and a button for still earlier ones."""
+    turns = session.turns[: session.turns.index(run)]
+    shown = turns[max(0, len(turns) - _shown()) :]
+    if hidden := len(turns) - len(shown):
+        _further("earlier", hidden)
+    elif len(session.turns) == MOST_TURNS:
+        st.caption(f"The latest {MOST_TURNS:,} turns of this conversation. Those before them are in the history.")
+    _draw(session, shown)
+
+
+def after(session: Session, run: str) -> None:
+    """The same of those after it."""
+    turns = session.turns[session.turns.index(run) + 1 :]
+    shown = turns[: _shown()]
+    _draw(session, shown)
+    if hidden := len(turns) - len(shown):
+        _further("later", hidden)
+
+
+def _shown() -> int:
+    return _NEAR + tab.runs().more
+
+
+def _further(which: str, hidden: int) -> None:
+    label = f"Show {which} turns ({words.count(hidden, 'more', '')})"
+    st.button(label, key=f"turns-{which}", type="tertiary", on_click=once(_widen))
+
+
+def _widen() -> None:
+    tab.runs().more += _MORE
+
+
+def _draw(session: Session, turns: Sequence[str]) -> None:
+    drawn = [_drawn(run, line) for run in turns if (line := _line(session, run))]
+    if drawn:
+        draw(h.div("cx")[h.div("turns")[drawn]])
+
+
+def _drawn(run: str, line: TurnLine) -> Html:
+    said = h.span("peek")[chip(line.action), f" {line.said}"]
+    return h.button("turn", data_pick=f"run:{run}")[h.span("where")[line.question], said]
+
+
+def _line(session: Session, run: str) -> TurnLine | None:
+    """What is said of a turn: kept once it has ended; None of one that can't be read, which is forgotten."""
+    kept = tab.runs().lines
+    if len(kept) > MOST_TURNS:
+        kept.clear()  # most are of turns that are listed no more; those that are shown are read again
+    if run not in kept:
+        try:
+            trace = session.trace(run)
+        except CragError:
+            session.forget(run)
+            return None
+        if not trace.finished:
+            return _line_of(trace)
+        kept[run] = _line_of(trace)
+    return kept[run]
+
+
+def _line_of(trace: Trace) -> TurnLine:
+    if trace.answer:
+        said = brief_text(trace.answer) or trace.answer.text
+    elif trace.handed_over:
+        said = "evidence handed over"
+    else:
+        said = "no answer" if trace.finished else "working…"
+    return TurnLine(trace.question, trace.action, excerpt(said, 140))

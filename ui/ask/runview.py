@@ -23,11 +23,12 @@ from crag.runtime.jobs import Job
 from ui.app import clicks, fragments, tab
 from ui.app.program import program
 from ui.app.session import Session
-from ui.ask import causes, conversation, files, misses, sliders, turns
+from ui.ask import causes, conversation, files, sliders
 from ui.compare import state
 from ui.components import forms, problems
 from ui.components.drawing import draw
-from ui.run import approval, pageview, presentation, thumbs
+from ui.run import approval, pageview, presentation
+from ui.run import parts as run_parts
 from ui.run.parts import RunParts
 from ui.run.saved_pages import saved_pages_of
 
@@ -70,16 +71,16 @@ def show(session: Session, run: str) -> None:
     pageview.prepare(session, trace, opened)
     if job is not None and job.problem:
         problems.show(job.problem)
-    labels = thumbs.labels_of(session, trace.meant) if session.may("ask") else None
+    labels = run_parts.labels_of(session, trace.meant) if session.may("ask") else None
     web_on = bool(session.resolve_providers().webs)
     shown = _Shown(trace, labels, run == tab.runs().asked, web_on, opened, running)
     with st.container(key="ask-columns"):
         left, right = st.columns([5, 7], gap="large")
     with left, st.container(key="answer-side"):
         with st.container(key="talk"):
-            turns.before(session, run)
+            conversation.before(session, run)
             said = st.container()
-            turns.after(session, run)
+            conversation.after(session, run)
         conversation.entry(session)
     with right:
         if job is not None and running:
@@ -195,7 +196,7 @@ def _tools(session: Session, run: str, trace: Trace, stale: marks.Stale) -> None
         if trace.rounds:
             causes.button(session, trace)
         if trace.rounds and not trace.elsewhere:
-            misses.button(session, trace)
+            causes.miss_button(session, trace)
         with st.popover("Export"):
             files.offer(session, trace, stale)
         if session.may("edit"):

@@ -23,7 +23,7 @@ from ui.ask import conversation
 from ui.compare import state
 from ui.components import problems
 from ui.components.drawing import apply_more, draw
-from ui.documents import progress, upload_form, uploads
+from ui.documents import progress, uploads
 from ui.settings import choices
 
 _TITLE = "Ask your documents, and see why"
@@ -52,7 +52,7 @@ def show(session: Session) -> None:
             draw(h.div("cx hero")[h.h1[_TITLE], h.p[_ABOUT]])
             if job is None or not job.running:
                 _offer(session)
-            upload_form.drop_zone(session)
+            uploads.drop_zone(session)
         with right:
             play()
     if job is not None and (job.running or job.id != tab.runs().listed):

@@ -16,7 +16,7 @@ from crag.export.html.safe_text import markdown, visible
 from ui.app import navigation
 from ui.app.session import Session
 from ui.components import problems
-from ui.documents import table, upload_form
+from ui.documents import table, uploads
 from ui.documents.listing import Held
 from ui.documents.state import state
 
@@ -69,7 +69,7 @@ def bar(session: Session, selected: Sequence[Held], shown: Sequence[Held], tags:
                 _edit_one(session, selected[0].document, selected[0].given)
             else:
                 _edit(session, selected, tags)
-            upload_form.refetch_button(session, selected)
+            uploads.refetch_button(session, selected)
             _delete_button(session, selected)
         st.button("Deselect all", key="select-none", type="tertiary", on_click=table.pick, args=((),))
 

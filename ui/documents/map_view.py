@@ -31,8 +31,7 @@ from ui.app.session import Session
 from ui.components import charts, problems
 from ui.documents import table
 from ui.documents.listing import Held
-from ui.documents.map_chunks import DRAWN, SAMPLED, Chunks, read_chunks
-from ui.documents.map_figure import Layers, Shade, draw
+from ui.documents.map_figure import DRAWN, SAMPLED, Chunks, Layers, Shade, draw, read_chunks
 from ui.documents.state import EVALUATE_SCOPED, MONITOR_PICKED, PICKED, TUNE_RUNS, state
 from ui.run import presentation
 

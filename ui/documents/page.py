@@ -19,7 +19,7 @@ from ui.app.program import program
 from ui.app.session import Session
 from ui.components import charts, forms, problems
 from ui.components.drawing import draw
-from ui.documents import bulk_actions, contents, filters, map_view, page_browser, purged, table, uploads, versions
+from ui.documents import bulk_actions, contents, filters, map_view, purged, table, uploads, versions
 from ui.documents.listing import Held, holdings
 from ui.documents.progress import UploadEvent
 from ui.run import presentation
@@ -119,7 +119,7 @@ def _reindex(session: Session) -> None:
 
 
 _VIEWS: Mapping[str, tuple[str, Callable[[Session, Held], None]]] = {
-    "pages": ("Pages", page_browser.show),
+    "pages": ("Pages", contents.pages),
     "chunks": ("Chunks", contents.chunks),
     "tables": ("Tables", contents.tables),
 }

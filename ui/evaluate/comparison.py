@@ -1,27 +1,263 @@
-"""Two evaluations held against each other, question by question: differences with intervals, and what changed."""
+"""Two evaluations against each other: the sentences that matter, a plot around zero, the questions that changed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 
+from crag.analysis import regression
 from crag.analysis.evaluate import Evaluation
 from crag.analysis.funnel import Funnel
-from crag.analysis.intervals import LEVEL
+from crag.analysis.intervals import LEVEL, left_of, same_answer, tally, vote_pairs
+from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Difference
 from crag.analysis.regression import Regression
 from crag.core.errors import InputError
-from crag.export.html.safe_text import markdown
+from crag.export.html import words
+from crag.export.html.safe_text import excerpt, markdown
 from crag.export.regression import report
-from crag.messages.evaluations import UNTIMED, difference_sentence, left_out_notes, loss_sentence, regression_sentence
+from crag.messages.evaluations import (
+    ROUGH,
+    UNTIMED,
+    change_parts,
+    difference_sentence,
+    left_out_notes,
+    loss_sentence,
+    regression_sentence,
+    stage_text,
+    tally_sentence,
+    title_of,
+)
 from ui.app import guide, tables
+from ui.app.clicks import once, requires
 from ui.app.session import Session
 from ui.components import downloads, forms
-from ui.evaluate import blind, funnel, numbers
-from ui.evaluate.difference import STAGES, WHY, Change, changes, row, sentences
-from ui.evaluate.difference import numbers as measured_numbers
-from ui.evaluate.names import file_name, names
+from ui.evaluate import funnel, numbers
+from ui.evaluate.numbers import file_name, names
+from ui.evaluate.table import GROUPS, SHARES, action_text, answer_text, as_text, signed
+
+_LEFT, _RIGHT = "Left", "Right"
+_LONGEST = 3_000
+"""Characters of an answer that are shown."""
+
+
+def vote(session: Session, pair: tuple[Evaluation, Evaluation], said: tuple[str, str]) -> None:
+    """The next question without a vote, and on request the count. Raises CragError."""
+    one, other = (numbers.rows_of(session, each) for each in pair)
+    pairs, ids = vote_pairs(one, other), (pair[0].id, pair[1].id)
+    with st.expander("Vote blind: which answer is better?", key="eval-blind"):
+        if not pairs:
+            st.caption("No question has two answers that differ.")
+            return
+        votes = session.library.votes.of(ids)
+        open_ones = [each for each in pairs if each[0].question_id not in votes]
+        done = f"{len(pairs) - len(open_ones):,} of {words.count(len(pairs), 'question')} voted on."
+        st.caption(f"{done} Vote before you read the tables below, which name the two.")
+        if open_ones and session.may("ask"):
+            _question(session, ids, open_ones[0])
+        elif not open_ones:
+            st.markdown("All questions are voted on.")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if votes and session.may("ask"):
+                last = list(votes)[-1]
+                st.button(
+                    "Undo the last vote", key="eval-vote-undo", type="tertiary",
+                    on_click=once(_undo), args=(session, ids, last),
+                )  # fmt: skip
+            counted = bool(votes) and st.toggle(
+                "Show the count", key="eval-vote-count", help="Best looked at after voting."
+            )
+        if counted:
+            st.markdown(markdown(tally_sentence(tally(ids, votes), said)))
+
+
+def _question(session: Session, ids: tuple[str, str], rows: Sequence[ResultRow]) -> None:
+    """A question with its two answers, left and right as they were drawn."""
+    question_id = rows[0].question_id
+    left = left_of(ids, question_id)
+    order = (0, 1) if left == ids[0] else (1, 0)
+    st.markdown(f"**{markdown(rows[0].question)}**")
+    for column, title, place in zip(st.columns(2, gap="medium"), (_LEFT, _RIGHT), order, strict=True):
+        with column.container(border=True):
+            st.caption(title)
+            st.markdown(markdown(excerpt(rows[place].answer or "No answer.", _LONGEST)))
+    choices = {_LEFT: ids[order[0]], _RIGHT: ids[order[1]], "Both": "both", "Neither": "neither"}
+    with st.container(horizontal=True):
+        for title, choice in choices.items():
+            st.button(
+                title,
+                key=f"eval-vote-{title.lower()}",
+                on_click=once(_vote),
+                args=(session, ids, question_id, choice),
+            )
+
+
+@requires("ask")
+def _vote(session: Session, ids: tuple[str, str], question_id: str, choice: str) -> None:
+    session.library.votes.save(ids, question_id, choice)
+
+
+@requires("ask")
+def _undo(session: Session, ids: tuple[str, str], question_id: str) -> None:
+    session.library.votes.delete(ids, question_id)
+
+
+_SAID = ("answer_holds", "evidence_answer", "acted_right", "abstention_right", "faithfulness", "acted_page_recall")
+"""What is said in words even where nothing is sure."""
+_SHOWN = (*SHARES, "evidence_words", "rewrites", "searches", "calls", "input_tokens", "output_tokens")
+"""What is shown in numbers."""
+
+
+def sentences(found: Mapping[str, Difference], said: tuple[str, str]) -> str:
+    """What differs for sure, then what does not, each in a sentence, as Markdown."""
+    order = [measure for group in GROUPS.values() for measure in group]
+    known = [found[key] for key in order if key in found and found[key].value is not None]
+    sure = [each for each in known if each.includes_zero is False]
+    unsure = [found[key] for key in _SAID if key in found and found[key] in known and found[key] not in sure]
+    shown = [*sure[:6], *unsure[: max(1, 6 - len(sure))]]
+    all_rough = bool(shown) and all(each.rough for each in shown)
+    rough = f" {ROUGH}" if all_rough else ""
+    lead = (
+        f"**{len(sure)} of {len(known)}** measures differ between {markdown(said[0])} and {markdown(said[1])} with an"
+    )
+    listed = (f"- {markdown(difference_sentence(each, rough=not all_rough))}" for each in shown)
+    return "\n".join([f"{lead} interval that excludes zero.{rough}", "", *listed])
+
+
+def other_numbers(found: Mapping[str, Difference], said: tuple[str, str]) -> list[dict[str, str]]:
+    """The measures in both, each difference with its interval; in bold where that excludes zero."""
+    return [
+        {
+            "Measure": title_of(each.measure),
+            markdown(said[0]): as_text(each.measure, each.first),
+            markdown(said[1]): as_text(each.measure, each.second),
+            "Difference": f"**{_signed(each)}**" if each.includes_zero is False else _signed(each),
+            f"{LEVEL} % interval": _between(each),
+        }
+        for each in (found[key] for key in _SHOWN if key in found and found[key].value is not None)
+    ]
+
+
+def _signed(each: Difference) -> str:
+    return signed(each.measure, each.value)
+
+
+def _between(each: Difference) -> str:
+    if each.low is None or each.high is None:
+        return "–"
+    return f"{signed(each.measure, each.low)} to {signed(each.measure, each.high)}"
+
+
+# Questions that ended otherwise
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One question under both, and what differs, in words; `better` None where neither way is better in itself.
+
+    `found`: what it lost and gained by its labels; `why` its place is lost in the second.
+    """
+
+    first: ResultRow
+    second: ResultRow
+    what: tuple[tuple[str, bool | None], ...]
+    found: regression.Change | None = None
+    why: str = ""
+
+    def has(self, better: bool | None) -> bool:
+        """Whether it is better (True), worse (False) or only otherwise; its labels decide where they tell."""
+        if self.found is not None and better is not None:
+            return self.found.worse is not better
+        return any(each is better for _, each in self.what)
+
+
+def changes(
+    first: Sequence[ResultRow],
+    second: Sequence[ResultRow],
+    found: Regression | None = None,
+    reasons: Mapping[str, str] | None = None,
+) -> list[Change]:
+    """The questions in both that did not end alike: what `found` calls worse, then better, then the others in order.
+
+    `reasons`: why places are lost in the second, by question id.
+    """
+    theirs = {row.question_id: row for row in second}
+    judged = {each.question.id: each for each in (*found.worse, *found.better)} if found else {}
+    place = {id: number for number, id in enumerate(judged)}
+    listed = []
+    for one in sorted(first, key=lambda row: place.get(row.question_id, len(place))):
+        if (other := theirs.get(one.question_id)) is None:
+            continue
+        change = judged.get(one.question_id)
+        if what := _differences(one, other, change):
+            listed.append(Change(one, other, what, change, (reasons or {}).get(one.question_id, "")))
+    return listed
+
+
+_WATCHED = (
+    ("acted_holds", "now retrieved", "no longer retrieved"),
+    ("evidence_answer", "evidence now holds it", "evidence no longer holds it"),
+    ("evidence_page", "evidence now from an expected page", "evidence no longer from an expected page"),
+)
+_JUDGED = (
+    ("answer_holds", "answer now says it", "answer no longer says it"),
+    ("abstention_right", "now rightly answered or abstained", "now wrongly answered or abstained"),
+)
+"""What is said of the answer itself."""
+
+
+def _differences(
+    one: ResultRow, other: ResultRow, change: regression.Change | None
+) -> tuple[tuple[str, bool | None], ...]:
+    """What changed. An answer that stayed the same became neither better nor worse: then what it is judged by did."""
+    both = None not in (one.action, other.action)  # plain RAG takes none
+    taken = [(f"{one.action} → {other.action}", None)] if both and one.action is not other.action else []
+    if change is not None:
+        return (*change_parts(change), *taken)
+    listed: list[tuple[str, bool | None]] = []
+    if bool(one.problem) != bool(other.problem):
+        listed.append(("now fails", False) if other.problem else ("no longer fails", True))
+    judged = _watched(one, other, _JUDGED)
+    if not same_answer(one, other):
+        listed += judged
+    listed += (evidence := _watched(one, other, _WATCHED))
+    if judged and not evidence and same_answer(one, other):
+        listed.append(("same answer, judged by another label", None))
+    return (*listed, *taken)
+
+
+def _watched(
+    one: ResultRow, other: ResultRow, watched: Sequence[tuple[str, str, str]]
+) -> list[tuple[str, bool | None]]:
+    """The measures that both know and that differ, in words."""
+    both = [(getattr(one, name), getattr(other, name), gained, lost) for name, gained, lost in watched]
+    return [
+        (gained if after else lost, bool(after))
+        for before, after, gained, lost in both
+        if before is not None and after is not None and before != after
+    ]
+
+
+STAGES = ("Lost now", "Lost before")
+WHY = "Why now"
+"""Columns of where a place was lost."""
+
+
+def row(change: Change, said: tuple[str, str]) -> dict[str, str]:
+    """A question that ended otherwise: what changed, and both answers."""
+    what = [f"{'✓ ' if better else '✕ ' if better is False else ''}{text}" for text, better in change.what]
+    stages = [stage_text(each) for each in (change.found.now, change.found.before)] if change.found else ["", ""]
+    return {
+        "Question": change.first.question,
+        "What changed": "; ".join(what),
+        **dict(zip(STAGES, stages, strict=True)),
+        said[0]: f"{action_text(change.first)}: {answer_text(change.first)}",
+        said[1]: f"{action_text(change.second)}: {answer_text(change.second)}",
+        WHY: change.why,
+    }
+
 
 _WIDTHS = {"Question": 200, "What changed": 220, **dict.fromkeys(STAGES, 125), WHY: 600}
 _ANSWER, _LINES = 270, 5
@@ -58,7 +294,7 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
         raise InputError(
             "These two have no question in common.", "Choose two evaluations of the same questions."
         ) from error
-    blind.show(session, pair, said)
+    vote(session, pair, said)
     one, other = (numbers.rows_of(session, each) for each in pair)
     losses = funnels[1].losses if funnels[1] is not None else ()
     reasons = {each.question_id: loss_sentence(each) for each in losses}
@@ -66,7 +302,7 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
     st.subheader("Differences", anchor=False)
     st.markdown(sentences(measures, said))
     st.caption(UNTIMED)
-    st.table(measured_numbers(measures, said), border="horizontal", hide_index=True)
+    st.table(other_numbers(measures, said), border="horizontal", hide_index=True)
     over = f"{LEVEL} % bootstrap intervals over the questions that measure both"
     st.caption(f"Second minus first, with {over}. In bold: the interval excludes zero.")
     _files(first, second, measures, found)

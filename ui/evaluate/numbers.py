@@ -1,8 +1,10 @@
-"""Evaluations in numbers, remembered while nothing changes: rows, means, differences, funnels, what calls cost."""
+"""Evaluations in names and numbers, remembered while nothing changes: rows, means, differences, funnels, costs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -11,6 +13,7 @@ from crag.analysis.funnel import Funnel, trace_funnel
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Difference, Result, compare_results, summed_up
 from crag.analysis.regression import Measured, Regression, compare
+from crag.export.html import words
 from crag.providers.prices import Spent
 from crag.storage.library import Library
 from ui.app.program import prices_in_use
@@ -104,3 +107,41 @@ def _regression(
 @st.cache_resource(max_entries=32, show_spinner="Following the answers…")
 def _funnel(_library: Library, key: _Key, there: tuple[int, ...]) -> Funnel:
     return trace_funnel(_library, key[1])
+
+
+_ENDING = re.compile(r"\.(csv|tsv|txt|jsonl|ndjson|json)$")
+_FEW = 2
+"""So many changed settings fit into a name."""
+
+
+def name(evaluation: Evaluation) -> str:
+    """The strategy, and what is changed about it."""
+    differs = words.changed(evaluation.strategy, evaluation.settings)
+    if not differs:
+        return words.strategy(evaluation.strategy)
+    said = ", ".join(differs) if len(differs) <= _FEW else f"{len(differs)} settings changed"
+    return f"{words.strategy(evaluation.strategy)} ({said})"
+
+
+def names(evaluations: Sequence[Evaluation]) -> dict[str, str]:
+    """A name for each id, with its time where several would be called alike."""
+    plain = {each.id: name(each) for each in evaluations}
+    often = Counter(plain.values())
+    timed = {
+        each.id: f"{plain[each.id]}, {words.moment(each.started_at, zone='')}"
+        if often[plain[each.id]] > 1
+        else plain[each.id]
+        for each in evaluations
+    }
+    seen: Counter[str] = Counter()
+    unique = {}
+    for id, called in timed.items():
+        seen[called] += 1
+        unique[id] = called if seen[called] == 1 else f"{called} #{seen[called]}"
+    return unique
+
+
+def file_name(*parts: str) -> str:
+    """A name for a download, without ending, made of these parts, in letters, digits and hyphens."""
+    stems = ["-".join(re.findall(r"[a-z0-9]+", _ENDING.sub("", part.lower())))[:40] for part in parts]
+    return f"crag-{'-'.join(filter(None, stems)) or 'evaluation'}"

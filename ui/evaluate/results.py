@@ -19,9 +19,8 @@ from ui.app import guide, navigation
 from ui.app.session import Session
 from ui.components import downloads, forms, problems
 from ui.evaluate import evaluation_job, funnel, numbers
-from ui.evaluate import rows as evaluate_rows
-from ui.evaluate.names import file_name, name, names
-from ui.evaluate.table import MARKS, Column, confusion, measures, notes
+from ui.evaluate.numbers import file_name, name, names
+from ui.evaluate.table import MARKS, Column, confusion, measures, notes, show_rows
 
 _BESIDE = 3
 """So many strategies leave room for the plot beside their table."""
@@ -126,7 +125,7 @@ def _rows(
         st.button("Tune on these runs", key="eval-tune", type="tertiary", on_click=navigation.go, args=("tune",))
     started = f"{words.moment(evaluation.started_at)}. {parts_sentence(evaluation)}"
     st.caption(markdown(started))
-    evaluate_rows.show(session, evaluation, rows, funnel.reasons(funnels.get(called[picked])))
+    show_rows(session, evaluation, rows, funnel.reasons(funnels.get(called[picked])))
 
 
 def _files(

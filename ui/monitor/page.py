@@ -1,4 +1,4 @@
-"""The Monitor page: its filters, the sentences that matter, charts whose marks open their runs, drift, comparisons."""
+"""The Monitor page: sentences that matter, charts whose marks open their runs, drift, comparisons, lists of runs."""
 
 from __future__ import annotations
 
@@ -13,23 +13,102 @@ from crag.analysis.monitoring import figures
 from crag.analysis.monitoring.drift import FEWEST, FEWEST_BEFORE
 from crag.analysis.monitoring.figures import Change, behind
 from crag.core.makers import maker
+from crag.core.runfacts import RunFacts
+from crag.core.types import Action
 from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.safe_text import markdown
 from crag.messages.monitoring import Said, change_sentence
+from crag.providers import registry
 from ui.app import guide, navigation
 from ui.app import tables as cells
 from ui.app.session import Session
 from ui.components import charts, downloads, forms
 from ui.components.drawing import draw
 from ui.components.tab_state import tab_state
-from ui.monitor import exports, filters, plots, run_list, stored, tables
-from ui.monitor.board import Board, board
-from ui.monitor.stored import Seen
+from ui.monitor import filters, plots, stored, tables
+from ui.monitor.filters import asker_text, scope_text
+from ui.monitor.plots import bucket_text
+from ui.monitor.stored import Board, Seen, board
 from ui.monitor.tables import Table
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
+
+_SHOWN = 1000
+
+
+@st.dialog("Runs", width="large")
+def show_runs(session: Session, mark: str, runs: Sequence[RunFacts], own: bool) -> None:
+    """The runs that a mark stands for, as many as a person reads; `own`: they are of this session's library."""
+    st.markdown(f"**{markdown(mark_text(mark))}**: {words.count(len(runs), 'run')}.")
+    if not runs:
+        return
+    shown = runs[:_SHOWN]
+    questions = session.library.runs.questions([run.run_id for run in shown]) if own else {}
+    rows = [_row(run, questions.get(run.run_id, "")) for run in shown]
+    st.caption("Select a question to open its run in Ask.")
+    here = [run.run_id if run.run_id in questions else "" for run in shown]
+    cells.open_run(session, rows, lambda row, column: here[row], "mon-list", "Runs")
+    if len(runs) > _SHOWN:
+        st.caption(f"And {len(runs) - _SHOWN:,} more: the files have all.")
+    with st.container(horizontal=True):
+        downloads.table("All of these", lambda: tables.export_runs(runs), "monitor-runs", key="mon-listed")
+
+
+def _row(run: RunFacts, question: str) -> cells.Row:
+    refused = (each.rpartition(": ") for each in run.refused)
+    row = {
+        "Question": question or f"A run in the library {run.workspace or 'of another version'}",
+        "Action": f"{words.ICONS[Action(run.action)]} {run.action}" if run.action else "",
+        "Asked": words.moment(run.started_at),
+        "Strategy": words.strategy(run.strategy),
+        "Took": words.format_duration(run.seconds),
+        "Best score": f"{run.best:.2f}" if run.best is not None else "",
+        "Rewrites": f"{run.rewrites:,}" if run.rewrites else "",
+        "Web": "searched" if run.web else "",
+        "Ended": run.outcome if run.outcome != "answered" else "",
+        "Asked of": scope_text(run.scope) if run.scope else "",
+        "Through": asker_text(run.via) if run.via not in ("", "app") else "",
+        "Failed": ", ".join(f"{registry.title(who)}: {why}" for who, _, why in refused),
+    }
+    return {name: said for name, said in row.items() if said}
+
+
+def mark_text(mark: str) -> str:
+    """What a mark stands for, in words."""
+    kind, _, rest = mark.partition("|")
+    one, _, other = rest.partition("|")
+    when = f"{bucket_text(one)}, " if one[:1].isdigit() and "-" in one else ""
+    match kind:
+        case "action":
+            return f"{when}{'no action' if other == 'none' else other}"
+        case "score":
+            return f"Best score from {int(one) / 20:.2f}{', the four weeks before' if other == 'before' else ''}"
+        case "step":
+            least = "the slower half" if other == "median" else "the slowest twentieth"
+            return f"{'Whole run' if one == 'run' else one.capitalize()}, {least}"
+        case "failed":
+            return f"{registry.title(one)} failed: {other}"
+        case "group":
+            return words.strategy(other) if one == "strategy" else other or "all documents"
+        case "outcome":
+            return one
+        case "weekly":
+            return f"The week of {bucket_text(one)}"
+        case _:
+            return when + _KINDS.get(kind, "all")
+
+
+_KINDS = {
+    "web": "searched the web",
+    "rewrites": "with rewritten queries, most first",
+    "calls": "with outside calls, dearest first",
+    "faithful": "answers that were checked, least supported first",
+    "gaps": "not answered by the documents",
+    "runs": "All runs",
+}
+
 
 _EMPTY = (
     "**No runs yet.** Here you see over time how questions end: which action was taken, how often the web was "
@@ -85,7 +164,7 @@ def _view(session: Session, seen: Seen, workspace: str) -> None:
         _files(made)
     mark, state().mark = state().mark, ""
     if mark:
-        run_list.show(session, mark, behind(mark, made.found), own)
+        show_runs(session, mark, behind(mark, made.found), own)
 
 
 def _sentences(said: Sequence[Said]) -> None:
@@ -271,12 +350,12 @@ def _compared(made: Board) -> None:
 def _files(made: Board) -> None:
     by: figures.By = st.session_state.get("mon-by") or "strategy"
     with st.popover("Export"):
-        downloads.table("Runs", lambda: exports.runs(made.found.runs), "monitor-runs", key="mon-runs")
-        downloads.table("Over time", lambda: exports.over_time(made), "monitor-over-time", key="mon-time")
+        downloads.table("Runs", lambda: tables.export_runs(made.found.runs), "monitor-runs", key="mon-runs")
+        downloads.table("Over time", lambda: tables.export_over_time(made), "monitor-over-time", key="mon-time")
         downloads.table(
             "Compared",
-            lambda: exports.groups(figures.groups(made.found.runs, by), by),
+            lambda: tables.export_groups(figures.groups(made.found.runs, by), by),
             f"monitor-{by}",
             key="mon-groups",
         )
-        downloads.table("Drift", lambda: exports.drifts(made.weeks), "monitor-drift", key="mon-drift")
+        downloads.table("Drift", lambda: tables.export_drifts(made.weeks), "monitor-drift", key="mon-drift")

@@ -1,15 +1,20 @@
-"""The figures of the runs that may be seen: of this session's library, and, for who administers, of every one."""
+"""The runs that may be seen, and all that the Monitor page draws of them, worked out once until something changes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 import streamlit as st
 
-from crag.analysis.monitoring.figures import RunFactsCache
+from crag.analysis.intervals import Estimate
+from crag.analysis.monitoring import figures
+from crag.analysis.monitoring.drift import Drift, drift
+from crag.analysis.monitoring.figures import Change, Choice, Chosen, Latency, RunFactsCache, Spending, choose_runs
 from crag.core.errors import CragError
 from crag.core.runfacts import RunFacts
+from crag.messages.monitoring import Said, compose_sentences
 from crag.storage.library import Library
 from ui.app.program import prices_in_use, program
 from ui.app.session import Session
@@ -68,3 +73,76 @@ def _ledger(workspace: str) -> RunFactsCache:
 def added(library: Library) -> list[tuple[str, str]]:
     """When each document was added, ISO 8601, and its name."""
     return [(document.added_at, document.name) for document in library.documents.all()]
+
+
+WEEKS = 6
+"""Weeks whose test is shown, this one the first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Board:
+    """Figures by name as `crag.analysis.monitoring.figures` makes them; `drifts`: those of a week by what was
+    compared.
+    """
+
+    found: Chosen
+    sentences: Sequence[Said]
+    changes: Sequence[Change]
+    actions: Mapping[str, Mapping[str, int]]
+    web: Mapping[str, Estimate]
+    rewrites: Mapping[str, Estimate]
+    faithfulness: Mapping[str, Estimate]
+    before: Mapping[str, float | None]
+    scores: Sequence[int]
+    scores_before: Sequence[int]
+    latency: Sequence[Latency]
+    failures: Mapping[str, Mapping[str, int]]
+    spending: Mapping[str, Spending]
+    weeks: Sequence[Sequence[Drift]]
+
+
+def board(seen: Seen, choice: Choice, added: Sequence[tuple[str, str]], now: datetime | None = None) -> Board:
+    """What is drawn of these runs."""
+    hour = (now or datetime.now(UTC)).replace(minute=0, second=0, microsecond=0)
+    return _board(seen.runs, seen.key, choice, tuple(added), hour)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _board(
+    _runs: Sequence[RunFacts],
+    key: tuple[object, ...],
+    choice: Choice,
+    added: tuple[tuple[str, str], ...],
+    now: datetime,
+) -> Board:
+    found = choose_runs(_runs, choice, now)
+    weeks = _weeks(found.every, now)
+    return Board(
+        found=found,
+        sentences=compose_sentences(found, weeks),
+        changes=[each for each in figures.changes(found.every, added) if each.at >= found.since.isoformat()],
+        actions=figures.actions(found),
+        web=figures.over_time(found, figures.web_rate),
+        rewrites=figures.over_time(found, figures.rewrites),
+        faithfulness=figures.over_time(found, figures.faithfulness),
+        before={
+            "web": figures.web_rate(found.before).value,
+            "rewrites": figures.rewrites(found.before).value,
+            "faithfulness": figures.faithfulness(found.before).value,
+        },
+        scores=figures.distribution(found.runs),
+        scores_before=figures.distribution(found.before),
+        latency=figures.latency(found),
+        failures=figures.failures(found.runs),
+        spending={bucket: figures.spending(runs) for bucket, runs in found.by_bucket().items()},
+        weeks=weeks,
+    )
+
+
+def _weeks(runs: Sequence[RunFacts], now: datetime) -> list[list[Drift]]:
+    """The test of this week and of those before it, from Monday on (UTC)."""
+    monday = now.replace(hour=0) - timedelta(days=now.weekday())
+    return [
+        [drift(runs, monday - timedelta(days=7 * back), what) for what in ("scores", "actions", "web")]
+        for back in range(WEEKS)
+    ]

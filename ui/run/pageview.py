@@ -1,4 +1,4 @@
-"""The source of a citation or chunk: its page as an image or text with the words marked, or the web passage."""
+"""The source of a citation or chunk: its page as an image, its text with the words marked, or the web passage."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from streamlit.delta_generator import DeltaGenerator
 
 from crag.core.errors import CragError, NotFoundError
 from crag.core.trace import Trace
-from crag.core.types import Chunk, Citation, Document, Rect, ShortAnswer, WebPage
+from crag.core.types import Chunk, Citation, Document, Rect, ShortAnswer, Strip, WebPage
 from crag.export.html import elements as h
 from crag.export.html import marks, words
-from crag.export.html.passage import Passage, View, annotate, draw_surroundings, recognised, spoken_layer
+from crag.export.html.elements import Html
+from crag.export.html.passage import Passage, View, annotate, draw_surroundings, recognised, short_layer, spoken_layer
 from crag.export.html.safe_text import excerpt, link
 from crag.export.html.slides import DRAWN, draw_page, find_marked, find_shorts, held_document
 from crag.storage.library import Library
@@ -26,7 +27,66 @@ from ui.app.program import program
 from ui.app.session import Session
 from ui.components.drawing import draw
 from ui.components.problems import reported
-from ui.run import textview
+
+_ENDS = (".", "!", "?", ":", ";", "。", "！", "？", "؟", "।")
+_SECTION = "section "
+
+Span = tuple[int, int]
+
+
+def cited_span(chunk: Chunk, citation: Citation, strips: Sequence[Strip]) -> Span:
+    """Where on its page the words of a citation stand: its quote, else the strip that it is of, else all the chunk."""
+    start, end = next(((each.start, each.end) for each in strips if each.id == citation.strip_id), (0, len(chunk.text)))
+    at = chunk.text.find(citation.quote, start) if citation.quote else -1
+    if at >= 0:
+        start, end = at, at + len(citation.quote)
+    return chunk.start + start, chunk.start + end
+
+
+def leaf(chunks: Sequence[Chunk], cited: Sequence[Span], short: Span | None = None) -> Html:
+    """One page's text; `chunks` are those of the page. The `cited` spans are marked, and in them the words `short`.
+
+    What speaks to a language model is marked.
+    """
+    ordered = sorted(chunks, key=lambda chunk: chunk.start)
+    if not ordered:
+        return h.p("quiet")["There is no text in this part."]
+    text, first = _leaf_text(ordered), ordered[0].start
+    headings = {each.place.removeprefix(_SECTION) for each in ordered if each.place.startswith(_SECTION)}
+    tables = [(each.start, each.end) for each in ordered if each.kind == "table"]
+    marks = [(begin - first, stop - first, None) for begin, stop in sorted(cited)]
+    answering = (short[0] - first, short[1] - first) if short else None
+    before: list[int] = []  # the first mark says that it is, for the page to be scrolled there
+
+    def drawn(_: None, inside: Html, begin: int, stop: int) -> Html:
+        before.append(begin)
+        return h.mark("cited", data_first="1" if len(before) == 1 else None)[inside]
+
+    layers = (marks, drawn), short_layer(answering), spoken_layer(text, detect_injection(text))
+    lines = []
+    start = first
+    for line in text.split("\n"):
+        end = start + len(line)
+        row = any(begin <= start and end <= stop for begin, stop in tables)
+        kind = "row" if row else "heading" if line in headings else "line"
+        if line.strip():
+            lines.append(h.div(kind, dir="auto")[annotate(text, start - first, end - first, *layers)])
+        start = end + 1
+    return h.div("leaf")[lines]
+
+
+def _leaf_text(ordered: Sequence[Chunk]) -> str:
+    """The page's text from its first chunk on. Between two chunks stood white space, whose kind the text shows."""
+    parts, end = [ordered[0].text], ordered[0].end
+    before = ordered[0]
+    for chunk in ordered[1:]:
+        gap = chunk.start - end
+        flows = gap == 1 and before.kind == chunk.kind == "text" and before.text.endswith(_ENDS)
+        parts.append((" " if flows else "\n") * max(0, gap))
+        parts.append(chunk.text[max(0, -gap) :])
+        before, end = chunk, max(end, chunk.end)
+    return "".join(parts)
+
 
 _DESCRIBED = 300
 """Characters that a description says at most of what is marked."""
@@ -147,14 +207,14 @@ def _text(
         on = shown >= pages
         bar.button("Next part ›", key="page-on", disabled=on, on_click=_turn, args=(shown + 1,))
     strips = trace.strips.get(chunk.id, ())
-    span = textview.cited_span(chunk, citation, strips) if citation else (chunk.start, chunk.end)
+    span = cited_span(chunk, citation, strips) if citation else (chunk.start, chunk.end)
     short = _short(trace, citation)
     here_too = shown == chunk.page
     answer_span = (chunk.start + short.start, chunk.start + short.end) if short and here_too else None
     if chunk.from_web:
         draw(h.div("cx")[h.p("small")[marks.tag(chunk), " ", marks.origin(chunk)]])
     with st.container(key="page-text"):
-        draw(h.div("cx")[textview.leaf(here, [span] if here_too else [], answer_span)])
+        draw(h.div("cx")[leaf(here, [span] if here_too else [], answer_span)])
 
 
 def _turn(leaf: int) -> None:

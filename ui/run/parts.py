@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
+from crag.core.errors import InputError
 from crag.core.trace import Trace
 from crag.export.html import answer, evidence, guidance, meter, path
 from crag.export.html import elements as h
 from crag.export.html.elements import Html
+from crag.export.html.marks import RATINGS
 from crag.export.html.passage import View
 from ui.app.program import prices_in_use
+from ui.app.session import Session
 from ui.components.drawing import draw
 
 Part = Literal["question", "answer", "help", "sources", "path", "action", "chunks", "web", "meter"]
@@ -65,3 +68,20 @@ class RunParts:
                 return meter.meter(trace, prices_in_use()) if trace.finished else Html()
             case _:
                 assert_never(part)
+
+
+def labels_of(session: Session, question: str) -> dict[str, str]:
+    """The labels of this question's chunks, by chunk id. Raises CragError."""
+    return {label.chunk_id: label.label for label in session.library.labels.all() if label.question == question}
+
+
+def toggle(session: Session, trace: Trace, rest: str) -> None:
+    """Store what was clicked, `label:chunk` as `buttons` drew it, or take it back if it is set. Raises CragError."""
+    session.require("ask")
+    label, _, chunk = rest.partition(":")
+    if label not in RATINGS or not any(found.chunk.id == chunk for each in trace.rounds for found in each.chunks):
+        raise InputError("This run has no such chunk.", "Choose one of the chunks listed.")
+    if labels_of(session, trace.meant).get(chunk) == label:
+        session.library.labels.delete(trace.meant, chunk)
+    else:
+        session.library.labels.save(trace.meant, chunk, label)

@@ -10,15 +10,7 @@ import streamlit as st
 from crag.admin.people import Person
 from crag.core.errors import CragError
 from ui.access import current, workspace_entry
-from ui.app import (
-    gc_scheduler,
-    navigation,
-    notices,
-    open_tabs,
-    tab_limit,
-    unsent_input,
-    workspace_menu,
-)
+from ui.app import gc_scheduler, navigation, notices, open_tabs, unsent_input, workspace_menu
 from ui.components import drawing
 from ui.signin import page as signin
 
@@ -52,7 +44,7 @@ def draw() -> None:
         )
     if not isinstance(arrived, CragError) and arrived.link is not None:
         del pages["settings"]  # a reader asks nothing that could be set
-    others = 0 if isinstance(arrived, CragError) else tab_limit.crowded(arrived.workspace)
+    others = 0 if isinstance(arrived, CragError) else open_tabs.crowded(arrived.workspace)
     hidden = isinstance(out, CragError) or others
     grouped = {"": [pages[name] for name in FRONT], "More": [each for name, each in pages.items() if name not in FRONT]}
     page = st.navigation(grouped, position="hidden" if hidden else "top")
@@ -68,7 +60,7 @@ def draw() -> None:
     workspace_menu.show(arrived)
     notices.show_messages()
     if not isinstance(arrived, CragError) and others:
-        tab_limit.wait(arrived.workspace, others)
+        open_tabs.wait(arrived.workspace, others)
         return
     if not isinstance(arrived, CragError):
         notices.ending(arrived.workspace, keep=arrived.visitor.may("ask"))

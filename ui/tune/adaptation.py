@@ -29,7 +29,7 @@ from ui.app.session import REFUSALS, Session
 from ui.components import charts
 from ui.components.drawing import draw
 from ui.tune.cache import cached
-from ui.tune.dataset import Material
+from ui.tune.stored import Material
 
 
 def show(session: Session, material: Material, settings: Settings, shipped: Outcome) -> None:

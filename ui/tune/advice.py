@@ -18,7 +18,7 @@ from ui.components.drawing import draw
 from ui.tune import exports, sliders
 from ui.tune.cache import cached, for_this_session
 from ui.tune.exports import Table
-from ui.tune.labels import Learnable
+from ui.tune.stored import Learnable
 
 _WEIGHTS = (
     ("right", "A right action", 1.0, 0.0, 5.0, "CORRECT where the documents hold the answer, INCORRECT where not."),

@@ -16,7 +16,7 @@ from ui.app.session import Session
 from ui.components.drawing import draw
 from ui.tune import sliders
 from ui.tune.cache import cached
-from ui.tune.labels import Learnable
+from ui.tune.stored import Learnable
 
 
 def show(session: Session, about: Hashable, part: Learnable, settings: Settings, own: Settings) -> None:

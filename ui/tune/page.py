@@ -21,17 +21,14 @@ from ui.app.clicks import requires
 from ui.app.session import REFUSALS, Session
 from ui.components import charts, forms
 from ui.components.drawing import draw
-from ui.tune import adaptation, advice, curves, exports, guarantee, outcome_changes, sliders
-from ui.tune import dataset as tune_material
-from ui.tune import labels as tune_labels
+from ui.tune import adaptation, advice, exports, guarantee, outcome_changes, sliders
 from ui.tune import scores as tune_scores
+from ui.tune import stored as tune_labels
 from ui.tune.cache import cached
-from ui.tune.dataset import Material
 from ui.tune.exports import Table
-from ui.tune.labels import Labels, Learnable
 from ui.tune.scores import Group, Split
 from ui.tune.sliders import state
-from ui.tune.stored import UnreadableRun
+from ui.tune.stored import Labels, Learnable, Material, UnreadableRun
 
 _EMPTY = (
     "**No runs yet.** Here you move the thresholds and see at once, without a model call, which past questions would "
@@ -43,7 +40,7 @@ _SPLITS: dict[Split, str] = {"all": "Together", "evaluator": "By evaluator", "la
 
 def show(session: Session) -> None:
     """The page below its title. Raises CragError where the library can't be read."""
-    runs = tune_material.read(session)
+    runs = tune_labels.read(session)
     _unreadable(runs.unreadable)
     if not runs.runs:
         guide.empty(session, _EMPTY, key="tune", ask="Ask a question", evaluate="Evaluate a question set")
@@ -53,7 +50,7 @@ def show(session: Session) -> None:
         with second:
             name = sliders.strategy(session)
         with first:
-            found = tune_material.chosen(session, runs)
+            found = tune_labels.chosen(session, runs)
     _bench(session, name, found)
 
 
@@ -219,7 +216,7 @@ def _labelled(
         tables += advice.show((*about, settings.aggregation, settings.ambiguity_margin), part, settings, own)
         guarantee.show(session, (*about, settings.aggregation), part, settings, own)
     scores = cached("curve-scores", part, about, lambda: tune_labels.scores(part.cases, settings))
-    curves.show(part, about, scores, settings)
+    tune_scores.show(part, about, scores, settings)
     return tables
 
 

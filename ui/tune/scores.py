@@ -1,15 +1,18 @@
-"""The score histogram: every chunk score of the first retrievals, group by group, with both thresholds across."""
+"""Scores: the histogram with both thresholds across, and how far labels say that they can be trusted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import streamlit as st
 from numpy.typing import NDArray
 
+from crag.analysis.metrics.calibration import PrecisionRecall, Reliability, Roc, precision_recall, reliability, roc
 from crag.analysis.thresholds.recommend import ChunkScore
+from crag.core.errors import InputError
 from crag.core.makers import maker
 from crag.core.settings import Settings
 from crag.core.types import Action
@@ -17,6 +20,9 @@ from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.elements import Html
 from ui.components import charts
+from ui.components.drawing import draw
+from ui.tune.cache import cached
+from ui.tune.stored import Learnable
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -130,3 +136,79 @@ def tally(groups: Sequence[Group], settings: Settings) -> Html:
         shown.append(h.span["? ", h.b[f"{failed:,}"], f" {'grade' if failed == 1 else 'grades'} failed: no score"])
     legend = "Relevance scores from 0 to 1. Bar heights are logarithmic; point at a bar for its count."
     return h.div("cx")[h.div("figures")[shown], h.p("legend")[legend]]
+
+
+Made = tuple["Figure", str, object]
+"""A figure, its one number in words, and what it was drawn from."""
+
+
+def show(part: Learnable, key: Hashable, scores: Sequence[ChunkScore], settings: Settings) -> None:
+    """The three figures over the labelled scores of `part`, kept under `key`; in words where there is none."""
+    labelled = [each for each in scores if each.relevant is not None]
+    known, labels = [each.score for each in labelled], [each.relevant for each in labelled]
+    theme = charts.current_theme()
+    marks = {settings.upper: "upper", settings.lower: "lower"} if not settings.binary else {settings.upper: "threshold"}
+
+    def curve() -> Made:
+        found = roc(known, labels)
+        return charts.roc(found, theme), f"area under it {found.auc:.3f}", found
+
+    def precision() -> Made:
+        found = precision_recall(known, labels)
+        return charts.precision_recall(found, theme), f"average precision {found.average_precision:.3f}", found
+
+    def reliable() -> Made:
+        found = reliability(known, labels)
+        return charts.reliability(found, theme), f"expected calibration error {found.error:.3f}", found
+
+    first, second, third = st.columns(3, gap="large")
+    with first:
+        _one("ROC curve", "tune-roc", part, (key, theme), curve, marks)
+    with second:
+        _one("Precision and recall", "tune-pr", part, (key, theme), precision, marks)
+    with third:
+        _one("Reliability", "tune-reliability", part, (key, theme), reliable, marks)
+    unknown = sum(score is None for score in known)
+    failed = f"; {words.count(unknown, 'failed grade')} left out" if unknown else ""
+    draw(
+        h.div("cx")[
+            h.p("legend")[
+                f"Over {words.count(len(known) - unknown, 'labelled score')}{failed}. Dotted: guessing, and in the "
+                "reliability diagram perfectly calibrated scores."
+            ]
+        ]
+    )
+
+
+def _one(title: str, name: str, of: object, key: Hashable, make: Callable[[], Made], marks: dict[float, str]) -> None:
+    """One figure under its title, or why there is none."""
+
+    def tried() -> Made | InputError:
+        try:
+            return make()
+        except InputError as error:
+            return error.with_traceback(None)  # it is kept, and would keep all that this run of the script knows
+
+    found = cached(name, of, key, tried)
+    if isinstance(found, InputError):
+        draw(h.div("cx")[h.h3[title], h.fragment(h.p[found.message], h.p("small")[found.remedy])])
+        return
+    figure, said, curve = found
+    lines = [f"Worst bin off by {curve.worst:.2f}."] if isinstance(curve, Reliability) else []
+    lines += [f"At {label} {value:.2f}: {where}." for value, label in marks.items() if (where := _at(curve, value))]
+    where = h.p("small tune-at")[h.joined(h.br, lines) or h.nbsp]
+    draw(h.div("cx")[h.h3[title, " ", h.span("small")[said]], where])
+    charts.shown(figure, name)
+
+
+def _at(curve: object, threshold: float) -> str:
+    """What a curve says of this threshold, in words; empty for none, and where nothing scores that much."""
+    if not isinstance(curve, Roc | PrecisionRecall):
+        return ""
+    place = int(np.count_nonzero(curve.thresholds >= threshold)) - 1
+    if place < 0:
+        return ""
+    if isinstance(curve, Roc):
+        found, taken = curve.true_positive[place], curve.false_positive[place]
+        return f"{found:.0%} found, {taken:.0%} false alarms"
+    return f"{curve.precision[place]:.0%} precision, {curve.recall[place]:.0%} recall"

@@ -1,22 +1,44 @@
-"""The stored runs of each workspace, read once per process and kept ready to be re-decided together."""
+"""The stored runs of each workspace, read once per process: what they took, what is known of them, which are chosen."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import streamlit as st
 
+from crag.analysis.evaluate import evaluations, question_set
+from crag.analysis.metrics.metrics import label_of
 from crag.analysis.questions.sets import Question
-from crag.analysis.thresholds.recommend import Relevance, expected_relevance, same_question
+from crag.analysis.thresholds.recommend import (
+    Case,
+    ChunkScore,
+    Relevance,
+    chunk_scores,
+    expected_relevance,
+    same_question,
+    score_cases,
+    with_thumbs,
+)
+from crag.analysis.thresholds.sweep import Scored
 from crag.analysis.whatif.entries import Entry, Saved, Shared
 from crag.analysis.whatif.replay_plan import StoredDecisions
+from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Call, Step
+from crag.export.html import words
+from crag.messages.answers import origin_text
 from crag.providers.prices import Price, sum_calls
+from crag.storage.labels import Label
 from crag.storage.library import Library
 from crag.storage.runs import Unreadable
+from ui.app.program import prices_in_use
+from ui.app.session import Session
+from ui.components import forms
+from ui.documents.state import PICKED, TUNE_RUNS, state
+from ui.tune.cache import cached
 
 _WORKSPACES = 8
 """Workspaces kept; the one that was not used for longest goes first."""
@@ -182,3 +204,203 @@ def _priced(read: StoredRun, prices: Mapping[str, Price]) -> Entry:
 def runs_of(workspace: str) -> StoredRuns:
     """The runs of a workspace, kept until the process ends or others are used more."""
     return StoredRuns()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
+class Labels:
+    """The runs looked at, with their labels; what is made from it is kept as long as it is (`cached`).
+
+    `thumbs`: people's labels on chunks; `judged`: runs of which a question set tells something.
+    """
+
+    cases: tuple[Case, ...]
+    thumbs: tuple[Label, ...]
+    judged: int
+
+    @property
+    def some(self) -> bool:
+        return bool(self.thumbs) or self.judged > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
+class Learnable:
+    """The runs that thresholds can be learnt from: one a question, the newest that tells, all by one evaluator."""
+
+    cases: tuple[Case, ...]
+    questions: tuple[Scored, ...]
+    evaluator: str
+
+    @property
+    def labelled(self) -> int:
+        return sum(each.answerable is not None for each in self.questions)
+
+
+def set_ids(session: Session) -> tuple[str, ...]:
+    """The ids of the question sets stored in the session's library, the latest first. Raises CragError."""
+    return tuple(each.id for each in session.library.evaluations.sets())
+
+
+def expected(session: Session) -> Mapping[str, Question]:
+    """What the stored question sets know, by question; of several sets the one added last. Raises CragError."""
+    ids = set_ids(session)
+
+    def made() -> dict[str, Question]:
+        found: dict[str, Question] = {}
+        for id in ids:
+            for question in question_set(session.library, id).questions:
+                if label_of(question) is not None:
+                    found.setdefault(same_question(question.question), question)
+        return found
+
+    return cached("expected", runs_of(session.workspace), ids, made)
+
+
+def label_runs(ledger: StoredDecisions, judged: Mapping[str, Judged], thumbs: Sequence[Label]) -> Labels:
+    """The runs of a ledger with what sets and people say of them."""
+    said: dict[str, dict[str, bool]] = {}
+    for label in thumbs:
+        said.setdefault(same_question(label.question), {})[label.chunk_id] = label.label == "relevant"
+    cases = []
+    for entry in ledger.entries:
+        found = judged.get(entry.run_id)
+        own = said.get(same_question(entry.question), {})
+        cases.append(with_thumbs(entry, found.relevance if found else (), found.answerable if found else None, own))
+    about = sum(entry.run_id in judged for entry in ledger.entries)
+    return Labels(cases=tuple(cases), thumbs=tuple(thumbs), judged=about)
+
+
+def evaluators(cases: Iterable[Case], settings: Settings) -> list[str]:
+    """Who graded the first retrievals that these settings look at, the most frequent first."""
+    return [name for name, _ in Counter(filter(None, (_by(case, settings) for case in cases))).most_common()]
+
+
+def learnable(labels: Labels, settings: Settings, evaluator: str) -> Learnable:
+    """The runs by this evaluator from which thresholds under these settings can be learnt."""
+    seen: set[str] = set()
+    cases, questions = [], []
+    for case in labels.cases:
+        question = same_question(case.entry.question)
+        if question in seen or _by(case, settings) != evaluator:
+            continue
+        found = score_cases([case], settings)
+        if found:
+            seen.add(question)
+            cases.append(case)
+            questions += found
+    return Learnable(cases=tuple(cases), questions=tuple(questions), evaluator=evaluator)
+
+
+def scores(cases: Sequence[Case], settings: Settings) -> list[ChunkScore]:
+    """The scores of first retrievals: chunk by chunk, or the one over all of each, labelled as answerable."""
+    if settings.evaluator != "joint":
+        return chunk_scores(cases, settings)
+    found = []
+    for case in cases:
+        grade = case.entry.rounds[0].joint if case.entry.rounds else None
+        if grade is not None and score_cases([case], settings):
+            found.append(
+                ChunkScore(
+                    run_id=case.entry.run_id,
+                    chunk_id="",
+                    score=grade.score,
+                    relevant=case.answerable,
+                    evaluator=grade.evaluator,
+                )
+            )
+    return found
+
+
+def _by(case: Case, settings: Settings) -> str:
+    """Who graded most of a first retrieval; empty where nobody did."""
+    if not case.entry.rounds:
+        return ""
+    first = case.entry.rounds[0]
+    grades = [first.joint] if settings.evaluator == "joint" else first.grades
+    made = Counter(grade.evaluator for grade in grades if grade is not None)
+    return made.most_common(1)[0][0] if made else ""
+
+
+_ALL = "all"
+_AT_ONCE = 20
+"""Runs that are read between two updates of the progress."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Material:
+    """The runs looked at: with what they took in seconds, in dollars (None: no outside calls), and their labels."""
+
+    ledger: StoredDecisions
+    cost: StoredDecisions | None
+    labels: Labels
+    entries: Mapping[str, Entry]
+
+
+def read(session: Session) -> StoredRuns:
+    """The runs of the session's library, brought up to date, with progress where that takes long. Raises CragError."""
+    stored_runs, slot = runs_of(session.workspace), st.empty()
+    for done, total in stored_runs.refresh(session.library, expected(session)):
+        if total > _AT_ONCE and done % _AT_ONCE == 0:
+            slot.progress(done / total, f"Reading past runs: {done:,} of {total:,}. This happens once.")
+    slot.empty()
+    return stored_runs
+
+
+def chosen(session: Session, stored_runs: StoredRuns) -> Callable[[], Material]:
+    """What finds the runs that the person chose, ready to be decided again. Raises CragError; so does what it returns.
+
+    That holds none of them: else each tab that is left open would keep the runs as they were when it was drawn.
+    """
+    choice = _choice(session, stored_runs)
+
+    def found() -> Material:
+        state = stored_runs.state  # before the ledger: what comes in between is seen by the next call
+        thumbs = tuple(session.library.labels.all())
+        prices, sets = prices_in_use(), set_ids(session)
+
+        ledger = cached("ledger", state, choice, lambda: stored_runs.ledger(choice))
+
+        def cost() -> StoredDecisions | None:
+            runs = stored_runs.runs
+            return dollars([runs[entry.run_id] for entry in ledger.entries], prices)
+
+        def labels() -> Labels:
+            return label_runs(ledger, stored_runs.judged, thumbs)
+
+        return Material(
+            ledger=ledger,
+            cost=cached("cost", state, (choice, prices), cost),
+            labels=cached("labels", state, (choice, thumbs, sets), labels),
+            entries={entry.run_id: entry for entry in ledger.entries},
+        )
+
+    return found
+
+
+def _choice(session: Session, stored_runs: StoredRuns) -> frozenset[str] | None:
+    """The runs to look at; None for all."""
+    runs = stored_runs.runs
+    options = {_ALL: f"All ({words.count(len(runs), 'run')})"}
+    for name, number in Counter(read.entry.strategy for read in runs.values()).most_common():
+        options[f"strategy:{name}"] = f"Asked with {words.strategy(name)} ({number:,})"
+    for via, number in Counter(read.entry.via for read in runs.values()).most_common():
+        if said := origin_text(via):
+            options[f"via:{via}"] = f"Asked {said} ({number:,})"
+    members: dict[str, frozenset[str]] = {}
+    for each in evaluations(session.library):
+        own = frozenset(id for id in runs if id.startswith(f"{each.id}-"))
+        if own:
+            members[f"evaluation:{each.id}"] = own
+            about = f"{each.set_name}, {words.strategy(each.strategy)}, {words.ago(each.started_at)}"
+            options[f"evaluation:{each.id}"] = f"Evaluated: {about} ({len(own):,})"
+    if mapped := state().picked & runs.keys():
+        members[PICKED] = mapped
+        options[PICKED] = f"Selected on the map ({len(mapped):,})"
+    if st.session_state.get(TUNE_RUNS) not in options:
+        st.session_state[TUNE_RUNS] = _ALL
+    choice = forms.choice("Runs", options, TUNE_RUNS)
+    kind, _, name = choice.partition(":")
+    if kind == "strategy":
+        return frozenset(id for id, read in runs.items() if read.entry.strategy == name)
+    if kind == "via":
+        return frozenset(id for id, read in runs.items() if read.entry.via == name)
+    return members.get(choice)

@@ -12,8 +12,7 @@ from crag.analysis.monitoring.figures import Choice, behind, choose_runs
 from crag.core.runfacts import DaySpending, RunFacts
 from crag.messages.monitoring import compose_sentences
 from tests.analysis.monitoring.test_drifting import made
-from ui.monitor.board import board
-from ui.monitor.stored import Seen
+from ui.monitor.stored import Seen, board
 
 NOW = datetime(2026, 11, 22, 15, 30, tzinfo=UTC)
 

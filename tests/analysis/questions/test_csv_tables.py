@@ -22,7 +22,7 @@ from crag.analysis.questions.adapters import (
     unguard_formula,
 )
 from crag.analysis.questions.sets import Question, QuestionSet, read_set
-from ui.evaluate.sets_view import questions_table
+from ui.evaluate.sets import questions_table
 
 
 def back(data: bytes) -> list[list[str]]:
