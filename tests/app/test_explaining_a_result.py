@@ -86,7 +86,7 @@ def test_the_move_that_changes_the_action_is_tried_in_compare(asked):
 @pytest.fixture(autouse=True)
 def opened_miss(monkeypatch):
     """The dialog's content on the page: a test runs the whole script at each touch, which closes a dialog."""
-    monkeypatch.setattr(causes, "button", causes.miss_panel)
+    monkeypatch.setattr(causes, "miss_button", causes.miss_panel)
 
 
 def asked_page(app):
