@@ -68,6 +68,8 @@ class IndexSync:
         self._index: ChunkIndex | None = None
         self._filling: _Filling | None = None
         self._resting: tuple[float, CragError] | None = None
+        self._cleared = 0
+        """How often an index was emptied, to be filled again."""
         self._later: threading.Timer | None = None
         """What forgets deleted chunks when it is time."""
 
@@ -77,7 +79,17 @@ class IndexSync:
         Raises IndexUnavailableError where the index fails or failed a moment ago, and where it is not ready after a
         few seconds: it is made ready in the background then.
         """
-        return self._with(contents, lambda index: work(self._ensure_current(index, generation, _PATIENCE)))
+
+        def current(index: ChunkIndex) -> T:
+            while True:
+                before = self._cleared
+                self._ensure_current(index, generation, _PATIENCE)
+                found = work(index)
+                # What was found in an index while it was emptied and filled again may be a part, or nothing.
+                if index.generation >= 0 and self._cleared == before:
+                    return found
+
+        return self._with(contents, current)
 
     def refresh(self) -> None:
         """Bring the index up to date, however long it takes. Raises IndexUnavailableError, StorageError."""
@@ -127,9 +139,14 @@ class IndexSync:
         found = self.compare()
         if found:
             with self._database.alone(threading.Event()), self._database.read() as connection:
-                self._with(feed.contents(connection), lambda index: index.clear())
+                self._with(feed.contents(connection), self._clear)
             self.refresh()
         return found
+
+    def _clear(self, index: ChunkIndex) -> None:
+        """Empty it. Only one caller at a time may: one that has the records to itself."""
+        index.clear()
+        self._cleared += 1
 
     def forget(self) -> None:
         """Let go of the index; the next use opens it again. Long work on it is stopped, short work is waited for."""
@@ -222,7 +239,7 @@ class IndexSync:
                 ):
                     changes = None
                 if changes is None:
-                    filling.index.clear()
+                    self._clear(filling.index)
                 else:
                     filling.index.delete(changes.deleted)
                 before, committed = max(filling.index.generation, 0), 0

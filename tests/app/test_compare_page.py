@@ -52,7 +52,7 @@ def lanes(page) -> list[Trace]:
 def test_an_empty_library_says_what_to_do(app):
     app.run()
     app.switch_page("pages/compare.py").run()
-    assert not app.exception and "No documents yet" in str(app.subheader[0].value)
+    assert not app.exception and "no documents yet" in " ".join(str(each.value) for each in app.caption)
     app.button(key="compare-to-documents").click().run()
     assert state_in(app, PageState).wanted == "documents"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -47,7 +48,11 @@ class Watched(EmbeddedIndex):
         self, vector: Vectors, words: Sequence[Sequence[str]], k: int, documents: Numbers | None = None
     ) -> Candidates:
         self.told.reached()
-        return super().top(vector, words, k, documents)
+        before, after = self.told.around.pop() if self.told.around else (lambda: None, lambda: None)
+        before()
+        found = super().top(vector, words, k, documents)
+        after()
+        return found
 
 
 class Told:
@@ -58,6 +63,8 @@ class Told:
         self.may_add = threading.Event()
         self.may_add.set()
         self.added: list[int] = []
+        self.around: list[tuple[Callable[[], object], Callable[[], object]]] = []
+        """What is to be done before and after a look into the index, the last first."""
         self.cleared = self.opened = 0
 
     def reached(self) -> None:
@@ -163,6 +170,25 @@ def test_an_index_that_lost_chunks_or_holds_foreign_ones_is_mended(watched: Libr
     assert watched.verify(repair=True)
     assert not watched.verify()
     assert sources(watched, "alpha") == {"alpha.pdf", "beta.pdf"}
+
+
+def test_what_is_found_while_an_index_is_emptied_and_filled_again_is_looked_for_again(
+    watched: Library, fill: Fill, told: Told
+) -> None:
+    fill(watched, "alpha")
+    other = fill(watched, "beta")
+    watched.search("alpha", 3)
+
+    def empty_it() -> None:
+        cleared = told.cleared
+        told.may_add.clear()
+        watched.documents.delete(other.id)
+        threading.Thread(target=watched.search, args=("alpha", 3)).start()
+        while told.cleared == cleared:
+            time.sleep(0.01)
+
+    told.around.append((empty_it, told.may_add.set))
+    assert sources(watched, "alpha") == {"alpha.pdf"}
 
 
 def test_an_index_ahead_of_a_reader_is_good_enough(watched: Library, fill: Fill) -> None:
