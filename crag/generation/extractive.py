@@ -25,13 +25,14 @@ from crag.generation.units import (
     names_item,
     of_the_amounts,
     of_the_figure,
+    of_the_item,
     of_the_name,
     of_the_year,
     order_units,
     quotable_spans,
     word_rarity,
 )
-from crag.text.words import stem, words
+from crag.text.words import STOP_WORDS, stem, words
 
 MAX_QUOTE = 500
 """A sentence longer than this is cut at a word."""
@@ -119,7 +120,7 @@ class ExtractiveGenerator:
         ground: _Ground,
     ) -> Answer:
         units = of_the_amounts(question, of_the_name(question, of_the_year(question, units), sources))
-        units = of_the_figure(question, units)
+        units = of_the_item(question, of_the_figure(question, units))
         if subjects.unnamed:  # whatever it is about, it is one subject
             best = min(units, key=best_first)
             units = [unit for unit in units if unit.strip.source_id == best.strip.source_id]
@@ -239,10 +240,20 @@ class ExtractiveGenerator:
 
 
 def _is_other_row(question: str, unit: Unit, sources: Mapping[str, Chunk | WebPage]) -> bool:
-    """Whether a unit is a row of a table, or no sentence (a heading, an item of a list) that the question names."""
+    """Whether a unit is a row of a table, or no sentence: a heading, or an item of a list.
+
+    Not so an item that the question names, in a chunk that has all words of the question: "Limit: $500" under another
+    name is of that name.
+    """
     if _rows_of(unit, sources):
         return True
-    return not is_statement(unit.text) and not names_item(question, unit.text)
+    if is_statement(unit.text):
+        return False
+    source = sources.get(unit.strip.source_id)
+    if not isinstance(source, Chunk) or not names_item(question, unit.text):
+        return True
+    there = frozenset(map(stem, words(f"{source.source} {source.title} {source.context} {source.text}")))
+    return not frozenset(stem(word) for word in words(question) if word not in STOP_WORDS) <= there
 
 
 def _rows_of(unit: Unit, sources: Mapping[str, Chunk | WebPage]) -> list[str]:

@@ -202,6 +202,26 @@ def names_item(question: str, text: str) -> bool:
     return len(said) > 1 and said <= asked
 
 
+def of_the_item(question: str, units: list[Unit]) -> list[Unit]:
+    """With texts of several lines cut to the one item of a list in them that the question names."""
+    return [_cut_to_item(question, unit) for unit in units]
+
+
+def _cut_to_item(question: str, unit: Unit) -> Unit:
+    text, at, lines = unit.text, 0, []
+    for line in text.split("\n"):
+        if line.strip():
+            lines.append((at, at + len(line)))
+        at += len(line) + 1
+    named = [
+        (start, end) for start, end in lines if _ITEM.match(text, start, end) and names_item(question, text[start:end])
+    ]
+    if len(named) != 1 or len(lines) == 1 or not all(_ITEM.match(text, start, end) for start, end in lines):
+        return unit
+    [(start, end)] = named
+    return unit.cut(unit.first + start, unit.first + end)
+
+
 def of_the_name(question: str, units: list[Unit], sources: Mapping[str, Chunk | WebPage]) -> list[Unit]:
     """With the rows that the question names in place of about as good rows of the same table that it does not name."""
     for id in dict.fromkeys(unit.strip.source_id for unit in units):

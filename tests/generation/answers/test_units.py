@@ -138,3 +138,27 @@ def test_the_step_of_a_scale_with_the_amounts_asked_for_stands_for_others(score:
 def test_without_such_a_step_or_amounts_nothing_changes() -> None:
     for question in ("Who decides on $7,000 to $9,000?", "Who decides?"):
         assert "board" in quoted(question, STEPS, {"$50,001": 0.8, "Over": 0.9}, answer_sentences=1).text
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("What is the maximum for client gifts?", "Client gifts: Maximum $100 [1]."),
+        ("What is the maximum for parking fees?", "Client gifts: Maximum $100 • Taxi rides: Maximum $50 [1]."),
+        ("Client gifts and taxi rides?", "Client gifts: Maximum $100 • Taxi rides: Maximum $50 [1]."),
+    ],
+)
+def test_of_a_list_the_one_item_that_the_question_names_is_quoted(question: str, said: str) -> None:
+    chunk = chunk_of("• Client gifts: Maximum $100\n• Taxi rides: Maximum $50")
+    strip = strip_of(chunk, chunk.text, 0.9)
+    *_, answer = ExtractiveGenerator().answer(question, [strip], {chunk.id: chunk}, Settings())
+    assert isinstance(answer, Answer) and answer.text == said
+
+
+@pytest.mark.parametrize(("asked", "low"), [("a director", False), ("a clerk", True)])
+def test_an_item_is_of_low_confidence_where_its_chunk_has_not_all_words_of_the_question(asked: str, low: bool) -> None:
+    chunk = chunk_of("Director:\n• Transaction Limit: $25,000")
+    question, item = f"What is the transaction limit of {asked}?", "• Transaction Limit: $25,000"
+    sources = {chunk.id: chunk}
+    *_, answer = ExtractiveGenerator().answer(question, [strip_of(chunk, item, 0.9)], sources, Settings())
+    assert isinstance(answer, Answer) and answer.low_confidence is low
