@@ -41,7 +41,7 @@ _END_NAMED = re.compile(
 )
 _YEARS = range(1950, 2101)
 _DRIFT = 8
-"""A fiscal month of weeks ends up to so many days after the calendar's."""
+"""The most days by which a fiscal month of weeks ends after the calendar's."""
 
 
 @dataclass(frozen=True, slots=True)

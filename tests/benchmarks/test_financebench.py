@@ -59,7 +59,7 @@ def test_an_amount_for_a_near_miss_is_wrong() -> None:
     assert outcome_of("They were 192,052 [1].", []) == "wrong"
 
 
-# The benchmark of tables' cells: what counts as told, and that its lists are whole
+# The benchmark of tables' cells: what counts as found, and that its lists are whole
 
 
 CELL = Cell(

@@ -151,7 +151,7 @@ def test_a_question_follows_on_a_stored_run(tmp_path: Path, library: Path) -> No
     assert gone.code == 1 and "There is no run" in gone.err
 
 
-# `ask` with a language model that cites little: what was found afterwards and what nothing supports is told
+# `ask` with a language model that cites little: what was found afterwards and what nothing supports are shown
 
 
 QUESTION = "Which president signed the Civil Service Act of 1883?"

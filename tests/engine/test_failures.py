@@ -53,7 +53,7 @@ SAID = {
     "support": ("verify", "local evaluator", "local"),
     "select": ("refine", "scores", ""),
 }
-"""The step that a part's failure is told of, and what is done instead. A page that can't be read is no failed step."""
+"""The step that hears of a part's failure, and what is done instead. A page that can't be read is no failed step."""
 RETRIED = ("429", "500", "refused", "killed")
 SECONDS = 600
 """The budget of a run, enough on the busiest machine; nobody waits for a server that hangs until it is over."""

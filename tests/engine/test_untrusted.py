@@ -53,7 +53,7 @@ def test_a_sentence_that_is_marked_is_graded_with_all_its_words(said: str, asked
     assert (whole.score or 0) > (without.score or 0) == 0.0
 
 
-# A picture of a page, from its file to the citation that marks it: added, asked about, drawn and told
+# A picture of a page, from its file to the citation that marks it: added, asked about, drawn and reported
 
 
 LINES = ["The harbour was dredged in 1931.", "Its depth is 12.5 metres at low water."]

@@ -126,7 +126,7 @@ def test_a_copy_takes_them_along(library: Library, tmp_path: Path, embedder: Has
         assert (number, replace(made, workspace=kept.workspace)) == (before, kept)
 
 
-# Work that a killed program left unfinished is told; what goes on, here or in another process, is not
+# Work that a killed program left unfinished is reported; what still runs, here or in another process, is not
 
 
 CHILD = """

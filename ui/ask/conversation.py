@@ -257,7 +257,7 @@ def _ask_in_its_place(session: Session, trace: Trace, worded: str) -> None:
 
 
 _NEAR, _MORE = 6, 50
-"""So many turns are shown before and after the selected one, and so many more by each click."""
+"""Turns shown before and after the selected one, and how many more each click adds."""
 
 
 def before(session: Session, run: str) -> None:

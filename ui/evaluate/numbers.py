@@ -111,7 +111,7 @@ def _funnel(_library: Library, key: _Key, there: tuple[int, ...]) -> Funnel:
 
 _ENDING = re.compile(r"\.(csv|tsv|txt|jsonl|ndjson|json)$")
 _FEW = 2
-"""So many changed settings fit into a name."""
+"""The most changed settings that a name shows."""
 
 
 def name(evaluation: Evaluation) -> str:

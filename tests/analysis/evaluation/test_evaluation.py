@@ -360,7 +360,7 @@ def test_removing_an_evaluation_leaves_the_other(engine: Engine) -> None:
         rows(engine.library(), balanced.id)
 
 
-# Question sets as people have them, stored and told whole: mixed encodings, equal ids, formulas, 50,000 rows
+# Question sets as people have them, stored and shown whole: mixed encodings, equal ids, formulas, 50,000 rows
 
 
 def test_what_an_evaluation_spent_is_known_when_its_runs_are_gone(engine: Engine) -> None:

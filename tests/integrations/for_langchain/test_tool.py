@@ -97,7 +97,7 @@ def test_without_the_extra_it_is_said_in_a_line_what_to_install(monkeypatch: pyt
         _ = crag.integrations.langchain.no_such  # type: ignore[attr-defined]
 
 
-# What a model is told of a run: data that no text can close, marked by its origin, within its tokens
+# What a model is given of a run: data that no text can close, marked by its origin, within its tokens
 
 
 def told(engine: Engine, chunks: list[Chunk], name: str = "plain-rag", **changes: object) -> str:
