@@ -41,8 +41,8 @@ class Watched(EmbeddedIndex):
         super().add(batches)
 
     def clear(self) -> None:
-        self.told.cleared += 1
         super().clear()
+        self.told.cleared += 1
 
     def top(
         self, vector: Vectors, words: Sequence[Sequence[str]], k: int, documents: Numbers | None = None
