@@ -21,7 +21,6 @@ from crag.analysis.metrics.metrics import label_of
 from crag.analysis.questions.sets import Question
 from crag.analysis.thresholds.recommend import EACH, QUESTIONS, Case, expected_relevance, same_question, with_thumbs
 from crag.analysis.whatif.entries import Entry
-from crag.core.trace import Trace
 from crag.evaluation.adaptation import Adaptation, Correction, Figures, Lesson, log_odds, shipped_id, write_adaptation
 from crag.evaluation.heads import set_features
 from crag.storage.library import Library
@@ -104,9 +103,7 @@ def labelled_cases(library: Library) -> Iterator[Case]:
     thumbs: dict[str, dict[str, bool]] = {}
     for label in library.labels.all():
         thumbs.setdefault(same_question(label.question), {})[label.chunk_id] = label.label == "relevant"
-    for trace in library.runs.traces(library.runs.ids()[::-1]):
-        if not isinstance(trace, Trace):
-            continue
+    for trace in library.runs.readable(library.runs.ids()[::-1]):
         key = same_question(trace.meant)
         said = expected_relevance(trace, expected[key]) if key in expected else ((), None)
         if key in expected or key in thumbs:

@@ -121,7 +121,7 @@ def explain_grade(engine: Engine, library: Library, trace: Trace, chunk_id: str)
     chunk's text is the run's own, also where its document was changed or deleted since. Raises NotFoundError for a
     chunk that the run does not have.
     """
-    chunk, settings = trace.sources.get(chunk_id), Settings.stored(trace.settings).settings
+    chunk, settings = trace.sources.get(chunk_id), trace.run_settings
     if not isinstance(chunk, Chunk):
         raise NotFoundError("This run has no such chunk.", "Choose one of the chunks listed.")
     grade, adapted = trace.grade_of(chunk_id), adapt(engine.evaluator, library.labels.adaptation())
@@ -225,13 +225,13 @@ def _contrast(
     found: GradeExplanation, service: GradingService, engine: Engine, library: Library, trace: Trace
 ) -> GradeExplanation:
     """With the nearest other text: of the run's graded chunks, else of the library's chunks near to it."""
-    own = {each.chunk.id: each.chunk for round in trace.rounds for each in round.chunks}
-    graded = [(chunk, grade) for chunk in own.values() if (grade := trace.grade_of(chunk.id)) is not None]
-    graded = [each for each in graded if each[0].id != found.chunk.id]
+    own = [(each.chunk, trace.grade_of(id)) for id, each in trace.chunks.items() if id != found.chunk.id]
+    graded = [(chunk, grade) for chunk, grade in own if grade is not None]
     other = _nearest(found, graded, engine, library, retrieved=True)
     if other is None and not found.reason and not found.chunk.elsewhere:
         beside = list(_beside(found, engine, library, trace))
-        texts = {chunk.id: chunk.graded_text(Settings.stored(trace.settings).settings.grade_chars) for chunk in beside}
+        limit = trace.run_settings.grade_chars
+        texts = {chunk.id: chunk.graded_text(limit) for chunk in beside}
         passages = [Passage(id=id, text=text) for id, text in texts.items()]
         by_id = {grade.passage_id: grade for grade in service.grade(found.question, passages)}
         more = [(chunk, by_id[chunk.id]) for chunk in beside]
@@ -365,13 +365,13 @@ def nearest_other_run(library: Library, trace: Trace, embedder: Embedder) -> Oth
             break
     near = [each for each in others if each.question in closeness]
     near.sort(key=lambda each: (-closeness[each.question], each.strategy != trace.strategy))
-    for other in library.runs.traces([each.run_id for each in near]):
-        if isinstance(other, Trace):
-            here, there = (Settings.stored(each.settings).settings.model_dump() for each in (trace, other))
-            return OtherRun(
-                trace=other,
-                closeness=closeness[other.meant],
-                settings={name: (here[name], there[name]) for name in here if here[name] != there[name]},
-                differences=differences([trace, other], ["This run", "The other run"]),
-            )
-    return None
+    other = next(library.runs.readable([each.run_id for each in near]), None)
+    if other is None:
+        return None
+    here, there = (each.run_settings.model_dump() for each in (trace, other))
+    return OtherRun(
+        trace=other,
+        closeness=closeness[other.meant],
+        settings={name: (here[name], there[name]) for name in here if here[name] != there[name]},
+        differences=differences([trace, other], ["This run", "The other run"]),
+    )

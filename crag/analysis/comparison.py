@@ -248,7 +248,7 @@ def _marks(runs: Sequence[Side], place: int) -> Marks:
     }
     unused = {source.id: tuple(n for n, o in others if key in o.used) for key, source in own if key not in run.used}
     cited = {each.number: tuple(n for n, o in answers if citation_place(each) not in o.cited) for each in run.citations}
-    dropped = [strip for group in run.trace.strips.values() for strip in group if not strip.kept]
+    dropped = [strip for strip in run.trace.all_strips if not strip.kept]
     return Marks(
         found=_fill_places(found),
         used=_fill_places(used),

@@ -99,8 +99,8 @@ class EvaluationRun:
     def _trace(self, place: int) -> Trace:
         """The run of a question: the one stored whole before a kill, or a new one."""
         run_id = f"{self.id}-{place}"
-        for stored in self.library.runs.traces([run_id]):
-            if isinstance(stored, Trace) and stored.finished and not stored.cancelled and not stored.failure:
+        for stored in self.library.runs.readable([run_id]):
+            if stored.finished and not stored.cancelled and not stored.failure:
                 return stored
         return self.ask(self.questions[place].question, run_id)
 
@@ -275,7 +275,7 @@ def labelled_cases(library: Library, evaluation_id: str) -> list[Case]:
     """The stored runs of an evaluation, with what its question set says of what they retrieved. Raises CragError."""
     questions = question_set(library, stored_evaluation(library, evaluation_id).set_id).questions
     expected = {f"{evaluation_id}-{place}": each for place, each in enumerate(questions, start=1)}
-    traces = (each for each in library.runs.traces(list(expected)) if isinstance(each, Trace))
+    traces = library.runs.readable(list(expected))
     return [with_thumbs(Entry.of(each), *expected_relevance(each, expected[each.run_id]), {}) for each in traces]
 
 

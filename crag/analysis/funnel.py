@@ -15,7 +15,6 @@ from crag.analysis.metrics.metrics import ResultRow, files_of, label_of, name_of
 from crag.analysis.misses import MIN_WORDS, Miss, Wanted, find_sentence, follow_chunks, has_sentence
 from crag.analysis.questions.sets import Question
 from crag.analysis.whatif.whatif import Replay, WhatIf
-from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Chunk, Citation, Document
 from crag.storage.library import Library
@@ -124,11 +123,7 @@ def trace_funnel(library: Library, evaluation_id: str) -> Funnel:
             followed.append(each)
         else:
             left_out[each] += 1
-
-    def traces(ids: Sequence[str]) -> Iterator[Trace]:
-        return (each for each in library.runs.traces(ids) if isinstance(each, Trace))
-
-    return replace(fold(followed, left_out), lever=best_lever(followed, traces))
+    return replace(fold(followed, left_out), lever=best_lever(followed, library.runs.readable))
 
 
 def follow_rows(
@@ -144,15 +139,14 @@ def follow_rows(
             yield reason or "no place"
         else:
             waiting.append((row, question))
-    stored = library.runs.traces([row.run_id for row, _ in waiting])
+    stored = library.runs.readable([row.run_id for row, _ in waiting])
     trace = next(stored, None)
     for row, question in waiting:
         if trace is None or trace.run_id != row.run_id:
             yield "deleted"
             continue
-        miss = places.explain(trace, question) if isinstance(trace, Trace) else None
-        unread: LeftOut = "no place" if isinstance(trace, Trace) else "deleted"
-        yield unread if miss is None or not isinstance(trace, Trace) else _followed(trace, row, question, miss)
+        miss = places.explain(trace, question)
+        yield "no place" if miss is None else _followed(trace, row, question, miss)
         trace = next(stored, None)
 
 
@@ -192,7 +186,7 @@ class Places:
             return self._explain_text(trace, question, ranked)
         wanted: list[tuple[str, int | None]] = sorted(pages) if pages else [(name, None) for name in sorted(names)]
         document: Document | None = None
-        chunks = [chunk for chunk in _retrieved(trace) if _is_at(chunk, wanted)]
+        chunks = [each.chunk for each in trace.chunks.values() if _is_at(each.chunk, wanted)]
         if not chunks:
             for name, page in wanted:
                 for id in self._ids.get(name, ()):
@@ -214,16 +208,12 @@ class Places:
         for answer in question.answers:
             if len(words(answer)) < MIN_WORDS:
                 continue
-            chunks = [chunk for chunk in _retrieved(trace) if has_sentence(chunk, answer)]
+            chunks = [each.chunk for each in trace.chunks.values() if has_sentence(each.chunk, answer)]
             if not chunks and self._ids:
                 chunks = find_sentence(self._library, answer)
             if chunks:
                 return follow_chunks(self._library, trace, Wanted(text=answer), None, chunks, ranked=ranked)
         return None
-
-
-def _retrieved(trace: Trace) -> list[Chunk]:
-    return list({each.chunk.id: each.chunk for round in trace.rounds for each in round.chunks}.values())
 
 
 def _is_at(chunk: Chunk, wanted: Iterable[tuple[str, int | None]]) -> bool:
@@ -345,7 +335,7 @@ def best_lever(followed: Sequence[Followed], traces: Callable[[Sequence[str]], I
     broken: Counter[tuple[str, Any]] = Counter()
     unknown: Counter[tuple[str, Any]] = Counter()
     for trace in traces(list(fine)) if best else ():
-        replay, settings = Replay(trace), Settings.stored(trace.settings).settings
+        replay, settings = Replay(trace), trace.run_settings
         for lever in best:
             keeps = _keeps(replay.under(settings.changed(**dict([lever]))), trace.action, fine[trace.run_id].anchors)
             broken[lever] += keeps is False
@@ -396,7 +386,7 @@ def _mended_by(trace: Trace, loss: Followed, tried: Sequence[tuple[str, Any]]) -
         needed = change.settings.get("k") if change is not None and change.certain else None
         yield from ((name, value) for name, value in tried if name == "k" and needed is not None and value >= needed)
         return
-    replay, settings = Replay(trace), Settings.stored(trace.settings).settings
+    replay, settings = Replay(trace), trace.run_settings
     for name, value in tried:
         if _keeps(replay.under(settings.changed(**{name: value})), trace.action, loss.anchors):
             yield name, value

@@ -136,10 +136,9 @@ def gaps(library: Library, embedder: Embedder) -> list[Gap]:
 def found_pages(library: Library, gap: Gap) -> list[FoundPage]:
     """The web pages that the answers of its latest runs cite, those first that are not kept; at most five."""
     found: dict[str, FoundPage] = {}
-    for trace in library.runs.traces(gap.runs[:_RUNS_READ]):
-        if isinstance(trace, Trace):
-            for page in cited_pages(trace):
-                found.setdefault(page.text, FoundPage(run=trace.run_id, page=page))
+    for trace in library.runs.readable(gap.runs[:_RUNS_READ]):
+        for page in cited_pages(trace):
+            found.setdefault(page.text, FoundPage(run=trace.run_id, page=page))
     kept = in_library([each.page for each in found.values()], library)
     marked = [replace(each, document=kept.get(each.page.id)) for each in found.values()]
     return sorted(marked, key=lambda each: each.document is not None)[:_PAGES]

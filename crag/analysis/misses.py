@@ -157,11 +157,11 @@ def follow_chunks(
     Without `ranked` the library is searched only where the run retrieved none of them: a set of questions takes less
     time then, and no fate of a chunk that was retrieved has its `ranks`. Raises what `Library.find` raises.
     """
-    settings = Settings.stored(trace.settings).settings
+    settings = trace.run_settings
     fates = _follow(library, trace, settings, chunks, words(wanted.text), ranked) if chunks else []
     cited = trace.answer.citations if trace.answer is not None else ()
     instead = cited[0] if cited and fates and fates[0].stage == "not cited" else None
-    scores = {strip.id: strip.score for strips in trace.strips.values() for strip in strips}
+    scores = {strip.id: strip.score for strip in trace.all_strips}
     return Miss(
         wanted=wanted,
         document=document,
@@ -242,7 +242,7 @@ def _follow(
     ranked: bool,
 ) -> list[Fate]:
     """What became of each chunk, the one that came furthest first; of many, of `MOST_FATES`."""
-    retrieved = {each.chunk.id: each for round in trace.rounds for each in round.chunks}
+    retrieved = trace.chunks
     needed = ranked or all(chunk.id not in retrieved for chunk in chunks)
     ranks = _rank(library, trace, settings) if needed else {}
     others = {chunk.document_id for chunk in chunks if chunk.id not in retrieved}

@@ -13,7 +13,6 @@ from crag.core import events as ev
 from crag.core.errors import PROGRAM, CancelledError, EmptyLibraryError, QuestionError
 from crag.core.events import Guidance
 from crag.core.protocols import RunRequest, SearchQuery
-from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Citation, InjectionSpan, SentenceCheck
 from crag.export import markdown
@@ -221,7 +220,7 @@ def _print_check(check: SentenceCheck, known: set[int], output: Output) -> None:
 
 def _guide(trace: Trace, guidance: Guidance, output: Output) -> None:
     """What helps on where there is no answer."""
-    limits = trace.decision or Settings.stored(trace.settings).settings
+    limits = trace.decision or trace.run_settings
     near = ((each, answers.against_text(each.score, limits.upper, limits.lower)) for each in guidance.near)
     parts = (
         [f"{each.question} ({answers.suggestion_text(each)})" for each in guidance.suggestions],

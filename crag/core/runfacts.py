@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Call, Chunk
 
@@ -113,7 +112,7 @@ def figures_of(trace: Trace) -> RunFacts:
     grades = [grade for grade in (round.made if round else ()) if grade.score is not None]
     scores = [grade.score for grade in grades if grade.score is not None]
     graders = Counter(grade.evaluator for grade in grades)
-    settings = Settings.stored(trace.settings).settings
+    settings = trace.run_settings
     steps: dict[str, float] = {}
     for record in trace.steps:
         steps[record.step] = steps.get(record.step, 0.0) + (record.seconds or 0.0)

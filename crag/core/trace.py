@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from crag.core import events as ev
 from crag.core.errors import CragError
 from crag.core.events import Guidance
+from crag.core.settings import Settings
 from crag.core.types import (
     Action,
     Answer,
@@ -252,6 +253,11 @@ class Trace:
         return replace(self, answer=replace(self.answer, citations=(*self.answer.citations, *found)))
 
     @property
+    def run_settings(self) -> Settings:
+        """The settings that it ran under, as far as this build can read them."""
+        return Settings.stored(self.settings).settings
+
+    @property
     def standalone(self) -> str:
         """What was asked in place of the question; empty where the question was asked as it is."""
         return self.context.standalone if self.context and self.context.standalone != self.question else ""
@@ -283,7 +289,7 @@ class Trace:
     @property
     def elsewhere(self) -> bool:
         """Whether another store than the library was searched; unknown, so False, where nothing was found."""
-        return any(found.chunk.elsewhere for each in self.rounds for found in each.chunks)
+        return any(found.chunk.elsewhere for found in self.chunks.values())
 
     @property
     def remembered(self) -> int:
@@ -329,23 +335,27 @@ class Trace:
         return tuple(page for search in self.searches for page in search.pages)
 
     @property
+    def chunks(self) -> dict[str, RetrievedChunk]:
+        """What its retrievals found, by the chunk's id; of a chunk that several found, the last one's."""
+        return {found.chunk.id: found for each in self.rounds for found in each.chunks}
+
+    @property
     def sources(self) -> dict[str, Chunk | WebPage]:
         """What a strip's `source_id` stands for: chunks of every round, and web pages."""
-        chunks = {found.chunk.id: found.chunk for each in self.rounds for found in each.chunks}
-        return {**chunks, **{page.id: page for page in self.pages}}
+        return {id: found.chunk for id, found in self.chunks.items()} | {page.id: page for page in self.pages}
+
+    @property
+    def all_strips(self) -> tuple[Strip, ...]:
+        """Kept or not: reading order within a source, sources in order of refinement."""
+        return tuple(strip for strips in self.strips.values() for strip in strips)
 
     def grade_of(self, chunk: str) -> Grade | None:
         """The grade of a chunk by its id, the last one; None of one that was not graded by itself."""
         return next((each.grades[chunk] for each in reversed(self.rounds) if chunk in each.grades), None)
 
     def kept(self, origin: Origin | None = None) -> tuple[Strip, ...]:
-        """The strips that the answer may rest on: reading order within a source, sources in order of refinement."""
-        return tuple(
-            strip
-            for strips in self.strips.values()
-            for strip in strips
-            if strip.kept and (origin is None or strip.origin == origin)
-        )
+        """The strips that the answer may rest on, in order of `all_strips`."""
+        return tuple(each for each in self.all_strips if each.kept and (origin is None or each.origin == origin))
 
     @property
     def documents(self) -> tuple[str, ...]:
@@ -438,7 +448,6 @@ def track_chunks(trace: Trace) -> dict[str, Track]:
     answered = trace.handed_over or (trace.answer is not None and not trace.answer.abstained)
     used = {strip.source_id for strip in trace.kept("internal")} if answered else set()
     scores = {id: grade.score for each in trace.rounds for id, grade in each.grades.items() if grade.score is not None}
-    ids = dict.fromkeys(found.chunk.id for each in trace.rounds for found in each.chunks)
     return {
         id: Track(
             retrieved=1,
@@ -450,5 +459,5 @@ def track_chunks(trace: Trace) -> dict[str, Track]:
             last_at=trace.started_at,
             last_used=trace.started_at if id in used else "",
         )
-        for id in ids
+        for id in trace.chunks
     }

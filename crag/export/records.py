@@ -463,9 +463,7 @@ class RunRecord(AnswerRecord, Outcome):
             rounds=[RoundRecord.of(each) for each in trace.rounds],
             searches=[SearchRecord.of(each) for each in trace.searches],
             calls=[replace(call, error=about(call.error, call.who) or None) for call in trace.calls],
-            strips=[
-                StripRecord.of(each, sources.get(each.source_id)) for strips in trace.strips.values() for each in strips
-            ],
+            strips=[StripRecord.of(each, sources.get(each.source_id)) for each in trace.all_strips],
             web_sources=[
                 WebPageRecord(**shared(page, WebPageRecord), **describe_grade(trace.web_grades.get(page.id)))
                 for page in trace.pages

@@ -167,7 +167,7 @@ def moves_sentence(trace: Trace, moves: Sequence[Move]) -> str:
         return ""
     if trace.action is None:
         return "The run took no action that a threshold could change."
-    if Settings.stored(trace.settings).settings.forced:
+    if trace.run_settings.forced:
         return "The action was forced, so no threshold changes it."
     return "No move of one threshold alone changes the action."
 

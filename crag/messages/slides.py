@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from crag.core.makers import name_in_sentence
-from crag.core.settings import Settings
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Citation, Strip, WebPage
 from crag.evaluation.trigger import verdict
@@ -83,7 +82,7 @@ def build_slides(trace: Trace) -> tuple[Slide, ...]:
 
 def sift_strips(trace: Trace) -> tuple[Strip, ...]:
     """The strips of the library's chunks, kept and dropped; none where texts were taken as they are."""
-    strips = [strip for group in trace.strips.values() for strip in group if strip.origin == "internal"]
+    strips = [strip for strip in trace.all_strips if strip.origin == "internal"]
     return () if all(strip.why == "whole" for strip in strips) else tuple(strips)
 
 
@@ -97,10 +96,8 @@ def shown_sources(trace: Trace) -> tuple[Citation, ...]:
 
 def thresholds(trace: Trace, here: Round) -> tuple[float, float]:
     """The upper and the lower threshold that the chunks of a retrieval are held against."""
-    if here.decision:
-        return here.decision.upper, here.decision.lower
-    settings = Settings.stored(trace.settings).settings
-    return settings.upper, settings.lower
+    limits = here.decision or trace.run_settings
+    return limits.upper, limits.lower
 
 
 def tally(trace: Trace, here: Round) -> tuple[dict[Action, int], int]:
@@ -243,7 +240,7 @@ def _describe_checks(trace: Trace) -> str:
 
 def outcomes(trace: Trace) -> dict[Action, str]:
     """What each action leads to under a run's settings, in few words."""
-    settings = Settings.stored(trace.settings).settings
+    settings = trace.run_settings
     said = {}
     for action in Action:
         documents, web = action in settings.internal_on, action in settings.web_on

@@ -250,13 +250,13 @@ def outcome_sentence(trace: Trace, *, named: bool = True) -> str:
 
 def _documents(trace: Trace) -> list[str]:
     """What is used of the library, if anything was taken from it."""
-    strips = [strip for group in trace.strips.values() for strip in group if strip.origin == "internal"]
+    strips = [strip for strip in trace.all_strips if strip.origin == "internal"]
     if not strips:
         return []
     kept = trace.kept("internal")
     if len(strips) == len({strip.source_id for strip in strips}) and len(kept) == len(strips):
         return [f"{count(len(kept), 'chunk')} from {searched_text(trace)}"]
-    most = Settings.stored(trace.settings).settings.strip_words
+    most = trace.run_settings.strip_words
     room = f" ({words_text(kept, most)})" if most else ""
     return [f"{len(kept)} of {count(len(strips), 'strip')}{room} from {searched_text(trace)}"]
 
@@ -286,7 +286,7 @@ def _no_web(trace: Trace) -> str:
 
 
 def _wanted_web(action: Action, trace: Trace) -> bool:
-    return not trace.cancelled and not trace.failure and action in Settings.stored(trace.settings).settings.web_on
+    return not trace.cancelled and not trace.failure and action in trace.run_settings.web_on
 
 
 def recognised_text(confidence: float | None) -> str:

@@ -247,7 +247,7 @@ def plain_rag(trace: Trace, prices: Mapping[str, Price]) -> PlainRag | None:
     else four characters a token. Seconds: those of this run's first retrieval and of its answer. None where the run
     is plain RAG itself, or retrieved nothing.
     """
-    settings = Settings.stored(trace.settings).settings
+    settings = trace.run_settings
     if settings.evaluator == "none" or not trace.rounds or not trace.rounds[0].chunks:
         return None
     retrieved = next((record.seconds or 0.0 for record in trace.steps if record.step == "retrieve"), 0.0)
@@ -289,7 +289,7 @@ def _tokens_a_character(trace: Trace) -> float:
     sources = trace.sources
     strips = sorted(trace.kept(), key=lambda strip: -(strip.score if strip.score is not None else 0.0))
     shown = [(strip.text, sources.get(strip.source_id)) for strip in strips]
-    return counted[-1] / _prompt(shown, trace, Settings.stored(trace.settings).settings)
+    return counted[-1] / _prompt(shown, trace, trace.run_settings)
 
 
 def _prompt(texts: Iterable[tuple[str, Chunk | WebPage | None]], trace: Trace, settings: Settings) -> int:

@@ -362,6 +362,10 @@ class Runs:
                 texts = {row.id: row.trace for row in found}
             yield from (_read(id, texts[id]) for id in some if id in texts)
 
+    def readable(self, ids: Sequence[str]) -> Iterator[Trace]:
+        """Those of them that this build can read."""
+        return (each for each in self.traces(ids) if isinstance(each, Trace))
+
     def delete(self, id: str) -> None:
         """With it all remembered web results go: they hold queries. Raises NotFoundError."""
 

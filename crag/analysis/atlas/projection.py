@@ -375,8 +375,8 @@ def contradictions(library: Library) -> list[Contradiction]:
     """What the answers of the latest runs say that sources disagree on, where two chunks or more are still here."""
     latest = [run.run_id for run in library.runs.latest(RUNS)]
     found: dict[tuple[str, tuple[int, ...]], Contradiction] = {}
-    for trace in library.runs.traces(library.points.disagreeing(latest)):
-        if not isinstance(trace, Trace) or trace.answer is None:
+    for trace in library.runs.readable(library.points.disagreeing(latest)):
+        if trace.answer is None:
             continue
         sources = {citation.number: citation.source_id for citation in trace.answer.citations}
         numbers = library.points.numbered(list(sources.values()))

@@ -362,7 +362,7 @@ def _problem(trace: Trace) -> str:
 
 
 def _failed_grades(trace: Trace) -> int:
-    grades = [grade for each in trace.rounds for grade in (*each.grades.values(), each.joint) if grade is not None]
+    grades = [grade for each in trace.rounds for grade in each.made]
     return sum(grade.failed for grade in (*grades, *trace.web_grades.values()))
 
 

@@ -104,7 +104,7 @@ class Entry:
             question=trace.meant,
             strategy=trace.strategy,
             started_at=trace.started_at,
-            settings=Settings.stored(trace.settings).settings,
+            settings=trace.run_settings,
             before=trace.action,
             rounds=tuple(_retrieval(trace, number) for number in range(len(trace.rounds))),
             sources=tuple(_source(id, strips, id in pages) for id, strips in trace.strips.items()),

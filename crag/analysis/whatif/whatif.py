@@ -61,7 +61,7 @@ class Replay:
         self.trace = trace
         self._entry = Entry.of(trace)
         self._planner = Planner(self._entry)
-        self._strips = [strip for group in trace.strips.values() for strip in group]
+        self._strips = trace.all_strips
         self._facts: dict[bool, Facts] = {}
 
     def under(self, settings: Settings) -> WhatIf:
@@ -142,10 +142,9 @@ def leave_out(trace: Trace, ids: Collection[str], set_grader: SetGrader | None =
     `set_grader` grades the remaining chunks as a set where the run did; without it, what that leads to is unknown.
     Raises NotFoundError for what the run does not have.
     """
-    strips = {strip.id for each in trace.strips.values() for strip in each}
-    if not strips.union(trace.sources).issuperset(ids):
+    if not {strip.id for strip in trace.all_strips}.union(trace.sources).issuperset(ids):
         raise NotFoundError("This run has no such text.", "Choose from the chunks, web pages and strips listed.")
-    settings, left = Settings.stored(trace.settings).settings, _reduce(trace, frozenset(ids))
+    settings, left = trace.run_settings, _reduce(trace, frozenset(ids))
     if settings.aggregation is Aggregation.SET:
         left = _grade_sets(trace, left, settings, set_grader)
     what, planner = Replay(left).under(settings), Planner(Entry.of(left))
@@ -244,7 +243,7 @@ def smallest_moves(trace: Trace) -> tuple[Move, ...]:
 
     None of a run that graded nothing or whose action was forced, and where no move would change it.
     """
-    settings = Settings.stored(trace.settings).settings
+    settings = trace.run_settings
     if trace.action is None or settings.forced:
         return ()
     planner = Planner(Entry.of(trace))

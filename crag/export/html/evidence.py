@@ -58,7 +58,7 @@ def chunks(trace: Trace, view: View) -> Html:
     return h.div("cx")[
         heading,
         h.div("cards")[_together(here, trace, view), cards],
-        _legend([strip for group in trace.strips.values() for strip in group], view) if _graded(trace) else "",
+        _legend(trace.all_strips, view) if _graded(trace) else "",
     ]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from crag.core.events import Guidance
-from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.export.html import elements as h
 from crag.export.html import words
@@ -48,8 +47,7 @@ def _suggestions(guidance: Guidance, *, live: bool) -> Html:
 
 
 def _near(guidance: Guidance, trace: Trace, *, live: bool) -> Html:
-    settings = Settings.stored(trace.settings).settings
-    upper, lower = (trace.decision.upper, trace.decision.lower) if trace.decision else (settings.upper, settings.lower)
+    limits = trace.decision or trace.run_settings
     passages = [
         h.li[
             _clicked(f"chunk:{each.chunk_id}", live=live)[
@@ -58,7 +56,7 @@ def _near(guidance: Guidance, trace: Trace, *, live: bool) -> Html:
                     " ",
                     h.span("name")[excerpt(each.source, _NAME)],
                 ],
-                h.span("why")[words.sentence(against_text(each.score, upper, lower))],
+                h.span("why")[words.sentence(against_text(each.score, limits.upper, limits.lower))],
                 h.span("quote")[each.quote],
             ]
         ]

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import InjectionSpan, KeepReason, Strip
 from crag.export.html import elements as h
@@ -59,7 +58,7 @@ class View:
     def of(cls, trace: Trace) -> View:
         """The run as it was."""
         decision = trace.decision
-        settings = Settings.stored(trace.settings).settings
+        settings = trace.run_settings
         bounds = decision or settings
         return cls(
             upper=bounds.upper,

@@ -58,7 +58,7 @@ asks for something to be known, say that the documents could not be searched jus
 
 def evidence(trace: Trace) -> list[Strip]:
     """The kept strips that a model is shown, best first: none where the best is under the minimum answer score."""
-    settings = Settings.stored(trace.settings).settings
+    settings = trace.run_settings
     usable, best = usable_of(trace.kept())
     if not usable or (best is not None and best < settings.min_answer_score):
         return []
@@ -70,7 +70,7 @@ def context(trace: Trace) -> str:
     strips, sources = evidence(trace), trace.sources
     if not strips:
         return NOTHING.format(looked="the documents and the web" if trace.searches else "the documents")
-    room = int(Settings.stored(trace.settings).settings.answer_context * CHARS_A_TOKEN) - AROUND
+    room = int(trace.run_settings.answer_context * CHARS_A_TOKEN) - AROUND
     facts = [
         fenced_strip(
             # Only the first can be longer than all the room: it is shown then, and alone.
