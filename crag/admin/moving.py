@@ -12,7 +12,7 @@ import json
 import os
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Select, Table, exists, func, insert, or_, select, text
+from sqlalchemy import Connection, Select, Table, exists, func, or_, select, text
 
 from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, CragError, InputError, NotFoundError, SettingsError, StorageError
@@ -43,9 +43,6 @@ TABLES = tuple(table for table in metadata.sorted_tables if table not in (about,
 _CARRIED = "generation", "model", "dimension"
 """What a copy has of what the library is itself, besides votes."""
 _NOTE = "copied from"
-ROWS: Mapping[str, int] = {"files": 1, "purged": 1, "question_sets": 1, "runs": 20, "searches": 100, "results": 200}
-"""How many rows are in memory at once, where they are large."""
-_ROWS = 1_000
 
 Watch = Callable[[str, int, int], object]
 """Called with a table, how many of its rows are copied, and how many there are."""
@@ -162,7 +159,12 @@ def _is_fresh(connection: Connection) -> bool:
 
 def _copy_records(source: Connection, into: Connection, watch: Watch, cancel: threading.Event | None) -> Copy:
     for table in TABLES:
-        _copy_table(source, into, table, watch, cancel)
+        of = store.count(source, table)
+        for done in store.copy_table(source, into, table):
+            _check(cancel)
+            watch(table.name, done, of)
+        if "number" in table.c:
+            count_on(into, table, highest_number(source, table))
     values = {_NOTE: store.meta(source, "library"), "library": uuid.uuid4().hex}
     values |= {row.key: row.value for row in source.execute(_rows(about))}
     store.put(into, about, [{"key": key, "value": value} for key, value in values.items()])
@@ -176,27 +178,9 @@ def _taken_error(name: str) -> StorageError:
     )
 
 
-def _copy_table(
-    source: Connection, into: Connection, table: Table, watch: Watch, cancel: threading.Event | None
-) -> None:
-    of, done = store.count(source, table), 0
-    asked = _rows(table).order_by(*table.primary_key)
-    for part in source.execute(asked, execution_options={"yield_per": _batch(table)}).mappings().partitions():
-        _check(cancel)
-        into.execute(insert(table), [dict(row) for row in part])
-        done += len(part)
-        watch(table.name, done, of)
-    if "number" in table.c:
-        count_on(into, table, highest_number(source, table))
-
-
 def _check(cancel: threading.Event | None) -> None:
     if cancel is not None and cancel.is_set():
         raise CancelledError("Copying was stopped.", "Give the same command again.")
-
-
-def _batch(table: Table) -> int:
-    return ROWS.get(table.name, _ROWS)
 
 
 def _rows(table: Table) -> Select[Any]:
@@ -215,7 +199,7 @@ def _compare_tables(source: Connection, target: Connection, cancel: threading.Ev
 def _sum_hashes(connection: Connection, table: Table, cancel: threading.Event | None) -> tuple[int, int]:
     """How many rows there are, and the sum of their hashes, which does not depend on their order."""
     count, total = 0, 0
-    for part in connection.execute(_rows(table), execution_options={"yield_per": _batch(table)}).partitions():
+    for part in store.in_parts(connection, _rows(table), store.rows_at_once(table)):
         _check(cancel)
         count += len(part)
         total += sum(map(_hash, part))

@@ -21,6 +21,7 @@ from crag.core.metadata import Fields, Value, fields_of, kept_from_web, known_fi
 from crag.core.types import Chunk, Document, FromWeb
 from crag.index.chunk_index import Numbers, Scores
 from crag.retrieval.terms import asked_terms, card_words, forms, runs_together, years
+from crag.storage.store import in_parts
 from crag.storage.tables import documents
 
 Places = NDArray[np.int32]
@@ -160,7 +161,7 @@ class TitleIndex:
         if added:
             said = select(documents.c.number, documents.c.name, documents.c.title, documents.c.card)
             said = said.where(documents.c.number > int(last)).order_by(documents.c.number)
-            for rows in connection.execute(said, execution_options={"yield_per": FULL}).partitions():
+            for rows in in_parts(connection, said, FULL):
                 segments = add_segment(
                     segments, IndexSegment.of([(number, name, title, page) for number, name, title, page in rows])
                 )

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Select, case, func, or_, select
+from sqlalchemy import Connection, case, func, or_, select
 
 from crag.core.errors import StorageError
 from crag.core.metadata import Fields
@@ -97,11 +97,11 @@ def batches(connection: Connection, of: Sequence[int] | None, at_once: int) -> I
         .order_by(chunks.c.number)
     )
     if of is None:
-        yield from _gathered(_streamed(connection, asked, at_once))
+        yield from _gathered(store.in_parts(connection, asked, at_once))
         return
     for at in range(0, len(of), _BATCH):
         some = asked.where(chunks.c.document.in_(of[at : at + _BATCH]))
-        yield from _gathered(_streamed(connection, some, at_once))
+        yield from _gathered(store.in_parts(connection, some, at_once))
 
 
 def rows(connection: Connection, candidates: Candidates, vector: Vectors) -> Rows:
@@ -146,11 +146,6 @@ def with_words(connection: Connection, words: Sequence[str], k: int, among: Numb
         found = found.where(chunks.c.document.in_(among.tolist()))
     table = connection.execute(found).all()
     return np.array([row[0] for row in table], np.int64), np.array([row[1] for row in table], np.float32)
-
-
-def _streamed(connection: Connection, asked: Select[Any], at_once: int) -> Iterator[Sequence[Any]]:
-    """What a statement finds, a part at a time: the rows are never all in memory."""
-    return connection.execute(asked, execution_options={"yield_per": at_once}).partitions()
 
 
 def _gathered(parts: Iterator[Sequence[Any]]) -> Iterator[list[Batch]]:
@@ -242,7 +237,7 @@ class Points:
         with self._database.read() as connection:
             dimension = int(store.meta(connection, "dimension"))
             wanted = set(numbers.tolist())
-            for part in connection.execute(asked, execution_options={"yield_per": _AT_ONCE}).partitions():
+            for part in store.in_parts(connection, asked, _AT_ONCE):
                 rows = [vector for number, vector in part if number in wanted]
                 found.append(np.frombuffer(b"".join(rows), "<f4").reshape(len(rows), dimension))
         stacked = np.concatenate([np.zeros((0, dimension), np.float32), *found])

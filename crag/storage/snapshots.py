@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 import numpy as np
 from filelock import FileLock, Timeout
-from sqlalchemy import Connection, Table, func, insert, select, update
+from sqlalchemy import Connection, func, select, update
 
 from crag.core.errors import InputError, ModelMismatchError, NotFoundError, RoomError, StorageError
 from crag.core.protocols import Embedder
@@ -39,8 +39,6 @@ BEFORE_ROLLBACK = "before-rollback-"
 """Begins the name of a snapshot that a rollback took."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 _TABLES = (documents, files, chunks, vectors, labels, tracks)
-_ROWS: Mapping[str, int] = {"files": 1}
-_MOST_ROWS = 1_000
 _WAIT = 60.0
 """Seconds that one waits for another snapshot or rollback of the same library."""
 _TRIES = 3
@@ -220,7 +218,8 @@ class Snapshots:
             driver(into).execute("BEGIN IMMEDIATE")
             with into.begin():
                 for table in _TABLES:
-                    _copy_rows(source, into, table)
+                    for _ in store.copy_table(source, into, table):
+                        pass
                 values = {
                     "snapshot": name,
                     "taken at": datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -326,13 +325,6 @@ def _damaged(name: str) -> StorageError:
         f"The snapshot {name} is damaged or cut off, or another version made it: it can't be used.",
         "Delete it. The library is as it was.",
     )
-
-
-def _copy_rows(source: Connection, into: Connection, table: Table) -> None:
-    asked = select(table).order_by(*table.primary_key)
-    some = _ROWS.get(table.name, _MOST_ROWS)
-    for part in source.execute(asked, execution_options={"yield_per": some}).mappings().partitions():
-        into.execute(insert(table), [dict(row) for row in part])
 
 
 def _bytes(connection: Connection) -> int:

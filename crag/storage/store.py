@@ -57,6 +57,9 @@ CHUNK_WITHOUT_LINES = CHUNK.with_only_columns(
 
 _BATCH = 500
 """Values that one statement is asked for."""
+_LARGE = {"files": 1, "purged": 1, "question_sets": 1, "runs": 20, "searches": 100, "results": 200}
+_MOST_ROWS = 1_000
+"""Rows that are copied at once, and of tables whose rows are large."""
 _META = select(about.c.value).where(about.c.key == bindparam("key"))
 _GRADES = select(kept_grades.c.key, kept_grades.c.grade)
 
@@ -98,6 +101,25 @@ def _put(into: Table, dialect: str) -> Insert:
     keys = [column.name for column in into.primary_key]
     rest: dict[str, Any] = {each.name: insertion.excluded[each.name] for each in into.c if each.name not in keys}
     return insertion.on_conflict_do_update(index_elements=keys, set_=rest)
+
+
+def in_parts(connection: Connection, statement: Select[Any], rows: int) -> Iterator[Sequence[Any]]:
+    """What a statement finds, so many rows at a time: they are never all in memory."""
+    return connection.execute(statement, execution_options={"yield_per": rows}).partitions()
+
+
+def copy_table(source: Connection, into: Connection, table: Table) -> Iterator[int]:
+    """Copy a table's rows in order of their keys, a part at a time; yields how many are copied so far."""
+    done = 0
+    for part in in_parts(source, select(table).order_by(*table.primary_key), rows_at_once(table)):
+        into.execute(insert(table), [row._asdict() for row in part])
+        done += len(part)
+        yield done
+
+
+def rows_at_once(table: Table) -> int:
+    """How many of a table's rows are in memory at once: fewer where they are large."""
+    return _LARGE.get(table.name, _MOST_ROWS)
 
 
 def count(connection: Connection, of: FromClause, *where: ColumnElement[bool]) -> int:
