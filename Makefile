@@ -27,7 +27,7 @@ HEADLESS ?= $(if $(CI)$(if $(SCREEN),,none),true,false)
 # People sign in where the secrets have a section for it.
 SIGNIN := $(shell grep -slE '^[[:space:]]*\[[[:space:]]*auth[].[:space:]]' .streamlit/secrets.toml $(HOME)/.streamlit/secrets.toml)
 
-run: $(VENV)/.run $(if $(filter gguf,$(CRAG_LLM)),$(VENV)/.gguf) $(if $(SIGNIN),$(VENV)/.signin) ## set up once, then serve the app on http://localhost:$(PORT)
+run: $(VENV)/.run $(if $(filter gguf,$(CRAG_LLM)),$(VENV)/.gguf) $(if $(SIGNIN),$(VENV)/.signin) ## set up once, then serve the app on http://localhost:8501 (PORT=8502 for another)
 	@exec $(PY) -m streamlit run app.py --server.port $(PORT) --server.address $(ADDRESS) \
 	    --server.headless $(HEADLESS) --server.showEmailPrompt false
 

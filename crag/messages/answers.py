@@ -308,7 +308,7 @@ def web_text(trace: Trace, *, on: bool) -> str:
     if trace.searches:
         return "It was searched, and nothing found there answers. The query was:"
     if not on:
-        return "Web search is off. Choose a provider in Settings, or with --web. The query would be:"
+        return "Web search is off. Choose a provider in Settings (--web on the command line). The query would be:"
     if any(approval.approved is False for approval in trace.approvals):
         return "It was not searched, because you did not approve the query:"
     if any(failure.step == "search" for failure in trace.failures):

@@ -114,7 +114,7 @@ def _suggestion(proposal: Proposal, score: float) -> Suggestion:
 
 def _near(question: str, chunk: Chunk, score: float | None, strips: Sequence[Strip]) -> Near:
     """A chunk with its line that says most: its best strip, or the sentence that shares most with the question."""
-    own = [strip for strip in strips if strip.source_id == chunk.id and strip.score is not None]
+    own = [each for each in strips if each.source_id == chunk.id and each.score is not None and _has_text(each.text)]
     best = max(own, key=lambda strip: strip.score or 0.0).text if own else _likest(question, chunk.text)
     return Near(chunk_id=chunk.id, source=chunk.source, where=chunk.where, score=score, quote=_short(best))
 
@@ -122,7 +122,12 @@ def _near(question: str, chunk: Chunk, score: float | None, strips: Sequence[Str
 def _likest(question: str, text: str) -> str:
     wanted = {stem(word) for word in words(question) if word not in STOP_WORDS}
     lines = [text[start:end] for start, end in sentences(text)] or [text]
-    return max(lines, key=lambda line: len(wanted & {stem(word) for word in words(line)}))
+    return max(lines, key=lambda line: (len(wanted & {stem(word) for word in words(line)}), _has_text(line)))
+
+
+def _has_text(line: str) -> bool:
+    """False for a ruled line or a row of dots."""
+    return any(char.isalnum() for char in line)
 
 
 def _short(text: str) -> str:

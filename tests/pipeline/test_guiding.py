@@ -14,7 +14,7 @@ from crag.core.policy import to_web
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
-from crag.core.types import Chunk, RetrievedChunk
+from crag.core.types import Chunk, RetrievedChunk, Strip
 from crag.messages.answers import web_text
 from crag.pipeline.guiding import CHECKED, QUOTE, SEARCHED, Guide
 from crag.testing.fakes import FixedWeb, ScriptedEvaluator, chunk_of
@@ -102,6 +102,15 @@ def test_no_more_is_read_than_is_allowed_and_no_more_told_than_three() -> None:
 def test_passages_are_the_best_scored_ones_and_short() -> None:
     near = helped(pages(CLAIMS, "word " * 500), guide()[0]).near
     assert [each.score for each in near] == [0.01, 0.0] and all(len(each.quote) <= QUOTE + 2 for each in near)
+
+
+def test_a_ruled_line_is_no_passage() -> None:
+    [chunk] = pages(f"_____\n\n{BRIDGE}")
+    rule = Strip(id="s", source_id=chunk.id, origin="internal", start=0, end=5, text="_____", score=0.9, kept=False)
+    made, settings = guide()[0], STRATEGIES["balanced"].settings
+    for strips in ((), (rule,)):
+        [near] = made.guidance("What is the name?", [(chunk, 0.1)], strips, settings).near
+        assert near.quote == BRIDGE
 
 
 def test_the_query_is_the_one_that_was_sent() -> None:

@@ -126,8 +126,8 @@ def _draw_advice(found: Recommendation | Refusal) -> None:
                 h.p[h.b[refusal_sentence(found)]],
                 missing and (h.p["What would help:"], h.ul[missing]),
                 h.p("small")[
-                    "Rate chunks as relevant or not (in Ask, open a chunk), or evaluate a question set that names "
-                    "the expected answer, source or page."
+                    "Rate chunks as relevant or not (in Ask, the thumbs beside a chunk), or evaluate a question set "
+                    "that names the expected answer, source or page."
                 ],
             ]
         )

@@ -173,8 +173,8 @@ _NO_LABELS = h.div("cx")[
         "scores can be trusted."
     ],
     h.p("quiet")[
-        "Rate chunks as relevant or not (in Ask, open a chunk), or evaluate a question set that names the expected "
-        "answer, source or page."
+        "Rate chunks as relevant or not (in Ask, the thumbs beside a chunk), or evaluate a question set that names the "
+        "expected answer, source or page."
     ],
 ]
 _NO_SCORES = h.div("cx")[h.p("quiet")["None of these runs was graded as this strategy grades."]]
