@@ -39,11 +39,6 @@ class Rule:
             context=settings.strip_context,
         )
 
-    @property
-    def counts_alone(self) -> bool:
-        """Whether each strip is kept for its own score, and only their number is limited."""
-        return not (self.words or self.context)
-
 
 @dataclass(frozen=True, slots=True)
 class Facts:

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from crag.analysis.whatif.entries import (
     Documents,
     Entry,
@@ -36,43 +34,6 @@ from crag.evaluation.strip_dependencies import Need
 from crag.evaluation.trigger import decide, set_grades
 from crag.generation.arithmetic import looks_up
 
-
-class _Strips:
-    """The strips of all runs side by side: how many of each source pass, for any floor."""
-
-    def __init__(self, entries: Sequence[Entry]) -> None:
-        self.place: list[dict[str, int]] = []
-        """By run: where each of its sources stands in what `passing` returns."""
-        scores: list[float] = []
-        selected: list[int] = []
-        owner: list[int] = []
-        count = 0
-        for entry in entries:
-            own: dict[str, int] = {}
-            self.place.append(own)
-            for source in entry.sources:
-                own[source.id] = count
-                scores += [np.nan if score is None else score for score in source.scores]
-                selected += [-1 if chosen is None else int(chosen) for chosen in source.selected]
-                owner += [count] * len(source.scores)
-                count += 1
-        self.count: int = count
-        self._scores = np.array(scores, dtype=np.float64)
-        self._selected, self._owner = np.array(selected, dtype=np.int8), np.array(owner, dtype=np.int64)
-        scored = ~np.isnan(self._scores)
-        some = np.bincount(self._owner[scored], minlength=count) > 0
-        self._fills = ~scored & ~some[self._owner]
-        """Unscored strips of sources where nothing is scored."""
-
-    def passing(self, settings: Settings) -> list[int]:
-        """By source: how many of its strips `filter_strips` would keep if there were room for all."""
-        passes = (self._scores >= settings.strip_filter) | self._fills
-        if settings.strip_judge == "llm":
-            passes = np.where(self._selected < 0, passes, self._selected == 1)
-        found: list[int] = np.bincount(self._owner[passes], minlength=self.count).tolist()
-        return found
-
-
 _Rows = dict[tuple[Action | None, int, Unknown | None], OutcomeRow]
 """One run's rows, by what was decided: the action, its round, and why there is none."""
 _SETTINGS = 4
@@ -84,15 +45,13 @@ class StoredDecisions:
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self.entries = tuple(entries)
-        self._strips = _Strips(self.entries)
         self._rows: dict[Settings, list[_Rows]] = {}
-        self._facts = [_Facts(entry, place) for entry, place in zip(self.entries, self._strips.place, strict=True)]
+        self._facts = [_Facts(entry) for entry in self.entries]
 
     def redecide(self, settings: Settings) -> Outcome:
         """Every run under `settings`. No model, library or web is asked."""
-        passing, known = self._strips.passing(settings), self._known(settings)
-        rows = (facts.row(settings, passing, rows) for facts, rows in zip(self._facts, known, strict=True))
-        return Outcome(rows=tuple(rows))
+        known = zip(self._facts, self._known(settings), strict=True)
+        return Outcome(rows=tuple(facts.row(settings, rows) for facts, rows in known))
 
     def _known(self, settings: Settings) -> list[_Rows]:
         """By run, the rows that were made under these settings: under other thresholds too, where they say no more
@@ -113,9 +72,9 @@ _COUNTS = 16
 class _Facts:
     """One run with what no setting changes about it worked out."""
 
-    def __init__(self, entry: Entry, place: dict[str, int]) -> None:
-        self.entry, self.place, self.planner = entry, place, Planner(entry)
-        self.pages = tuple(place[source.id] for source in entry.sources if source.is_page)
+    def __init__(self, entry: Entry) -> None:
+        self.entry, self.planner = entry, Planner(entry)
+        self.pages = tuple(source.id for source in entry.sources if source.is_page)
         self._facts: dict[bool, Facts] = {}
         self._counts: dict[tuple[object, ...], int] = {}
         self.kept = sum(sum(source.kept) for source in entry.sources)
@@ -123,15 +82,15 @@ class _Facts:
         self.meant_web = searches_web(before, was)
         self.meant_refine = refines(before, was) and uses_documents(before, was)
 
-    def row(self, settings: Settings, passing: list[int], known: _Rows) -> OutcomeRow:
-        """This run under `settings`. `passing` is of the strips of all runs, `known` of `StoredDecisions._known`."""
+    def row(self, settings: Settings, known: _Rows) -> OutcomeRow:
+        """This run under `settings`. `known` is of `StoredDecisions._known`."""
         decision, number, reason = self.planner.decision(settings)
         key = decision.action if decision else None, number, reason
         if key not in known:
-            known[key] = self._made(self.planner.after(decision, number, reason, settings), settings, passing)
+            known[key] = self._made(self.planner.after(decision, number, reason, settings), settings)
         return known[key]
 
-    def _made(self, plan: Plan, settings: Settings, passing: list[int]) -> OutcomeRow:
+    def _made(self, plan: Plan, settings: Settings) -> OutcomeRow:
         after = plan.action
         return OutcomeRow(
             run_id=self.entry.run_id,
@@ -143,33 +102,25 @@ class _Facts:
             round=plan.round,
             documents=plan.documents,
             web=plan.web,
-            documents_kept=self._documents_kept(plan, settings, passing),
-            pages_kept=self._pages_kept(plan, settings, passing),
+            documents_kept=self._documents_kept(plan, settings),
+            pages_kept=self._pages_kept(plan, settings),
             kept_before=self.kept,
             saved=_NOTHING if plan.reason else self._saved(after, plan.round, settings),
             searches=plan.web == "unknown" and not self.entry.searched and not self.meant_web,
             refines=plan.documents == "unknown" and plan.cut and not self.meant_refine,
         )
 
-    def _documents_kept(self, plan: Plan, settings: Settings, passing: list[int]) -> int | None:
+    def _documents_kept(self, plan: Plan, settings: Settings) -> int | None:
         """Strips kept of the round's chunks; None where unknown."""
         if plan.documents == "unknown":
             return None
-        if not plan.cut:
-            return len(plan.chunks)
-        if not Rule.of(settings).counts_alone:
-            return self._chosen(plan.chunks, settings)
-        return _room(sum(passing[self.place[id]] for id in plan.chunks), settings)
+        return self._chosen(plan.chunks, settings) if plan.cut else len(plan.chunks)
 
-    def _pages_kept(self, plan: Plan, settings: Settings, passing: list[int]) -> int | None:
+    def _pages_kept(self, plan: Plan, settings: Settings) -> int | None:
         """Strips kept of web pages; None where unknown."""
         if plan.web != "known":
             return 0 if plan.web == "not needed" else None
-        if not settings.refine_web:
-            return len(self.pages)
-        if not Rule.of(settings).counts_alone:
-            return self._chosen(tuple(source.id for source in self.entry.sources if source.is_page), settings)
-        return _room(sum(passing[place] for place in self.pages), settings)
+        return self._chosen(self.pages, settings) if settings.refine_web else len(self.pages)
 
     def _chosen(self, used: tuple[str, ...], settings: Settings) -> int:
         """How many strips of these sources `choose` keeps; remembered, because a moved threshold changes none of it."""
@@ -225,11 +176,6 @@ def _takes(stage: Stage, action: Action | None, number: int, settings: Settings)
             return searches_web(action, settings)
         case "pages":
             return searches_web(action, settings) and settings.refine_web
-
-
-def _room(passing: int, settings: Settings) -> int:
-    """Of the strips that pass, as many as there is room for."""
-    return min(passing, settings.strip_top_k) if settings.strip_top_k else passing
 
 
 @dataclass(frozen=True, slots=True)
