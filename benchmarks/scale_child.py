@@ -24,7 +24,7 @@ from benchmarks.scale_plan import Plan
 from benchmarks.scale_sides import SIDES, Asked, Searched
 from benchmarks.scale_sources import Sources
 from crag.index.chunk_index import Contents, Numbers
-from crag.retrieval.terms import question_terms
+from crag.retrieval.ranking import question_terms
 
 SECONDS = 150.0
 """Timed searches of one side end after so long; at least LEAST are made."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from benchmarks.scale_chunks import MadeDocument, Maker
 from benchmarks.scale_sides import Asked
 from benchmarks.scale_sources import Sources
-from crag.retrieval.terms import question_terms
+from crag.retrieval.ranking import question_terms
 
 NEAREST = 10
 ADDED, ADDED_CHUNKS = 3, 1_000

@@ -19,7 +19,7 @@ from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Citation, Document, Grade, Strip
 from crag.generation.arithmetic import looks_up
-from crag.retrieval.terms import question_terms
+from crag.retrieval.ranking import question_terms
 from crag.storage.library import Library
 from crag.text.words import STOP_WORDS, stem, words
 

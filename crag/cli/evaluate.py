@@ -1,56 +1,62 @@
-"""The commands that measure.
+"""The command that measures: asks a set of questions under several strategies, and shows how far it is while it runs.
 
-evaluate: asks a set of questions under several strategies, and shows how far it is while it runs. grade: scores
-texts, for programs that write lines to it and read its answers.
+With `--against` it compares the evaluation with a baseline, as lines, records and a report, and its exit code.
 """
 
 from __future__ import annotations
 
-import json
-import queue
-import sys
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
 from crag.analysis import evaluate as evaluation
+from crag.analysis.evaluate import rows, stored_evaluation
 from crag.analysis.funnel import Funnel, trace_funnel
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Cell, Difference, Mean, Result, compare_results, summed_up
 from crag.analysis.questions.adapters import csv_export, json_export
-from crag.analysis.questions.sets import QuestionSet, read_set
-from crag.analysis.regression import Measured, to_cells
+from crag.analysis.questions.sets import Question, QuestionSet, read_set
+from crag.analysis.regression import Change, Measured, Regression, check_set, compare, read_baseline, to_cells
 from crag.analysis.thresholds.guarantee import Certificate, Promise, Shortfall, certify, tally_cases
 from crag.analysis.thresholds.recommend import Case
-from crag.cli.against import Against
 from crag.cli.options import Place, Providers, Run, check_target, interruptible, read_file, write_results
 from crag.cli.output import Options, Output, plain
-from crag.core.errors import PROGRAM, CancelledError, CragError, EmptyLibraryError
-from crag.core.makers import about
+from crag.core.errors import (
+    PROGRAM,
+    CancelledError,
+    EmptyLibraryError,
+    InputError,
+    NotFoundError,
+    SettingsError,
+)
 from crag.core.protocols import RunRequest
 from crag.core.settings import Settings
-from crag.core.types import Action, Grade
-from crag.evaluation.trigger import verdict
-from crag.export.explanations import FunnelRecord
+from crag.core.types import Action
+from crag.export.explanations import FunnelRecord, regression_record, report
 from crag.messages.evaluations import (
     TITLES,
     UNTIMED,
     beside_sentence,
+    change_text,
     difference_sentence,
     funnel_sentence,
+    left_out_notes,
     left_out_sentence,
+    place_text,
+    regression_sentence,
+    stages_text,
 )
 from crag.messages.providers import cost_text
 from crag.messages.tuning import ASSUMPTION, guarantee_sentence, left_out_text, no_promise_text
-from crag.messages.wording import why_sentence
 from crag.providers.prices import Spent
 from crag.providers.prices import table as price_table
+from crag.storage.library import Library
+from crag.text.formats import count
 
 if TYPE_CHECKING:
     from crag.engine import Engine
@@ -334,128 +340,89 @@ def _export(tables: Sequence[Mapping[str, Cell]], asked: _Asked, output: Output)
         output.note(f"{len(tables):,} rows written to {file}")
 
 
-BATCH = 64
-"""Lines graded together: enough to fill the model's own batches, few enough to answer a slow writer soon."""
+# ---- against a baseline ----------------------------------------------------------------------------------------------
 
-MAX_LINE = 1_000_000
-"""Bytes. A longer line is answered with an error and not held in memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """One line of input: its number from 1, and its object or what is wrong with it."""
-
-    number: int
-    values: dict[str, Any]
-    error: str | None = None
+SHOWN = 20
+"""Questions shown of each kind; the report has more."""
 
 
-def grade(run: Run, providers: Providers, output: Output) -> int:
-    """One line out for one line in. A bad line gives an error in its place; it stops nothing and the exit code is 0."""
-    chosen = run.settings()
-    done = failed = 0
-    with providers.opened() as engine:
-        for batch in _batches(sys.stdin.buffer):
-            for record in _grade(engine, batch, chosen):
-                done += 1
-                failed += "error" in record
-                output.show(record, _line(record))
-            output.progress(f"{done:,} lines graded")
-    if failed:
-        output.note(f"{done:,} lines, {failed:,} of them not graded")
-    return 0
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Against(Options):
+    """What an evaluation is compared with, and what comes of it."""
 
+    against: Annotated[
+        str | None,
+        Option(
+            metavar="BASELINE",
+            help="compare with this evaluation of the same questions: an id, or a file that --json-file wrote",
+        ),
+    ] = None
+    fail_if_worse: Annotated[
+        bool,
+        Option(
+            "--fail-if-worse",
+            help="exit with 1 where the whole 95 % interval of the difference in right answers lies below zero",
+        ),
+    ] = False
+    report: Annotated[Path | None, Option(metavar="FILE.md", help="write the comparison as Markdown")] = None
 
-def _grade(engine: Engine, batch: Sequence[_Line], chosen: Settings) -> list[dict[str, Any]]:
-    """The batch's records in order. Lines of one question are graded together."""
-    results: dict[int, dict[str, Any]] = {}
-    groups: dict[str, list[_Line]] = {}
-    for line in batch:
-        if line.error:
-            results[line.number] = {**line.values, "line": line.number, "error": line.error}
-        else:
-            groups.setdefault(line.values["question"], []).append(line)
-    for question, lines in groups.items():
-        texts = [_cut(line.values["text"], chosen) for line in lines]
+    def check(self, strategies: Sequence[str]) -> None:
+        """Raises SettingsError for options that don't fit together."""
+        if self.against is None and (self.fail_if_worse or self.report is not None):
+            raise SettingsError(
+                "--fail-if-worse and --report compare with a baseline, and none is named.", "Name it by --against."
+            )
+        if self.against is not None and len(strategies) > 1:
+            raise SettingsError("With --against one strategy is evaluated.", "Give the command once for each strategy.")
+
+    def baseline(self, library: Library, set_id: str, questions: Sequence[Question], strategy: str) -> Measured | None:
+        """The baseline, None where none is named. Raises SettingsError where it can't be compared with."""
+        if self.against is None:
+            return None
         try:
-            grades: list[Grade | str] = list(engine.grade(question, texts))
-        except CragError as error:
-            grades = [str(error)] * len(lines)
-        for line, grade in zip(lines, grades, strict=True):
-            results[line.number] = _record(line, grade, chosen)
-    return [results[line.number] for line in batch]
+            found = _read(self.against, library, strategy)
+            check_set(found, set_id, questions)
+        except (InputError, NotFoundError) as error:
+            raise SettingsError(error.message, error.remedy) from error
+        return found
 
-
-def _cut(text: str, chosen: Settings) -> str:
-    return text[: chosen.grade_chars] if chosen.grade_chars else text
-
-
-def _record(line: _Line, grade: Grade | str, chosen: Settings) -> dict[str, Any]:
-    """The line as it came, with what the evaluator says of it."""
-    rest = {name: value for name, value in line.values.items() if name not in ("score", "action", "reason", "error")}
-    if isinstance(grade, str):
-        return {**rest, "error": grade}
-    if grade.score is None:
-        return {**rest, "error": about(grade.error, grade.who)}
-    action = verdict(grade.score, upper=chosen.upper, lower=chosen.lower)
-    found = {**rest, "score": grade.score, "action": str(action), "reason": grade.reason}
-    return {**found, "instead_of": f"{grade.instead_of}: {why_sentence(grade)}"} if grade.instead_of else found
-
-
-def _line(record: dict[str, Any]) -> str:
-    if "error" in record:
-        return f"  -    ERROR      {plain(str(record['error']))}"
-    return f"{record['score']:.3f}  {record['action']:<9}  {plain(record['text'])[:120]}"
-
-
-def _batches(stream: BinaryIO) -> Iterator[list[_Line]]:
-    """Lines as they come: what is there already is taken together, up to BATCH; a slow writer is not waited for.
-
-    A thread reads ahead by at most two batches, so memory stays bounded whatever the input's size.
-    """
-    lines: queue.Queue[_Line | None] = queue.Queue(maxsize=2 * BATCH)
-
-    def read() -> None:
-        for line in _lines(stream):
-            lines.put(line)
-        lines.put(None)
-
-    threading.Thread(target=read, name="standard input", daemon=True).start()
-    while (line := lines.get()) is not None:
-        batch = [line]
-        while len(batch) < BATCH and not lines.empty():
-            line = lines.get()
-            if line is None:
-                yield batch
-                return
-            batch.append(line)
-        yield batch
-
-
-def _lines(stream: BinaryIO) -> Iterator[_Line]:
-    """Every line of the input, bad ones with what is wrong with them."""
-    number = 0
-    while raw := stream.readline(MAX_LINE):
-        number += 1
-        if len(raw) == MAX_LINE and not raw.endswith(b"\n"):
-            while (rest := stream.readline(MAX_LINE)) and not rest.endswith(b"\n"):
-                pass
-            yield _Line(number, {}, f"Line {number} is longer than {MAX_LINE:,} bytes.")
+    def conclude(self, baseline: Measured, candidate: Measured, questions: Sequence[Question], output: Output) -> bool:
+        """Say and write what became of the questions; whether the command fails by it. Raises SettingsError."""
+        try:
+            found = compare(baseline, candidate, questions)
+        except InputError as error:
+            raise SettingsError(error.message, error.remedy) from error
+        if output.json:
+            output.record(regression_record(found))
         else:
-            yield _parse(number, raw)
+            for line in ("", *lines(found)):
+                output.line(line)
+        if self.report is not None:
+            write_results(self.report, report(found).encode("utf-8", "replace"))
+            output.note(f"the report was written to {self.report}")
+        return self.fail_if_worse and found.is_worse
 
 
-def _parse(number: int, raw: bytes) -> _Line:
-    values: dict[str, Any] = {}
-    try:
-        read = json.loads(raw.decode(), parse_constant=_no_constant)
-        values = read if isinstance(read, dict) else {}
-        for name in ("question", "text"):
-            values[name].encode()  # half a surrogate pair can't be graded
-    except (ValueError, RecursionError, KeyError, AttributeError):
-        return _Line(number, values, f'Line {number} is no JSON object {{"question": "…", "text": "…"}} in UTF-8.')
-    return _Line(number, values)
+def _read(named: str, library: Library, strategy: str) -> Measured:
+    """Raises InputError and NotFoundError."""
+    path = Path(named)
+    if path.suffix or path.exists():
+        return read_baseline(read_file(path, "Give a file that --json-file wrote, or an evaluation's id."), strategy)
+    return Measured.of(stored_evaluation(library, named), rows(library, named), trace_funnel(library, named))
 
 
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")
+def lines(found: Regression) -> list[str]:
+    """The verdict and its notes, then the questions that got worse, then those that got better."""
+    said = [regression_sentence(found), *left_out_notes(found)]
+    for title, changes in (("Worse", found.worse), ("Better", found.better)):
+        said.append(f"{title}: {count(len(changes), 'question')}")
+        said += [f"  {plain(_line(change))}" for change in changes[:SHOWN]]
+        if len(changes) > SHOWN:
+            said.append(f"  and {len(changes) - SHOWN:,} more, in the report")
+    return said
+
+
+def _line(change: Change) -> str:
+    place = place_text(change)
+    parts = [f"{change_text(change)}.", f"Expected: {place}." if place else "", stages_text(change)]
+    return " ".join(filter(None, (f"{change.question.question}:", *parts)))

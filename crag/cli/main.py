@@ -44,21 +44,19 @@ _MODULES = {
         "snapshot": "Keep the documents of a library as they are now, as a version to compare with and to go back to.",
         "snapshots": "List the versions of a library, or compare the documents of two.",
         "rollback": "Put the documents of a library back as a snapshot has them.",
+        "adapt": "Learn from a library's labels how its scores should be corrected; --apply uses it, --remove stops.",
     },
     "ask": {
         "search": "Find the chunks nearest to a question; nothing is graded.",
         "ask": "Answer a question from a library, with every step shown and every citation by file and page.",
+        "grade": 'Score texts for questions: lines of {"question", "text"} from standard input, in order.',
     },
     "runs": {
         "explain": "Say why a page is not in an answer, what a score rests on, or what would change the action.",
         "site": "Make a static site of stored runs: an index and a page a run that replays it anywhere.",
     },
     "evaluate": {
-        "grade": 'Score texts for questions: lines of {"question", "text"} from standard input, in order.',
         "evaluate": "Ask a set of questions under one or more strategies, and compare what comes of it.",
-    },
-    "adapt": {
-        "adapt": "Learn from a library's labels how its scores should be corrected; --apply uses it, --remove stops.",
     },
     "admin": {
         "copy": "Copy libraries between folders and databases, compare every row, and fill the index of the copy.",

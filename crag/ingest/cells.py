@@ -1,9 +1,16 @@
-"""A line's cells and what they hold: amounts, years, footnote marks, or words."""
+"""A line's cells and what they hold: amounts, years, footnote marks, or words; and a borderless table's header.
+
+The header is lines of words above the values, some over several columns.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
 
 from crag.ingest.layout import Row, Segment
 from crag.ingest.objects import Box, around
@@ -112,3 +119,248 @@ def is_years(cells: Sequence[Segment]) -> bool:
     values = [cell for cell in rest if is_value(cell.text)]
     alone = len(values) == len(rest) or len(values) > 1
     return bool(values) and alone and all(_YEAR.match(cell.text) for cell in values)
+
+
+# ---- what the header says of each column -----------------------------------------------------------------------------
+
+_NOTE_MARK = re.compile(r"(?<=\S)\s*\((?:[a-z]|\d{1,2})(?:,\s*(?:[a-z]|\d{1,2}))*\)$")
+# Points.
+OVER = 40.0  # how far left of the first column what stands over the columns may begin
+_NEAR = 2.0  # how far beside a column a header may stand that still is over it
+_FAR = 3.0  # how far beside a column a value may stand that still is of it
+_ENDS = 6.0  # how far apart a header and its column's amounts may end
+_INTO = 0.5  # how far two columns may reach into one another
+_SAME_RULE = 0.6  # rules closer than this, at one height, are one
+_LEAST_RULE = 8.0  # a shorter one rules nothing
+_BESIDE_RULE = 3.0  # how far a cell may reach out of the rule below it
+# Shares.
+_WIDE = 0.9  # of a column's pitch, from which a lone header cell is wide
+_MIDDLE = 0.6  # of a column's pitch: how far a lone header cell may stand off the middle
+_PITCH = 1.3  # of the way from one column's end to the next one's, that a column takes
+_WORD_GAP = 0.32  # of a line's height: a wider gap parts two columns' headers
+_ABOVE_RULE = 0.3  # of a line's height: how far text may reach below its rule
+_MOST_NAME = 120  # characters of a column's name
+
+
+@dataclass(slots=True)
+class Column:
+    """Where the values of a column stand, and its name, all header lines joined."""
+
+    box: Box
+    header: str = ""
+
+
+@dataclass(slots=True)
+class Header:
+    """A table's header lines, read. `captions` speak for all columns or for the labels' own column.
+
+    `cells`: each remaining cell with the numbers of the columns that it speaks for, line by line.
+    """
+
+    captions: list[Segment] = field(default_factory=list)
+    cells: list[tuple[Segment, Sequence[int]]] = field(default_factory=list)
+
+
+class Rules:
+    """A page's level rules: a header's rule reaches as far as the columns that the header speaks for."""
+
+    def __init__(self, edges: Sequence[dict[str, Any]] = ()) -> None:
+        self._edges = edges
+        self._lines: list[tuple[float, float, float]] | None = None
+
+    def below(self, box: Box, end: float) -> Box | None:
+        """The first rule under a box's middle and above `end`, if it is as wide."""
+        lines = self._merged()
+        height = box.bottom - box.top
+        for place in range(bisect_left(lines, (box.bottom - _ABOVE_RULE * height, 0.0, 0.0)), len(lines)):
+            top, left, right = lines[place]
+            if top > end:
+                break
+            if left <= box.x <= right and left - _BESIDE_RULE <= box.left and box.right <= right + _BESIDE_RULE:
+                return Box(left, top, right, top)
+        return None
+
+    def _merged(self) -> list[tuple[float, float, float]]:
+        """(top, left, right) of each rule, top to bottom; pieces that touch are one."""
+        if self._lines is None:
+            level = [e for e in self._edges if e["orientation"] == "h" and e["object_type"] == "line"]
+            found: list[tuple[float, float, float]] = []
+            for top, left, right in sorted({(round(e["top"]), e["x0"], e["x1"]) for e in level}):
+                if found and found[-1][0] == top and left - found[-1][2] < _SAME_RULE:
+                    found[-1] = (top, found[-1][1], max(right, found[-1][2]))
+                else:
+                    found.append((top, left, right))
+            self._lines = [rule for rule in found if rule[2] - rule[1] > _LEAST_RULE]
+        return self._lines
+
+
+def column_of(columns: Sequence[Column], box: Box) -> int | None:
+    """The column that a cell shares most width with, None if it touches none."""
+    best, width = None, -_FAR
+    for number, column in enumerate(columns):
+        shared = box.shared(column.box)
+        if shared > width:
+            best, width = number, shared
+    return best
+
+
+def read_header(columns: list[Column], heads: Sequence[Sequence[Segment]], rules: Rules) -> Header:
+    """Give columns their names, line over line, and say which cell speaks for what."""
+    header = Header()
+    if not columns:
+        header.captions = [cell for line in heads for cell in line]
+        return header
+    zone = columns[0].box.left - OVER
+    cells = [cell for line in heads for cell in line]
+    own = {id(cell): _ruled(cell, cells, columns, rules) for cell in cells}
+    names: list[list[str]] = [[] for _ in columns]
+    for line in heads:
+        header.captions += [cell for cell in line if cell.box.x <= zone]
+        over = [cell for cell in line if cell.box.x > zone]
+        over = [part for cell in over for part in ([cell] if own[id(cell)] else _recut(cell, columns))]
+        for cell, spoken in zip(over, _shares(over, columns, own), strict=True):
+            if 1 < len(spoken) == len(columns):
+                header.captions.append(cell)
+                continue
+            header.cells.append((cell, spoken))
+            for number in spoken:
+                names[number].append(cell.text)
+    for column, each in zip(columns, names, strict=True):
+        column.header = join_header_lines(each)
+    return header
+
+
+def join_header_lines(texts: Sequence[str]) -> str:
+    """The lines of a header cell as one text: divided words whole, footnote marks left out."""
+    found = ""
+    for text in texts:
+        text = _NOTE_MARK.sub("", text)
+        if found.endswith("\u00ad"):
+            found = found[:-1] + ("" if text[:1].islower() else "-") + text
+        elif found.endswith("-") and text[:1].isalpha():
+            found += text
+        else:
+            found = f"{found} {text}" if found else text
+    return found.replace("\u00ad", "-")[-_MOST_NAME:].strip(" :")
+
+
+def _recut(cell: Segment, columns: Sequence[Column]) -> list[Segment]:
+    """A cell parted where its words stand wider apart than words do, between two columns."""
+    words = cell.words
+    if len(words) < 2 or len(_under(cell.box, columns)) < 2:
+        return [cell]
+    height = cell.box.bottom - cell.box.top
+    starts = [0]
+    for place, (here, after) in enumerate(pairwise(words), start=1):
+        if after.box.left - here.box.right <= _WORD_GAP * height:
+            continue
+        if any(here.box.x < right.box.left and after.box.x > left.box.right for left, right in pairwise(columns)):
+            starts.append(place)
+    return [part_of(cell, start, stop) for start, stop in pairwise([*starts, len(words)])]
+
+
+def _shares(
+    cells: Sequence[Segment], columns: Sequence[Column], own: Mapping[int, Sequence[int]]
+) -> list[Sequence[int]]:
+    """The columns that each cell of one header line speaks for: its own, a group's, or all. `own`: by their rules."""
+    if not cells:
+        return []
+    spoken = _shares_by_place(cells, columns)
+    ruled = [own.get(id(cell), ()) for cell in cells]
+    # Over the middle one of some columns, its rule may be below by chance.
+    groups = len(spoken[0]) > 1 and len({len(each) for each in spoken}) == 1
+    if len(cells) == 1 and ruled[0] and 2 * ruled[0][0] + 1 != len(columns):
+        groups = False
+    return [one if len(one) > 1 or (one and not groups) else each for one, each in zip(ruled, spoken, strict=True)]
+
+
+def _ruled(cell: Segment, cells: Sequence[Segment], columns: Sequence[Column], rules: Rules) -> list[int]:
+    """The columns over which the rule below a header cell reaches; [] where it is not the cell's own.
+
+    The rule of several cells has one of them beside the others.
+    """
+    end = max(other.box.bottom for other in cells) + cell.box.bottom - cell.box.top
+    wide = rules.below(cell.box, end)
+    if wide is None or wide.left < _edge(columns):
+        return []
+    for other in cells:
+        between = cell.box.y - 1 < other.box.y < wide.bottom and wide.left < other.box.x < wide.right
+        if between and other is not cell and other.box.shared(cell.box) < 0:
+            return []
+    return [number for number, column in enumerate(columns) if wide.left - _NEAR < column.box.x < wide.right + _NEAR]
+
+
+def _edge(columns: Sequence[Column]) -> float:
+    """How far left the first column may reach, whose amounts are set to its right: a column's pitch, and a little."""
+    near = columns[0].box.left - OVER
+    ends = [column.box.right for column in columns[:2]]
+    return min(near, ends[0] - _PITCH * (ends[1] - ends[0])) if len(ends) > 1 else near
+
+
+def _shares_by_place(cells: Sequence[Segment], columns: Sequence[Column]) -> list[list[int]]:
+    if len(cells) == 1 and len(columns) > 1:
+        box, first, last = cells[0].box, columns[0].box, columns[-1].box
+        pitch = (last.right - first.left) / len(columns)
+        over = _under(box, columns)
+        off = abs(box.left + box.right - first.left - last.right) / 2
+        if len(over) == 1 and abs(box.right - columns[over[0]].box.right) < _ENDS and 2 * over[0] + 1 != len(columns):
+            return [over]  # it ends where that column's amounts do
+        # A lone cell over the middle is every column's caption; elsewhere it belongs to what it covers.
+        all_over = off < _MIDDLE * pitch or box.width > _WIDE * pitch or not over
+        return [list(range(len(columns))) if all_over else over]
+    nearest: list[list[int]] = [[] for _ in cells]
+    for number, column in enumerate(columns):
+        nearest[_nearest(column.box, [cell.box for cell in cells])].append(number)
+    fewer = len(cells) < len(columns)
+    places = [column.box for column in columns]
+    alike = fewer and len({len(group) for group in nearest}) == 1
+    if alike and all(_over_group(cell.box, group, places) for cell, group in zip(cells, nearest, strict=True)):
+        return nearest
+    covered = [_under(cell.box, columns) for cell in cells]
+    return [
+        over if fewer and len(over) > 1 else [_nearest(cell.box, places)]
+        for cell, over in zip(cells, covered, strict=True)
+    ]
+
+
+def _over_group(box: Box, group: Sequence[int], places: Sequence[Box]) -> bool:
+    """Whether a cell stands over the middle of several columns, not over one of them beside others."""
+    closest = _nearest(box, places)
+    if closest in group and 2 * group.index(closest) + 1 == len(group):
+        return True
+    middle = (places[group[0]].left + places[group[-1]].right) / 2
+    return abs(box.x - middle) < abs(box.x - places[closest].x)
+
+
+def _under(box: Box, columns: Sequence[Column]) -> list[int]:
+    """The columns that a header cell covers, or all but touches."""
+    return [number for number, column in enumerate(columns) if box.shared(column.box) > -_NEAR]
+
+
+def _nearest(box: Box, others: Sequence[Box]) -> int:
+    """Which of the others has its middle closest to that of `box`."""
+    return min(range(len(others)), key=lambda number: abs(others[number].x - box.x))
+
+
+def column_places(rows: Sequence[Sequence[Box]]) -> list[Column]:
+    """Where values of several rows stand above one another; [] where two of one row would share a column.
+
+    Where wide amounts reach over their column's edge, the right halves alone are compared: amounts end together.
+    """
+    for shrunk in (0.0, 0.5, 0.8):
+        boxes = [[box._replace(left=box.left + shrunk * box.width) for box in row] for row in rows]
+        columns = _clustered([box for row in boxes for box in row])
+        if all(len({column_of(columns, box) for box in row}) == len(row) for row in boxes):
+            return columns
+    return []
+
+
+def _clustered(boxes: Sequence[Box]) -> list[Column]:
+    columns: list[Column] = []
+    for box in sorted(boxes, key=lambda box: (box.left, box.right)):
+        last = columns[-1] if columns else None
+        if last is not None and box.left < last.box.right - _INTO:
+            last.box = around((last.box, box))
+        else:
+            columns.append(Column(box))
+    return columns

@@ -13,9 +13,9 @@ from itertools import chain, repeat, takewhile
 
 from crag.core.tables import SEPARATOR, Cell, Table, place_sections
 from crag.core.tables import Row as TableRow
+from crag.ingest.cells import Column, Rules
 from crag.ingest.forms import find_forms, find_stacked, form_subject
 from crag.ingest.grids import PlacedTable, ruled_tables
-from crag.ingest.headers import Column, Rules
 from crag.ingest.layout import Frame, Row, frames, read_order
 from crag.ingest.objects import Box, around
 from crag.ingest.sections import ComposedPage

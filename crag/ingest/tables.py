@@ -12,8 +12,22 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from crag.core.tables import BESIDE
-from crag.ingest.cells import amount_box, cells_of, is_data, is_value, is_years, part_of
-from crag.ingest.headers import OVER, Column, Header, Rules, column_of, column_places, join_header_lines, read_header
+from crag.ingest.cells import (
+    OVER,
+    Column,
+    Header,
+    Rules,
+    amount_box,
+    cells_of,
+    column_of,
+    column_places,
+    is_data,
+    is_value,
+    is_years,
+    join_header_lines,
+    part_of,
+    read_header,
+)
 from crag.ingest.layout import Row, Segment
 
 _GOES_ON = re.compile(r"(?:,|\b(?:of|and|or|the|at|in|for|to|by|from|on|with|a|an|net|other))$", re.I)

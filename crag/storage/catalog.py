@@ -20,7 +20,7 @@ from crag.core.filters.where import check, narrow_filter, parse, scope_of
 from crag.core.metadata import Fields, Value, fields_of, kept_from_web, known_fields
 from crag.core.types import Chunk, Document, FromWeb
 from crag.index.chunk_index import Numbers, Scores
-from crag.retrieval.terms import asked_terms, card_words, forms, runs_together, years
+from crag.retrieval.ranking import asked_terms, card_words, forms, runs_together, years
 from crag.storage.store import in_parts
 from crag.storage.tables import documents
 

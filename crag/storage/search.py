@@ -22,8 +22,7 @@ from crag.core.events import About
 from crag.core.protocols import SearchQuery
 from crag.core.types import RetrievedChunk
 from crag.index.chunk_index import Candidates, ChunkIndex, Numbers, Scores, Vectors
-from crag.retrieval.ranking import join_candidates, rank
-from crag.retrieval.terms import search_terms
+from crag.retrieval.ranking import join_candidates, rank, search_terms
 from crag.storage import feed, store
 from crag.storage.catalog import Catalog
 from crag.storage.index_sync import IndexSync

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from crag.cli.evaluate import BATCH
+from crag.cli.ask import BATCH
 from crag.cli.main import main
 from crag.engine import Engine
 from crag.testing.fakes import ScriptedEvaluator

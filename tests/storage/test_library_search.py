@@ -16,8 +16,16 @@ from crag.core.errors import FilterError
 from crag.core.protocols import SearchQuery
 from crag.core.types import Document
 from crag.index.chunk_index import Candidates
-from crag.retrieval.ranking import CARD_WEIGHT, PAGE_DISCOUNT, Rows, join_candidates, rank
-from crag.retrieval.terms import asked_terms, question_terms, search_terms
+from crag.retrieval.ranking import (
+    CARD_WEIGHT,
+    PAGE_DISCOUNT,
+    Rows,
+    asked_terms,
+    join_candidates,
+    question_terms,
+    rank,
+    search_terms,
+)
 from crag.storage.catalog import Catalog, TitleIndex
 from crag.storage.library import Library
 from tests.support.library_makers import HashEmbedder, make_document

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, create_engine, delete, insert
 
 from crag.core.types import Chunk
-from crag.retrieval.terms import card_words, forms
+from crag.retrieval.ranking import card_words, forms
 from crag.storage import catalog
 from crag.storage.catalog import Postings, TitleIndex
 from crag.storage.search import line_items

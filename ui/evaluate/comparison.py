@@ -15,9 +15,9 @@ from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Difference
 from crag.analysis.regression import Regression
 from crag.core.errors import InputError
+from crag.export.explanations import report
 from crag.export.html import words
 from crag.export.html.safe_text import excerpt, markdown
-from crag.export.regression import report
 from crag.messages.evaluations import (
     ROUGH,
     UNTIMED,

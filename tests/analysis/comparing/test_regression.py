@@ -15,7 +15,7 @@ from crag.analysis.questions.sets import Question
 from crag.analysis.regression import Measured, Regression, compare, is_right, read_baseline, to_cells
 from crag.core.errors import InputError
 from crag.core.types import Action
-from crag.export.regression import regression_record, report
+from crag.export.explanations import regression_record, report
 from crag.messages.evaluations import change_text, left_out_notes, regression_sentence, stages_text
 
 
