@@ -82,7 +82,7 @@ def test_who_asks_by_keyboard_stays_in_the_box_and_hears_how_it_ended(open_page)
     page = open_page()
     welcomed(page)
     announcer, box = (
-        page.locator(".announcer[role=status][aria-live=polite]"),
+        page.locator(".unseen[role=status][aria-live=polite]"),
         page.get_by_test_id("stChatInputTextArea"),
     )
     for question, said in ((SECOND, "President Chester A. Arthur signed"), (FIRST, "hiring manager satisfaction")):
@@ -125,7 +125,7 @@ def test_a_question_that_is_too_long_is_said_to_be_while_it_is_typed_and_stays_i
     expect(note).to_have_text("2,003 of 2,000 characters. Shorten the question to ask it.")
     box.press("Enter")
     page.get_by_test_id("stChatInputSubmitButton").click()
-    expect(page.locator(".announcer")).to_contain_text("Shorten the question")
+    expect(page.locator(".unseen")).to_contain_text("Shorten the question")
     assert box.input_value() == typed and page.locator(".question").count() == 0
     box.press("Backspace")
     box.press("Backspace")

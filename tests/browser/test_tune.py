@@ -103,4 +103,4 @@ def test_a_slider_flips_a_run_that_opens_in_ask_which_then_uses_the_sliders(page
     settled(page)
     ask(page, "Who established the Civil Service Commission?")
     page.locator(".action .word").wait_for()
-    page.locator(".legend", has_text=f"lower {lower}, upper {upper}").wait_for()
+    page.locator(".cx .small", has_text=f"lower {lower}, upper {upper}").wait_for()

@@ -50,7 +50,7 @@ def test_a_grade_made_in_anothers_place_is_marked_and_counted_once():
     said = seen(path.action(trace)).said
     assert said.count("allows no more requests") == 1, "the same failure is not listed again"
     assert "qwen at 127.0.0.1:8080 allows no more requests at present (status 429)." in said
-    assert "Evaluate2 of 3 grades are the local evaluator's." in said
+    assert "Evaluate: 2 of 3 grades are the local evaluator's." in said
     assert said.count("Wait.") == 1
 
 
@@ -122,7 +122,7 @@ def test_a_streamed_answer_shows_whole_marks_and_holds_back_begun_ones():
     begun = seen(answer.answer(of(run[: first + 1])))
     assert begun.said == "The bridge was opened in 1890" and "button" not in begun.tags
     more = answer.answer(of(run[: first + 2]))
-    assert 'in 1890 <span class="mark">1</span>. It is<span class="cursor">' in more
+    assert 'in 1890 <span class="cite">1</span>. It is<span class="cursor">' in more
 
 
 def test_an_answer_by_a_model_names_it_and_flags_what_was_not_found():
@@ -146,7 +146,7 @@ def test_an_answer_that_a_model_could_not_write_says_so_above_it():
     assert said.startswith("Quoted, not written: qwen, at 127.0.0.1:8080 failed: it broke off in the middle.")
     assert "no language model" in said
     listed = seen(path.action(of(refused()))).said
-    assert "qwen at 127.0.0.1:8080 broke off in the middle.AnswerThe best sentences are quoted instead." in listed
+    assert "qwen at 127.0.0.1:8080 broke off in the middle.Answer: The best sentences are quoted instead." in listed
 
 
 @pytest.mark.parametrize(

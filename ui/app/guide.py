@@ -42,17 +42,15 @@ def stuck(session: Session) -> bool:
 def show(session: Session) -> None:
     """In place of a page that is empty and stays so. Raises CragError."""
     entered = session.entered
-    with st.container(key="guide"):
+    with st.container(width=_WIDE):
         if not entered.actor.id:
-            draw(
-                h.div("cx hero")[
-                    h.h1["This workspace is empty"],
-                    h.p["There is nothing to read yet. Ask the person who shared it with you to add documents."],
-                ]
-            )
+            st.title("This workspace is empty", anchor=False)
+            st.markdown("There is nothing to read yet. Ask the person who shared it with you to add documents.")
             return
+        st.title("There are no documents here yet", anchor=False)
         draw(_role(entered))
         _shared(entered)
+        st.subheader("Your admins", anchor=False)
         draw(_admins())
 
 
@@ -92,8 +90,7 @@ def unverified() -> Html | None:
 def _role(entered: Entered) -> Html:
     own = called(entered.workspace, entered.title, entered.actor.id)
     notice = unverified()
-    return h.div("cx hero")[
-        h.h1["There are no documents here yet"],
+    return h.div("cx")[
         h.p[h.b[own], " is empty, and your role does not let you add documents."],
         h.p["Your role: ", h.b[entered.visitor.role], ". ", MEANS[entered.visitor.role]],
         notice and h.div("note")[notice],
@@ -129,7 +126,6 @@ def _admins() -> Html:
     found = admins()
     ask = "To add documents, ask for the editor role. To see documents of others, ask for a share."
     return h.div("cx")[
-        h.h2["Your admins"],
         h.ul[[h.li[h.b[name], f", {email}" if name and email else email] for name, email in found]]
         if found
         else h.p["Ask the person who gave you the address of this app."],

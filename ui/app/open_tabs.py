@@ -10,12 +10,10 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from crag.export.html import elements as h
 from crag.text.formats import count
 from ui.app import tab
 from ui.app.program import program
 from ui.components import script_context
-from ui.components.drawing import draw
 
 HEADER = "x-crag-tab"
 """The server adds it to the request that opens a tab's connection; its script reads it there."""
@@ -150,12 +148,8 @@ def wait(workspace: str, others: int) -> None:
         found = crowded(workspace)
         if not found:
             st.rerun()
-        draw(
-            h.div("cx hero")[
-                h.p[h.b[f"This workspace is open in too many tabs ({count(found or others, 'other tab')})."]],
-                h.p["Close one that you don't need, and this page opens by itself."],
-            ]
-        )
+        st.markdown(f"**This workspace is open in too many tabs ({count(found or others, 'other tab')}).**")
+        st.markdown("Close one that you don't need, and this page opens by itself.")
 
     looking()
 

@@ -104,9 +104,8 @@ def _member(engine: Engine, entered: Entered, member: Member) -> None:
     key = f"share-{member.kind}-{member.who}"
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         group = " (group)" if member.kind == "group" else ""
-        # Not Markdown, which makes a link of an e-mail.
         with st.container(width="stretch"):
-            draw(h.div("cx")[h.p("who-may")[member.shown, group]])
+            draw(h.div("cx")[member.shown, group])  # Markdown would make a link of an e-mail
         role: Role = st.selectbox(
             "Role of this member",
             list(_SHORT),

@@ -221,7 +221,7 @@ def _asked(run: RunSummary, here: bool) -> Html:
         data_pick=f"run:{run.run_id}", title=", ".join(filter(None, parts)), aria_current="true" if here else None
     )
     via = (word := origin_word(run.via)) and (" ", h.span("tag")[word])
-    asked = h.span("asked")[h.span("sign", aria_hidden="true")[sign], " ", excerpt(run.question, 60)]
+    asked = h.span("asked")[h.span("sign quiet", aria_hidden="true")[sign], " ", excerpt(run.question, 60)]
     return h.li[button[asked, via]]
 
 

@@ -43,13 +43,14 @@ def show(session: Session) -> None:
         return
     job = uploads.current(session)
     if session.library.documents.count():
-        draw(h.div("cx hero")[h.h1[_TITLE]])
+        st.title(_TITLE, anchor=False)
         conversation.entry(session)
         _questions(session)
     else:
         left, right = st.columns([5, 6], gap="large")
         with left:
-            draw(h.div("cx hero")[h.h1[_TITLE], h.p[_ABOUT]])
+            st.title(_TITLE, anchor=False)
+            st.markdown(_ABOUT)
             if job is None or not job.running:
                 _offer(session)
             uploads.drop_zone(session)

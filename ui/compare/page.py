@@ -137,6 +137,8 @@ def _take(question: str) -> None:
 
 _BESIDE = 2
 """Up to so many lanes are wide enough to hold a page's image; of more, it stands above them."""
+_WIDE = 990
+"""Pixels that the image is wide above them."""
 
 Labels = Mapping[str, str] | None
 """A person's labels by chunk id; None: they can't be given here."""
@@ -217,7 +219,7 @@ def _columns(session: Session, lanes: Sequence[Lane], labels: Labels, found: Dif
     """The lanes side by side, and the source that is open: above them where they are narrow."""
     narrow = len(lanes) > _BESIDE
     if narrow:
-        with st.container(key="cmp-above"):
+        with st.container(width=_WIDE):
             _beside(session, lanes)
     draw(compare_lanes.heads(lanes))
     every = compare_lanes.parts_of(lanes, labels, found)

@@ -9,6 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 from crag.export.html.elements import Html, Tag, asset, fragment
+from crag.export.html.safe_text import markdown
 
 ASSETS = Path(__file__).parent / "assets"
 """The app's icons, and what hears clicks."""
@@ -38,6 +39,11 @@ def apply_style() -> None:
 def apply_more(name: str) -> None:
     """Give the page another style sheet of the program's own."""
     st.html(Html("<style>{}</style>").format(_in_one_line(name)))
+
+
+def heading(name: str, about: str = "") -> None:
+    """The heading of a section, with what is to be said of it beside it in small type."""
+    st.subheader(f"{markdown(name)} :small[:gray[{markdown(about)}]]" if about else markdown(name), anchor=False)
 
 
 def draw(html: Html | Tag | None) -> None:

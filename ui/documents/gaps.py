@@ -57,7 +57,7 @@ def _list(session: Session, found: Sequence[Gap]) -> None:
         st.caption(f"And {len(left) - _SHOWN} more, asked less often or longer ago.")
     if closed:
         items = [h.li[gap.question, h.span("small")[f" asked {_times(gap)}"]] for gap in closed[:_SHOWN]]
-        draw(h.div("cx")[h.h3["Answered since ", h.span("small")[len(closed)]], h.ul("gaps")[items]])
+        draw(h.div("cx")[h.h3["Answered since ", h.span("small")[len(closed)]], h.ul[items]])
 
 
 def _one(session: Session, gap: Gap, number: int) -> None:

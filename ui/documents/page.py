@@ -41,7 +41,7 @@ def show(session: Session, *, live: bool) -> None:
             many = words.count(len(held), "document")
             said = many if len(shown) == len(held) else f"{len(shown):,} of {many}"
             with heading:
-                draw(h.div("cx")[h.h2("held")[said]])
+                st.subheader(said, anchor=False)
         _rows(session, held, shown)
         if sum(each.document.chunks for each in held) > map_view.AT_ONCE:
             charts.load_early()  # the map of a large library takes long enough by itself

@@ -15,7 +15,6 @@ from crag.analysis.monitoring.figures import Change, behind
 from crag.core.makers import maker
 from crag.core.runfacts import RunFacts
 from crag.core.types import Action
-from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.safe_text import markdown
 from crag.messages.monitoring import Said, change_sentence
@@ -24,7 +23,7 @@ from ui.app import guide, navigation
 from ui.app import tables as cells
 from ui.app.session import Session
 from ui.components import charts, downloads, forms
-from ui.components.drawing import draw
+from ui.components.drawing import heading
 from ui.components.tab_state import tab_state
 from ui.monitor import filters, plots, stored, tables
 from ui.monitor.filters import asker_text, scope_text
@@ -196,25 +195,25 @@ def _sentence(each: Said, place: int) -> None:
 
 def _charts(made: Board) -> None:
     theme = charts.current_theme()
-    title("Runs and their actions", _width(made))
+    heading("Runs and their actions", _width(made))
     _plot(plots.action_mix(made.actions, made.changes, theme), "actions")
     _changes(plots.numbered(made.changes, made.found.buckets))
     _table(tables.over_time(made))
     with st.container(key="mon-charts"):
         left, right = st.columns(2, gap="large")
         with left:
-            title("Web rate", "share of runs that searched the web; dotted: the four weeks before")
+            heading("Web rate", "share of runs that searched the web; dotted: the four weeks before")
             _plot(plots.over_time(made.web, "web", theme, before=made.before["web"]), "web")
         with right:
-            title("Rewrites per question", "dashed: 0.5, above which your documents may not cover the questions")
+            heading("Rewrites per question", "dashed: 0.5, above which your documents may not cover the questions")
             _plot(plots.rewrites(made.rewrites, made.before["rewrites"], theme), "rewrites")
         left, right = st.columns(2, gap="large")
         with left:
-            title("Best score of each run", "of the chunks acted on")
+            heading("Best score of each run", "of the chunks acted on")
             _plot(plots.scores(made.scores, made.scores_before, theme), "scores")
             _table(tables.of_scores(made.scores, made.scores_before))
         with right:
-            title("Drift", "each week against the four before it; checking often adds no false alarms")
+            heading("Drift", "each week against the four before it; checking often adds no false alarms")
             _table(tables.of_weeks(made.weeks), folded=False)
             st.caption(
                 f"From {FEWEST} runs a week and {FEWEST_BEFORE} before it. Only runs of the same evaluator and "
@@ -222,11 +221,11 @@ def _charts(made: Board) -> None:
             )
         left, right = st.columns(2, gap="large")
         with left:
-            title("Latency by step", "logarithmic")
+            heading("Latency by step", "logarithmic")
             _plot(plots.latency(made.latency, theme), "latency")
             _table(tables.of_latency(made.latency))
         with right:
-            title("Failures", "by who failed and why")
+            heading("Failures", "by who failed and why")
             if made.failures:
                 _table(tables.of_failures(made.failures), folded=False)
             else:
@@ -247,24 +246,24 @@ def _width(made: Board) -> str:
 
 def _spent(made: Board, theme: str) -> None:
     if not any(each.calls for each in made.spending.values()):
-        title("Outside calls and cost")
+        heading("Outside calls and cost")
         st.caption("No outside calls: local models make none and cost nothing.")
         return
     priced = any(each.dollars for each in made.spending.values())
-    title("Outside calls and cost", "dollars, as far as prices are known" if priced else "calls: no price is known")
+    heading("Outside calls and cost", "dollars, as far as prices are known" if priced else "calls: no price is known")
     _plot(plots.spending(made.spending, theme), "calls")
 
 
 def _faithful(made: Board, theme: str) -> None:
     if any(each.value is not None for each in made.faithfulness.values()):
-        title("Faithfulness", "share of sentences that their sources support")
+        heading("Faithfulness", "share of sentences that their sources support")
         _plot(plots.over_time(made.faithfulness, "faithful", theme, before=made.before["faithfulness"]), "faithful")
 
 
 def _gaps(made: Board) -> None:
     count = figures.gaps(made.found.runs)
     if count:
-        title("Coverage gaps", "what the documents do not answer")
+        heading("Coverage gaps", "what the documents do not answer")
         st.markdown(f"{words.count(count, 'run')} found no answer in the documents.")
         with st.container(horizontal=True):
             st.button("List these runs", key="mon-gap-runs", type="tertiary", on_click=_list, args=("gaps",))
@@ -274,10 +273,6 @@ def _gaps(made: Board) -> None:
 def _to_gaps() -> None:
     st.session_state["gaps-open"] = True
     navigation.go("documents")
-
-
-def title(name: str, about: str = "") -> None:
-    draw(h.div("cx")[h.h2[name, " ", about and h.span("small")[about]]])
 
 
 def _changes(found: Mapping[str, Sequence[tuple[int, Change]]]) -> None:
@@ -341,7 +336,7 @@ def _list(mark: str) -> None:
 
 
 def _compared(made: Board) -> None:
-    title("Compared", "all figures with their 95 % intervals")
+    heading("Compared", "all figures with their 95 % intervals")
     by = forms.one_of("Compare by", {name: title for name, (title, _) in _BY.items()}, "mon-by")
     head, named = _BY[by]
     _table(tables.of_groups(figures.groups(made.found.runs, by), by, head, named), folded=False)

@@ -27,6 +27,8 @@ _WRITERS = {
     "extractive": "The best sentences of the sources, word for word: no calls, no cost.",
     "llm": "Written by the language model from the sources alone, with citations, each sentence checked.",
 }
+_WIDE = 990
+"""Pixels: a form is read more easily in a narrow column."""
 _NO_WEB = "Nothing is searched: where the documents do not suffice, the answer says so."
 
 
@@ -35,7 +37,7 @@ def show(session: Session) -> None:
     problem = state().problems.pop("models", None)
     if problem is not None:
         problems.show(problem)
-    with st.container(key="models"):
+    with st.container(width=_WIDE):
         with _section("Language model", "Writes answers and queries, and can grade. Local models do without one."):
             servers.language_model(session)
         with _section("Grading", "Scores each chunk that was found. The scores decide what happens next."):

@@ -17,6 +17,8 @@ from ui.components import drawing, problems
 
 _LONGEST = 22
 """Characters of a name that the button shows."""
+_WIDE = 375
+"""Pixels of the form."""
 _ASKED = (
     "The provider is asked for your name, your e-mail and your groups, and nothing else. Your password stays there; "
     "here a cookie is kept that says who you are."
@@ -36,12 +38,10 @@ def show(why: CragError) -> None:
     sign_in = oidc.configured()
     if sign_in is None:
         return
-    with st.container(key="signin", horizontal_alignment="center"):
-        drawing.draw(
-            h.div("cx signin")[
-                h.h1["CRAG Explorer"],
-                h.p("quiet")["Answers from your documents, checked and cited. Sign in to see your library."],
-            ]
+    with st.container(horizontal_alignment="center"), st.container(key="signin", width=_WIDE):
+        st.title("CRAG Explorer", anchor=False, text_alignment="center")
+        st.caption(
+            "Answers from your documents, checked and cited. Sign in to see your library.", text_alignment="center"
         )
         if sign_in.problem:
             _unready(sign_in)
@@ -94,7 +94,7 @@ def menu(person: Person) -> None:
     short = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
     with st.container(key="who"), st.popover(markdown(short), key="who-menu", help=None):
         drawing.draw(
-            h.div("cx who")[
+            h.div("cx")[
                 h.p[h.b[name]],
                 h.p("quiet")[person.email] if person.email and person.email != name else None,
                 h.p("small")[h.b[person.role], ". ", guide.MEANS[person.role]],

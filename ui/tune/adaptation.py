@@ -27,7 +27,7 @@ from ui.app.clicks import requires
 from ui.app.program import program
 from ui.app.session import REFUSALS, Session
 from ui.components import charts
-from ui.components.drawing import draw
+from ui.components.drawing import draw, heading
 from ui.tune.cache import cached
 from ui.tune.stored import Material
 
@@ -48,7 +48,8 @@ def show(session: Session, material: Material, settings: Settings, shipped: Outc
 
     learned = cached("learned", labels, (evaluator, documents.version()), learned_now)
     found = learned.adaptation
-    draw(h.div("cx")[h.h2["Learn from your labels"], h.p(role="status")[use_sentence(stored, evaluator)]])
+    heading("Learn from your labels")
+    draw(h.div("cx")[h.p(role="status")[use_sentence(stored, evaluator)]])
     _lessons(learned)
     if found is not None:
         key = found.id, settings
@@ -74,7 +75,7 @@ def _lessons(learned: Learned) -> None:
     if learned.held:
         draw(
             h.div("cx")[
-                h.p("legend")[f"Dashed: the shipped scores; the line: the corrected ones, labels left out. {HOW}"]
+                h.p("small")[f"Dashed: the shipped scores; the line: the corrected ones, labels left out. {HOW}"]
             ]
         )
 

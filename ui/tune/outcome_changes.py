@@ -122,7 +122,7 @@ def figures(outcome: Outcome, cost: Outcome | None) -> Html:
         (outcome.refinements_added, "more would cut and score chunks"),
     ]
     extra = [h.fragment(h.b[f"{number:,}"], " ", said) for number, said in added if number]
-    on_top = h.p("plain")[h.joined("; ", extra), ": only a new run can tell what that takes."] if extra else ""
+    on_top = h.p("small")[h.joined("; ", extra), ": only a new run can tell what that takes."] if extra else ""
     return h.div("cx")[h.div("figures")[shown], on_top]
 
 

@@ -20,7 +20,7 @@ from ui.app import fragments, guide
 from ui.app.clicks import requires
 from ui.app.session import REFUSALS, Session
 from ui.components import charts, forms
-from ui.components.drawing import draw
+from ui.components.drawing import draw, heading
 from ui.tune import adaptation, advice, exports, guarantee, outcome_changes, sliders
 from ui.tune import scores as tune_scores
 from ui.tune import stored as tune_labels
@@ -156,7 +156,7 @@ def _scores(material: Material, settings: Settings) -> list[ChunkScore]:
     scores = cached("scores", labels, about, lambda: tune_labels.scores(labels.cases, settings))
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         what = "Scores of all chunks together" if settings.evaluator == "joint" else "Chunk scores"
-        draw(h.div("cx")[h.h2[what, " ", h.span("small")["of first retrievals"]]])
+        heading(what, "of first retrievals")
         split = _split(material)
     groups: list[Group] = cached("groups", labels, (about, split), lambda: tune_scores.grouped(scores, split))
     if groups:
@@ -195,7 +195,7 @@ def _labelled(
     labels = material.labels
     tables = [exports.labels(labels.thumbs)] if labels.thumbs else []
     why = advice.why_none(settings)
-    draw(h.div("cx")[h.h2["What labels say ", h.span("small")[_origins(labels)]]])
+    heading("What labels say", _origins(labels))
     if why:
         draw(h.div("cx")[h.p[why]])
     if settings.evaluator == "none":

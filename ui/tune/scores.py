@@ -135,7 +135,7 @@ def tally(groups: Sequence[Group], settings: Settings) -> Html:
     if failed:
         shown.append(h.span["? ", h.b[f"{failed:,}"], f" {'grade' if failed == 1 else 'grades'} failed: no score"])
     legend = "Relevance scores from 0 to 1. Bar heights are logarithmic; point at a bar for its count."
-    return h.div("cx")[h.div("figures")[shown], h.p("legend")[legend]]
+    return h.div("cx")[h.div("figures")[shown], h.p("small")[legend]]
 
 
 Made = tuple["Figure", str, object]
@@ -172,7 +172,7 @@ def show(part: Learnable, key: Hashable, scores: Sequence[ChunkScore], settings:
     failed = f"; {words.count(unknown, 'failed grade')} left out" if unknown else ""
     draw(
         h.div("cx")[
-            h.p("legend")[
+            h.p("small")[
                 f"Over {words.count(len(known) - unknown, 'labelled score')}{failed}. Dotted: guessing, and in the "
                 "reliability diagram perfectly calibrated scores."
             ]

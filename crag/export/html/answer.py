@@ -131,7 +131,7 @@ def _written(trace: Trace) -> Html:
         said = "Waiting for you to approve the web search." if trace.awaiting else "Working on it…"
         return h.div("cx")[h.div("answer")[h.span("quiet")[said]]]
     written = _UNFINISHED.sub("", trace.text)
-    body = [h.span("mark")[piece] if place % 2 else piece for place, piece in enumerate(_PENDING.split(written))]
+    body = [h.span("cite")[piece] if place % 2 else piece for place, piece in enumerate(_PENDING.split(written))]
     return h.div("cx")[h.div("answer")[body, h.span("cursor")]]
 
 
@@ -369,7 +369,7 @@ def _asked_as(trace: Trace) -> Html:
     """The question in effect, and where it comes from; nothing of a question that was asked as typed."""
     if trace.context is None or not trace.standalone:
         return Html()
-    return h.div("asked-as")[
+    return h.div[
         h.div[h.span("tag")["Asked as"], " ", h.span("as")[trace.standalone]],
         h.div("small")[context_text(trace.context, name_in_sentence)],
     ]

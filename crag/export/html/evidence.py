@@ -88,12 +88,12 @@ def _legend(strips: Sequence[Strip], view: View) -> Html:
     here = {view.why(strip) for strip in strips}
     reasons: list[KeepReason] = [why for why in get_args(KeepReason) if why in here and kept_word(why)]
     return h.fragment(
-        h.p("legend")[
+        h.p("small")[
             f"Bars: relevance score from 0 to 1. Lines: lower {view.lower:.2f}, upper {view.upper:.2f}. Open a chunk "
             "for its strips: highlighted ones were kept, struck ones dropped",
             ", tagged ones kept for more than their score:" if reasons else ".",
         ],
-        [h.p("legend why")[h.span("because")[kept_word(why)], f" {kept_reason(why)}."] for why in reasons],
+        [h.p("small")[h.span("tag")[kept_word(why)], f" {kept_reason(why)}."] for why in reasons],
     )
 
 

@@ -38,7 +38,8 @@ def _suggestions(guidance: Guidance, *, live: bool) -> Html:
     asks = [
         h.li[
             _clicked(f"ask:{place}", live=live)[
-                h.span("says")[excerpt(each.question, _QUESTION)], h.span("why")[words.sentence(suggestion_text(each))]
+                h.span("says")[excerpt(each.question, _QUESTION)],
+                h.span("small")[words.sentence(suggestion_text(each))],
             ]
         ]
         for place, each in enumerate(guidance.suggestions)
@@ -56,7 +57,7 @@ def _near(guidance: Guidance, trace: Trace, *, live: bool) -> Html:
                     " ",
                     h.span("name")[excerpt(each.source, _NAME)],
                 ],
-                h.span("why")[words.sentence(against_text(each.score, limits.upper, limits.lower))],
+                h.span("small")[words.sentence(against_text(each.score, limits.upper, limits.lower))],
                 h.span("quote")[each.quote],
             ]
         ]
@@ -67,7 +68,9 @@ def _near(guidance: Guidance, trace: Trace, *, live: bool) -> Html:
 
 def _about(guidance: Guidance) -> Html:
     headings = headings_text(guidance.about)
-    return h.fragment(h.h3[HEADS["about"]], h.p[about_text(guidance.about)], headings and h.p[headings])
+    return h.fragment(
+        h.h3[HEADS["about"]], h.p("small")[about_text(guidance.about)], headings and h.p("small")[headings]
+    )
 
 
 def _web(trace: Trace, on: bool, live: bool) -> Html:
@@ -75,8 +78,8 @@ def _web(trace: Trace, on: bool, live: bool) -> Html:
     offered = on and live and trace.finished and not trace.searches
     return h.fragment(
         h.h3[HEADS["web"]],
-        h.p[web_text(trace, on=on), " ", h.span("query")[trace.guidance.query]],
-        h.p[h.button("go", data_pick="web:")["Search the web for this"]] if offered else "",
+        h.p("small")[web_text(trace, on=on), " ", h.span("query")[trace.guidance.query]],
+        h.p[h.button("pick", data_pick="web:")["Search the web for this"]] if offered else "",
     )
 
 

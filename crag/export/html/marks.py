@@ -34,7 +34,7 @@ def keeper(page: str, saved: SavedPages | None) -> Html:
     if saved is None or page not in saved.pages:
         return Html()
     if name := saved.pages[page]:
-        return h.span("kept")[f"✓ Kept as {excerpt(name, 60)}"]
+        return h.span("quiet")[f"✓ Kept as {excerpt(name, 60)}"]
     said = "Saves this page as a document, so that your documents can answer next time. It stays unverified."
     return h.button("more", data_pick=f"keep:{page}", title=said)["Keep as a document"]
 
@@ -42,7 +42,7 @@ def keeper(page: str, saved: SavedPages | None) -> Html:
 def verifier(document: str, saved: SavedPages | None) -> Html:
     """The button by which a person says that a kept page is right; nothing where that is said, or can't be here."""
     if saved is not None and document in saved.verified:
-        return h.span("kept")["✓ Verified since"]
+        return h.span("quiet")["✓ Verified since"]
     if saved is None or document not in saved.unverified:
         return Html()
     said = "Confirms that you have checked this page and found it right."
@@ -71,7 +71,7 @@ RATINGS: dict[Literal["relevant", "irrelevant"], str] = {"relevant": "Relevant",
 
 
 def rating_buttons(found: RetrievedChunk, labels: Mapping[str, str]) -> Html:
-    """Relevant and not relevant, the one that was chosen pressed."""
+    """Relevant and not relevant, the one that was chosen pressed; drawn by the app's font of icons."""
     chunk, held = found.chunk, labels.get(found.chunk.id)
     drawn = [
         h.button(
@@ -80,7 +80,7 @@ def rating_buttons(found: RetrievedChunk, labels: Mapping[str, str]) -> Html:
             aria_pressed="true" if held == label else "false",
             title=_help(word, held == label),
             aria_label=f"{word} for this question: chunk {found.rank}, {chunk.where}",
-        )
+        )["thumb_up" if label == "relevant" else "thumb_down"]
         for label, word in RATINGS.items()
     ]
     return h.span("thumbs", role="group", aria_label=f"Your rating of chunk {found.rank}")[drawn]
@@ -136,7 +136,7 @@ def approval_card(trace: Trace, *, sending: bool = False) -> Html:
     lead = "Sending your answer…" if sending else "May this query leave this machine?"
     return h.div("cx")[
         h.div("approval", role="status")[
-            h.p("says")[lead],
+            h.p("says")[h.b[lead]],
             h.p[h.span("query")[asked.query]],
             h.p("small")[
                 "It would go to ",

@@ -92,7 +92,7 @@ def _plain(plain: PlainRag) -> Html:
     else:
         said = ["no calls", *took]
     why = "Estimated: one retrieval and one answer from its chunks, by this run's own times, tokens and prices."
-    return h.p("plain", title=why)[f"Plain RAG would have taken {', '.join(said)} (estimated)."]
+    return h.p("small", title=why)[f"Plain RAG would have taken {', '.join(said)} (estimated)."]
 
 
 def _calls(trace: Trace, prices: Mapping[str, Price]) -> Html:
@@ -101,14 +101,14 @@ def _calls(trace: Trace, prices: Mapping[str, Price]) -> Html:
     rows = [_row(words.STEPS[step], sums, _errors(trace, step)) for step, sums in steps.items()]
     foot = h.tfoot[_row("In all", sum_calls(trace.calls, prices), "")] if len(steps) > 1 else ""
     models = ", ".join(dict.fromkeys(call.model or call.provider for call in trace.calls))
-    return h.details("calls")[
+    return h.details("fold")[
         h.summary["Calls by step"],
-        h.table("grid")[
-            h.thead[h.tr[h.th["Step"], (h.th("r")[name] for name in ("Calls", "Tokens in → out", "Seconds", "Cost"))]],
+        h.table[
+            h.thead[h.tr[h.th["Step"], (h.th[name] for name in ("Calls", "Tokens in → out", "Seconds", "Cost"))]],
             h.tbody[rows],
             foot,
         ],
-        h.p("legend")[
+        h.p("small")[
             f"{models}. Tokens as the provider counted them, at the prices in Settings, Costs; failed calls count as "
             "free. Seconds are those of all calls, and several run side by side."
         ],
@@ -119,10 +119,10 @@ def _row(name: str, sums: Spent, errors: str) -> Html:
     failed = sums.failed and (h.span("tag", title=errors)[f"{sums.failed} failed"], " ")
     return h.tr[
         h.td[name],
-        h.td("r")[failed or "", f"{sums.calls:,}"],
-        h.td("r")[_tokens(sums)],
-        h.td("r")[f"{sums.seconds:.1f}"],
-        h.td("r cost")[cost_text(sums)],
+        h.td[failed or "", f"{sums.calls:,}"],
+        h.td[_tokens(sums)],
+        h.td[f"{sums.seconds:.1f}"],
+        h.td[cost_text(sums)],
     ]
 
 

@@ -144,7 +144,7 @@ def draw_passage(passage: Passage, view: View) -> Html:
     def drawn(strip: Strip, inside: Html, start: int, end: int) -> object:
         word, said = reasons[strip]
         why = words.sentence(kept_reason(view.why(strip)))
-        because = said and start == strip.start and h.span("because", title=why)[word]
+        because = said and start == strip.start and h.span("tag", title=why)[word]
         if not whole[start:end].strip() or any(each.start <= start < each.end for each in erased):
             return because, inside
         tag = h.mark if view.keeps(strip) else h.s
@@ -165,7 +165,7 @@ def spoken_layer(whole: str, spoken: Sequence[InjectionSpan]) -> Layer:
 
     def drawn(heard: InjectionSpan, inside: Html, start: int, end: int) -> object:
         follows = any(each.end <= heard.start and not whole[each.end : heard.start].strip() for each in spoken)
-        tag = h.span("because")[injection_text([heard])] if start == heard.start and not follows else ""
+        tag = h.span("tag")[injection_text([heard])] if start == heard.start and not follows else ""
         return tag, h.span("spoken", title=injection_reason(heard))[inside]
 
     return [(each.start, each.end, each) for each in spoken], drawn

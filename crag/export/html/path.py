@@ -94,7 +94,7 @@ def _action(trace: Trace) -> Html:
     sentence = outcome_sentence(trace, named=False)
     lead = (" ", h.span("tag")["forced"], " ") if forced else ": "
     says = h.span("says")[h.span("word")[word], lead, sentence]
-    notes = [h.p("earlier")[line] for line in _notes(trace)]
+    notes = [h.p("small")[line] for line in _notes(trace)]
     return _card(word.lower(), words.ICONS[word], h.div[says, notes])
 
 
@@ -106,7 +106,7 @@ def _failure(trace: Trace) -> Html:
     failure = trace.failure
     assert failure is not None
     said = h.span("says")[h.b[failure_sentence(failure, name_in_sentence)]]
-    return h.div[said, h.p("earlier")[failure.remedy]]
+    return h.div[said, h.p("small")[failure.remedy]]
 
 
 def _meanwhile(trace: Trace) -> str:
@@ -169,9 +169,7 @@ def fallback_block(trace: Trace) -> Html:
         groups.setdefault(cause, []).append((step, instead))
     advice = dict.fromkeys(failure.remedy for step in words.STEPS for failure in step_failures(trace, step))
     listed = [_group(cause, where) for cause, where in groups.items()]
-    return h.div("faults", role="note")[
-        h.p("lead")["Failed, and worked around"], listed, h.p("small")[" ".join(advice)]
-    ]
+    return h.div("faults", role="note")[h.p[h.b["Failed, and worked around"]], listed, h.p("small")[" ".join(advice)]]
 
 
 def _lines(trace: Trace) -> list[tuple[Step, str, str]]:
@@ -188,7 +186,7 @@ def _lines(trace: Trace) -> list[tuple[Step, str, str]]:
 
 
 def _group(cause: str, where: list[tuple[Step, str]]) -> Html:
-    lines = [h.li[h.span("step")[words.STEPS[step]], h.span[instead]] for step, instead in where]
+    lines = [h.li[h.span("quiet")[f"{words.STEPS[step]}:"], " ", instead] for step, instead in where]
     return h.fragment(h.p[cause], h.ul[lines])
 
 

@@ -69,7 +69,7 @@ const onKey = (event) => {
 };
 // Screen readers hear only of changes in an element that was there before.
 const announcer = document.createElement("div");
-announcer.className = "announcer";
+announcer.className = "unseen";
 announcer.setAttribute("role", "status");
 announcer.setAttribute("aria-live", "polite");
 document.body.append(announcer);
