@@ -22,7 +22,7 @@ from crag.core.errors import CancelledError, CragError, InputError, NotFoundErro
 from crag.core.settings import days_of
 from crag.core.types import Document
 from crag.ingest.files import ENDINGS, read_file
-from crag.messages.documents import folder_text, left_text, lost_text
+from crag.messages.documents import folder_text, lost_text, step_text
 from crag.text.formats import count, format_size
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def index(
 
         for event in engine.add_files(files(), place.target, confidence=confidence, cancel=cancel):
             if isinstance(event, ev.IngestStep):
-                output.progress(_progress(event))
+                output.progress(f"{event.name}: {step_text(event)}")
                 continue
             file = started.popleft()  # one result a file, in the order they started
             if isinstance(event, ev.DocumentAdded | ev.DuplicateFound):
@@ -219,7 +219,7 @@ class _Watcher:
         events = self.engine.sync_files([*files, *self.compared.of("unchanged")], self.library, self.cancel)
         for event in events:
             if isinstance(event, ev.IngestStep):
-                self.output.progress(_progress(event))
+                self.output.progress(f"{event.name}: {step_text(event)}")
                 continue
             status = _show(event, self.compared.name(started.popleft()), self.output)
             counts[status] += 1
@@ -240,7 +240,7 @@ def _follow(events: Iterable[ev.IngestEvent], output: Output) -> Counter[str]:
     counts: Counter[str] = Counter()
     for event in events:
         if isinstance(event, ev.IngestStep):
-            output.progress(_progress(event))
+            output.progress(f"{event.name}: {step_text(event)}")
         else:
             counts[_show(event, event.name, output)] += 1
     return counts
@@ -264,16 +264,6 @@ def _files(path: Path) -> list[Path]:
     """What may be documents under a folder, in order of name; the path itself where there is none, or it is a file."""
     found = [each for each in path.rglob("*") if each.suffix[1:].lower() in ENDINGS and not each.is_dir()]
     return sorted(found, key=lambda file: (file.parent.parts, file.name)) or [path]
-
-
-def _progress(event: ev.IngestStep) -> str:
-    if isinstance(event, ev.ReadingQueued):
-        return f"{event.name}: waits until {event.before} others are read"
-    if isinstance(event, ev.ReadingPage):
-        return f"{event.name}: page {event.page} of {event.pages}"
-    if isinstance(event, ev.RecognisingPage):
-        return f"{event.name}: recognising page {event.page} of {event.pages}, {left_text(event.seconds_left)}"
-    return f"{event.name}: chunk {event.done} of {event.total} embedded"
 
 
 def _show(event: _Ended, file: str, output: Output) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, assert_never, get_args
 
+from crag.core.ingesting import Embedding, IngestStep, ReadingPage, ReadingQueued, RecognisingPage
 from crag.pipeline.folders import FileState, FolderComparison, Skipped
 from crag.storage.snapshots import BEFORE_ROLLBACK, DocumentChange, Kind, RolledBack, Snapshot
 from crag.text.formats import count, join_names
@@ -48,6 +49,23 @@ def kept_sentence(kept: KeptPage) -> str:
     if kept.already:
         return f"It is already in the library, as {name}."
     return f"Kept as a document, unverified until you confirm it: {name}, {count(kept.document.chunks, 'chunk')}."
+
+
+def step_text(step: IngestStep) -> str:
+    """How far a file on its way into a library is, as a part of a sentence."""
+    match step:
+        case ReadingQueued():
+            return f"waits for its turn: {count(step.before, 'file')} before it"
+        case ReadingPage():
+            return f"reading page {step.page:,} of {step.pages:,}"
+        case RecognisingPage():
+            return f"recognising page {step.page:,} of {step.pages:,}, {left_text(step.seconds_left)}"
+        case Embedding() if step.done < step.total:
+            return f"indexing chunk {step.done:,} of {step.total:,}"
+        case Embedding():
+            return f"storing {count(step.total, 'chunk')}"
+        case _:
+            assert_never(step)
 
 
 def lost_text(labels: int, records: int, verified: bool) -> str:

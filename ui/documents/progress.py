@@ -26,7 +26,7 @@ from crag.core.ingesting import (
 )
 from crag.export.html import words
 from crag.export.html.safe_text import markdown
-from crag.messages.documents import left_text, lost_text
+from crag.messages.documents import left_text, lost_text, step_text
 from crag.runtime.jobs import Job
 from ui.access.current import Presence
 from ui.app import clicks, fragments
@@ -204,7 +204,8 @@ def describe(progress: Progress, label: str, now: float | None = None) -> tuple[
         lead = _lead(progress, f"{len(progress.results):,} of ") + (f" · {left_text(left)}" if left is not None else "")
     at, step = len(progress.results), progress.step
     name = step.name if step else progress.names[at] if at < len(progress.names) else label
-    said = "updating the search index" if step is None and 0 < len(progress.names) <= at else _said(step)
+    waits = "updating the search index" if 0 < len(progress.names) <= at else "starting"
+    said = step_text(step) if step else waits
     still = int(now - progress.since)
     return lead, f"**{markdown(name)}** {said}{f' · {still} s' if still >= _STILL else ''}"
 
@@ -222,24 +223,6 @@ def _counts(progress: Progress) -> list[str]:
     return [
         f"{count:,} {said}" for count, said in [*counted, *((count, said) for said, count in looks.items())] if count
     ]
-
-
-def _said(step: IngestStep | None) -> str:
-    match step:
-        case None:
-            return "starting"
-        case ReadingQueued():
-            return f"waits for its turn: {words.count(step.before, 'file')} before it"
-        case ReadingPage():
-            return f"reading page {step.page:,} of {step.pages:,}"
-        case RecognisingPage():
-            return f"recognising page {step.page:,} of {step.pages:,}, {left_text(step.seconds_left)}"
-        case Embedding() if step.done < step.total:
-            return f"indexing chunk {step.done:,} of {step.total:,}"
-        case Embedding():
-            return f"storing {words.count(step.total, 'chunk')}"
-        case _:
-            assert_never(step)
 
 
 def _share(step: IngestStep | None) -> float:

@@ -23,11 +23,8 @@ from crag.core.ingesting import (
     DocumentAdded,
     DocumentFailed,
     DuplicateFound,
-    Embedding,
     IngestEvent,
-    ReadingPage,
-    ReadingQueued,
-    RecognisingPage,
+    IngestStep,
 )
 from crag.core.makers import about
 from crag.core.metadata import Fields, fields_of, tags_of
@@ -57,7 +54,7 @@ from crag.integrations.mcp.request import (
     reply,
     take_call,
 )
-from crag.messages.documents import left_text
+from crag.messages.documents import step_text
 from crag.messages.wording import recognised_text, web_origin
 from crag.pipeline.executor import QUESTION_CHARS, check_question
 from crag.text.formats import count
@@ -273,8 +270,8 @@ async def add_file(
     async with aclosing(call.follow(begin())) as events:
         async for event in events:
             ended = event
-            if sentence := _progress(event):
-                await call.report(sentence)
+            if isinstance(event, IngestStep):
+                await call.report(f"{step_text(event).capitalize()}.")
     match ended:
         case DocumentAdded():
             return _result("added", ended.document)
@@ -284,20 +281,6 @@ async def add_file(
             raise CragError(ended.message, ended.remedy)
         case _:
             raise CancelledError("Adding was stopped; nothing was added.", "Add it again.")
-
-
-def _progress(event: IngestEvent) -> str:
-    match event:
-        case ReadingQueued():
-            return f"Waits until {event.before} others are read."
-        case ReadingPage():
-            return f"Read page {event.page} of {event.pages}."
-        case RecognisingPage():
-            return f"Recognises the text of page {event.page} of {event.pages}, {left_text(event.seconds_left)}."
-        case Embedding():
-            return f"Embedded {event.done} of {event.total} passages."
-        case _:
-            return ""
 
 
 def _result(status: Literal["added", "duplicate"], document: Document) -> CallToolResult:

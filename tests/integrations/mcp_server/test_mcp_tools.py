@@ -173,7 +173,9 @@ def test_documents_are_added_as_text_bytes_or_from_the_folder_and_nowhere_else(e
             assert refused.is_error and why in said(refused)
 
     served(ServerConfig(engine=engine, files=files), inside, "auto")
-    assert any(each.startswith("Read page") for each in told) and any(each.startswith("Embedded") for each in told)
+    assert any(each.startswith("Reading page") for each in told) and any(
+        each.startswith("Indexing chunk") for each in told
+    )
 
 
 def test_a_miss_is_explained_by_page_and_by_sentence(engine: Engine) -> None:
