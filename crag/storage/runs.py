@@ -15,12 +15,12 @@ import json
 import os
 import socket
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
 from sqlalchemy import ColumnElement, Connection, Integer, and_, case, delete, func, insert, literal_column, select
@@ -35,6 +35,8 @@ from crag.storage import labels, store
 from crag.storage.records import Records
 from crag.storage.store import select_in
 from crag.storage.tables import asked_condition, calls, facts, meta, runs, searches, was_asked
+
+T = TypeVar("T")
 
 _PLAIN = (
     *("started_at", "strategy", "via", "action", "outcome", "evaluator", "scope", "best", "upper"),
@@ -339,19 +341,11 @@ class Runs:
 
     def events(self, id: str) -> list[Event]:
         """Raises NotFoundError, and StorageError for a run of another version that can't be read."""
-        text = self._text(id, "events")
-        try:
-            return events_from_jsonl(text)
-        except ValidationError as error:
-            raise _unreadable(id) from error
+        return self._parsed(id, "events", events_from_jsonl)
 
     def trace(self, id: str) -> Trace:
         """Raises as `events` does."""
-        text = self._text(id, "trace")
-        try:
-            return Trace.from_json(text)
-        except ValidationError as error:
-            raise _unreadable(id) from error
+        return self._parsed(id, "trace", Trace.from_json)
 
     def traces(self, ids: Sequence[str]) -> Iterator[Trace | Unreadable]:
         """These runs' records as they are read, in the given order; ids of no run are left out."""
@@ -383,12 +377,15 @@ class Runs:
         with self._database.read() as connection:
             return _sum_spending(connection, calls.c.at >= first)
 
-    def _text(self, id: str, column: Literal["events", "trace"]) -> str:
+    def _parsed(self, id: str, column: Literal["events", "trace"], parse: Callable[[str], T]) -> T:
         with self._database.read() as connection:
             text: str | None = connection.scalar(select(runs.c[column]).where(runs.c.id == id))
         if text is None:
             raise _unknown(id)
-        return text
+        try:
+            return parse(text)
+        except ValidationError as error:
+            raise _unreadable(id) from error
 
 
 def spending_of(connection: Connection, first: str, behind: str) -> list[DaySpending]:

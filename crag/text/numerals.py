@@ -67,8 +67,7 @@ class Number:
 
     `steps` are what the last digit shown counts of each value: 1e8 of "1.6 billion". `unit` is "%", a currency's
     sign, or "" where none is written. `scaled`: it says itself whether it counts thousands, millions or billions.
-    code: it is compared letter by letter ("10.2.1", "A320"), and has no value. `values` are without the sign;
-    `negative`: it has one, or stands in brackets as accounts write it.
+    code: it is compared letter by letter ("10.2.1", "A320"), and has no value. `values` are without the sign.
     """
 
     start: int
@@ -79,7 +78,6 @@ class Number:
     unit: str = ""
     scaled: bool = False
     kind: Literal["digits", "words", "ordinal", "code"] = "digits"
-    negative: bool = False
 
 
 def numbers_in(text: str, taken: Sequence[Span] = ()) -> list[Number]:
@@ -132,15 +130,7 @@ def _digits(text: str) -> Iterator[Number]:
             UNITS.get(" ".join(said.split()), ""),
             scale > 1,
             "ordinal" if suffix in _ORDINAL else "digits",
-            _is_negative(text, start, match.end()),
         )
-
-
-def _is_negative(text: str, start: int, end: int) -> bool:
-    before = text[max(0, start - 2) : start]
-    if before.endswith("("):
-        return text[end : end + 1] == ")" or text[end - 2 : end].startswith(")")
-    return before[-1:] in ("-", "−") and not before[:1].isalnum()
 
 
 def _name_before(text_before: str) -> str:
