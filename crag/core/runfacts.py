@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -134,7 +134,7 @@ def figures_of(trace: Trace) -> RunFacts:
         seconds=trace.seconds,
         waited=trace.waited,
         steps=steps,
-        used=_list_spending(trace),
+        used=sum_by_model(trace.calls, trace.started_at[:10]),
         failures=Counter(f"{each.step}: {each.reason}" for each in trace.failures),
         refused=_count_failures(trace),
         faithfulness=trace.faithfulness,
@@ -162,25 +162,28 @@ def _outcome(trace: Trace) -> Outcome:
     return "answered" if trace.answer is not None and not trace.answer.abstained else "no answer"
 
 
-def _list_spending(trace: Trace) -> tuple[DaySpending, ...]:
+def sum_by_model(calls: Iterable[Call], day: str = "") -> tuple[DaySpending, ...]:
+    """What these calls of a day took, by provider and model."""
     by_model: dict[tuple[str, str], list[Call]] = {}
-    for call in trace.calls:
+    for call in calls:
         by_model.setdefault((call.provider, call.model), []).append(call)
-    return tuple(_sum_calls(trace.started_at[:10], *key, calls) for key, calls in by_model.items())
+    return tuple(_sum_calls(day, *key, calls) for key, calls in by_model.items())
 
 
 def _sum_calls(day: str, provider: str, model: str, calls: list[Call]) -> DaySpending:
-    uncounted = [each for each in calls if model and each.error is None and each.input_tokens is None]
+    made = [each for each in calls if each.error is None]
+    uncounted = [each for each in made if model and None in (each.input_tokens, each.output_tokens)]
+    counted = [each for each in calls if None not in (each.input_tokens, each.output_tokens)]
     return DaySpending(
         day=day,
         provider=provider,
         model=model,
         calls=len(calls),
-        failed=sum(each.error is not None for each in calls),
+        failed=len(calls) - len(made),
         uncounted=len(uncounted),
         seconds=sum(each.seconds for each in calls),
-        input_tokens=sum(each.input_tokens or 0 for each in calls),
-        output_tokens=sum(each.output_tokens or 0 for each in calls),
+        input_tokens=sum(each.input_tokens or 0 for each in counted),
+        output_tokens=sum(each.output_tokens or 0 for each in counted),
     )
 
 
@@ -195,7 +198,7 @@ def _count_failures(trace: Trace) -> Counter[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaySpending:
-    """What one model (or provider without models) took on one day, in UTC. `uncounted` calls named no tokens."""
+    """What one model (or provider without models) took on one day, in UTC. `uncounted` calls did not name their tokens."""
 
     day: str
     provider: str

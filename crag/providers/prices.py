@@ -9,7 +9,7 @@ from typing import get_args
 
 from crag.core.errors import SettingsError
 from crag.core.makers import Maker
-from crag.core.runfacts import DaySpending
+from crag.core.runfacts import DaySpending, sum_by_model
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Call, Chunk, Step, WebPage
@@ -167,7 +167,7 @@ class Spent:
 
 def sum_calls(calls: Iterable[Call], prices: Mapping[str, Price]) -> Spent:
     """The sums over calls."""
-    return sum_spent(_of_call(call, prices) for call in calls)
+    return sum_spent(of_day(each, prices) for each in sum_by_model(calls))
 
 
 def by_step(trace: Trace, prices: Mapping[str, Price]) -> dict[Step, Spent]:
@@ -199,24 +199,6 @@ def sum_spent(parts: Iterable[Spent]) -> Spent:
     """All of them together."""
     every = list(parts)
     return Spent(**{each.name: sum(getattr(part, each.name) for part in every) for each in fields(Spent)})
-
-
-def _of_call(call: Call, prices: Mapping[str, Price]) -> Spent:
-    price = price_of(call.model, call.provider, prices)
-    made = call.error is None
-    counted = call.input_tokens is not None and call.output_tokens is not None
-    uncounted = made and price is not None and price.by_token and not counted
-    return Spent(
-        calls=1,
-        failed=0 if made else 1,
-        searches=0 if call.model else 1,
-        input_tokens=call.input_tokens or 0,
-        output_tokens=call.output_tokens or 0,
-        seconds=call.seconds,
-        dollars=0.0 if uncounted else _dollars(price, int(made), call.input_tokens or 0, call.output_tokens or 0),
-        unpriced=int(made and price is None),
-        uncounted=int(uncounted),
-    )
 
 
 def _dollars(price: Price | None, calls: int, given: int, written: int) -> float:

@@ -130,11 +130,22 @@ def _with_chunks(library: Library, before: Projection | None, numbers: Numbers, 
     """With exactly these chunks. No question is placed yet: each new chunk may be the nearest of any."""
     vectors = library.points.vectors(numbers)
     if before is None or _outgrown(before, numbers):
-        made = _laid_out(vectors, numbers, progress)
+        laid, (points, clusters, marks) = len(numbers), _laid_out(vectors, progress)
     else:
-        made = _followed(before, vectors, numbers)
+        laid, (points, clusters, marks) = before.laid, _followed(before, vectors, numbers)
     progress(0.95)
-    return replace(made, made_of=_identity(library), pairs=_duplicates(library, numbers, vectors))
+    return Projection(
+        made_of=_identity(library),
+        numbers=numbers,
+        points=points,
+        clusters=clusters,
+        landmarks=marks,
+        laid=laid,
+        pairs=_duplicates(library, numbers, vectors),
+        asked=np.zeros(0, np.int64),
+        asked_points=np.zeros((0, 2), np.float32),
+        nearest=np.zeros(0, np.float32),
+    )
 
 
 def _outgrown(before: Projection, numbers: Numbers) -> bool:
@@ -143,8 +154,12 @@ def _outgrown(before: Projection, numbers: Numbers) -> bool:
     return len(numbers) > _GROWN * before.laid or left < max(1, _LEFT * len(marks))
 
 
-def _laid_out(vectors: Vectors, numbers: Numbers, progress: Progress) -> Projection:
-    count = len(numbers)
+_Laid = tuple[Points, NDArray[np.int16], NDArray[np.bool_]]
+"""Places, clusters and landmarks of chunks."""
+
+
+def _laid_out(vectors: Vectors, progress: Progress) -> _Laid:
+    count = len(vectors)
     marks = np.zeros(count, bool)
     marks[np.unique(np.linspace(0, count - 1, min(count, LANDMARKS)).astype(int))] = count > 0
     points, found = np.zeros((count, 2), np.float32), np.zeros(count, np.int16)
@@ -152,22 +167,10 @@ def _laid_out(vectors: Vectors, numbers: Numbers, progress: Progress) -> Project
     found[marks] = layout.clusters(vectors[marks]) if count else found
     if not marks.all():
         points[~marks], found[~marks] = _among(vectors[~marks], vectors[marks], points[marks], found[marks])
-    empty = np.zeros(0, np.int64)
-    return Projection(
-        made_of="",
-        numbers=numbers,
-        points=points,
-        clusters=found,
-        landmarks=marks,
-        laid=count,
-        pairs=empty.reshape(0, 2),
-        asked=empty,
-        asked_points=np.zeros((0, 2), np.float32),
-        nearest=np.zeros(0, np.float32),
-    )
+    return points, found, marks
 
 
-def _followed(before: Projection, vectors: Vectors, numbers: Numbers) -> Projection:
+def _followed(before: Projection, vectors: Vectors, numbers: Numbers) -> _Laid:
     """The same without the chunks that are gone, and with the new ones among the landmarks."""
     _, here, there = np.intersect1d(numbers, before.numbers, assume_unique=True, return_indices=True)
     points, found = np.zeros((len(numbers), 2), np.float32), np.zeros(len(numbers), np.int16)
@@ -177,17 +180,7 @@ def _followed(before: Projection, vectors: Vectors, numbers: Numbers) -> Project
     new[here] = False
     if new.any():
         points[new], found[new] = _among(vectors[new], vectors[marks], points[marks], found[marks])
-    empty = np.zeros(0, np.int64)
-    return replace(
-        before,
-        numbers=numbers,
-        points=points,
-        clusters=found,
-        landmarks=marks,
-        asked=empty,
-        asked_points=np.zeros((0, 2), np.float32),
-        nearest=np.zeros(0, np.float32),
-    )
+    return points, found, marks
 
 
 def _among(
