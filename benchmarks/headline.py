@@ -184,7 +184,7 @@ def run(
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         benches = {
-            arm: Bench(stack.enter_context(Library.open(folder / arm, graders.embedder)), graders.evaluator, own=True)
+            arm: Bench(stack.enter_context(Library(folder / arm, graders.embedder)), graders.evaluator, own=True)
             for arm in arms
             if arm != NO_RETRIEVAL
         }

@@ -46,7 +46,7 @@ def ours(files: list[Path], embedding: str = "multilingual") -> dict[str, Any]:
     pages = chunks = 0
     with tempfile.TemporaryDirectory() as folder:
         model = EMBEDDERS[embedding]()
-        library = Library.open(Path(folder), model)
+        library = Library(Path(folder), model)
         model.embed(["The model is loaded by its first text."])
         began = time.perf_counter()
         given = [(path.name, path.read_bytes) for path in files]

@@ -52,7 +52,7 @@ def main() -> int:
     options = parser.parse_args()
     load = os.getloadavg()[0]
     random, now = np.random.default_rng(18), datetime.now(UTC)
-    with tempfile.TemporaryDirectory() as folder, Library.open(Path(folder), NoEmbedder()) as library:
+    with tempfile.TemporaryDirectory() as folder, Library(Path(folder), NoEmbedder()) as library:
         fill(library, options.runs - 2 * TAKEN, now, random)
         with_them, without = saved(library, options.runs, now, random)
         ledger = RunFactsCache()

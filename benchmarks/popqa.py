@@ -150,7 +150,7 @@ def opened(cases: Sequence[Case], cache: Path) -> Library:
     texts = [chunk.text for case in cases for chunk in case.chunks]
     made_of = json.dumps([embedder.id, INDEXED_AS, evaluator_version(), texts])
     folder = cache / hashlib.sha256(made_of.encode()).hexdigest()[:24]
-    library = Library.open(folder, embedder)
+    library = Library(folder, embedder)
     there = {document.id for document in library.documents.all()}
     for place, case in enumerate(cases):
         document = document_of(case, embedder.id)

@@ -283,7 +283,7 @@ def spread(pool: Pool, source: Path, target: Path, runs: int, until: date) -> Co
     counts = random.multinomial(runs, weights / weights.sum())
     down, drifted = DAYS - 13, DAYS - 5
     made: Counter[date] = Counter()
-    with Library.open(target, NoEmbedder()) as library:
+    with Library(target, NoEmbedder()) as library:
         for id in library.runs.ids():
             library.runs.delete(id)
         for place, (day, count) in enumerate(zip(days, counts, strict=True)):

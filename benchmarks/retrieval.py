@@ -176,7 +176,7 @@ def build(
     open_index: Callable[[Contents], ChunkIndex] | None = None,
 ) -> Library:
     """A library of what was read. The bytes don't matter to search, so an empty file stands for each."""
-    library = Library.open(folder, embedder, open_index=open_index)
+    library = Library(folder, embedder, open_index=open_index)
     for read in reads:
         library.documents.add(read.document, b"", read.chunks, read.vectors)
     library.refresh_index()

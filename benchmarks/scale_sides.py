@@ -192,7 +192,7 @@ class OfLibrary:
 
     def __init__(self, folder: Path, contents: Contents) -> None:
         self._embedder = _Given(contents)
-        self._library = Library.open(folder, self._embedder)
+        self._library = Library(folder, self._embedder)
 
     @property
     def size(self) -> int:

@@ -165,9 +165,9 @@ class Engine:
     def _opened(self, folder: Path, named: bool) -> Library:
         open_index = partial(opened, self.config, self.keys, folder)
         if not named:
-            return Library.open(folder, self.embedder, open_index=open_index)
+            return Library(folder, self.embedder, open_index=open_index)
         may_grow = partial(self.teams.quotas.check_growth, folder.name)
-        return Library.open(folder, self.embedder, may_grow, self._server, open_index)
+        return Library(folder, self.embedder, may_grow, self._server, open_index)
 
     def stale(self, workspace: Workspace = "default", ids: Sequence[str] | None = None) -> dict[str, tuple[Stale, ...]]:
         """What is out of date of these documents, or of all: see `crag.pipeline.libraries.find_stale`."""

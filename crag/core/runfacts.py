@@ -198,7 +198,7 @@ def _count_failures(trace: Trace) -> Counter[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaySpending:
-    """What one model (or provider without models) took on one day, in UTC. `uncounted` calls did not name their tokens."""
+    """What one model (or provider without models) took on one day, in UTC. `uncounted` calls named no tokens."""
 
     day: str
     provider: str

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, and_, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, insert, select, update
 
 from crag.core.errors import InputError, NotFoundError, StorageError
 from crag.core.metadata import Fields, Value, checked_fields, fields_of, stored_fields
@@ -334,16 +334,39 @@ def insert_chunks(connection: Connection, number: int, chunks: Sequence[Mapping[
     return list(range(first, first + len(rows)))
 
 
-def insert_content(
-    connection: Connection, row: Mapping[str, Any], content: Mapping[str, Any], kept: NDArray[np.float32]
-) -> int:
-    """Store a document's own row with its chunks, labels and tracks from elsewhere under new numbers; its number.
+def read_content(connection: Connection, number: int) -> tuple[dict[str, Any], bytes]:
+    """A document's own row as `document`, the rows of its `chunks`, `labels` and `tracks`; and its vectors' bytes.
+
+    The file is left out.
+    """
+
+    def rows(table: Table, where: ColumnElement[bool]) -> list[dict[str, Any]]:
+        asked = select(table).where(where).order_by(*table.primary_key)
+        return [dict(row) for row in connection.execute(asked).mappings()]
+
+    c, of_it = stored_chunks.c, stored_chunks.c.document == number
+    (about,) = rows(documents, documents.c.number == number)
+    content = {
+        "document": about,
+        "chunks": rows(stored_chunks, of_it),
+        "labels": rows(stored_labels, stored_labels.c.chunk.in_(select(c.id).where(of_it))),
+        "tracks": rows(stored_tracks, stored_tracks.c.chunk.in_(select(c.number).where(of_it))),
+    }
+    asked = select(vectors.c.vector).join(stored_chunks, c.number == vectors.c.chunk).where(of_it).order_by(c.number)
+    return content, b"".join(connection.scalars(asked))
+
+
+def insert_content(connection: Connection, content: Mapping[str, Any], kept: NDArray[np.float32]) -> int:
+    """Store what `read_content` gave of a document elsewhere under new numbers; its number here.
 
     `kept` are the vectors of the chunks. The file comes by itself. Raises InputError for a known id.
     """
-    number = insert_document(connection, row)
-    rows = [{name: value for name, value in each.items() if name != "number"} for each in content["chunks"]]
-    numbers = insert_chunks(connection, number, rows)
+
+    def unnumbered(row: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in row.items() if name != "number"}
+
+    number = insert_document(connection, unnumbered(content["document"]))
+    numbers = insert_chunks(connection, number, list(map(unnumbered, content["chunks"])))
     store.put_vectors(connection, numbers, kept)
     now = {each["number"]: at for each, at in zip(content["chunks"], numbers, strict=True)}
     if content["labels"]:

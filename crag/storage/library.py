@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, Connection, Table, delete, insert, literal, select
+from sqlalchemy import Connection, delete, insert, literal, select
 
 from crag.core.errors import CancelledError, EmptyLibraryError, InputError, NotFoundError, QuestionError, StorageError
 from crag.core.events import About
@@ -33,7 +33,7 @@ from crag.core.types import Chunk, Document, RetrievedChunk
 from crag.index.embedded import EmbeddedIndex
 from crag.storage import store
 from crag.storage.database import Database
-from crag.storage.documents import Documents, insert_content, number_of, remove
+from crag.storage.documents import Documents, insert_content, number_of, read_content, remove
 from crag.storage.evaluations import Evaluations
 from crag.storage.feed import Points
 from crag.storage.index_sync import Differences, IndexSync, OpenIndex
@@ -43,7 +43,7 @@ from crag.storage.runs import Facts, InFlightJobs, Runs
 from crag.storage.search import Search
 from crag.storage.snapshots import Snapshots
 from crag.storage.store import Cache
-from crag.storage.tables import chunks, documents, files, labels, purged, tracks, vectors
+from crag.storage.tables import chunks, documents, files, purged
 
 if TYPE_CHECKING:
     from crag.storage.postgres import Server
@@ -132,7 +132,7 @@ class Purges:
 
         def moved(connection: Connection) -> None:
             store.ensure_model(connection, self._embedder)
-            _bring_back(connection, id, {**content["document"], "model": self._embedder.id}, content, kept)
+            _bring_back(connection, id, self._embedder.id, content, kept)
 
         self._database.free(moved)
         with self._database.read() as connection:
@@ -161,24 +161,16 @@ class Purges:
 def _move_out(connection: Connection, each: Due, now: datetime) -> None:
     """From the tables of documents to that of what was purged."""
     number = number_of(connection, each.document.id)
-    of_it = chunks.c.document == number
-    its_vectors = select(vectors.c.vector).join(chunks, chunks.c.number == vectors.c.chunk).where(of_it)
-    (about,) = _rows(connection, documents, documents.c.number == number)
-    content = {
-        "document": about,
-        "chunks": _rows(connection, chunks, of_it),
-        "labels": _rows(connection, labels, labels.c.chunk.in_(select(chunks.c.id).where(of_it))),
-        "tracks": _rows(connection, tracks, tracks.c.chunk.in_(select(chunks.c.number).where(of_it))),
-    }
-    # The bytes go from table to table, and never through this process.
+    content, its_vectors = read_content(connection, number)
+    # The bytes of the file go from table to table, and never through this process.
     row = {
         "id": each.document.id,
-        "name": about["name"],
+        "name": content["document"]["name"],
         "at": now.isoformat(timespec="milliseconds"),
         "reason": each.why,
         "model": store.meta(connection, "model"),
         "content": json.dumps(content),
-        "vectors": b"".join(connection.scalars(its_vectors.order_by(chunks.c.number))),
+        "vectors": its_vectors,
     }
     connection.execute(delete(purged).where(purged.c.id == each.document.id))
     values = [literal(value, purged.c[name].type) for name, value in row.items()]
@@ -188,25 +180,17 @@ def _move_out(connection: Connection, each: Due, now: datetime) -> None:
     store.bump(connection, "deleted", number)
 
 
-def _bring_back(
-    connection: Connection, id: str, document: dict[str, Any], content: dict[str, Any], kept: np.ndarray
-) -> None:
+def _bring_back(connection: Connection, id: str, model: str, content: dict[str, Any], kept: np.ndarray) -> None:
     """From the table of what was purged to those of documents, under new numbers."""
-    given = stored_fields(document["meta"])
+    given = stored_fields(content["document"]["meta"])
     if len(given) < MOST_FIELDS:
         given[KEEP] = True
-    rest = {name: value for name, value in document.items() if name != "number"}
-    number = insert_content(connection, {**rest, "meta": given}, content, kept)
+    document = {**content["document"], "model": model, "meta": given}
+    number = insert_content(connection, {**content, "document": document}, kept)
     file = select(literal(number), purged.c.bytes).where(purged.c.id == id)
     connection.execute(insert(files).from_select(["document", "bytes"], file))
     connection.execute(delete(purged).where(purged.c.id == id))
     store.bump(connection, "added", number)
-
-
-def _rows(connection: Connection, table: Table, where: ColumnElement[bool]) -> list[dict[str, Any]]:
-    """Whole rows, in the order of their key."""
-    asked = select(table).where(where).order_by(*table.primary_key)
-    return [dict(row) for row in connection.execute(asked).mappings()]
 
 
 def _chunks(content: dict[str, Any]) -> Sequence[Chunk]:
@@ -294,6 +278,11 @@ class Library:
         server: Server | None = None,
         open_index: OpenIndex | None = None,
     ) -> None:
+        """The library in `folder`, an empty one if there is none; `may_grow` is asked before it grows.
+
+        With a `server` the records are those of that folder's name there, and not on the disk. `open_index` gives the
+        chunk index; None: the embedded one, in the folder. Vectors of another model are noticed on use, not here.
+        """
         self.folder = folder
         self._embedder = embedder
         self._database = _records(folder, may_grow, server)
@@ -312,22 +301,6 @@ class Library:
         self.snapshots = Snapshots(
             folder / "snapshots", self._database, embedder, self._upkeep.forget_deleted, may_grow
         )
-
-    @classmethod
-    def open(
-        cls,
-        folder: Path,
-        embedder: Embedder,
-        may_grow: Callable[..., None] | None = None,
-        server: Server | None = None,
-        open_index: OpenIndex | None = None,
-    ) -> Library:
-        """The library in `folder`, an empty one if there is none; `may_grow` is asked before it grows.
-
-        With a `server` the records are those of that folder's name there, and not on the disk. `open_index` gives the
-        chunk index; None: the embedded one, in the folder. Vectors of another model are noticed on use, not here.
-        """
-        return cls(folder, embedder, may_grow, server, open_index)
 
     def close(self) -> None:
         self._search.forget()

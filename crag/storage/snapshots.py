@@ -27,7 +27,7 @@ from crag.core.errors import InputError, ModelMismatchError, NotFoundError, Room
 from crag.core.protocols import Embedder
 from crag.index.manifest import sync
 from crag.storage import store
-from crag.storage.documents import content_hash, insert_content, insert_file, remove, reserved
+from crag.storage.documents import content_hash, insert_content, insert_file, read_content, remove, reserved
 from crag.storage.records import Records
 from crag.storage.sqlite import connect, driver, own_folder, read_transaction, translate_errors
 from crag.storage.tables import LIBRARY, chunks, documents, files, labels, tracks, vectors
@@ -419,16 +419,8 @@ def _document(snapshot: Connection, number: int) -> dict[str, Any]:
 
 def _bring(connection: Connection, snapshot: Connection, number: int) -> int:
     """Copy a document with all that hangs on it; its number in the library."""
-    of_it = chunks.c.document == number
-    own = select(chunks).where(of_it).order_by(chunks.c.number)
-    content = {
-        "chunks": [dict(row) for row in snapshot.execute(own).mappings()],
-        "labels": [dict(row) for row in snapshot.execute(select(labels).join(chunks).where(of_it)).mappings()],
-        "tracks": [dict(row) for row in snapshot.execute(select(tracks).join(chunks).where(of_it)).mappings()],
-    }
-    asked = select(vectors.c.vector).join(chunks, chunks.c.number == vectors.c.chunk).where(of_it)
-    found = b"".join(snapshot.scalars(asked.order_by(chunks.c.number)))
+    content, found = read_content(snapshot, number)
     kept = np.frombuffer(found, "<f4").reshape(len(content["chunks"]), -1)
-    added = insert_content(connection, _document(snapshot, number), content, kept)
+    added = insert_content(connection, content, kept)
     insert_file(connection, added, snapshot.scalars(select(files.c.bytes).where(files.c.document == number)).one())
     return added

@@ -112,7 +112,7 @@ def test_labels_that_contradict_one_another_leave_no_score_sure() -> None:
 
 @pytest.fixture
 def library(tmp_path: Path) -> Library:
-    with Library.open(tmp_path / "library", WordEmbedder()) as opened:
+    with Library(tmp_path / "library", WordEmbedder()) as opened:
         yield opened
 
 

@@ -58,7 +58,7 @@ class Looks:
 
 @pytest.fixture
 def looked(place: Path) -> Iterator[Library]:
-    with Library.open(place, Looks()) as library:
+    with Library(place, Looks()) as library:
         yield library
 
 

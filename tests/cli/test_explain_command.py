@@ -111,7 +111,7 @@ def test_a_page_is_kept_from_the_shell_and_answers_the_next_question(place: Path
 def scored(tmp_path: Path) -> tuple[str, Path]:
     """A library whose runs score one page high, which is right two times in three, and a set that says so."""
     rows = ["id,question,source,page"]
-    with Library.open(tmp_path / "library", WordEmbedder()) as library:
+    with Library(tmp_path / "library", WordEmbedder()) as library:
         add_report(library, WordEmbedder.dimension)
         for number in range(60):
             library.runs.save(run(number, [0.97, 0.03], evaluator="local-6"), [])

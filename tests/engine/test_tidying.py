@@ -29,7 +29,7 @@ def filled(data: Path, name: str, *, days: float = 100) -> None:
     """A library of one document, added so many days ago."""
     added = (datetime.now(UTC) - timedelta(days=days)).isoformat()
     document, file, chunks = make_document(name, added_at=added)
-    with Library.open(data / "workspaces" / name, EMBEDDER) as library:
+    with Library(data / "workspaces" / name, EMBEDDER) as library:
         library.documents.add(document, file, chunks, EMBEDDER.embed([chunk.indexed_text for chunk in chunks]))
 
 

@@ -21,7 +21,7 @@ EMBEDDER = HashEmbedder()
 
 @pytest.fixture
 def library(tmp_path: Path):
-    with Library.open(tmp_path / "library", EMBEDDER) as opened:
+    with Library(tmp_path / "library", EMBEDDER) as opened:
         yield opened
 
 
@@ -53,7 +53,7 @@ def test_chunks_of_an_earlier_version_are_told(library: Library) -> None:
 def test_vectors_of_another_model_are_told(library: Library) -> None:
     document, _ = add(library, "alpha")
     library.close()
-    with Library.open(library.folder, HashEmbedder("other")) as again:
+    with Library(library.folder, HashEmbedder("other")) as again:
         assert find_stale(again) == {document.id: (Stale("vectors"),)}
 
 

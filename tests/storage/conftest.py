@@ -58,7 +58,7 @@ def open_library(tmp_path: Path, embedder: HashEmbedder, server: Server | None) 
     with ExitStack() as stack:
 
         def open(name: str = "library", embedder: HashEmbedder = embedder, may_grow: object = None) -> Library:
-            return stack.enter_context(Library.open(tmp_path / name, embedder, may_grow, server))  # type: ignore[arg-type]
+            return stack.enter_context(Library(tmp_path / name, embedder, may_grow, server))  # type: ignore[arg-type]
 
         yield open
 

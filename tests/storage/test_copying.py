@@ -48,7 +48,7 @@ def server(database: str) -> Iterator[Server]:
 @pytest.fixture
 def source(tmp_path: Path, fill: Fill) -> Place:
     """A library in a folder with rows of every kind, some numbers given out and used no more."""
-    with Library.open(tmp_path / "source", HashEmbedder()) as library:
+    with Library(tmp_path / "source", HashEmbedder()) as library:
         many(library, fill)
     return Place.at(tmp_path / "source")
 
@@ -94,7 +94,7 @@ def test_numbers_that_were_given_out_are_not_given_out_again(
     copy_library(there, back)
     for place in (there, back):
         folder = tmp_path / place.name if place is back else tmp_path / "data" / "default"
-        with Library.open(folder, HashEmbedder(), server=None if place is back else server) as library:
+        with Library(folder, HashEmbedder(), server=None if place is back else server) as library:
             fill(library, "omega", 2)
             with library._database.write() as connection:
                 connection.execute(insert(runs).values(run_row(9)))
@@ -111,9 +111,9 @@ def test_numbers_that_were_given_out_are_not_given_out_again(
 def test_what_is_no_copy_of_the_source_is_refused_and_left_alone(
     source: Place, server: Server, tmp_path: Path, fill: Fill
 ) -> None:
-    with Library.open(tmp_path / "other", HashEmbedder()) as library:
+    with Library(tmp_path / "other", HashEmbedder()) as library:
         fill(library, "other")
-    with Library.open(tmp_path / "taken", HashEmbedder(), server=server) as library:
+    with Library(tmp_path / "taken", HashEmbedder(), server=server) as library:
         fill(library, "theirs")
     for target in (Place.at(tmp_path / "other"), server.place("taken")):
         before = rows_of(target)
@@ -141,7 +141,7 @@ def test_a_copy_that_was_stopped_leaves_nothing_that_an_app_sees_and_can_be_made
     with pytest.raises(CancelledError, match="stopped"):
         copy_library(source, target, cancel=cancel, watch=lambda table, *_: cancel.set() if table == "chunks" else None)
     assert not any(rows_of(target)[name] for name in NAMES), "an app sees an empty library at most"
-    with Library.open(source.folder, HashEmbedder()) as library:
+    with Library(source.folder, HashEmbedder()) as library:
         library.documents.delete(library.documents.all()[0].id)
         fill(library, "added")
     copy = copy_library(source, target)
@@ -202,7 +202,7 @@ def in_folder(place: Place) -> Callable[[Contents], EmbeddedIndex]:
 
 
 def test_a_library_of_nothing_but_runs_is_copied_too(tmp_path: Path, server: Server) -> None:
-    with Library.open(tmp_path / "source", HashEmbedder()) as library, library._database.write() as connection:
+    with Library(tmp_path / "source", HashEmbedder()) as library, library._database.write() as connection:
         connection.execute(insert(runs).values(run_row(1)))
     source, there, back = Place.at(tmp_path / "source"), server.place("runs"), Place.at(tmp_path / "back")
     assert whole(copy_library(source, there)) and whole(copy_library(there, back))

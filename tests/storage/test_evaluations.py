@@ -222,5 +222,5 @@ def test_a_copy_has_the_votes(library: Library, tmp_path: Path) -> None:
     library.votes.save((a, b), "q", b)
     found = copy_library(Place.at(tmp_path / "library"), Place.at(tmp_path / "copy"))
     assert found.whole
-    with Library.open(tmp_path / "copy", library._embedder) as copy:
+    with Library(tmp_path / "copy", library._embedder) as copy:
         assert copy.votes.of((a, b)) == {"q": b}

@@ -59,7 +59,7 @@ def test_a_read_only_folder(library: Library, fill: Fill, tmp_path: Path) -> Non
     locked.mkdir()
     locked.chmod(0o555)
     with pytest.raises(StorageError, match="writable"):
-        Library.open(locked / "library", HashEmbedder())
+        Library(locked / "library", HashEmbedder())
 
 
 def test_a_full_disk_keeps_what_is_stored(library: Library, fill: Fill, embedder: HashEmbedder) -> None:
@@ -90,7 +90,7 @@ def test_a_damaged_file_is_reported_and_left_alone(library: Library, fill: Fill,
     else:
         path.write_bytes(whole[:4096] + b"\xa5" * (len(whole) - 4096))
     before = path.read_bytes()
-    with pytest.raises(StorageError, match="damaged") as raised, Library.open(library.folder, HashEmbedder()) as opened:
+    with pytest.raises(StorageError, match="damaged") as raised, Library(library.folder, HashEmbedder()) as opened:
         opened.verify()
     assert "left exactly as it is" in raised.value.remedy
     assert path.read_bytes() == before
@@ -101,7 +101,7 @@ def test_overwritten_vectors_are_noticed(library: Library, fill: Fill) -> None:
     library.close()
     with sqlite3.connect(library.folder / "library.db") as connection:
         connection.execute("DELETE FROM vectors WHERE chunk = 2")
-    with Library.open(library.folder, HashEmbedder()) as opened:
+    with Library(library.folder, HashEmbedder()) as opened:
         with pytest.raises(StorageError, match="4 chunks, but 3 vectors"):
             opened.verify()
         with pytest.raises(StorageError, match="vectors are incomplete") as raised:
@@ -116,14 +116,14 @@ def test_another_programs_database_is_refused(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE recipes (name)")
     connection.close()
     with pytest.raises(StorageError, match="another program"):
-        Library.open(tmp_path, HashEmbedder())
+        Library(tmp_path, HashEmbedder())
     with sqlite3.connect(tmp_path / "library.db") as connection:
         assert [row[0] for row in connection.execute("SELECT name FROM sqlite_master")] == ["recipes"]
 
 
 def test_an_empty_file_left_by_a_kill_becomes_a_library(tmp_path: Path, fill: Fill) -> None:
     (tmp_path / "library.db").touch()
-    with Library.open(tmp_path, HashEmbedder()) as library:
+    with Library(tmp_path, HashEmbedder()) as library:
         fill(library, "alpha")
         assert library.size == (1, 4)
 
@@ -143,16 +143,16 @@ def test_an_index_that_cannot_be_believed_is_made_anew(
         for file in files:
             file.write_bytes(os.urandom(5_000) if harm == "garbage" else b"")
     elif harm == "of another library":
-        with Library.open(tmp_path / "other", embedder) as other:
+        with Library(tmp_path / "other", embedder) as other:
             fill(other, "omega", 30)
             other.search("omega", 1)
         shutil.rmtree(index)
         shutil.copytree(tmp_path / "other" / "index", index)
     else:
-        with Library.open(library.folder, embedder, open_index=unreachable) as reopened:
+        with Library(library.folder, embedder, open_index=unreachable) as reopened:
             fill(reopened, "beta", 5)
             reopened.documents.delete(fill(reopened, "gamma", 5).id)
-    with Library.open(library.folder, embedder) as reopened:
+    with Library(library.folder, embedder) as reopened:
         found = [each.chunk.id for each in reopened.find(SearchQuery("alpha copper", 8, mode="dense"))]
         assert set(found) & set(expected) if harm == "stale" else found == expected
         assert not reopened.verify()

@@ -57,7 +57,7 @@ def test_kills_lose_nothing_that_was_confirmed(tmp_path: Path, server: Server | 
         there |= {*new.there}
         gone |= {*new.gone}
         cut_off |= {*new.open}
-        with Library.open(folder, embedder, server=server, open_index=index_at(uri)) as library:
+        with Library(folder, embedder, server=server, open_index=index_at(uri)) as library:
             found(library, f"k{kill}n0 harbour", gone)
             stored = {document.id: document for document in library.documents.all()}
             assert there <= stored.keys() and gone.isdisjoint(stored)
@@ -73,7 +73,7 @@ def test_kills_lose_nothing_that_was_confirmed(tmp_path: Path, server: Server | 
                     library.documents.delete(id)
                     gone.add(id)
             there = stored.keys() - gone
-    with Library.open(folder, embedder, server=server, open_index=index_at(uri)) as library:
+    with Library(folder, embedder, server=server, open_index=index_at(uri)) as library:
         for document in library.documents.all():
             assert is_whole(library, document) and document.id in found(library, document.title, gone)
         assert not library.verify()

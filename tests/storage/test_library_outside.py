@@ -164,5 +164,5 @@ def test_a_library_of_another_version_is_refused_and_left_alone(
     in_file(library, f"PRAGMA user_version = {version}")
     before = (library.folder / "library.db").read_bytes()
     with pytest.raises(StorageError, match=said):
-        Library.open(library.folder, embedder)
+        Library(library.folder, embedder)
     assert (library.folder / "library.db").read_bytes() == before

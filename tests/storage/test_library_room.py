@@ -40,7 +40,7 @@ def test_what_was_never_written_to_reads_as_empty_and_is_nothing_on_the_disk(
     tmp_path: Path, embedder: HashEmbedder, fill: Fill
 ) -> None:
     folder = tmp_path / "never" / "there"
-    with Library.open(folder, embedder) as library:
+    with Library(folder, embedder) as library:
         assert not library.exists and library.size == (0, 0) and library.documents.all() == [] == library.runs.latest()
         assert library.labels.all() == [] == library.evaluations.all() == library.runs.spending()
         with pytest.raises(NotFoundError):
@@ -58,7 +58,7 @@ def test_a_folder_that_goes_is_noticed_once_and_then_begun_anew(
     assert library.search("alpha", 3)
     shutil.rmtree(library.folder)
     if how == "replaced":
-        with Library.open(library.folder, embedder) as other:
+        with Library(library.folder, embedder) as other:
             # As many changes as the one before had: only the library's own id tells them apart.
             fill(other, "omega", 3)
     with pytest.raises(StorageError, match="was deleted or replaced on the disk"):
@@ -68,7 +68,7 @@ def test_a_folder_that_goes_is_noticed_once_and_then_begun_anew(
         fill(library, "omega", 3)
     assert {found.chunk.source for found in library.search("omega", 9)} == {"omega.pdf"}
     library.close()
-    with Library.open(library.folder, embedder) as again:
+    with Library(library.folder, embedder) as again:
         assert [document.name for document in again.documents.all()] == ["omega.pdf"]
         again.verify()
 
@@ -111,7 +111,7 @@ def test_visitors_who_only_look_take_no_files_and_no_room(tmp_path: Path, monkey
 
 
 def test_too_many_open_files_are_named_as_what_they_are(tmp_path: Path, fill: Fill, embedder: HashEmbedder) -> None:
-    with Library.open(tmp_path / "library", embedder) as library:
+    with Library(tmp_path / "library", embedder) as library:
         fill(library, "alpha")
         library.rest()
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -143,7 +143,7 @@ def quotas_of(root: Path, **limits: int) -> Quotas:
 
 def test_a_library_takes_no_more_than_it_may(root: Path, embedder: HashEmbedder) -> None:
     room = quotas_of(root, library_mb=5)
-    with Library.open(root / "library", embedder, partial(room.check_growth, "library")) as library:
+    with Library(root / "library", embedder, partial(room.check_growth, "library")) as library:
         stored = []
         with pytest.raises(RoomError, match="may hold 5 MB") as raised:
             for number in range(100):
@@ -165,14 +165,14 @@ def test_a_library_takes_no_more_than_it_may(root: Path, embedder: HashEmbedder)
 def test_there_are_no_more_libraries_than_there_may_be(root: Path, embedder: HashEmbedder) -> None:
     room = quotas_of(root, libraries=3)
     for number in range(3):
-        on_disk(Library.open(root / f"p-{number}", embedder, partial(room.check_growth, f"p-{number}"))).close()
+        on_disk(Library(root / f"p-{number}", embedder, partial(room.check_growth, f"p-{number}"))).close()
     with (
-        Library.open(root / "p-3", embedder, partial(room.check_growth, "p-3")) as fourth,
+        Library(root / "p-3", embedder, partial(room.check_growth, "p-3")) as fourth,
         pytest.raises(RoomError, match="no more than 3"),
     ):
         on_disk(fourth)
     assert not (root / "p-3").exists()
-    on_disk(Library.open(root / "p-0", embedder, partial(room.check_growth, "p-0"))).close()
+    on_disk(Library(root / "p-0", embedder, partial(room.check_growth, "p-0"))).close()
 
 
 def test_a_librarys_size_is_remembered_between_small_writes_and_looked_at_before_one_is_refused(root: Path) -> None:

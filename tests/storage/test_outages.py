@@ -56,7 +56,7 @@ def milvus(one_server: MilvusServer) -> MilvusServer:
 
 @pytest.fixture
 def library(tmp_path: Path, embedder: HashEmbedder, server: Server | None, milvus: MilvusServer) -> Iterator[Library]:
-    with Library.open(tmp_path / "library", embedder, server=server, open_index=index_at(milvus.uri)) as opened:
+    with Library(tmp_path / "library", embedder, server=server, open_index=index_at(milvus.uri)) as opened:
         yield opened
 
 
@@ -113,7 +113,7 @@ def test_a_milvus_that_is_slow_is_waited_for_no_longer_than_its_time(
     answering = threading.Event()
     with (
         faulty_server(tmp_path / "slow") as slow,
-        Library.open(
+        Library(
             tmp_path / "library",
             embedder,
             server=server,
@@ -160,6 +160,6 @@ def test_two_processes_that_change_one_library_end_in_the_same_state(
             child.kill()
             child.wait()
     assert said == [("0 0\n", "")] * 2, "missing and foreign chunks, as each of them sees it"
-    with Library.open(tmp_path / "library", embedder, server=server, open_index=index_at(milvus.uri)) as library:
+    with Library(tmp_path / "library", embedder, server=server, open_index=index_at(milvus.uri)) as library:
         assert not library.verify()
         assert all(document.name in by_index(library, document.title) for document in library.documents.all())

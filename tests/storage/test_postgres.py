@@ -92,7 +92,7 @@ def test_who_is_not_let_in_is_told_why_without_the_password(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     server = Server(database_server.url(**{"database": "postgres", **change}))
-    library = Library.open(tmp_path / "library", HashEmbedder(), server=server)
+    library = Library(tmp_path / "library", HashEmbedder(), server=server)
     with pytest.raises(StorageError, match=message) as raised:
         library.documents.all()
     assert remedy in raised.value.remedy and raised.value.__cause__ is None
@@ -103,7 +103,7 @@ def test_who_is_not_let_in_is_told_why_without_the_password(
 def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
     server = Server("postgresql+psycopg://somebody:hidden@127.0.0.1:9/crag")
     with pytest.raises(StorageError, match=r"127\.0\.0\.1:9 can't be reached") as raised:
-        Library.open(tmp_path, HashEmbedder(), server=server).documents.all()
+        Library(tmp_path, HashEmbedder(), server=server).documents.all()
     assert "CRAG_DATABASE_URL" in raised.value.remedy and "hidden" not in str(raised.value)
 
 
@@ -272,7 +272,7 @@ def test_a_user_who_may_make_no_schema_is_told_what_to_ask_for(
     run(url, "DROP ROLE IF EXISTS guest", "CREATE ROLE guest LOGIN PASSWORD 'hidden'")
     server = Server(database_server.url("postgres", user="guest", password="hidden"))
     with pytest.raises(CragError, match="does not allow it") as raised:
-        fill(Library.open(tmp_path / "library", HashEmbedder(), server=server), "alpha")
+        fill(Library(tmp_path / "library", HashEmbedder(), server=server), "alpha")
     assert "GRANT CREATE" in raised.value.remedy
     server.close()
 

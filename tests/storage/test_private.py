@@ -27,7 +27,7 @@ def run(workspace: str) -> list[ev.Event]:
 
 
 def fill(folder: Path, events: list[ev.Event]) -> None:
-    with Library.open(folder, HashEmbedder()) as library:
+    with Library(folder, HashEmbedder()) as library:
         document, data, chunks = make_document("alpha")
         library.documents.add(document, data, chunks, HashEmbedder().embed([chunk.text for chunk in chunks]))
         library.runs.save(Trace.from_events(events), events)
@@ -67,9 +67,9 @@ def test_libraries_that_stay_empty_are_removed_and_others_are_not(tmp_path: Path
     root, places = tmp_path / "workspaces", PrivateLibraries(tmp_path)
     names = {what: name_of(what) for what in ("empty", "filled", "full", "runs")}
     for name in (names["empty"], names["filled"], "default"):
-        on_disk(Library.open(root / name, HashEmbedder())).close()
+        on_disk(Library(root / name, HashEmbedder())).close()
     fill(root / names["full"], run("p"))
-    with Library.open(root / names["runs"], HashEmbedder()) as library:
+    with Library(root / names["runs"], HashEmbedder()) as library:
         library.runs.save(Trace.from_events(run("p")), run("p"))
     assert places.forgotten() == [] and set(places.forgotten(days=-1)) == {names["empty"], names["filled"]}
     fill(root / names["filled"], run("p"))
@@ -82,7 +82,7 @@ def test_an_empty_library_stays_while_somebody_has_it_open(tmp_path: Path) -> No
     places, root = PrivateLibraries(tmp_path), tmp_path / "workspaces"
     names = [name_of(what) for what in ("left", "used", "killed")]
     for name in names:
-        on_disk(Library.open(root / name, HashEmbedder())).close()
+        on_disk(Library(root / name, HashEmbedder())).close()
     other, dead = (sqlite3.connect(root / name / "library.db") for name in names[1:])
     for each in (other, dead):
         assert each.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -105,7 +105,7 @@ def test_others_on_the_machine_can_read_nothing(tmp_path: Path) -> None:
     try:
         PrivateLibraries(data).issue()
         fill(data / "workspaces" / "default", run("default"))
-        with Library.open(data / "workspaces" / "default", HashEmbedder()) as library:
+        with Library(data / "workspaces" / "default", HashEmbedder()) as library:
             library.search("alpha", 1)
             made = {place: place.stat().st_mode for place in (data, *data.rglob("*"))}
     finally:

@@ -36,7 +36,7 @@ from tests.support.tune_runs import run
 
 
 def test_a_stored_library_opens_with_all_it_holds(tmp_path: Path) -> None:
-    with Library.open(stored_library(tmp_path / "old"), MiniLM()) as library:
+    with Library(stored_library(tmp_path / "old"), MiniLM()) as library:
         library.verify()
         library.check_model()
         [document] = library.documents.all()
@@ -121,7 +121,7 @@ def test_a_copy_takes_them_along(library: Library, tmp_path: Path, embedder: Has
     library.runs.save(full(1), [])
     said = copy_library(Place.at(library.folder), Place.at(tmp_path / "copy"))
     assert said.whole and next(each.target for each in said.tables if each.table == "facts") == 1
-    with Library.open(tmp_path / "copy", embedder) as copy:
+    with Library(tmp_path / "copy", embedder) as copy:
         ((number, made),), ((before, kept),) = copy.facts.since(), library.facts.since()
         assert (number, replace(made, workspace=kept.workspace)) == (before, kept)
 
@@ -137,7 +137,7 @@ from crag.storage.runs import InFlightJob
 from crag.storage.library import Library
 from crag.storage.records import server_at
 from tests.support.library_makers import HashEmbedder
-library = Library.open(Path(sys.argv[1]), HashEmbedder(), server=server_at(sys.argv[2]))
+library = Library(Path(sys.argv[1]), HashEmbedder(), server=server_at(sys.argv[2]))
 library.in_flight.start(InFlightJob(id="up", kind="upload", label="2 files", names=("a.txt", "b.txt")))
 print("noted", flush=True)
 sys.stdin.read()
@@ -146,7 +146,7 @@ sys.stdin.read()
 
 @pytest.fixture
 def library(tmp_path: Path, embedder: HashEmbedder, server: Server | None) -> Iterator[Library]:
-    with Library.open(tmp_path / "library", embedder, server=server) as opened:
+    with Library(tmp_path / "library", embedder, server=server) as opened:
         yield opened
 
 

@@ -80,7 +80,7 @@ def told() -> Told:
 @pytest.fixture
 def watched(tmp_path: Path, told: Told, embedder: HashEmbedder) -> Iterator[Library]:
     place = tmp_path / "watched"
-    with Library.open(place, embedder, open_index=partial(Watched, place / "index", told)) as opened:
+    with Library(place, embedder, open_index=partial(Watched, place / "index", told)) as opened:
         yield opened
 
 
@@ -105,7 +105,7 @@ def test_an_index_that_is_down_is_said_and_left_alone_for_a_while(
 ) -> None:
     clock = FakeClock()
     place = tmp_path / "down"
-    library = Library.open(place, embedder, open_index=partial(Watched, place / "index", told))
+    library = Library(place, embedder, open_index=partial(Watched, place / "index", told))
     library._upkeep._clock = clock
     fill(library, "alpha")
     told.down = True
@@ -133,8 +133,8 @@ def test_one_process_at_a_time_brings_an_index_up_to_date(
     place, stop = tmp_path / "shared", threading.Event()
     watching = partial(Watched, place / "index", told)
     with (
-        Library.open(place, embedder, server=server) as one,
-        Library.open(place, embedder, server=server, open_index=watching) as other,
+        Library(place, embedder, server=server) as one,
+        Library(place, embedder, server=server, open_index=watching) as other,
     ):
         fill(one, "alpha")
         with one._database.alone(stop) as ours, monkeypatch.context() as patched:

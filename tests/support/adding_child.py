@@ -23,7 +23,7 @@ def say(word: str, id: str) -> None:
 def main(folder: str, prefix: str, url: str, uri: str) -> None:
     embedder = HashEmbedder()
     own: list[str] = []
-    with Library.open(Path(folder), embedder, server=server_at(url), open_index=index_at(uri)) as library:
+    with Library(Path(folder), embedder, server=server_at(url), open_index=index_at(uri)) as library:
         for number in itertools.count():
             document, data, chunks = make_document(f"{prefix}n{number}", chunks=40)
             data += bytes(200_000)

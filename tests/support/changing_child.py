@@ -41,7 +41,7 @@ def step(library: Library, label: str, chance: random.Random) -> None:
 
 def main(folder: str, prefix: str, url: str, uri: str, steps: str) -> None:
     chance = random.Random(prefix)
-    with Library.open(Path(folder), HashEmbedder(), server=server_at(url), open_index=index_at(uri)) as library:
+    with Library(Path(folder), HashEmbedder(), server=server_at(url), open_index=index_at(uri)) as library:
         for number in range(int(steps)):
             step(library, f"{prefix}n{number}", chance)
         say("done")

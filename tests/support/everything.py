@@ -34,7 +34,7 @@ class Everything:
         key = private.issue()
         names = ("default", name_of(key))
         for name in names:
-            with Library.open(data / "workspaces" / name, HashEmbedder(), server=server) as library:
+            with Library(data / "workspaces" / name, HashEmbedder(), server=server) as library:
                 if name == "default":
                     many(library)
                 fill(library, f"{label} of {name[:7]}")

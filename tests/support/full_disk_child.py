@@ -38,7 +38,7 @@ def found_in(library: Library) -> int:
 def main(folder: Path) -> None:
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "none", str(folder)], check=True)
     stored, messages = [], []
-    with Library.open(folder / "library", EMBEDDER) as library:
+    with Library(folder / "library", EMBEDDER) as library:
         try:
             for number in range(1_000):
                 stored.append(fill(library, number))
@@ -50,7 +50,7 @@ def main(folder: Path) -> None:
         while ballast.write(bytes(4096)):
             pass
     free = os.statvfs(folder).f_bavail
-    with Library.open(folder / "library", EMBEDDER) as library:
+    with Library(folder / "library", EMBEDDER) as library:
         before = len(library.documents.all())
         for id in stored[:8]:
             library.documents.delete(id)

@@ -36,7 +36,7 @@ class Peer:
     def __init__(self, embedding: Embedding, variant: str) -> None:
         self._folder = tempfile.TemporaryDirectory()
         self._embedder = Embedder(embedding)
-        self._library = Library.open(Path(self._folder.name), self._embedder)
+        self._library = Library(Path(self._folder.name), self._embedder)
         self.chunks = 0
 
     def add(self, files: list[str]) -> None:

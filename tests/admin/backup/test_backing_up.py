@@ -33,7 +33,7 @@ def test_everything_comes_back(world: World, tmp_path: Path) -> None:
     assert restored.aside is None and set(restored.libraries) == set(made.names)
     assert world.stored(place) == before == world.stored()
     assert PrivateLibraries(tmp_path / "other").known(made.key), "its address goes on working"
-    with Library.open(tmp_path / "other" / "workspaces" / "default", HashEmbedder()) as library:
+    with Library(tmp_path / "other" / "workspaces" / "default", HashEmbedder()) as library:
         assert library.search("alpha of default", 1)[0].chunk.source == "alpha of default.pdf"
         assert not library.verify()
     assert [(entry.act, entry.who, entry.refused) for entry in world.noted(place)] == [
@@ -71,7 +71,7 @@ def test_what_is_written_to_a_library_while_it_is_read_is_not_in_the_backup(worl
         if added.is_set():
             return
         added.set()
-        with Library.open(world.config.storage.data / "workspaces" / "default", HashEmbedder()) as library:
+        with Library(world.config.storage.data / "workspaces" / "default", HashEmbedder()) as library:
             fill(library, "meanwhile")
 
     backup = world.backup(watch=meanwhile)
@@ -89,7 +89,7 @@ def test_one_library_alone_goes_under_its_name_or_another_beside_what_is_there(w
         world.restore(alone.file, str(tmp_path / "other"))
     with pytest.raises(StorageError, match="stored there already: default"):
         world.restore(alone.file, workspace="default")
-    with Library.open(world.config.storage.data / "workspaces" / "default", HashEmbedder()) as library:
+    with Library(world.config.storage.data / "workspaces" / "default", HashEmbedder()) as library:
         restored = world.restore(alone.file, workspace="default", called="earlier")
         assert list(restored.libraries) == ["earlier"] and restored.aside is None
         fill(library, "later")
@@ -109,7 +109,7 @@ def test_the_newest_stay_and_none_goes_for_one_that_is_not_whole(world: World) -
     (folder / "crag-notes.zip").write_text("somebody's own")
     made = [world.backup(keep=3).file.name for _ in range(5)]
     assert sorted(path.name for path in folder.iterdir()) == sorted([single, "crag-notes.zip", *made[2:]])
-    with Library.open(world.config.storage.data / "workspaces" / "broken", HashEmbedder()) as library:
+    with Library(world.config.storage.data / "workspaces" / "broken", HashEmbedder()) as library:
         fill(library, "broken")
     file = world.config.storage.data / "workspaces" / "broken" / "library.db"
     file.write_bytes(file.read_bytes()[:9000] + bytes(file.stat().st_size - 9000))

@@ -82,7 +82,7 @@ def test_a_kill_while_restoring_leaves_the_old_state_or_the_new_one(world: World
     data = world.folder / "other"
     where = str(data)
     world.filled(where, label="old")
-    with Library.open(data / "workspaces" / "more", HashEmbedder()) as library:
+    with Library(data / "workspaces" / "more", HashEmbedder()) as library:
         fill(library, "more")
     old = world.stored(where)
     scratch = world.folder / "scratch"
@@ -156,7 +156,7 @@ def test_what_was_confirmed_before_a_backup_begins_is_in_it_whoever_else_writes(
         backup = _while_writing(folder, f"q{number}", world.backup)
         other = world.folder / f"other{number}"
         world.restore(backup, str(other))
-        with Library.open(other / "workspaces" / "default", HashEmbedder()) as library:
+        with Library(other / "workspaces" / "default", HashEmbedder()) as library:
             found = {document.id for document in library.documents.all()}
             assert there - open_ <= found, "what was confirmed is there"
             assert not found & set(said.gone), "what was deleted is not"

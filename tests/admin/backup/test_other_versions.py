@@ -35,7 +35,7 @@ def data(tmp_path: Path) -> Path:
     data = tmp_path / "data"
     private = PrivateLibraries(data)
     for name in ("default", name_of(private.issue())):
-        with Library.open(data / "workspaces" / name, HashEmbedder()) as library:
+        with Library(data / "workspaces" / name, HashEmbedder()) as library:
             many(library)
             fill(library, "more")
     return data
