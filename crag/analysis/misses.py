@@ -282,13 +282,7 @@ def _follow(
 
 def _rank(library: Library, trace: Trace, settings: Settings) -> dict[str, Ranks]:
     """The ranks of the first chunks for the run's question, under its filters, by their ids."""
-    query = SearchQuery(
-        trace.meant,
-        REACH,
-        where=settings.where,
-        min_confidence=settings.min_confidence,
-        half_life_days=settings.half_life_days,
-    )
+    query = SearchQuery.under(settings, trace.meant, REACH)
     plain = replace(query, half_life_days=0.0)
     try:
         found = [library.find(each) for each in (query, replace(plain, mode="dense"), replace(plain, mode="bm25"))]

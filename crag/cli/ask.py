@@ -15,7 +15,7 @@ from typer import Argument, Option
 from crag.cli.options import Part, Providers, Run, interruptible
 from crag.cli.output import Colour, Output, plain, strip_controls
 from crag.core import events as ev
-from crag.core.errors import PROGRAM, CancelledError, CragError, EmptyLibraryError, QuestionError
+from crag.core.errors import PROGRAM, CancelledError, CragError, EmptyLibraryError
 from crag.core.events import Guidance
 from crag.core.makers import about
 from crag.core.protocols import RunRequest, SearchQuery
@@ -49,17 +49,15 @@ def search(
     mode: Annotated[Literal["hybrid", "dense", "bm25"], Option(help="how it searches")] = "hybrid",
 ) -> int:
     """One line a chunk, best first."""
-    chosen, question = run.settings(), question.strip()
+    chosen = run.settings()
     with part.opened() as (engine, library):
-        from crag.engine import QUESTION_CHARS
+        from crag.pipeline.executor import check_question
 
-        if not 1 <= len(question) <= QUESTION_CHARS:
-            raise QuestionError("The question is empty." if not question else "The question is too long.")
+        question = check_question(question)
         if library.documents.count() == 0:
             raise EmptyLibraryError("There is no document to search.", f"Add one: {PROGRAM} index FILE.pdf")
         chosen = part.narrow(chosen, engine)
-        limits = {name: getattr(chosen, name) for name in ("where", "min_confidence", "half_life_days")}
-        found = library.find(SearchQuery(question, chosen.k, mode=mode, **limits))
+        found = library.find(SearchQuery.under(chosen, question, chosen.k, mode))
     for hit in found:
         name = output.paint(f"{plain(hit.chunk.source)}, {plain(hit.chunk.where)}", "bold")
         how = f"  {said}" if (said := wording.recognised_text(hit.chunk.recognised)) else ""

@@ -332,3 +332,10 @@ class SearchQuery:
     where: str = ""
     min_confidence: float = 0.0
     half_life_days: float = 0.0
+
+    @classmethod
+    def under(
+        cls, settings: Settings, text: str, k: int, mode: Literal["hybrid", "dense", "bm25"] = "hybrid"
+    ) -> SearchQuery:
+        """A query to the documents that a run's settings let through, as they trust them."""
+        return cls(text, k, mode, settings.where, settings.min_confidence, settings.half_life_days)

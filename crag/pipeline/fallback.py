@@ -24,13 +24,7 @@ class LibraryRetriever:
         self._library, self._settings, self._emitter = library, settings, emitter
 
     def search(self, query: str, k: int) -> list[RetrievedChunk]:
-        asked = SearchQuery(
-            query,
-            k,
-            where=self._settings.where,
-            min_confidence=self._settings.min_confidence,
-            half_life_days=self._settings.half_life_days,
-        )
+        asked = SearchQuery.under(self._settings, query, k)
         try:
             return self._library.find(asked)
         except IndexUnavailableError as error:

@@ -11,7 +11,6 @@ from dataclasses import asdict
 from datetime import date
 from pathlib import PurePath
 from typing import Any
-from urllib.parse import urlsplit
 
 from langchain_core.documents import Document
 
@@ -19,10 +18,11 @@ from crag.core.metadata import days_in
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Grade, Strip, WebPage
 from crag.text.injection import detect_injection, mask_injection, sendable
+from crag.web.webpage import usable_address
 
 TEXT_CHARS = 16_000
 """How much of a Document's text is used: what lies behind is more than the local evaluator reads of one text."""
-_NAME_CHARS, _LABEL_CHARS, _URL_CHARS = 200, 20, 2_000
+_NAME_CHARS, _LABEL_CHARS = 200, 20
 _LAST_PAGE = 1_000_000
 _SEPARATOR = " › "
 _OF_A_MACHINE = re.compile(r"[/\\~]|file:|[A-Za-z]:[\\/]")
@@ -70,7 +70,7 @@ def as_chunk(document: Document, first_page: int = 0) -> Chunk | None:
         text=text,
         context=_SEPARATOR.join(filter(None, (title, *headings))),
         place=_place(_line(said, "page_label")[:_LABEL_CHARS], page, headings),
-        url=_address(said.get("url")) or _address(stated),
+        url=usable_address(said.get("url")) or usable_address(stated),
         dated=_date(said.get("date")),
     )
 
@@ -117,17 +117,6 @@ def _place(label: str, page: int, headings: list[str]) -> str:
     if label and label != str(page):
         return f"page {label}"
     return f"section {headings[-1][:_NAME_CHARS]}" if headings and not page else ""
-
-
-def _address(value: object) -> str:
-    """A web address as it is given; empty for anything that a browser should not be sent to."""
-    if not isinstance(value, str) or len(value) > _URL_CHARS:
-        return ""
-    try:
-        parts = urlsplit(sendable(value).strip())
-    except ValueError:
-        return ""
-    return sendable(value).strip() if parts.scheme in ("http", "https") and parts.hostname else ""
 
 
 def _date(value: object) -> str:

@@ -100,16 +100,8 @@ def search(
     is graded and nothing answered: to have a question answered, use ask."""
     question = check_question(question)
     settings = strategy(call.config.strategy).settings
-    hits = call.library.find(
-        SearchQuery(
-            question,
-            k,
-            mode=mode,
-            where=call.filter(where, documents, tags),
-            min_confidence=settings.min_confidence,
-            half_life_days=settings.half_life_days,
-        )
-    )
+    query = replace(SearchQuery.under(settings, question, k, mode), where=call.filter(where, documents, tags))
+    hits = call.library.find(query)
     passages = [_passage(hit) for hit in hits]
     text = "No passage was found."
     if hits:
