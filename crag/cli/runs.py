@@ -20,7 +20,7 @@ from crag.core.protocols import SetGrader
 from crag.core.trace import Trace
 from crag.export.explanations import ExplanationRecord, FlipRecord, MissRecord, WithoutRecord
 from crag.export.html.pages import write_site
-from crag.messages.explanations import change_sentence, miss_sentence, missing_sentence, part_text
+from crag.messages.explanations import change_sentence, fate_text, miss_sentence, missing_sentence, part_text
 from crag.storage.library import Library
 from crag.text.formats import count, format_score
 
@@ -130,15 +130,7 @@ def _miss_lines(miss: Miss, output: Output) -> Iterator[str]:
 
 
 def _line(fate: Fate) -> str:
-    score = fate.grade.score if fate.grade is not None else None
-    parts = [
-        fate.stage,
-        f"rank {fate.rank}" if fate.rank is not None else "",
-        f"score {format_score(score)}" if score is not None else "",
-        f"{sum(strip.kept for strip in fate.strips)} of {len(fate.strips)} strips kept" if fate.strips else "",
-    ]
-    text = " ".join(fate.chunk.text.split())[:100]
-    return plain(f"{fate.chunk.where}: {', '.join(filter(None, parts))}: {text}…")
+    return plain(f"{fate.chunk.where}: {fate_text(fate)}: {' '.join(fate.chunk.text.split())[:100]}…")
 
 
 def site(

@@ -401,6 +401,18 @@ def missing_sentence(miss: Miss) -> str:
     return f"It does not have the question's {'word' if len(miss.missing) == 1 else 'words'} {', '.join(shown)}{more}."
 
 
+def fate_text(fate: Fate) -> str:
+    """How far a chunk came, with its rank, its score and what was kept of it."""
+    score = fate.grade.score if fate.grade is not None else None
+    parts = [
+        fate.stage,
+        f"rank {fate.rank}" if fate.rank is not None else "",
+        f"score {format_score(score)}" if score is not None else "",
+        f"{sum(strip.kept for strip in fate.strips)} of {len(fate.strips)} strips kept" if fate.strips else "",
+    ]
+    return ", ".join(filter(None, parts))
+
+
 TITLES: Mapping[Break, str] = {
     "intact": "The report as it is",
     "removed": "The answer is taken away",

@@ -16,9 +16,9 @@ from crag.core import strategies
 from crag.core.errors import CancelledError, CragError
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Grade, RetrievedChunk, Step, Strip
-from crag.export.explanations import FateRecord, MissRecord
+from crag.export.explanations import MissRecord
 from crag.export.markdown import escape_markdown, turn
-from crag.export.records import describe_grade, describe_hit, describe_outcome
+from crag.export.records import StripRecord, describe_grade, describe_hit, describe_outcome
 from crag.generation.conversation.rules import leading_to
 from crag.integrations.calls import in_turn
 from crag.integrations.mcp.library import Names, Tags, Where
@@ -35,10 +35,9 @@ from crag.integrations.mcp.request import (
     run_uri,
 )
 from crag.messages.answers import brief_text, conflict_sentences
-from crag.messages.explanations import missing_sentence
+from crag.messages.explanations import fate_text, missing_sentence
 from crag.messages.wording import decision_sentence, failure_sentence, instead_sentence, outcome_sentence
 from crag.pipeline.executor import QUESTION_CHARS
-from crag.text.formats import format_score
 from crag.text.injection import fence, fence_text, quote_for_model
 
 _STEPS: dict[Step, str] = {
@@ -159,12 +158,11 @@ def _graded(hit: RetrievedChunk, grade: Grade | None) -> Graded:
 
 def _evidence(strip: Strip, trace: Trace) -> Evidence:
     found = trace.sources[strip.source_id]
-    if isinstance(found, Chunk):
-        where = {"source": line(found.source), "page": found.page, "place": found.place, "url": found.url or None}
-    else:
-        where = {"source": line(found.title or found.url), "url": found.url}
-    text, uri = quote_for_model(strip.text), _page_uri(strip.source_id, trace)
-    return Evidence.model_validate({**where, "origin": strip.origin, "text": text, "score": strip.score, "uri": uri})
+    known = StripRecord.of(strip, found).model_dump()
+    safe = {"source": line(known["source"]), "place": known["place"] or "", "text": quote_for_model(strip.text)}
+    return Evidence.model_validate(
+        {**known, **safe, "url": found.url or None, "uri": _page_uri(strip.source_id, trace)}
+    )
 
 
 def _page_uri(source_id: str, trace: Trace) -> str | None:
@@ -222,7 +220,10 @@ def explain(
     miss = explain_miss(library, library.runs.trace(line(run).removeprefix(run_uri(""))), wanted)
     record = _safe(MissRecord.of(miss))
     missing = line(missing_sentence(miss)) if miss.fates else ""
-    chunks = [_format_fate(fate) for fate in record.fates[:SHOWN]]
+    chunks = [
+        f"- {safe.source}, {safe.place or f'page {safe.page}'}: {fate_text(fate)}"
+        for safe, fate in zip(record.fates[:SHOWN], miss.fates, strict=False)
+    ]
     return reply("\n".join(filter(None, [record.said, record.change_said, missing, *chunks])), record)
 
 
@@ -238,13 +239,3 @@ def _safe(record: MissRecord) -> MissRecord:
         "fates": fates,
     }
     return record.model_copy(update=changed)
-
-
-def _format_fate(fate: FateRecord) -> str:
-    parts = [
-        fate.stage,
-        f"rank {fate.rank}" if fate.rank is not None else "",
-        f"score {format_score(fate.score)}" if fate.score is not None else "",
-        f"{fate.kept} of {fate.strips} strips kept" if fate.strips else "",
-    ]
-    return f"- {fate.source}, {fate.place or f'page {fate.page}'}: {', '.join(filter(None, parts))}"

@@ -88,6 +88,22 @@ def test_nothing_good_enough_is_said_to_be_nothing(engine: Engine) -> None:
     served(ServerConfig(engine=engine), inside)
 
 
+def test_evidence_says_where_it_stands_and_where_its_document_came_from(engine: Engine) -> None:
+    documents = engine.library().documents
+    report = next(id for id, name in documents.names().items() if name == "report.pdf")
+
+    async def inside(client: Client) -> None:
+        first = record(await client.call_tool("ask", {"question": HIRED, "wanted": "evidence"}))["evidence"][0]
+        assert (first["source"], first["page"], first["url"]) == ("report.pdf", 1, "https://example.org/report")
+        assert first["uri"].endswith(f"{report}/pages/1") and first["score"] is not None
+
+    documents.note(report, url="https://example.org/report")
+    try:
+        served(ServerConfig(engine=engine), inside)
+    finally:
+        documents.note(report, url="")
+
+
 def test_text_that_speaks_to_a_model_is_marked_wherever_a_model_reads_it(engine: Engine) -> None:
     async def inside(client: Client) -> None:
         result = await client.call_tool("search", {"question": "bridge painted green", "k": 2})
