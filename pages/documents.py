@@ -6,7 +6,8 @@ from ui.access import workspaces
 from ui.app.program import program
 from ui.app.session import Session
 from ui.components import click_bridge, problems
-from ui.documents import contents, folder, gaps, page, progress, uploads
+from ui.documents import folder, gaps, page, progress, uploads
+from ui.run import presentation
 
 st.title("Documents", anchor=False)
 with problems.reported(stop=True):
@@ -15,7 +16,7 @@ workspaces.show_key_notice(program().config)
 uploads.drop_zone(session)
 uploads.show_interrupted(session)
 
-click_bridge.handle_clicks(contents.mark)
+click_bridge.handle_clicks(presentation.follow)
 job = uploads.current(session)
 uploads.note_address(job)
 if job is not None:

@@ -42,7 +42,7 @@ OWN_TAB = {
         "ui/ask/welcome.py": ["state.open_tour"],
         "ui/compare/page.py": ["_add", "_remove", "_take", "state.select"],
         "ui/documents/bulk_actions.py": ["_ask", "table.pick"],
-        "ui/documents/contents.py": ["_to_page"],
+        "ui/documents/contents.py": ["partial(_turn_to, key, shown)"],
         "ui/documents/map_view.py": [
             "_clear",
             "_forget_job",

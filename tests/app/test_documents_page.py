@@ -35,7 +35,7 @@ def test_the_empty_library_says_what_to_do(documents):
 def test_a_dropped_pdf_is_added_with_a_result_line_and_a_row(documents):
     drop(documents, ("lighthouse.pdf", small_pdf(TEXT, TEXT)))
     assert "lighthouse.pdf" in said(documents) and "Added: 2 pages" in said(documents)
-    [frame] = documents.dataframe
+    frame, *_ = documents.dataframe
     row = frame.value.iloc[0]
     assert row["Document"] == "lighthouse.pdf" and row["Pages"] == 2 and row["Confidence"] == 1 and not row["Verified"]
     assert row["Added"] == datetime.fromisoformat(program().engine.library().documents.all()[0].added_at)
@@ -63,7 +63,7 @@ def test_a_hostile_name_stays_text_and_loses_its_path(documents):
 
 def test_names_like_formulas_are_inert_in_the_table_which_can_be_downloaded(documents):
     drop(documents, ("@SUM(1).pdf", small_pdf(TEXT)))
-    [frame] = documents.dataframe
+    frame, *_ = documents.dataframe
     row = frame.value.iloc[0]
     assert row["Document"] == "'@SUM(1).pdf" and row["Title"].startswith("'@SUM")
     assert program().engine.library().documents.all()[0].name == "@SUM(1).pdf"
@@ -75,18 +75,19 @@ def test_fields_are_given_and_taken_away_and_wrong_ones_are_told(documents):
     drop(documents, ("two.pdf", small_pdf(TEXT)))
     [document] = program().engine.library().documents.all()
 
-    def save(text):
-        documents.text_area(key=f"fields-{document.id}").set_value(text).run()
-        documents.button(key=f"save-fields-{document.id}").click().run()
+    def save(text, turn):
+        documents.text_area(key=f"edit-others-{turn}").set_value(text)
+        [change] = [button for button in documents.button if button.label == "Change 1 document"]
+        change.click().run()
         assert not documents.exception
         return program().engine.library().documents.fields(document.id)
 
-    assert save("tags=report, 2024\nverified=true")["tags"] == ("report", "2024")
+    assert save("tags=report, 2024\nverified=true", 0)["tags"] == ("report", "2024")
     row = documents.dataframe[0].value.iloc[0]
     assert list(row["Tags"]) == ["report", "2024"] and row["Verified"]
-    assert save("verified=perhaps")["verified"] is True
+    assert save("verified=perhaps", 1)["verified"] is True
     assert "verified" in said(documents)
-    assert save("verified=false")["tags"] == ()
+    assert save("verified=false\ntags=", 1)["tags"] == ()
     row = documents.dataframe[0].value.iloc[0]
     assert "Tags" not in row and not row["Verified"]
 
@@ -101,7 +102,7 @@ def test_what_was_purged_is_told_and_brought_back(documents):
     assert "The library is empty" in said(documents)
     panels = [panel.label for panel in documents.expander]
     assert "Recently purged: 1 document" in panels and "Purge…" not in panels, "nothing is left to purge"
-    [frame] = documents.dataframe
+    frame, *_ = documents.dataframe
     assert frame.value["Document"].tolist() == ["two.pdf"] and frame.value["Why"].tolist() == ["unverified"]
     documents.session_state[frame.key] = {"selection": {"rows": [0], "columns": [], "cells": []}}
     documents.run()

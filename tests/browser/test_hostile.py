@@ -149,7 +149,7 @@ def test_documents_of_hostile_names_only_show_them(look) -> None:
     page.get_by_text("with its 1 chunk").wait_for()
     inert(page)
     page.keyboard.press("Escape")
-    for view in ("Chunks", "Tables"):
+    for view in ("Tables", "Pages and chunks"):
         page.get_by_role("radio", name=view).click()
         inert(page)
     page.get_by_role("button", name="Deselect all").click()

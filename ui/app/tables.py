@@ -45,12 +45,21 @@ def plain(rows: Sequence[Row], key: str, alt: str, columns: Columns | None = Non
 
 
 def picked(
-    rows: Sequence[Row], key: str, alt: str, columns: Columns | None = None, *, several: bool = False
+    rows: Sequence[Row],
+    key: str,
+    alt: str,
+    columns: Columns | None = None,
+    on_select: Callable[[], None] | Literal["rerun"] = "rerun",
+    *,
+    several: bool = False,
 ) -> list[int]:
-    """Draw a table; the places of the rows that are selected in it. Texts are guarded. `several`: at once."""
+    """Draw a table; the places of the rows that are selected in it. Texts are guarded. `several`: at once.
+
+    `on_select` is called as a selection changes, before the page is drawn.
+    """
     mode = "multi-row" if several else "single-row"
-    found = _draw(rows, key, alt, columns, on_select="rerun", selection_mode=mode).selection.rows
-    return [row for row in found if row < len(rows)]
+    _draw(rows, key, alt, columns, on_select=on_select, selection_mode=mode)
+    return [row for row in selected_rows(key) if row < len(rows)]
 
 
 def _draw(rows: Sequence[Row], key: str, alt: str, columns: Columns | None, **more: Any) -> Any:
@@ -67,6 +76,12 @@ def selected(key: str) -> tuple[int, str] | None:
     state: Any = st.session_state.get(key)
     cells = state["selection"]["cells"] if state else []
     return (int(cells[0][0]), str(cells[0][1])) if cells else None
+
+
+def selected_rows(key: str) -> list[int]:
+    """The places of the rows that are selected in the table of this key."""
+    state: Any = st.session_state.get(key)
+    return list(state["selection"]["rows"]) if state else []
 
 
 def _guarded(value: object) -> object:

@@ -9,8 +9,7 @@ from typing import Any
 import streamlit as st
 
 from crag.core.filters.where import Scope
-from crag.core.metadata import Fields, Value, checked_fields, read_field, written_field
-from crag.core.types import Document
+from crag.core.metadata import Fields, Value, checked_fields, read_field
 from crag.export.html import words
 from crag.export.html.safe_text import markdown, visible
 from ui.app import navigation
@@ -26,7 +25,6 @@ _FIELDS = (
     "One a line: name=value. Lists with commas, dates as 2024-03-01, true or false. "
     "A filter in Settings may then say: verified and tags has report."
 )
-_EXAMPLE = "tags=report, 2024\nverified=true\ndate=2024-03-01"
 _VERIFIED: Mapping[str, bool | None] = {"As it is": None, "Verified": True, "Not verified": False}
 
 
@@ -65,10 +63,7 @@ def bar(session: Session, selected: Sequence[Held], shown: Sequence[Held], tags:
         if session.may("ask"):
             _ask_button(session, selected)
         if session.may("edit"):
-            if len(selected) == 1:
-                _edit_one(session, selected[0].document, selected[0].given)
-            else:
-                _edit(session, selected, tags)
+            _edit(session, selected, tags)
             uploads.refetch_button(session, selected)
             _delete_button(session, selected)
         st.button("Deselect all", key="select-none", type="tertiary", on_click=table.pick, args=((),))
@@ -160,17 +155,3 @@ def change(session: Session, selected: Sequence[Held], edit: Edit) -> int:
     for id, changed in wanted.items():
         session.library.documents.describe(id, changed)
     return len(wanted)
-
-
-def _edit_one(session: Session, document: Document, given: Fields) -> None:
-    """A panel with the fields that were given as text; what is taken out of it is taken from the document."""
-    with st.popover("Fields"):
-        text = "\n".join(written_field(name, value) for name, value in given.items())
-        key = f"fields-{document.id}"
-        typed = st.text_area("Fields of this document", text, key=key, help=_FIELDS, placeholder=_EXAMPLE, height=140)
-        if st.button("Save fields", key=f"save-{key}", type="primary"):
-            with problems.reported():
-                read = dict(read_field(each) for each in typed.splitlines() if each.strip())
-                session.require("edit")
-                session.library.documents.describe(document.id, {**dict.fromkeys(given), **read})
-                st.rerun()

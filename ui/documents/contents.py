@@ -1,8 +1,9 @@
-"""All that a document was cut into: its pages one at a time, a table of its chunks, and its tables."""
+"""All that a document was cut into: its pages with their chunks, and its tables."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -19,35 +20,43 @@ from ui.components import problems
 from ui.components.drawing import draw
 from ui.documents.listing import Held
 from ui.documents.state import state
-from ui.run import pageview, presentation
-
-_BESIDE = 60
-"""Chunks beside one page; a text without pages has all of its own on one."""
+from ui.run import pageview
 
 
 def pages(session: Session, held: Held) -> None:
-    """Raises CragError."""
+    """A page at a time, and beside it its chunks, or all with certain words; the selected one is marked on its page.
+
+    Raises CragError.
+    """
     document, stored = held.document, session.library.documents
-    key = _page_key(document.id)
-    label = "Page" if held.kind in DRAWN else "Part"
-    page = int(st.number_input(label, min_value=1, max_value=max(1, document.pages), key=key, width=180))
-    here = stored.chunks(document.id, page=page)
-    tracks = stored.chunk_tracks(document.id)
     left, right = st.columns([1, 1], gap="large")
-    with left, problems.reported():
-        marked = [chunk for chunk in here if chunk.id == state().marked]
-        if held.kind in DRAWN:
-            rects = [rect for chunk in marked or here for rect in chunk.rects() if rect.page == page]
-            st.image(
-                pageview.inline(pageview.image(session.library, document.id, page, rects)),
-                width="stretch",
-                alt=pageview.described(document.name, page, document.pages, _marked_text(marked, here)),
-            )
-        else:
-            with st.container(key="page-text"):
-                draw(h.div("cx")[pageview.leaf(here, [(chunk.start, chunk.end) for chunk in marked])])
+    with left:
+        label = "Page" if held.kind in DRAWN else "Part"
+        last = max(1, document.pages)
+        page = int(st.number_input(label, min_value=1, max_value=last, key=_page_key(document.id), width=180))
+        here = stored.chunks(document.id, page=page)
+        with problems.reported():
+            _page(session, held, page, here)
     with right:
-        _cards(held, page, here, tracks)
+        asked = st.text_input("Find in this document", key=f"find-{document.id}", placeholder="Words in a chunk")
+        every = stored.chunks(document.id, lines=False) if asked else here
+        _listed(held, page, _with_words(every, asked or ""), asked or "", stored.chunk_tracks(document.id))
+
+
+def _page(session: Session, held: Held, page: int, here: Sequence[Chunk]) -> None:
+    """The page with its chunks marked: one alone where it is selected."""
+    document = held.document
+    marked = [chunk for chunk in here if chunk.id == state().marked]
+    if held.kind in DRAWN:
+        rects = [rect for chunk in marked or here for rect in chunk.rects() if rect.page == page]
+        st.image(
+            pageview.inline(pageview.image(session.library, document.id, page, rects)),
+            width="stretch",
+            alt=pageview.described(document.name, page, document.pages, _marked_text(marked, here)),
+        )
+    else:
+        with st.container(key="page-text"):
+            draw(h.div("cx")[pageview.leaf(here, [(chunk.start, chunk.end) for chunk in marked])])
 
 
 def _marked_text(marked: Sequence[Chunk], here: Sequence[Chunk]) -> str:
@@ -57,20 +66,15 @@ def _marked_text(marked: Sequence[Chunk], here: Sequence[Chunk]) -> str:
     return words.count(len(here), "chunk") if here else ""
 
 
-def turn_to(chunk: Chunk) -> None:
-    """Show this chunk's page the next time, with it alone marked."""
-    st.session_state[_page_key(chunk.document_id)] = chunk.page
-    state().marked = chunk.id
+def _turn_to(key: str, shown: Sequence[Chunk]) -> None:
+    """Show the page of the chunk selected in this table, with it alone marked; all of the page's where none is."""
+    state().marked = ""
+    for row in app_tables.selected_rows(key):
+        chunk = shown[row]
+        st.session_state[_page_key(chunk.document_id)], state().marked = chunk.page, chunk.id
 
 
-def mark(picked: str) -> None:
-    """Mark one chunk alone on its page, or all of them again; or end the presentation."""
-    kind, _, chunk = picked.partition(":")
-    if not presentation.follow(picked) and kind == "mark":
-        state().marked = "" if state().marked == chunk else chunk
-
-
-def record(track: Track | None) -> str:
+def _record(track: Track | None) -> str:
     """What runs said of a chunk."""
     if track is None:
         return "never retrieved"
@@ -84,32 +88,6 @@ def _page_key(document: str) -> str:
     return f"page-{document}"
 
 
-def _cards(held: Held, page: int, here: Sequence[Chunk], tracks: Mapping[str, Track]) -> None:
-    cards = [
-        h.details(data_keep=chunk.id)[
-            h.summary[
-                h.span("rank num")[chunk.ordinal + 1],
-                h.span("where")[h.span("name")[excerpt(chunk.text, 140)]],
-                h.span("small")[words.count(len(chunk.text), "character")],
-            ],
-            h.div("body")[
-                h.div("text")[chunk.text],
-                h.div("facts")[
-                    h.span[f"{chunk.kind}, indexed with: {chunk.context or 'nothing else'}"],
-                    h.span[record(tracks.get(chunk.id))],
-                    h.button("more", data_pick=f"mark:{chunk.id}")["Mark only this one"],
-                ],
-            ],
-        ]
-        for chunk in here[:_BESIDE]
-    ]
-    shown = h.div("cards ordinals")[cards] if cards else h.p["No text was found on this page."]
-    more = len(here) > _BESIDE and h.p("small")[f"The first {_BESIDE}; all of them are under Chunks."]
-    part = "page" if held.kind in DRAWN else "part"
-    heading = f"{words.count(len(here), 'chunk')} on {part} {page} of {held.document.pages}"
-    draw(h.div("cx")[h.h3[heading], shown, more])
-
-
 VIEW = "document-view"
 """Holds which view of a document is open."""
 _MOST = 5_000
@@ -121,7 +99,7 @@ _COLUMN = st.column_config
 _COLUMNS = {
     "#": _COLUMN.NumberColumn(width=55, format="localized"),
     "Page": _COLUMN.NumberColumn(width=60, format="localized"),
-    "Text": 520,
+    "Text": 320,
     "Characters": _COLUMN.NumberColumn(format="localized"),
     "Retrieved": _COLUMN.NumberColumn(format="localized", help="Runs that retrieved it."),
     "Used": _COLUMN.NumberColumn(format="localized", help="Runs whose answers may rest on it."),
@@ -130,21 +108,21 @@ _COLUMNS = {
 }
 
 
-def chunks(session: Session, held: Held) -> None:
-    """A table of all chunks; the selected one is shown whole. Raises CragError."""
-    id = held.document.id
-    asked = st.text_input("Find in this document", key=f"find-{id}", placeholder="Words in a chunk", width=480)
-    every = session.library.documents.chunks(id, lines=False)
-    tracks = session.library.documents.chunk_tracks(id)
-    found = _with_words(every, asked or "")
+def _listed(held: Held, page: int, found: Sequence[Chunk], asked: str, tracks: Mapping[str, Track]) -> None:
+    """A table of chunks; the selected one is shown whole under it."""
     shown = found[:_MOST]
-    said = f"{len(found):,} of {words.count(len(every), 'chunk')}" if asked else words.count(len(every), "chunk")
+    many = words.count(len(found), "chunk")
+    part = "page" if held.kind in DRAWN else "part"
+    said = f"{many} with these words" if asked else f"{many} on {part} {page} of {held.document.pages}"
     st.caption(f"{said}; the first {_MOST:,} are shown." if len(found) > _MOST else f"{said}.")
     if not shown:
         return
+    key = f"chunks-{held.document.id}-{asked or page}"
     rows = [_row(chunk, tracks.get(chunk.id)) for chunk in shown]
-    for place in app_tables.picked(rows, f"chunks-{id}-{asked}", "The chunks of the document", _COLUMNS):
-        _whole(shown[place], tracks)
+    app_tables.picked(rows, key, "Chunks of the document", _COLUMNS, on_select=partial(_turn_to, key, shown))
+    for chunk in shown:
+        if chunk.id == state().marked:
+            _whole(chunk, tracks.get(chunk.id))
 
 
 def tables(session: Session, held: Held) -> None:
@@ -185,20 +163,14 @@ def _row(chunk: Chunk, track: Track | None) -> dict[str, Any]:
     }
 
 
-def _whole(chunk: Chunk, tracks: Mapping[str, Track]) -> None:
+def _whole(chunk: Chunk, track: Track | None) -> None:
     draw(
         h.div("cx")[
             h.h3[f"Chunk {chunk.ordinal + 1:,}, {chunk.where}"],
             h.div("text")[chunk.text],
             h.div("facts")[
                 h.span[f"{chunk.kind}, indexed with: {chunk.context or 'nothing else'}"],
-                h.span[record(tracks.get(chunk.id))],
+                h.span[_record(track)],
             ],
         ]
     )
-    st.button("Show it on its page", key="chunk-to-page", on_click=_to_page, args=(chunk,))
-
-
-def _to_page(chunk: Chunk) -> None:
-    turn_to(chunk)
-    st.session_state[VIEW] = "pages"

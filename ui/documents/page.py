@@ -119,8 +119,7 @@ def _reindex(session: Session) -> None:
 
 
 _VIEWS: Mapping[str, tuple[str, Callable[[Session, Held], None]]] = {
-    "pages": ("Pages", contents.pages),
-    "chunks": ("Chunks", contents.chunks),
+    "pages": ("Pages and chunks", contents.pages),
     "tables": ("Tables", contents.tables),
 }
 
