@@ -16,6 +16,7 @@ MARK = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 # Blanks are matched from the first of a run on, so that a long run is looked at once.
 _MARKS = re.compile(rf"(?:(?<!\s)\s*+{MARK.pattern})+")
 _LEADING_MARKS = re.compile(rf"(?:\s*{MARK.pattern})+[.!?]?")
+_NUMBERED = re.compile(r"\n\s*+(\d{1,2})[.)]\s")
 _LEADERS = re.compile(r"(?<!\s)(?>(?:\s*+[.·_…]){4,})\s*+")
 _BEHIND = re.compile(rf"(?:\s*{MARK.pattern})*")
 _STOPS = ".!?…。！？"
@@ -24,9 +25,10 @@ _STOPS = ".!?…。！？"
 def quotable(text: str) -> str:
     """A source's words on one line, without a bullet before them and with a dash for a row of dots.
 
-    Its own [12] becomes (12), or it would be a citation.
+    Its own [12] becomes (12), or it would be a citation; and so does the 12. of a list's line, which ends no sentence.
     """
     words = _LEADERS.sub(" – ", re.sub(r"^\s*[-–•*▪]\s+", "", text))
+    words = _NUMBERED.sub(r" (\1) ", words)
     return MARK.sub(r"(\1)", " ".join(words.split()))
 
 

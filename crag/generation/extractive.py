@@ -17,6 +17,7 @@ from crag.generation.lookup import FoundCell, Lookup, has_cell, look_up
 from crag.generation.short import READ, Found, find_words, part_of, short_answer, titled_text
 from crag.generation.subjects import Subjects, subjects_of
 from crag.generation.units import (
+    HEADING,
     Unit,
     best_first,
     choose_units,
@@ -27,9 +28,12 @@ from crag.generation.units import (
     of_the_figure,
     of_the_item,
     of_the_name,
+    of_the_section,
+    of_the_words,
     of_the_year,
     order_units,
     quotable_spans,
+    with_lists,
     word_rarity,
 )
 from crag.text.words import STOP_WORDS, stem, words
@@ -38,8 +42,6 @@ MAX_QUOTE = 500
 """A sentence longer than this is cut at a word."""
 MAX_GRADED = 200
 """Sentences of long strips that are scored by the evaluator; the rest only by shared words."""
-HEADING = 0.7
-"""How much the score of a text counts that is neither a sentence nor a table row: titles name, they do not answer."""
 TIE = 0.1
 """The most that words shared with the question add to a score."""
 MOST_VALUES = 3
@@ -119,8 +121,9 @@ class ExtractiveGenerator:
         subjects: Subjects,
         ground: _Ground,
     ) -> Answer:
-        units = of_the_amounts(question, of_the_name(question, of_the_year(question, units), sources))
-        units = of_the_item(question, of_the_figure(question, units))
+        units = with_lists(question, units, sources)
+        units = of_the_name(question, of_the_section(question, of_the_year(question, units), sources), sources)
+        units = of_the_item(question, of_the_words(question, of_the_figure(question, of_the_amounts(question, units))))
         if subjects.unnamed:  # whatever it is about, it is one subject
             best = min(units, key=best_first)
             units = [unit for unit in units if unit.strip.source_id == best.strip.source_id]

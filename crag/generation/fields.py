@@ -2,18 +2,20 @@
 
 Labels are words that an author chose to be asked by. A row is the one only where the question says every word of its
 label, where little else is asked for, and where its document has the rest of the question's words. Outside a form,
-nothing else may be asked for: the rest of the question names the document.
+nothing else may be asked for: the rest of the question names the document, or the line that heads the list ("Director"
+over "Daily limit: $75,000").
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from crag.core.tables import BESIDE, Cell, Row, Table
 from crag.core.types import Chunk
+from crag.generation.lists import BULLET, LABELLED, head_lines
 from crag.text.dates import dates_in
 from crag.text.words import FUNCTION_WORDS, stem, words
 
@@ -22,8 +24,6 @@ MOST_CHARACTERS = 2_000
 _ASKS_MORE = re.compile(
     r"\b(?:why|how (?!much|many|old|long|large|big|high|far)\w+|compare|difference)\b", re.IGNORECASE
 )
-_LINE = re.compile(r"([^\W\d_][^:;|\n]{1,59}?)\s?:\s+([^\s:;|][^:;|\n]{0,119})")
-"""A label and its value, alone on their line."""
 _MOST_LABEL, _MOST_VALUE = 6, 14
 """Words of each: more of them are a sentence."""
 _NUMBER = re.compile(r"\b(?:no|nr|num)\b\.?|#|№", re.IGNORECASE)
@@ -43,17 +43,24 @@ _KINDS = frozenset(
 _DATE = frozenset({stem("date")})
 """What a value that is a date need not be called, and what "when" asks for."""
 _WHEN = re.compile(r"\s*when\b", re.IGNORECASE)
+_PLACE = frozenset({stem("location")})
+_PLACED = frozenset(map(stem, ("located", "based", "situated"))) - _PLACE
+"""What "where" asks for, and what a question may say of it."""
+_WHERE = re.compile(r"\s*where\b", re.IGNORECASE)
+_ASIDES = re.compile(r"\s[-–—]\s|[:()]")
+"""Between what names a list and what explains it: "SEV 3 - Minor"."""
 _NONE: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A row of a form, or a line of a label and a value, where it stands."""
+    """A row of a form, or a line of a label and a value, where it stands; `under` is the line that heads its list."""
 
     chunk: Chunk
     table: Table
     row: Row
     label: str
+    under: str = ""
 
     @property
     def span(self) -> tuple[int, int]:
@@ -91,6 +98,7 @@ def _named_best(
         return None
     asked = _stems(_NUMBER.sub(" number ", question[:MOST_CHARACTERS])) - _FUNCTION
     asked |= _DATE if _WHEN.match(question) else _NONE
+    asked = asked - _PLACED | _PLACE if _WHERE.match(question) else asked
     named = [(field, covered) for field in fields if (covered := _covered(_label_of(field.label), asked))]
     if not named:
         return None
@@ -98,18 +106,20 @@ def _named_best(
     titles: dict[str, frozenset[str]] = {}
     for chunk in chunks:
         document = chunk.document_id
-        if not alone:
-            said[document] = said.get(document, _NONE) | _stems(f"{chunk.context}\n{chunk.text}")
+        said[document] = said.get(document, _NONE) | _stems(f"{chunk.context}\n{chunk.text}")
         titles[document] = _stems(f"{chunk.title}\n{chunk.source}")
     best: list[tuple[tuple[int, int, int], Field]] = []
-    for field, covered in named:
+    for field, label in named:
+        heading = _heading_named(field.under, asked)
+        covered = label | heading
         rest = asked - covered - _SILENT - _KINDS - (_DATE if dates_in(field.value) else _NONE)
         own = field.chunk.document_id
         beside = rest - titles[own] - _stems(field.chunk.context)
         elsewhere = any(beside & title for document, title in titles.items() if document != own)
-        fits = not beside if alone else len(covered) > len(beside) and beside <= said[own]
+        fits = not beside or ((bool(heading) or not alone) and len(covered) > len(beside) and beside <= said[own])
         if fits and not elsewhere:
-            best.append(((-len(covered), len(beside), len(_label_of(field.label).aside - asked)), field))
+            kept = field if heading else replace(field, under="")
+            best.append(((-len(covered), len(beside), len(_label_of(field.label).aside - asked)), kept))
     if not best:
         return None
     least = min(rank for rank, _ in best)
@@ -118,10 +128,13 @@ def _named_best(
 
 
 def _form_fields(chunk: Chunk) -> Iterator[Field]:
-    for table in chunk.tables:
-        for row in table.rows if table.is_form(chunk.text) else ():
+    forms = [table for table in chunk.tables if table.is_form(chunk.text)]
+    heads = head_lines(chunk.text) if forms else {}
+    for table in forms:
+        for row in table.rows:
             if len(row.cells) <= 1:
-                yield Field(chunk, table, row, " ".join(chunk.text[row.start : row.label].split()).rstrip(": "))
+                label = " ".join(chunk.text[row.start : row.label].split()).rstrip(": ")
+                yield Field(chunk, table, row, label, heads.get(row.start, ""))
 
 
 def _lines(chunk: Chunk) -> Iterator[Field]:
@@ -132,17 +145,20 @@ def _lines(chunk: Chunk) -> Iterator[Field]:
         for row in table.rows
         if len(row.cells) > 1 or any(table.header) or table.is_form(chunk.text)
     ]
+    heads = head_lines(chunk.text)
     start = 0
     for line in chunk.text.split("\n"):
         end = start + len(line)
-        found = _LINE.fullmatch(line.strip())
-        if found and not any(first < end and start < last for first, last in taken):
+        bullet = BULLET.match(line)
+        first = bullet.end() if bullet else 0
+        found = LABELLED.fullmatch(line[first:].strip())
+        if found and not any(taken_at < end and start < last for taken_at, last in taken):
             label, value = found[1].strip(), found[2].strip()
             if len(label.split()) <= _MOST_LABEL and len(value.split()) <= _MOST_VALUE:
-                at = chunk.text.index(value, start + line.index(label) + len(label))
-                cells = (Cell(BESIDE, at, at + len(value)),)
-                row = Row(start + line.index(label), at + len(value), start + line.index(label) + len(label), cells)
-                yield Field(chunk, Table(start=start, end=end, rows=(row,)), row, label)
+                named = start + line.index(label, first)
+                at = chunk.text.index(value, named + len(label))
+                row = Row(named, at + len(value), named + len(label), (Cell(BESIDE, at, at + len(value)),))
+                yield Field(chunk, Table(start=start, end=end, rows=(row,)), row, label, heads.get(start, ""))
         start = end + 1
 
 
@@ -157,6 +173,12 @@ def _label_of(label: str) -> _Label:
     aside = frozenset(stem(word) for part in _ASIDE.findall(plain) for word in words(part))
     groups = [_stems(each.replace("/", " ")) for each in _ASIDE.sub(" ", plain).split()]
     return _Label(tuple(filter(None, (group - _FUNCTION for group in groups))), aside)
+
+
+def _heading_named(heading: str, asked: frozenset[str]) -> frozenset[str]:
+    """The words of the question that the line over a list says; none where it misses one, but for what explains it."""
+    parts = filter(None, map(str.strip, _ASIDES.split(heading)))
+    return frozenset[str]().union(*(_covered(_label_of(part), asked) for part in parts))
 
 
 def _covered(label: _Label, asked: frozenset[str]) -> frozenset[str]:

@@ -196,7 +196,9 @@ def _is_of(chunk: Chunk, source: str) -> bool:
 def _read_field(found: Field, wanted: Wanted | None) -> Lookup:
     """A form's field as a cell. Where the question asks for no figure, it wants what the label says."""
     row, (start, end) = found.row, found.span
-    read = FoundCell(found.chunk, start, end, row.start, row.end, found.label, "", "", 0, found.table)
+    read = FoundCell(
+        found.chunk, start, end, row.start, row.end, found.label, found.under.rstrip(" :"), "", 0, found.table
+    )
     tokens = frozenset(item_tokens(found.label))
     wanted = wanted or Wanted(tokens, plain_stems(found.label), "amount", None, firm=False, item=found.label)
     return Lookup("found" if start < end else "empty", wanted, (read,))

@@ -8,9 +8,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from crag.core.tables import Row, Table
+from crag.core.tables import SEPARATOR, Row, Table
 from crag.core.types import Chunk, Strip, WebPage
+from crag.evaluation.refinement import make_strip
 from crag.generation.line_items import plain_stems
+from crag.generation.lists import BULLET, list_end
 from crag.generation.subjects import MAX_QUESTION, years_of
 from crag.text.numerals import numbers_in
 from crag.text.sentences import ends_as_sentence, sentences
@@ -19,6 +21,8 @@ from crag.text.words import STOP_WORDS, stem, words
 LONG_STRIP = 400
 """A strip of more characters is quoted by its best sentence, not whole."""
 HEADING_WORDS = 5
+HEADING = 0.7
+"""How much the score of a text counts that is neither a sentence nor a table row: titles name, they do not answer."""
 REDUNDANT = 0.8
 """A sentence that shares this much of its words with one already chosen adds nothing."""
 DIVERSITY = 0.1
@@ -31,6 +35,8 @@ OF_THE_AMOUNTS = 0.5
 """A text with the amounts of the question takes the place of those with others that score at most twice as much."""
 OF_THE_FIGURE = 0.5
 """Where a figure is asked for, a text with one takes the place of those without that score at most twice as much."""
+LEAST_SECTION = 2
+"""Words of a heading that a question must say to name it: one word may mean anything."""
 BESIDE_BEST = 0.7
 """Further sentences must score at least this share of the best one."""
 
@@ -41,7 +47,8 @@ _PAGE_NUMBER = re.compile(
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _QUANTITY = (
     r"(?:percentages?|percent|numbers?|share|rates?|ratios?|scores?|amounts?|prices?|costs?|speed|population|proportion"
-    r"|total|average|size|length|height|weight|depth|temperature|budget)"
+    r"|total|average|size|length|height|weight|depth|temperature|budget|co-?pay(?:ment)?s?|co-?insurance|deductibles?"
+    r"|premiums?|fees?|stipends?|allowances?|fines?|salary|salaries|wages?|rents?|capacity|distance)"
 )
 _ASKS_FIGURE = re.compile(
     r"\bhow (?:many|much|large|big|high|long|far|old|fast|tall|deep|wide|heavy)\b"
@@ -51,8 +58,11 @@ _ASKS_FIGURE = re.compile(
     r"|among|under)\w)",
     re.IGNORECASE,
 )
+_ASKS_LIST = re.compile(r"\s*+(?:which|what|list|name)\b", re.IGNORECASE)
 _COUNTS = re.compile(r"\b(?:no|none|once|twice|both|half|single|several|all|every)\b", re.IGNORECASE)
 _SPAN = re.compile(r" (?:years?|months?|quarters?|decades?)\b", re.IGNORECASE)
+_ASKS_SPAN = re.compile(r"\bhow many (?:minutes|hours|days|weeks)\b", re.IGNORECASE)
+"""What a span of years answers too: one year, asked for the number of days."""
 _ASKS_TIME = re.compile(r"\b(?:years?|months?|quarters?|decades?|how (?:long|old))\b", re.IGNORECASE)
 _ITEM = re.compile(r"\s*+[•●▪◦‣*–—-]\s|[^:]*+:\s*+\S|[^$€£%]*+(?:[$€£]\s?\d|(?<=\d)%|(?<=\d )%)")
 """The beginning of a line that is an item of a list, has a label before its value, or an amount of money or a share."""
@@ -150,11 +160,12 @@ def is_without_figure(question: str, text: str) -> bool:
     if not _ASKS_FIGURE.search(question) or _ASKS_TIME.search(question) or _COUNTS.search(text):
         return False
     asked = {number.text for number in numbers_in(question)}
+    spans = _ASKS_SPAN.search(question) is not None
     return all(
         number.kind == "ordinal"
         or number.text in asked
         or _YEAR.fullmatch(number.text)
-        or _SPAN.match(text, number.end)
+        or (not spans and _SPAN.match(text, number.end))
         for number in numbers_in(text)
     )
 
@@ -259,6 +270,80 @@ def _in_place_of(units: list[Unit], source_id: str, table: Table, named: Sequenc
         else:
             del found[unit.place]
     return list(found.values())
+
+
+def with_lists(question: str, units: list[Unit], sources: Mapping[str, Chunk | WebPage]) -> list[Unit]:
+    """With the whole list in place of each text that leads to one, where the question may ask for several things."""
+    question = question[:MAX_QUESTION]
+    if _ASKS_FIGURE.search(question) or not _ASKS_LIST.match(question):
+        return units
+    return [_with_list(unit, sources.get(unit.strip.source_id)) for unit in units]
+
+
+def _with_list(unit: Unit, source: Chunk | WebPage | None) -> Unit:
+    end = list_end(source.text, unit.first, unit.last) if source else None
+    if source is None or end is None or end <= unit.last:
+        return unit
+    strip, start = unit.strip, unit.first
+    if end > strip.end:
+        strip = make_strip(source.id, source.text, strip.origin, start, end, strip.score, kept=False)
+    text = source.text[start:end]
+    rank = unit.rank if is_statement(unit.text) else unit.rank / HEADING
+    at = start - strip.start
+    return replace(unit, strip=strip, start=at, end=at + end - start, rank=rank, words=frozenset(words(text)))
+
+
+def of_the_section(question: str, units: list[Unit], sources: Mapping[str, Chunk | WebPage]) -> list[Unit]:
+    """With texts of the section that the question names in place of about as good ones of sections named alike.
+
+    "Senior Manager of Sales" is named whole by a question of it, and so is "Manager of Sales": the longest counts.
+    """
+    asked = frozenset(map(stem, words(question[:MAX_QUESTION])))
+    sections = {
+        id: _stems(_section_of(source))
+        for id in dict.fromkeys(unit.strip.source_id for unit in units)
+        if isinstance(source := sources.get(id), Chunk)
+    }
+    named = max((section for section in sections.values() if section <= asked), key=len, default=frozenset[str]())
+    if len(named) < LEAST_SECTION:
+        return units
+    best = max(unit.rank for unit in units if sections.get(unit.strip.source_id) == named)
+    return [
+        unit
+        for unit in units
+        if (section := sections.get(unit.strip.source_id)) is None
+        or section == named
+        or not section & named
+        or best < OF_THE_NAME * unit.rank
+    ]
+
+
+def _section_of(chunk: Chunk) -> str:
+    """The heading that a chunk stands under, or its first line where it opens with its own."""
+    above = chunk.context.removeprefix(chunk.title).removeprefix(SEPARATOR).partition(SEPARATOR)[0]
+    first = chunk.text.partition("\n")[0]
+    return above or (first if first and not is_statement(first) else "")
+
+
+def of_the_words(question: str, units: list[Unit]) -> list[Unit]:
+    """Without the items of a list that have only some of the question's words that a better item of it has.
+
+    Better is one about as good: of "7+ years of sales experience" and "5+ years of experience" the first is meant where
+    sales are asked about.
+    """
+    asked = frozenset(stem(word) for word in words(question[:MAX_QUESTION]) if word not in STOP_WORDS)
+    items = {unit.place: asked & frozenset(map(stem, unit.words)) for unit in units if BULLET.match(unit.text)}
+    return [
+        unit
+        for unit in units
+        if unit.place not in items
+        or not any(
+            other.strip.source_id == unit.strip.source_id
+            and items.get(other.place, frozenset()) > items[unit.place]
+            and other.rank >= OF_THE_NAME * unit.rank
+            for other in units
+        )
+    ]
 
 
 def named_rows(question: str, text: str, rows: Sequence[Row]) -> list[Row]:

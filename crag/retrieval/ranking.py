@@ -6,7 +6,8 @@ Why these parts and these weights: docs/decisions/retrieval.md.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
@@ -22,6 +23,8 @@ BM25_WEIGHT = 0.25
 """What the best BM25 match adds to its cosine; the others add in proportion."""
 CARD_WEIGHT = 0.08
 """What one nat of rarity in the words that name a document adds to the cosines of its chunks."""
+UNNAMED_DISCOUNT = 0.05
+"""What a cosine with the question gives away where the names of documents are left out of it."""
 PAGE_DISCOUNT = 0.1
 """What a chunk gives away to other pages for every better chunk of its own page."""
 _DISCOUNTED = 400
@@ -52,6 +55,14 @@ def join_candidates(*found: Candidates) -> Candidates:
         dense[rows] = np.where(np.isnan(each.dense), dense[rows], each.dense)
         lexical[rows] = np.maximum(lexical[rows], each.lexical)
     return Candidates(numbers, dense, lexical)
+
+
+def nearer(one: Candidates, other: Candidates) -> Candidates:
+    """Candidates of two searches, each chunk with the larger of its cosines; the second question's count a bit less."""
+    joined = join_candidates(one, replace(other, dense=other.dense - np.float32(UNNAMED_DISCOUNT)))
+    rows = np.searchsorted(joined.numbers, one.numbers)
+    joined.dense[rows] = np.fmax(joined.dense[rows], one.dense)
+    return joined
 
 
 def rank(
@@ -100,11 +111,14 @@ def _best(score: Scores, count: int) -> NDArray[np.int64]:
 
 # ---- words of questions and cards ------------------------------------------------------------------------------------
 
+_LEAST_TERMS = 2
+"""Words that tell texts apart: fewer are no question."""
 _MOST_TERMS = 64
 """Words of one question that are looked up; what a person asks has fewer, a pasted page has many more."""
 
 _WORD = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_NAME = re.compile(r"\b([^\W\d_]+)\b(?:['’]s\b)?")
 _POSSESSIVE = re.compile(r"['’]s\b")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 # FY2019, CY19, Q22023, 2023Q2, FY23Q1: the usual short forms of a business year and quarter.
@@ -133,6 +147,20 @@ def asked_terms(text: str) -> list[str]:
     words = _POSSESSIVE.sub("", text).lower()
     found = dict.fromkeys(_with_pairs(_written_out(words)))
     return [term for term in found if term not in SEARCH_STOP_WORDS and len(term) > 1][: 2 * _MOST_TERMS]
+
+
+def without_names(question: str, names: Iterable[str]) -> str:
+    """The question without what it names documents by: its words with a capital that one of the names has.
+
+    A document need not say its name on every page. Nothing where none of them is named, or where too little is left.
+    """
+    said = {word for name in names for word in card_words(name)}
+    kept, at = "", 0
+    for match in _NAME.finditer(question):
+        if match.start() and match[1][0].isupper() and said.issuperset(card_words(match[1])):
+            kept, at = kept + question[at : match.start()], match.end()
+    kept = " ".join((kept + question[at:]).split())
+    return kept if at and len(question_terms(kept)) >= _LEAST_TERMS else ""
 
 
 def years(terms: list[str]) -> list[str]:

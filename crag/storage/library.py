@@ -345,7 +345,11 @@ class Library:
         vector = self._asked(query.text, query.k)
         with self._database.read() as connection:
             store.check_model(connection, self._embedder)
-            return self._search.through_index(connection, query, vector)
+            without_names = self._search.without_names(connection, query)
+        unnamed = embed_question(self._embedder, without_names) if without_names else None
+        with self._database.read() as connection:
+            store.check_model(connection, self._embedder)
+            return self._search.through_index(connection, query, vector, unnamed)
 
     def find_in_records(self, query: SearchQuery) -> list[RetrievedChunk]:
         """The same without the index, for when it fails: of the chunks that share words with the query, the best.

@@ -22,7 +22,7 @@ from crag.core.events import About
 from crag.core.protocols import SearchQuery
 from crag.core.types import RetrievedChunk
 from crag.index.chunk_index import Candidates, ChunkIndex, Numbers, Scores, Vectors
-from crag.retrieval.ranking import join_candidates, rank, search_terms
+from crag.retrieval.ranking import join_candidates, nearer, rank, search_terms, without_names
 from crag.storage import feed, store
 from crag.storage.catalog import Catalog
 from crag.storage.index_sync import IndexSync
@@ -144,8 +144,24 @@ class Search:
         self._catalog: Catalog | None = None
         self._lock = threading.Lock()
 
-    def through_index(self, connection: Connection, query: SearchQuery, vector: Vectors) -> list[RetrievedChunk]:
-        """The chunks of a query, best first. Raises IndexUnavailableError, FilterError."""
+    def without_names(self, connection: Connection, query: SearchQuery) -> str:
+        """The query without the names of the documents that it names; "" where it names none. Raises FilterError."""
+        if query.mode != "hybrid":
+            return ""
+        catalog = self._catalog_of(connection)
+        named = catalog.titles.scores(query.text)
+        numbers = catalog.outstanding(named, catalog.allowed(query.where, query.min_confidence))
+        documents = [catalog.documents[place][0] for place in np.searchsorted(catalog.numbers, numbers)]
+        return without_names(query.text, [f"{document.name} {document.title}" for document in documents])
+
+    def through_index(
+        self, connection: Connection, query: SearchQuery, vector: Vectors, unnamed: Vectors | None = None
+    ) -> list[RetrievedChunk]:
+        """The chunks of a query, best first. Raises IndexUnavailableError, FilterError.
+
+        `unnamed` is the vector of the query without the names of documents: a chunk of a document that is named is as
+        near as the nearer of the two.
+        """
         catalog = self._catalog_of(connection)
         groups = [] if query.mode == "dense" else _groups(query)
         allowed = catalog.allowed(query.where, query.min_confidence)
@@ -157,6 +173,8 @@ class Search:
             if len(outstanding) and len(outstanding) < len(catalog.numbers):
                 named_ones = index.top(vector, groups, max(_OF_NAMED, query.k), outstanding)
                 candidates = join_candidates(candidates, named_ones)
+            if unnamed is not None and len(outstanding):
+                candidates = nearer(candidates, index.top(unnamed, groups, max(_OF_NAMED, query.k), outstanding))
             return candidates
 
         candidates = self._upkeep.use(feed.contents(connection), catalog.generation, found)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from crag.core.tables import BESIDE, Cell, Row, Table
@@ -130,3 +132,51 @@ PAPERS = {
 def test_a_line_of_label_and_value_answers_only_what_its_label_says(question: str, value: str | None) -> None:
     found = look_up(question, PAPERS)
     assert (found.cell.text if found and found.cell else None) == value
+
+
+LIMITS = """Department Manager:
+• Transaction Limit: $5,000
+• Daily Limit: $15,000
+Director:
+• Transaction Limit: $25,000
+• Daily Limit: $75,000
+Nothing else is paid out.
+• Fee: $50
+SEV 3 - Minor
+• Response time: 1 hour
+Chief Operating Officer
+Location: Any major city
+Reports To: the board"""
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("What is the daily limit of a director?", ("Director", "$75,000")),
+        ("What is the transaction limit of a department manager?", ("Department Manager", "$5,000")),
+        ("What is the response time of SEV 3?", ("SEV 3 - Minor", "1 hour")),
+        ("Where is the Chief Operating Officer located?", ("Chief Operating Officer", "Any major city")),
+        ("What is the daily limit of a clerk?", None),
+        ("What is the daily limit?", None),  # of two that differ
+        ("What is the response time of SEV 5?", None),
+        ("What is the fee of a director?", None),  # a sentence ends the list
+        ("Where is the Chief Financial Officer located?", None),
+    ],
+)
+def test_a_line_of_a_list_is_named_with_the_line_over_it(question: str, found: tuple[str, str] | None) -> None:
+    chunk = Chunk(
+        id="x", document_id="x", source="x.pdf", title="Policies", page=1, ordinal=0, start=0, end=len(LIMITS),
+        text=LIMITS, context="Policies",
+    )  # fmt: skip
+    lookup = look_up(question, {"x": chunk})
+    cell = lookup.cell if lookup else None
+    assert (cell and (cell.column, cell.text)) == found
+
+
+def test_a_field_of_a_form_is_named_with_the_line_over_it() -> None:
+    owner = form("d", "Sligo", (("Salary", "by agreement"), ("Hours", "40")))
+    headed = "Customer Service\n" + owner.text
+    moved = tuple(table.moved(len("Customer Service\n")) for table in owner.tables)
+    chunk = replace(owner, text=headed, end=len(headed), tables=moved)
+    assert (found := find_field("What is the salary of customer service?", [chunk])) and found.value == "by agreement"
+    assert find_field("What is the salary of a pilot of a seaplane?", [chunk]) is None

@@ -19,12 +19,14 @@ from crag.index.chunk_index import Candidates
 from crag.retrieval.ranking import (
     CARD_WEIGHT,
     PAGE_DISCOUNT,
+    UNNAMED_DISCOUNT,
     Rows,
     asked_terms,
     join_candidates,
     question_terms,
     rank,
     search_terms,
+    without_names,
 )
 from crag.storage.catalog import Catalog, TitleIndex
 from crag.storage.library import Library
@@ -112,6 +114,35 @@ def test_the_document_that_the_question_names_comes_first(library: Library, embe
     assert first("How did Northwind's inventory grow from FY2019 to FY21?") == "NORTHWIND_2021_10K.pdf"
     assert first("total current assets of Contoso") == "CONTOSO_2019_10K.pdf"
     assert first("What is the revenue of Fabrikam Shipping?") == "FABRIKAMSHIPPING_2021_10K.pdf"
+
+
+@pytest.mark.parametrize(
+    ("question", "bare"),
+    [
+        ("What is the deductible of Northwind Health Plus for a family?", "What is the deductible of for a family?"),
+        ("What are Northwind's co-payments for visits?", "What are co-payments for visits?"),
+        ("Northwind: what is the deductible for a family?", ""),  # the first word has a capital anyway
+        ("what is the deductible of northwind?", ""),
+        ("What is Northwind Health?", ""),  # nothing is left
+        ("What is the deductible of Contoso?", ""),
+    ],
+)
+def test_a_question_without_the_names_of_documents(question: str, bare: str) -> None:
+    assert without_names(question, ["plan.pdf Northwind HealthPlus Benefits", "other.pdf"]) == bare
+
+
+def test_a_chunk_of_a_named_document_need_not_say_its_name(library: Library, embedder: HashEmbedder) -> None:
+    texts = ["The yearly deductible is $1,500 for families.", "Northwind Plus cares for you."]
+    for name, own in {"Northwind Plus": texts, "Contoso": ["Contoso: deductible for families, $900."]}.items():
+        document, data, chunks = make_document(name, texts=own, title=name)
+        library.documents.add(document, data, chunks, embedder.embed(own))
+    asked, bare = "deductible for families of Northwind Plus", "deductible for families of"
+    nearness = [float(embedder.embed([text])[0] @ embedder.embed(texts)[0]) for text in (asked, bare)]
+    assert nearness[0] < nearness[1] - UNNAMED_DISCOUNT
+    dense = {found.chunk.text: found.dense for found in library.find(SearchQuery(asked, 3))}
+    assert dense[texts[0]] == pytest.approx(nearness[1] - UNNAMED_DISCOUNT, abs=2e-3)
+    [other] = {text for text in dense if "$900" in text}
+    assert dense[other] == pytest.approx(float(embedder.embed([asked])[0] @ embedder.embed([other])[0]), abs=2e-3)
 
 
 def test_a_documents_similarity_halves_every_half_life(library: Library, fill: Fill) -> None:

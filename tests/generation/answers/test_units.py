@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from crag.core.settings import Settings
@@ -162,3 +164,65 @@ def test_an_item_is_of_low_confidence_where_its_chunk_has_not_all_words_of_the_q
     sources = {chunk.id: chunk}
     *_, answer = ExtractiveGenerator().answer(question, [strip_of(chunk, item, 0.9)], sources, Settings())
     assert isinstance(answer, Answer) and answer.low_confidence is low
+
+
+ROLES = "Senior Manager of Sales", "Manager of Sales", "Director of Sales"
+
+
+@pytest.mark.parametrize(
+    ("question", "score", "said"),
+    [
+        ("How many years must the Senior Manager of Sales have?", 0.5, "7 years"),
+        ("How many years must the manager of sales have?", 0.5, "5 years"),
+        ("How many years must the Senior Manager of Sales have?", 0.2, "9 years"),
+        ("How many years must a salesperson have?", 0.5, "9 years"),
+    ],
+)
+def test_the_section_that_the_question_names_stands_for_sections_named_alike(
+    question: str, score: float, said: str
+) -> None:
+    texts = ("• 7 years of work in sales", "• 5 years of work in sales", "• 9 years of work in sales")
+    chunks = [
+        replace(chunk_of(text, ordinal=at), context=f"paper.pdf › {role}")
+        for at, (role, text) in enumerate(zip(ROLES, texts, strict=True))
+    ]
+    strips = [strip_of(chunk, chunk.text, of) for chunk, of in zip(chunks, (score, score + 0.05, 0.9), strict=True)]
+    sources = {chunk.id: chunk for chunk in chunks}
+    *_, answer = ExtractiveGenerator().answer(question, strips, sources, Settings().changed(answer_sentences=1))
+    assert isinstance(answer, Answer) and said in answer.text
+
+
+@pytest.mark.parametrize(("score", "said"), [(0.5, "7+ years"), (0.2, "5+ years")])
+def test_of_a_list_the_item_with_more_words_of_the_question_stands_for_others(score: float, said: str) -> None:
+    chunk = chunk_of("• 7+ years of product management experience\n• 5+ years of management experience")
+    answer = quoted(
+        "How many years of product management experience?", chunk, {"• 7+": score, "• 5+": 0.7}, answer_sentences=1
+    )
+    assert said in answer.text
+
+
+LESSONS = chunk_of("The program pays for much. Lessons that are covered:\n• Skiing\n• Scuba diving\nIt ends in May.")
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Which lessons are covered?", "Lessons that are covered: • Skiing • Scuba diving [1]."),
+        ("How many lessons are covered?", "Lessons that are covered: [1]."),
+    ],
+)
+def test_a_line_that_leads_to_a_list_is_quoted_with_it_where_things_are_asked_for(question: str, said: str) -> None:
+    strip = strip_of(LESSONS, "Lessons that are covered:", 0.9)
+    *_, answer = ExtractiveGenerator().answer(question, [strip], {LESSONS.id: LESSONS}, Settings())
+    assert isinstance(answer, Answer) and answer.text == said
+    [citation] = answer.citations
+    assert citation.quote in LESSONS.text
+
+
+def test_numbers_of_a_list_end_no_sentence() -> None:
+    chunk = chunk_of("The report says:\n1. Who was there.\n2. What happened.")
+    *_, answer = ExtractiveGenerator().answer(
+        "What does the report say?", [strip_of(chunk, "The report says:", 0.9)], {chunk.id: chunk}, Settings()
+    )
+    assert isinstance(answer, Answer)
+    assert answer.text == "The report says: (1) Who was there [1]. (2) What happened [1]."

@@ -1,0 +1,74 @@
+"""Lists in a text: which line stands over an item, and which items a line that ends in a colon leads to. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from crag.text.sentences import ends_as_sentence
+
+Span = tuple[int, int]
+
+BULLET = re.compile(r"\s*+(?:[•●▪◦‣*–—-]|\d{1,2}[.)])\s+")
+LABELLED = re.compile(r"([^\W\d_][^:;|\n]{1,59}?)\s?:\s+([^\s:;|][^:;|\n]{0,119})")
+"""A label and its value, alone on their line."""
+_MOST_HEAD = 9
+"""Words of a line that stands over a list."""
+
+
+def head_lines(text: str) -> dict[int, str]:
+    """For the place where the line of an item begins, the line that its list stands under, where there is one.
+
+    An item is a line with a bullet, or of a label and its value. A line over items is short and no sentence.
+    """
+    found: dict[int, str] = {}
+    head = ""
+    lines = list(_lines(text))
+    for at, (start, end) in enumerate(lines):
+        line = text[start:end].strip()
+        if _is_item(line):
+            if head:
+                found[start] = head
+        elif at + 1 < len(lines) and _is_head(line, text[slice(*lines[at + 1])].strip()):
+            head = line
+        elif ends_as_sentence(line):
+            head = ""
+    return found
+
+
+def list_end(text: str, start: int, end: int) -> int | None:
+    """Where the list ends that [start, end) leads to or begins: a line that ends in a colon, then nothing but items.
+
+    None where it leads to none.
+    """
+    led = False
+    last = None
+    for first, stop in _lines(text):
+        if stop <= start:
+            continue
+        if BULLET.match(text, first, stop):
+            last = stop if led else None
+        elif first < end:
+            led, last = text[first:stop].rstrip().endswith(":"), None
+        else:
+            break
+    return last
+
+
+def _is_item(line: str) -> bool:
+    return BULLET.match(line) is not None or LABELLED.fullmatch(line) is not None
+
+
+def _is_head(line: str, following: str) -> bool:
+    if len(line.split()) > _MOST_HEAD or line[0].islower() or line[-1] in ".!?,;":
+        return False
+    return _is_item(following)
+
+
+def _lines(text: str) -> Iterator[Span]:
+    """The lines that are not blank, as [start, end)."""
+    start = 0
+    for line in text.split("\n"):
+        if line.strip():
+            yield start, start + len(line)
+        start += len(line) + 1
