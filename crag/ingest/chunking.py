@@ -20,6 +20,8 @@ _COLUMNS = " | "
 _MOST_HEADER = 160
 _MOST_PLACE = 80
 _MOST_PARTS = 20
+_MOST_LEAD = 250
+"""Characters of headings and labels that are kept with what they lead to."""
 _MOST_COMPARED = 2_000
 """Characters of a header that are compared with a chunk, which is shorter."""
 _WORD = re.compile(r"\w+")
@@ -41,7 +43,7 @@ class Sizes:
 
 _SIZES = Sizes()
 # What is stored with a library: the same id, the same chunks for the same document.
-CHUNKING_ID = "sentences-600-700-250-0.6.5"
+CHUNKING_ID = "sentences-600-700-250-0.6.6"
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +199,9 @@ def _spans(page: Page | ComposedPage, sizes: Sizes) -> list[tuple[int, int, Tabl
     current: list[_Unit] = []
     for unit in _units(page, sizes):
         if current and _full(current, unit, sizes, page.by_heading):
-            spans.append(_close_chunk(current))
-            current = []
+            leads = _leads(page.text, current) if unit.table is None else 0
+            spans.append(_close_chunk(current[: len(current) - leads]))
+            current = current[len(current) - leads :]
         current.append(unit)
     if current:
         size = current[-1].end - current[0].start
@@ -210,6 +213,16 @@ def _spans(page: Page | ComposedPage, sizes: Sizes) -> list[tuple[int, int, Tabl
         else:
             spans.append(_close_chunk(current))
     return spans
+
+
+def _leads(text: str, units: Sequence[_Unit]) -> int:
+    """How many of the last units lead to what follows, headings and lines that end in a colon; never all of them."""
+    size = 0
+    for count, unit in enumerate(reversed(units)):
+        size += unit.end - unit.start
+        if size > _MOST_LEAD or not (unit.heading or text[unit.end - 1] == ":") or unit.table is not None:
+            return count
+    return 0
 
 
 def _close_chunk(units: Sequence[_Unit]) -> tuple[int, int, Table | None]:

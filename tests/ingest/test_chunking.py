@@ -53,6 +53,22 @@ def test_chunks_are_whole_sentences_of_one_page() -> None:
         assert chunk.context == "Harbours"
 
 
+def test_what_leads_to_a_list_is_kept_with_it() -> None:
+    before = " ".join(f"Boat {n} lies in harbour {n} today." for n in range(8))
+    items = "\n".join(f"• A licence for boats of kind number {n}" for n in range(5))
+    text = f"{before}\nLicences\nThe skipper must hold:\n{items}"
+    heading = text.index("Licences")
+    sizes = Sizes(text=len(before) + 40, table=200, least=600)
+    first, second, *_ = chunk_document(
+        _document(_page(text, headings=((heading, "Licences"),))), ID, "h.pdf", sizes=sizes
+    )
+    assert first.text == before
+    assert second.text.startswith("Licences\nThe skipper must hold:\n• A licence for boats of kind number 0")
+    # Nothing but what leads on is no chunk without an end.
+    leads = "\n".join(f"Part {n} of the rules of harbours and their boats:" for n in range(30))
+    assert len(chunk_document(_document(_page(leads)), ID, "h.pdf", sizes=SIZES)) > 3
+
+
 def test_a_table_is_cut_between_rows_and_keeps_its_header() -> None:
     rows = [f"Row {n}: 2019 {n},000; 2018 {n},500" for n in range(30)]
     table = "2019; 2018\n" + "\n".join(rows)
