@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from pathlib import Path
 
 import pytest
@@ -39,8 +40,12 @@ RECORD = WebProvider(
 def plugged(
     folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, code: str, group: str = "crag.web_providers"
 ) -> None:
-    """Makes `name` a package with one entry point, in `folder`, which is put on the path."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Makes `name` a package with one entry point, in a new place in `folder`, which is put on the path.
+
+    What a path has plugged in is remembered, so no two tests may have one path.
+    """
+    folder = folder / uuid.uuid4().hex
+    folder.mkdir(parents=True)
     module = name.replace("-", "_")
     (folder / f"{module}.py").write_text(code)
     about = folder / f"{module}-1.0.dist-info"

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import python_multipart  # noqa: F401 - starlette reads forms with it; a missing package is reported at the start
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from python_multipart.exceptions import FormParserError
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
@@ -204,8 +205,9 @@ async def add_documents(request: Request, call: CurrentCall) -> Response:
             return await call.work(lambda: _add(call, files, confidence))
     except Problem:
         raise
-    except HTTPException as error:
-        raise Problem(400, "invalid_form", f"The form can't be read: {error.detail}") from error
+    except (HTTPException, FormParserError) as error:  # older versions of Starlette let the parser's own error through
+        said = error.detail if isinstance(error, HTTPException) else error
+        raise Problem(400, "invalid_form", f"The form can't be read: {said}") from error
 
 
 def _add(call: Call, files: list[File], confidence: float) -> Response:
