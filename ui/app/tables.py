@@ -58,8 +58,8 @@ def picked(
     `on_select` is called as a selection changes, before the page is drawn.
     """
     mode = "multi-row" if several else "single-row"
-    _draw(rows, key, alt, columns, on_select=on_select, selection_mode=mode)
-    return [row for row in selected_rows(key) if row < len(rows)]
+    found = _draw(rows, key, alt, columns, on_select=on_select, selection_mode=mode).selection.rows
+    return [row for row in found if row < len(rows)]
 
 
 def _draw(rows: Sequence[Row], key: str, alt: str, columns: Columns | None, **more: Any) -> Any:
