@@ -208,6 +208,9 @@ def names_item(question: str, text: str) -> bool:
     """
     asked = frozenset(map(stem, words(question[:MAX_QUESTION])))
     label, colon, value = text.partition(":")
+    if value[:1] == "\n":  # a line over the item
+        label, colon, value = value.partition(":")
+        text = label
     said = _stems(label if colon and value.strip() else text)
     said = frozenset(word for word in said if not any(map(str.isdigit, word)))
     return len(said) > 1 and said <= asked

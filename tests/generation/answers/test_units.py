@@ -120,6 +120,8 @@ def test_a_sentence_with_the_figure_stands_for_one_about_as_good_without_it(scor
         ("What do meeting refreshments cost?", "• Client gifts: Maximum $100", False),
         ("What is the naming of other branches?", "Naming: hotfix/123", False),
         ("What is 5?", "5", False),
+        ("What is the wait period for named ailments?", "Wait periods:\nInitial wait period 30 days", False),
+        ("What is the transaction limit of a director?", "Director:\n• Transaction limit: $25,000", True),
     ],
 )
 def test_an_item_is_named_whose_words_the_question_says(question: str, item: str, named: bool) -> None:
