@@ -16,7 +16,7 @@ MARK = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 # Blanks are matched from the first of a run on, so that a long run is looked at once.
 _MARKS = re.compile(rf"(?:(?<!\s)\s*+{MARK.pattern})+")
 _LEADING_MARKS = re.compile(rf"(?:\s*{MARK.pattern})+[.!?]?")
-_NUMBERED = re.compile(r"\n\s*+(\d{1,2})[.)]\s")
+_NUMBERED = re.compile(r"\n[^\S\n]*+(\d{1,2})[.)]\s")
 _LEADERS = re.compile(r"(?<!\s)(?>(?:\s*+[.·_…]){4,})\s*+")
 _BEHIND = re.compile(rf"(?:\s*{MARK.pattern})*")
 _STOPS = ".!?…。！？"
