@@ -37,7 +37,7 @@ def show(session: Session) -> None:
     problem = state().problems.pop("models", None)
     if problem is not None:
         problems.show(problem)
-    with st.container(width=_WIDE):
+    with st.container(key="models", width=_WIDE):
         with _section("Language model", "Writes answers and queries, and can grade. Local models do without one."):
             servers.language_model(session)
         with _section("Grading", "Scores each chunk that was found. The scores decide what happens next."):
