@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from crag.core.tables import BESIDE, Cell, Row, Table
 from crag.core.types import Chunk
-from crag.generation.lists import BULLET, LABELLED, head_lines
+from crag.generation.lists import BULLET, LABELLED, head_lines, lines_of
 from crag.text.dates import dates_in
 from crag.text.words import FUNCTION_WORDS, stem, words
 
@@ -146,20 +146,16 @@ def _lines(chunk: Chunk) -> Iterator[Field]:
         if len(row.cells) > 1 or any(table.header) or table.is_form(chunk.text)
     ]
     heads = head_lines(chunk.text)
-    start = 0
-    for line in chunk.text.split("\n"):
-        end = start + len(line)
-        bullet = BULLET.match(line)
-        first = bullet.end() if bullet else 0
-        found = LABELLED.fullmatch(line[first:].strip())
-        if found and not any(taken_at < end and start < last for taken_at, last in taken):
+    for start, end in lines_of(chunk.text):
+        bullet = BULLET.match(chunk.text, start, end)
+        found = LABELLED.fullmatch(chunk.text[bullet.end() if bullet else start : end].strip())
+        if found and not any(first < end and start < last for first, last in taken):
             label, value = found[1].strip(), found[2].strip()
             if len(label.split()) <= _MOST_LABEL and len(value.split()) <= _MOST_VALUE:
-                named = start + line.index(label, first)
+                named = chunk.text.index(label, bullet.end() if bullet else start)
                 at = chunk.text.index(value, named + len(label))
                 row = Row(named, at + len(value), named + len(label), (Cell(BESIDE, at, at + len(value)),))
                 yield Field(chunk, Table(start=start, end=end, rows=(row,)), row, label, heads.get(start, ""))
-        start = end + 1
 
 
 def _stems(text: str) -> frozenset[str]:

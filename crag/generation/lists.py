@@ -10,7 +10,7 @@ from crag.text.sentences import ends_as_sentence
 Span = tuple[int, int]
 
 BULLET = re.compile(r"\s*+(?:[•●▪◦‣*–—-]|\d{1,2}[.)])\s+")
-LABELLED = re.compile(r"([^\W\d_][^:;|\n]{1,59}?)\s?:\s+([^\s:;|][^:;|\n]{0,119})")
+LABELLED = re.compile(r"([^\W\d_][^:;|\n]{1,59}?)\s?:[^\S\n]+([^\s:;|][^:;|\n]{0,119})")
 """A label and its value, alone on their line."""
 _MOST_HEAD = 9
 """Words of a line that stands over a list."""
@@ -23,7 +23,7 @@ def head_lines(text: str) -> dict[int, str]:
     """
     found: dict[int, str] = {}
     head = ""
-    lines = list(_lines(text))
+    lines = list(lines_of(text))
     for at, (start, end) in enumerate(lines):
         line = text[start:end].strip()
         if _is_item(line):
@@ -41,17 +41,15 @@ def list_end(text: str, start: int, end: int) -> int | None:
 
     None where it leads to none.
     """
-    led = False
-    last = None
-    for first, stop in _lines(text):
-        if stop <= start:
-            continue
-        if BULLET.match(text, first, stop):
-            last = stop if led else None
-        elif first < end:
-            led, last = text[first:stop].rstrip().endswith(":"), None
-        else:
+    led, last = False, None
+    for first, stop in lines_of(text, start):
+        item = BULLET.match(text, first, stop) is not None
+        if first >= end and not (led and item):
             break
+        if item:
+            last = stop if led else None
+        else:
+            led, last = text[first:stop].rstrip().endswith(":"), None
     return last
 
 
@@ -65,10 +63,11 @@ def _is_head(line: str, following: str) -> bool:
     return _is_item(following)
 
 
-def _lines(text: str) -> Iterator[Span]:
-    """The lines that are not blank, as [start, end)."""
-    start = 0
-    for line in text.split("\n"):
-        if line.strip():
-            yield start, start + len(line)
-        start += len(line) + 1
+def lines_of(text: str, start: int = 0) -> Iterator[Span]:
+    """The lines from `start` on that are not blank, as [start, end), one by one: a long text is not read whole."""
+    while start < len(text):
+        found = text.find("\n", start)
+        end = len(text) if found < 0 else found
+        if text[start:end].strip():
+            yield start, end
+        start = end + 1

@@ -12,7 +12,7 @@ from crag.core.tables import SEPARATOR, Row, Table
 from crag.core.types import Chunk, Strip, WebPage
 from crag.evaluation.refinement import make_strip
 from crag.generation.line_items import plain_stems
-from crag.generation.lists import BULLET, list_end
+from crag.generation.lists import BULLET, lines_of, list_end
 from crag.generation.subjects import MAX_QUESTION, years_of
 from crag.text.numerals import numbers_in
 from crag.text.sentences import ends_as_sentence, sentences
@@ -222,11 +222,8 @@ def of_the_item(question: str, units: list[Unit]) -> list[Unit]:
 
 
 def _cut_to_item(question: str, unit: Unit) -> Unit:
-    text, at, lines = unit.text, 0, []
-    for line in text.split("\n"):
-        if line.strip():
-            lines.append((at, at + len(line)))
-        at += len(line) + 1
+    text = unit.text
+    lines = list(lines_of(text))
     named = [
         (start, end) for start, end in lines if _ITEM.match(text, start, end) and names_item(question, text[start:end])
     ]
@@ -335,17 +332,18 @@ def of_the_words(question: str, units: list[Unit]) -> list[Unit]:
     sales are asked about.
     """
     asked = frozenset(stem(word) for word in words(question[:MAX_QUESTION]) if word not in STOP_WORDS)
-    items = {unit.place: asked & frozenset(map(stem, unit.words)) for unit in units if BULLET.match(unit.text)}
+    said = {unit.place: asked & frozenset(map(stem, unit.words)) for unit in units if BULLET.match(unit.text)}
+    # Of each source, the best rank of the items with the same words of the question.
+    best: dict[str, dict[frozenset[str], float]] = {}
+    for unit in units:
+        if (own := said.get(unit.place)) is not None:
+            ranks = best.setdefault(unit.strip.source_id, {})
+            ranks[own] = max(unit.rank, ranks.get(own, 0.0))
     return [
         unit
         for unit in units
-        if unit.place not in items
-        or not any(
-            other.strip.source_id == unit.strip.source_id
-            and items.get(other.place, frozenset()) > items[unit.place]
-            and other.rank >= OF_THE_NAME * unit.rank
-            for other in units
-        )
+        if (own := said.get(unit.place)) is None
+        or not any(more > own and rank >= OF_THE_NAME * unit.rank for more, rank in best[unit.strip.source_id].items())
     ]
 
 

@@ -14,7 +14,10 @@ from crag.core.types import Answer, Chunk, Judgement, SentenceCheck, Strip, Veri
 from crag.evaluation.refinement import make_strip
 from crag.generation.citations import build_citation, fit_strips, literal, split_cited_sentences
 from crag.generation.judges import Attribution, Judges, Texts, model_judgement
+from crag.generation.lists import LABELLED, list_end
 
+_SPAN = re.compile(r"(\d{1,9})-(\d{1,9})")
+"""Ends the id of a strip: where it stands in its source."""
 _LEAD_IN_WORDS = 14
 """A longer line that ends with a colon may say something itself."""
 
@@ -116,9 +119,9 @@ class CitationVerifier:
         """One check a sentence, in order, and the citations found for sentences that cite nothing.
 
         `supported` is None for what claims nothing, and where nobody could tell. An uncited sentence is held against
-        what a writer is shown of `knowledge` under these settings. A row that was looked up may be cited beside it.
+        what a writer is shown of `knowledge` under these settings. What a look-up or a list reached may be cited, too.
         """
-        knowledge = [*knowledge, *_cited_rows(answer, {strip.id for strip in knowledge}, sources)]
+        knowledge = [*knowledge, *_reached(answer, {strip.id for strip in knowledge}, sources)]
         sentences = [_read(text, numbers, answer, knowledge) for text, numbers in split_cited_sentences(answer.text)]
         asked = [place for place, each in enumerate(sentences) if _doubtful(each)]
         judged = dict(zip(asked, self._asked([sentences[place] for place in asked]), strict=True))
@@ -172,15 +175,21 @@ def _check_cited(sentence: _Sentence, judges: Judges, model: Judgement | None) -
     return replace(judged, citations=sentence.numbers)
 
 
-def _cited_rows(answer: Answer, known: Collection[str], sources: Mapping[str, Chunk | WebPage]) -> Iterator[Strip]:
-    """The rows of chunks' tables that are cited beside the `known` strips: a cell was looked up in them."""
+def _reached(answer: Answer, known: Collection[str], sources: Mapping[str, Chunk | WebPage]) -> Iterator[Strip]:
+    """What is cited beside the `known` strips because a look-up or a list reached it: a row, a line, a whole list."""
     for citation in answer.citations:
-        chunk = sources.get(citation.source_id)
-        if citation.strip_id in known or not isinstance(chunk, Chunk):
+        source = sources.get(citation.source_id)
+        span = _SPAN.fullmatch(citation.strip_id.removeprefix(f"{citation.source_id}:"))
+        if citation.strip_id in known or source is None or span is None:
             continue
-        rows = (row for table in chunk.tables for row in table.rows)
-        strips = (make_strip(chunk.id, chunk.text, "internal", row.start, row.end, None, kept=False) for row in rows)
-        yield from (strip for strip in strips if strip.id == citation.strip_id)
+        start, end = int(span[1]), int(span[2])
+        rows = (row for table in source.tables for row in table.rows) if isinstance(source, Chunk) else ()
+        if (
+            any((row.start, row.end) == (start, end) for row in rows)
+            or LABELLED.fullmatch(source.text[start:end])
+            or list_end(source.text, start, end) == end
+        ):
+            yield make_strip(source.id, source.text, citation.origin, start, end, None, kept=False)
 
 
 def _read(text: str, numbers: tuple[int, ...], answer: Answer, knowledge: Sequence[Strip]) -> _Sentence:

@@ -104,7 +104,7 @@ def _put(into: Table, dialect: str) -> Insert:
 
 
 def in_parts(connection: Connection, statement: Select[Any], rows: int) -> Iterator[Sequence[Any]]:
-    """What a statement finds, so many rows at a time: they are never all in memory."""
+    """What a statement finds, part by part: the rows are never all in memory."""
     return connection.execute(statement, execution_options={"yield_per": rows}).partitions()
 
 

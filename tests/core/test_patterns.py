@@ -18,6 +18,7 @@ from crag.evaluation.strips import StripRefiner
 from crag.export.markdown import escape_markdown
 from crag.generation.citations import literal, quotable, split_cited_sentences, with_mark
 from crag.generation.conversation.followup_detection import follows_on, names
+from crag.generation.lists import head_lines, list_end
 from crag.generation.subjects import names_of, subjects_of
 from crag.index.lexical import stems
 from crag.ingest.files import safe_name
@@ -65,6 +66,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "quotation": quotable,
     "cited": split_cited_sentences,
     "literal": lambda text: literal("opened in 1890", text),
+    "lists": lambda text: (head_lines(text), list_end(text, 0, 1), list_end(f"All:\n{text}", 0, 4)),
     "marked": lambda text: with_mark(text, 1),
     "query": lambda text: _validate_query(text, 5),
     "name": safe_name,

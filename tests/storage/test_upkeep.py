@@ -26,36 +26,36 @@ Fill = Callable[..., Document]
 
 
 class Watched(EmbeddedIndex):
-    """Notes what is done to it; does as it is told."""
+    """Notes what is done to it; does as it is asked."""
 
-    def __init__(self, place: Path, told: Told, contents: Contents) -> None:
+    def __init__(self, place: Path, orders: Orders, contents: Contents) -> None:
         super().__init__(place, contents)
-        self.told = told
-        told.opened += 1
-        told.reached()
+        self.orders = orders
+        orders.opened += 1
+        orders.reached()
 
     def add(self, batches: Sequence[Batch]) -> None:
-        self.told.may_add.wait(20)
-        self.told.reached()
-        self.told.added += [batch.document for batch in batches]
+        self.orders.may_add.wait(20)
+        self.orders.reached()
+        self.orders.added += [batch.document for batch in batches]
         super().add(batches)
 
     def clear(self) -> None:
         super().clear()
-        self.told.cleared += 1
+        self.orders.cleared += 1
 
     def top(
         self, vector: Vectors, words: Sequence[Sequence[str]], k: int, documents: Numbers | None = None
     ) -> Candidates:
-        self.told.reached()
-        before, after = self.told.around.pop() if self.told.around else (lambda: None, lambda: None)
+        self.orders.reached()
+        before, after = self.orders.around.pop() if self.orders.around else (lambda: None, lambda: None)
         before()
         found = super().top(vector, words, k, documents)
         after()
         return found
 
 
-class Told:
+class Orders:
     """What the index of a test is to do, and what was done to it."""
 
     def __init__(self) -> None:
@@ -73,14 +73,14 @@ class Told:
 
 
 @pytest.fixture
-def told() -> Told:
-    return Told()
+def orders() -> Orders:
+    return Orders()
 
 
 @pytest.fixture
-def watched(tmp_path: Path, told: Told, embedder: HashEmbedder) -> Iterator[Library]:
+def watched(tmp_path: Path, orders: Orders, embedder: HashEmbedder) -> Iterator[Library]:
     place = tmp_path / "watched"
-    with Library(place, embedder, open_index=partial(Watched, place / "index", told)) as opened:
+    with Library(place, embedder, open_index=partial(Watched, place / "index", orders)) as opened:
         yield opened
 
 
@@ -89,7 +89,7 @@ def sources(library: Library, query: str) -> set[str]:
 
 
 def test_what_was_deleted_is_not_found_though_the_index_still_has_it(
-    watched: Library, fill: Fill, told: Told, monkeypatch: pytest.MonkeyPatch
+    watched: Library, fill: Fill, orders: Orders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = fill(watched, "alpha")
     fill(watched, "beta")
@@ -101,20 +101,20 @@ def test_what_was_deleted_is_not_found_though_the_index_still_has_it(
 
 
 def test_an_index_that_is_down_is_said_and_left_alone_for_a_while(
-    tmp_path: Path, fill: Fill, told: Told, embedder: HashEmbedder
+    tmp_path: Path, fill: Fill, orders: Orders, embedder: HashEmbedder
 ) -> None:
     clock = FakeClock()
     place = tmp_path / "down"
-    library = Library(place, embedder, open_index=partial(Watched, place / "index", told))
+    library = Library(place, embedder, open_index=partial(Watched, place / "index", orders))
     library._upkeep._clock = clock
     fill(library, "alpha")
-    told.down = True
+    orders.down = True
     for _ in range(3):
         with pytest.raises(IndexUnavailableError, match="does not answer"):
             library.search("alpha", 3)
-    assert told.opened == 1, "asked once, not with every search"
+    assert orders.opened == 1, "asked once, not with every search"
     assert {found.chunk.source for found in library.find_in_records(SearchQuery("alpha", 3))} == {"alpha.pdf"}
-    told.down = False
+    orders.down = False
     with pytest.raises(IndexUnavailableError):
         library.search("alpha", 3)
     clock.ahead += index_sync._REST + 1
@@ -125,13 +125,13 @@ def test_an_index_that_is_down_is_said_and_left_alone_for_a_while(
 def test_one_process_at_a_time_brings_an_index_up_to_date(
     tmp_path: Path,
     fill: Fill,
-    told: Told,
+    orders: Orders,
     embedder: HashEmbedder,
     server: Server | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     place, stop = tmp_path / "shared", threading.Event()
-    watching = partial(Watched, place / "index", told)
+    watching = partial(Watched, place / "index", orders)
     with (
         Library(place, embedder, server=server) as one,
         Library(place, embedder, server=server, open_index=watching) as other,
@@ -142,18 +142,20 @@ def test_one_process_at_a_time_brings_an_index_up_to_date(
             patched.setattr(index_sync, "_PATIENCE", 0.01)
             with pytest.raises(IndexUnavailableError, match=r"is being made\."):
                 other.search("alpha", 3)
-            assert not told.added and not told.cleared, "it waits for its turn"
+            assert not orders.added and not orders.cleared, "it waits for its turn"
             stop.set()
             with other._database.alone(stop) as ours:
                 assert not ours
         assert sources(other, "alpha") == {"alpha.pdf"}
-        assert told.added == [1]
+        assert orders.added == [1]
         one.refresh_index()
         other.refresh_index()
-        assert told.added == [1], "what another did is not done again"
+        assert orders.added == [1], "what another did is not done again"
 
 
-def test_an_index_that_lost_chunks_or_holds_foreign_ones_is_mended(watched: Library, fill: Fill, told: Told) -> None:
+def test_an_index_that_lost_chunks_or_holds_foreign_ones_is_mended(
+    watched: Library, fill: Fill, orders: Orders
+) -> None:
     fill(watched, "alpha")
     fill(watched, "beta")
     watched.refresh_index()
@@ -173,21 +175,21 @@ def test_an_index_that_lost_chunks_or_holds_foreign_ones_is_mended(watched: Libr
 
 
 def test_what_is_found_while_an_index_is_emptied_and_filled_again_is_looked_for_again(
-    watched: Library, fill: Fill, told: Told
+    watched: Library, fill: Fill, orders: Orders
 ) -> None:
     fill(watched, "alpha")
     other = fill(watched, "beta")
     watched.search("alpha", 3)
 
     def empty_it() -> None:
-        cleared = told.cleared
-        told.may_add.clear()
+        cleared = orders.cleared
+        orders.may_add.clear()
         watched.documents.delete(other.id)
         threading.Thread(target=watched.search, args=("alpha", 3)).start()
-        while told.cleared == cleared:
+        while orders.cleared == cleared:
             time.sleep(0.01)
 
-    told.around.append((empty_it, told.may_add.set))
+    orders.around.append((empty_it, orders.may_add.set))
     assert sources(watched, "alpha") == {"alpha.pdf"}
 
 

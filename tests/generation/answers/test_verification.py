@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from crag.core.settings import Settings
 from crag.core.types import Answer, Citation, SentenceCheck, Strip
+from crag.evaluation.refinement import make_strip
 from crag.generation.citations import literal, quotable, split_cited_sentences, with_mark
 from crag.generation.extractive import ExtractiveGenerator
 from crag.generation.verification import CitationVerifier, faithfulness
 from crag.testing.contracts import BRIDGE, KNOWLEDGE, SOURCES, strip_of
-from crag.testing.fakes import ScriptedEvaluator
+from crag.testing.fakes import ScriptedEvaluator, chunk_of
 
 
 def citation(number: int, strip: Strip) -> Citation:
@@ -60,6 +61,25 @@ def test_a_citation_of_a_strip_that_was_not_given_is_invented() -> None:
     )
     made = CitationVerifier(ScriptedEvaluator(score=lambda _: 1.0)).verify(answer, KNOWLEDGE, SOURCES, Settings())
     assert made.checks[0].supported is False and made.checks[0].note == "invented"
+
+
+@pytest.mark.parametrize(
+    ("text", "cited", "note"),
+    [
+        ("Director:\n• Daily limit: $75,000\n• Fee: $5", "Daily limit: $75,000", "quoted"),
+        ("They may bring:\n• Dogs\n• Cats\nNo more.", "They may bring:\n• Dogs\n• Cats", "quoted"),
+        ("They may bring:\n• Dogs\n• Cats\nNo more.", "No more.", "invented"),
+        ("They may bring:\n• Dogs\n• Cats\nNo more.", "They may bring:\n• Dogs", "invented"),
+    ],
+)
+def test_a_line_or_list_that_was_reached_may_be_cited_beside_the_strips(text: str, cited: str, note: str) -> None:
+    source, start = chunk_of(text), text.index(cited)
+    strip = make_strip(source.id, text, "internal", start, start + len(cited), None, kept=False)
+    answer = Answer(text=with_mark(quotable(cited), 1), by="x", citations=(citation(1, strip),))
+    made = CitationVerifier(ScriptedEvaluator(score=lambda _: 0.0)).verify(
+        answer, KNOWLEDGE, {source.id: source, **SOURCES}, Settings()
+    )
+    assert made.checks[0].note == note and made.checks[0].supported is (note == "quoted")
 
 
 def test_where_no_judge_can_tell_it_is_unknown_and_why_is_said() -> None:
