@@ -134,4 +134,5 @@ def test_a_question_that_is_too_long_is_said_to_be_while_it_is_typed_and_stays_i
     expect(note).to_have_text("1,999 of 2,000 characters")
     box.press("Enter")
     page.locator(".question").wait_for()
+    settled(page)  # until then the welcome's box stands beside the conversation's
     expect(note).to_have_text("")
