@@ -148,7 +148,7 @@ def _lines(chunk: Chunk) -> Iterator[Field]:
     heads = head_lines(chunk.text)
     for start, end in lines_of(chunk.text):
         bullet = BULLET.match(chunk.text, start, end)
-        found = LABELLED.fullmatch(chunk.text[bullet.end() if bullet else start : end].strip())
+        found = LABELLED.fullmatch(chunk.text[bullet.end() if bullet else start : end].lstrip())
         if found and not any(first < end and start < last for first, last in taken):
             label, value = found[1].strip(), found[2].strip()
             if len(label.split()) <= _MOST_LABEL and len(value.split()) <= _MOST_VALUE:

@@ -9,7 +9,7 @@ from crag.text.sentences import ends_as_sentence
 
 Span = tuple[int, int]
 
-BULLET = re.compile(r"\s*+(?:[•●▪◦‣*–—-]|\d{1,2}[.)])\s+")
+BULLET = re.compile(r"(?:[•●▪◦‣*–—-]|\d{1,2}[.)])\s")
 LABELLED = re.compile(r"([^\W\d_][^:;|\n]{1,59}?)\s?:[^\S\n]+([^\s:;|][^:;|\n]{0,119})")
 """A label and its value, alone on their line."""
 _MOST_HEAD = 9
@@ -25,11 +25,11 @@ def head_lines(text: str) -> dict[int, str]:
     head = ""
     lines = list(lines_of(text))
     for at, (start, end) in enumerate(lines):
-        line = text[start:end].strip()
+        line = text[start:end]
         if _is_item(line):
             if head:
                 found[start] = head
-        elif at + 1 < len(lines) and _is_head(line, text[slice(*lines[at + 1])].strip()):
+        elif at + 1 < len(lines) and _is_head(line, text[slice(*lines[at + 1])]):
             head = line
         elif ends_as_sentence(line):
             head = ""
@@ -49,7 +49,7 @@ def list_end(text: str, start: int, end: int) -> int | None:
         if item:
             last = stop if led else None
         else:
-            led, last = text[first:stop].rstrip().endswith(":"), None
+            led, last = text[stop - 1] == ":", None
     return last
 
 
@@ -64,10 +64,11 @@ def _is_head(line: str, following: str) -> bool:
 
 
 def lines_of(text: str, start: int = 0) -> Iterator[Span]:
-    """The lines from `start` on that are not blank, as [start, end), one by one: a long text is not read whole."""
+    """The lines from `start` on without outer blanks, as [start, end), one by one: a long text is not read whole."""
     while start < len(text):
         found = text.find("\n", start)
         end = len(text) if found < 0 else found
-        if text[start:end].strip():
-            yield start, end
+        if line := text[start:end].strip():
+            first = text.index(line[0], start)
+            yield first, first + len(line)
         start = end + 1
