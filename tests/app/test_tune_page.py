@@ -74,16 +74,23 @@ def silent():
     assert not part.asked
 
 
+FOLDS = ("tune-unknown", "tune-curves", "tune-guarantee", "tune-export")
+
+
 @pytest.fixture
 def tab(app):
-    """The Tune page, run once; call it to have runs stored before."""
+    """The Tune page with all its folds open, or as it comes; call it to have runs stored before."""
 
-    def opened(*traces):
+    def opened(*traces, folded=False):
         for trace in traces:
             program().engine.library().runs.save(trace, [])
         app.run()
         app.switch_page("pages/tune.py").run()
         assert not app.exception
+        if not folded:
+            for each in FOLDS:
+                app.session_state[each] = True
+            app.run()
         return app
 
     return opened
@@ -265,6 +272,15 @@ def test_labels_recommend_a_pair_which_one_click_puts_on_the_sliders(silent, tab
     page.button(key="tune-use-these").click().run()
     assert state_in(page, ChoicesState).changes == {"balanced": {"upper": high, "lower": low}}
     assert "Ask now uses exactly these" in said(page) and page.button(key="tune-use-these").disabled
+
+
+def test_what_is_folded_is_not_drawn_before_it_is_opened(silent, tab):
+    page = tab(*labelled(), folded=True)
+    assert "How far the scores can be trusted" in said(page) and "area under it" not in said(page)
+    assert len(page.get("plotly_chart")) == 2 and not page.get("link_button")
+    page.session_state["tune-curves"] = page.session_state["tune-export"] = True
+    page.run()
+    assert len(page.get("plotly_chart")) == 5 and len(page.get("link_button")) == 6 and not page.exception
 
 
 def test_a_promise_is_certified_and_one_click_puts_its_pair_on_the_sliders(silent, tab):

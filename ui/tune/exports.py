@@ -74,7 +74,10 @@ def sweep(found: Sweep) -> Table:
 
 def offered(tables: Sequence[Table]) -> None:
     """A button that opens the list of files."""
-    with st.popover("Export"):
+    list_of_files = st.popover("Export", key="tune-export", on_change="rerun")
+    if not list_of_files.open:
+        return
+    with list_of_files:
         for title, name, make in tables:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.caption(title, width=190)

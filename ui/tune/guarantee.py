@@ -21,6 +21,11 @@ from ui.tune.stored import Learnable
 
 def show(session: Session, about: Hashable, part: Learnable, settings: Settings, own: Settings) -> None:
     """The section. `about`: what `part` was chosen by. `own`: what Ask uses now. Raises CragError."""
+    fold = st.expander(
+        "Certified pair: a promise about what is called CORRECT", key="tune-guarantee", on_change="rerun"
+    )
+    if not fold.open:
+        return
     documents = session.library.documents
     # The pairs that are tested do not move with the sliders.
     asked = settings.changed(upper=own.upper, lower=own.lower)
@@ -30,7 +35,7 @@ def show(session: Session, about: Hashable, part: Learnable, settings: Settings,
         return tally_cases(part.cases, asked, documents.existing_chunks(ids))
 
     tally = cached("tally", part, (about, asked, documents.version()), tallied)
-    with st.container(key="tune-guarantee"):
+    with fold:
         _section(tally, settings, outdated=_outdated(session, part.evaluator))
 
 
@@ -42,7 +47,6 @@ def _outdated(session: Session, scored_by: str) -> bool:
 
 
 def _section(tally: Tally, settings: Settings, *, outdated: bool) -> None:
-    draw(h.div("cx")[h.h3["Certified pair ", h.span("small")["a promise about what is called CORRECT"]]])
     left, right = st.columns([5, 6], gap="large")
     with left:
         found = certify(tally, _promise())

@@ -149,7 +149,10 @@ def unknowns(outcome: Outcome, entries: Mapping[str, Entry]) -> None:
     ]
     if not rows:
         return
-    with st.expander("What only a new run can tell", key="tune-unknown"):
+    fold = st.expander("What only a new run can tell", key="tune-unknown", on_change="rerun")
+    if not fold.open:
+        return
+    with fold:
         st.table(rows, border="horizontal", hide_index=True)
         lost = sum(entries[row.run_id].elsewhere for row in outcome.rows if row.reason or row.open)
         if lost:

@@ -24,7 +24,7 @@ from ui.components.drawing import draw, heading
 from ui.tune import adaptation, advice, exports, guarantee, outcome_changes, sliders
 from ui.tune import scores as tune_scores
 from ui.tune import stored as tune_labels
-from ui.tune.cache import cached
+from ui.tune.cache import cached, for_this_session
 from ui.tune.exports import Table
 from ui.tune.scores import Group, Split
 from ui.tune.sliders import state
@@ -160,7 +160,10 @@ def _scores(material: Material, settings: Settings) -> list[ChunkScore]:
         split = _split(material)
     groups: list[Group] = cached("groups", labels, (about, split), lambda: tune_scores.grouped(scores, split))
     if groups:
-        charts.shown(tune_scores.histogram(groups, settings, charts.current_theme()), "tune-scores")
+        theme = charts.current_theme()
+        figure = for_this_session("histogram", (*groups, theme), lambda: tune_scores.histogram(groups, theme))
+        tune_scores.mark_thresholds(figure, settings, theme)
+        charts.shown(figure, "tune-scores")
         draw(tune_scores.tally(groups, settings))
     else:
         draw(_NO_SCORES)
@@ -215,8 +218,11 @@ def _labelled(
     if not why:
         tables += advice.show((*about, settings.aggregation, settings.ambiguity_margin), part, settings, own)
         guarantee.show(session, (*about, settings.aggregation), part, settings, own)
-    scores = cached("curve-scores", part, about, lambda: tune_labels.scores(part.cases, settings))
-    tune_scores.show(part, about, scores, settings)
+    fold = st.expander("How far the scores can be trusted", key="tune-curves", on_change="rerun")
+    if fold.open:
+        scores = cached("curve-scores", part, about, lambda: tune_labels.scores(part.cases, settings))
+        with fold:
+            tune_scores.show(part, about, scores, settings)
     return tables
 
 

@@ -62,8 +62,8 @@ def _group(name: str, scores: Sequence[float | None]) -> Group:
     return Group(name=name, known=known, counts=counts, failed=len(scores) - known.size)
 
 
-def histogram(groups: Sequence[Group], settings: Settings, theme: str) -> Figure:
-    """A row of bars for each group, on one scale of scores, each by its own highest, with the thresholds across."""
+def histogram(groups: Sequence[Group], theme: str) -> Figure:
+    """A row of bars for each group, on one scale of scores, each by its own highest."""
     import plotly.graph_objects as go  # takes half a second to load; only a chart needs it
 
     colours, bars = charts.COLOURS[theme], []
@@ -92,23 +92,28 @@ def histogram(groups: Sequence[Group], settings: Settings, theme: str) -> Figure
         "automargin": True,
     }
     figure = charts.framed(bars, theme, 62 + 52 * len(groups), {**across, "zeroline": False}, up, top=20)
-    marks = (
-        [("threshold", settings.upper)] if settings.binary else [("lower", settings.lower), ("upper", settings.upper)]
-    )
-    for name, value in marks:
-        figure.add_vline(
-            value,
-            line={"color": colours["ink"], "width": 2, "dash": "dash" if name == "lower" else "solid"},
-            annotation={
-                "text": f"{name} {value:.2f}",
-                "font": {"color": colours["ink"], "size": 12},
-                "yref": "paper",
-                "y": 1,
-                "yanchor": "bottom",
-                "xanchor": "right" if (value > 0.12 if name == "lower" else value > 0.88) else "left",
-            },
-        )
     return figure.update_layout(barmode="overlay")
+
+
+def mark_thresholds(figure: Figure, settings: Settings, theme: str) -> None:
+    """Put the thresholds across the histogram, in place of those that were there."""
+    ink, lines, names = charts.COLOURS[theme]["ink"], [], []
+    for name, value in threshold_marks(settings):
+        at = {"x0": value, "x1": value, "y0": 0, "y1": 1, "yref": "paper"}
+        dash = "dash" if name == "lower" else "solid"
+        lines.append({"type": "line", **at, "line": {"color": ink, "width": 2, "dash": dash}})
+        right = value > 0.12 if name == "lower" else value > 0.88
+        said = {"text": f"{name} {value:.2f}", "font": {"color": ink, "size": 12}, "showarrow": False}
+        place = {"yref": "paper", "y": 1, "yanchor": "bottom", "xanchor": "right" if right else "left"}
+        names.append({**said, "x": value, **place})
+    figure.layout.shapes, figure.layout.annotations = lines, names
+
+
+def threshold_marks(settings: Settings) -> list[tuple[str, float]]:
+    """What the thresholds are called, with their values; the lower first."""
+    if settings.binary:
+        return [("threshold", settings.upper)]
+    return [("lower", settings.lower), ("upper", settings.upper)]
 
 
 def _failed(group: Group) -> str:
@@ -138,6 +143,7 @@ def tally(groups: Sequence[Group], settings: Settings) -> Html:
     return h.div("cx")[h.div("figures")[shown], h.p("small")[legend]]
 
 
+Marks = Sequence[tuple[str, float]]
 Made = tuple["Figure", str, object]
 """A figure, its one number in words, and what it was drawn from."""
 
@@ -147,7 +153,7 @@ def show(part: Learnable, key: Hashable, scores: Sequence[ChunkScore], settings:
     labelled = [each for each in scores if each.relevant is not None]
     known, labels = [each.score for each in labelled], [each.relevant for each in labelled]
     theme = charts.current_theme()
-    marks = {settings.upper: "upper", settings.lower: "lower"} if not settings.binary else {settings.upper: "threshold"}
+    marks = threshold_marks(settings)[::-1]
 
     def curve() -> Made:
         found = roc(known, labels)
@@ -180,7 +186,7 @@ def show(part: Learnable, key: Hashable, scores: Sequence[ChunkScore], settings:
     )
 
 
-def _one(title: str, name: str, of: object, key: Hashable, make: Callable[[], Made], marks: dict[float, str]) -> None:
+def _one(title: str, name: str, of: object, key: Hashable, make: Callable[[], Made], marks: Marks) -> None:
     """One figure under its title, or why there is none."""
 
     def tried() -> Made | InputError:
@@ -195,7 +201,7 @@ def _one(title: str, name: str, of: object, key: Hashable, make: Callable[[], Ma
         return
     figure, said, curve = found
     lines = [f"Worst bin off by {curve.worst:.2f}."] if isinstance(curve, Reliability) else []
-    lines += [f"At {label} {value:.2f}: {where}." for value, label in marks.items() if (where := _at(curve, value))]
+    lines += [f"At {label} {value:.2f}: {where}." for label, value in marks if (where := _at(curve, value))]
     where = h.p("small tune-at")[h.joined(h.br, lines) or h.nbsp]
     draw(h.div("cx")[h.h3[title, " ", h.span("small")[said]], where])
     charts.shown(figure, name)

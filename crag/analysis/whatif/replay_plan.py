@@ -214,6 +214,7 @@ class Planner:
         self._all_read = len(pages) == entry.pages
         self._blank = not any(source.kept for source in pages)
         self._doubtful = any(source.doubtful for source in pages)
+        self._same: dict[tuple[object, ...], tuple[bool, bool]] = {}
 
     def _retrieves_otherwise(self, settings: Settings) -> bool:
         """Whether the same query and number of chunks would bring others."""
@@ -299,15 +300,25 @@ class Planner:
         """The grades that decide after round `number`: under `set` the stored one of the same chunks together."""
         if settings.aggregation is not Aggregation.SET or not grades:
             return grades
-        stored, acted = self.entry.rounds[number], self.acted(number, self.was)
+        stored = self.entry.rounds[number]
         together = stored.together
-        same = {id for id, _ in self.acted(number, settings)} == {id for id, _ in acted}
         if together is None and not stored.decided:
             return Unknown(Missing.NO_SET)
-        graded = any(grade is not None and not grade.failed for _, grade in acted)
+        same, graded = self._as_graded(number, settings)
         if same or (together is None and graded):  # graded, and no score: nothing could tell of any chunks
             return set_grades(grades, together, settings.aggregation)
         return Unknown(Missing.OTHER_SET)
+
+    def _as_graded(self, number: int, settings: Settings) -> tuple[bool, bool]:
+        """Whether `settings` act on the chunks of round `number` that the run acted on, and whether any of those has a
+        grade. Remembered: no threshold changes it.
+        """
+        key = number, settings.k, settings.evaluator, settings.loop_merge
+        if key not in self._same:
+            acted = self.acted(number, self.was)
+            same = {id for id, _ in self.acted(number, settings)} == {id for id, _ in acted}
+            self._same[key] = same, any(grade is not None and not grade.failed for _, grade in acted)
+        return self._same[key]
 
     def acted(self, number: int, settings: Settings, *, joint: bool = False) -> list[tuple[str, Grade | None]]:
         """The chunks acted on after round `number`, with their grades; `joint`: one grade over all, where it is so."""
