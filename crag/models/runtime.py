@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crag.core.config import AppConfig
 from crag.core.errors import ModelError
-from crag.core.protocols import Embedder
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
     import onnxruntime
     from tokenizers import Tokenizer
+
+    from crag.core.config import AppConfig
+    from crag.core.protocols import Embedder
 
 
 def verified_files(folder: Path, expected_id: str) -> dict[str, bytes]:
