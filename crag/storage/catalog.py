@@ -126,6 +126,8 @@ def add_segment(segments: tuple[IndexSegment, ...], new: IndexSegment) -> tuple[
 
 
 _PAGE_CHARS = 2_000
+_FEW = 25
+"""Documents of the libraries on which the weight of names was chosen."""
 _PAGE_WEIGHT = 0.25
 """A word on the first page says a quarter of what one in the title does: covers are full of addresses and law."""
 
@@ -171,7 +173,8 @@ class TitleIndex:
         """How far the question names each document, shape (n,): its rare words there, each by its rarity.
 
         0 for a document that the question shares no word with. Words that all documents have count for next to nothing,
-        so a library of one document, or a question that names none, is left to the chunks.
+        so a library of one document, or a question that names none, is left to the chunks. Among more documents every
+        word is rarer and tells no more: a name scores about the same among 25 documents and among 25,000.
         """
         total = len(self.numbers)
         found = np.zeros(total, dtype=np.float32)
@@ -188,7 +191,7 @@ class TitleIndex:
             page[paged] = _PAGE_WEIGHT * rarity(len(paged), total)
             page[titled] = rarity(len(titled), total)
             found += page
-        return found
+        return found * np.float32(math.log(_FEW) / math.log(max(total, _FEW)))
 
     def _present(self, having: Sequence[Numbers]) -> Numbers:
         """Documents by their numbers, as places in `numbers`; without those that are deleted since."""

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, create_engine, delete, insert
 from crag.core.types import Chunk
 from crag.retrieval.ranking import card_words, forms
 from crag.storage import catalog
-from crag.storage.catalog import Postings, TitleIndex
+from crag.storage.catalog import IndexSegment, Postings, TitleIndex
 from crag.storage.search import line_items
 from crag.storage.tables import documents
 from crag.text.numerals import without_amounts
@@ -89,6 +89,15 @@ def test_documents_come_and_go_and_no_card_is_read_twice(full: int, monkeypatch:
             "mostly deleted: read anew"
         )
         assert TitleIndex.read(connection, titles)._segments == titles._segments, "nothing changed: nothing is read"
+
+
+def test_a_name_tells_as_much_among_many_documents_as_among_few() -> None:
+    def best(count: int) -> float:
+        names = [(number, f"{'abcdefghij'[number % 10]}{number}.pdf", "", "") for number in range(1, count + 1)]
+        return float(TitleIndex(np.arange(1, count + 1), (IndexSegment.of(names),)).scores("What does b11 say?").max())
+
+    assert best(25) == pytest.approx(best(2_500), rel=0.1)
+    assert best(12) < best(25), "among fewer it tells less"
 
 
 # The lines of a statement that a question of figures is after
