@@ -37,6 +37,9 @@ _UNFIT = frozenset(
     these they this those""".split()
 )
 """Words that a subject can't have: it would be another clause, or stand for what is said elsewhere."""
+_AFTER_HEAD = re.compile(r"(?i) (?:as|at|before|by|for|from|in|of|on|over|per|to|under|with)\b")
+_TRAILING = re.compile(r"(?:able|ed|ing)$")
+"""What may follow the noun that a label is about: "accounts payable", "shares outstanding"."""
 _PARTS = frozenset("beginning ending opening closing balance due other year years thereafter less plus".split())
 """A label that begins so names a part of its table, which can't be understood without it."""
 
@@ -108,7 +111,16 @@ def _of_row(row: re.Match[str]) -> str:
     latest = max(years, key=lambda year: year[-4:], default="")
     if sum(year[-4:] == latest[-4:] for year in years) > 1:
         return ""  # several columns are of that year: no question would ask for one of them
-    return f"What was {label}" + (f" in {latest}" if latest else "")
+    article = "" if label.split()[0].casefold() in STOP_WORDS else "the "
+    return f"What {_was_or_were(label)} {article}{label}" + (f" in {latest}" if latest else "")
+
+
+def _was_or_were(label: str) -> str:
+    """The verb of a row's label, by the last noun before a preposition: "accounts payable", "cost of sales"."""
+    head = _AFTER_HEAD.split(label, maxsplit=1)[0].split()
+    while len(head) > 1 and _TRAILING.search(head[-1]):
+        head.pop()
+    return "were" if re.search(r"[^\Wsui]s$", head[-1]) else "was"
 
 
 def _of_sentence(line: str) -> str:

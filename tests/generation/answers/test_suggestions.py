@@ -49,11 +49,15 @@ def test_of_what_can_t_be_asked_about_by_itself_nothing_is_made(sentence: str) -
 @pytest.mark.parametrize(
     ("row", "question"),
     [
-        ("Total current assets: 2021 $12; 2022 $15", "What was total current assets in 2022?"),
+        ("Total current assets: 2021 $12; 2022 $15", "What were the total current assets in 2022?"),
         ("Number of cases in the inventory: FY 2018 Results 12; FY 2019 Results 9", "FY 2019"),
-        ("Income/loss: 2021 $12", "What was Income/loss in 2021?"),
-        ("Operating margins: 12.5%", "What was operating margins?"),
-        ("U.S. equity securities: 2021 12; 2020 9", "What was U.S. equity securities in 2021?"),
+        ("Income/loss: 2021 $12", "What was the Income/loss in 2021?"),
+        ("Operating margins: 12.5%", "What were the operating margins?"),
+        ("Finance leases: 2020 12; 2019 9", "What were the finance leases in 2020?"),
+        ("Cost of goods sold: 2020 12; 2019 9", "What was the cost of goods sold in 2020?"),
+        ("Accounts payable: 2020 12; 2019 9", "What were the accounts payable in 2020?"),
+        ("Research and development basis: 2020 12", "What was the research and development basis in 2020?"),
+        ("U.S. equity securities: 2021 12; 2020 9", "What were the U.S. equity securities in 2021?"),
     ],
 )
 def test_a_row_is_asked_for_by_its_label_in_its_latest_year(row: str, question: str) -> None:
