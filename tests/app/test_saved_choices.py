@@ -211,6 +211,6 @@ def test_without_a_usable_keyring_the_variable_is_named_and_nothing_is_stored(st
 def test_a_locked_keyring_is_reported_without_the_key_which_holds_for_the_session(start, data, memory):
     memory.locked = True
     tab = enter_key(pick(start(), llm="openai"))
-    assert "did not take the key" in tab.error[0].value and KEY not in said(tab)
+    assert "could not store the key" in tab.error[0].value and KEY not in said(tab)
     [key] = state_in(tab, ChoicesState).own_keys.values()
     assert key.get_secret_value() == KEY and KEY.encode() not in stored(data)

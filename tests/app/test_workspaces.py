@@ -147,7 +147,7 @@ def test_what_concerns_everyone_is_not_any_visitors_to_change(private):
     visitor = visit("settings")
     assert visitor.selectbox(key="program-workspaces").disabled and visitor.slider(key="program-threads").disabled
     assert next(button for button in visitor.button if button.label == "Save").disabled
-    assert "only who runs it sets them" in said(visitor)
+    assert "administrator sets each with an environment" in said(visitor)
 
 
 @pytest.mark.parametrize(

@@ -235,9 +235,9 @@ def test_secrets_that_can_t_be_read_let_nobody_in(tmp_path, monkeypatch, broken)
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        ({"aud": "other"}, "another program"),
-        ({"aud": ["other"], "azp": "crag-test"}, "another program"),
-        ({"provider": "other"}, "another program"),
+        ({"aud": "other"}, "another app"),
+        ({"aud": ["other"], "azp": "crag-test"}, "another app"),
+        ({"provider": "other"}, "another app"),
         ({"iss": "http://elsewhere.example"}, "another provider"),
         ({"iss": f"{ISSUER}/realms/other"}, "another provider"),
         ({"iss": None}, "another provider"),

@@ -23,7 +23,7 @@ REFUSALS: dict[Permission, str] = {
     "see": "Your role does not let you see this.",
     "ask": "Your role here is read-only: you can't ask questions.",
     "edit": "Your role does not let you add or change documents, labels or settings of this workspace.",
-    "administer": "Only an admin can change the program's settings.",
+    "administer": "Only an admin can change the app's settings.",
 }
 """Why something is not offered, or not done, in a sentence."""
 _REMEDY = "Nothing was changed. Ask an admin, or the owner of this workspace, for a role with this permission."

@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 NO_AUTHLIB = "Sign-in needs the package Authlib: pip install -r requirements/signin.txt, then start again."
 _AUTHLIB = (1, 3, 2)
 """The first version that Streamlit signs in with."""
-_UNREAD = "The secrets file can't be read, and may ask for sign-in. Mend or remove it."
+_UNREAD = "The secrets file can't be read, and may ask for sign-in. Fix or remove it."
 _NEEDED = ("client_id", "client_secret", "server_metadata_url")
 _DISCOVERY = "/.well-known/openid-configuration"
 """What OpenID Connect Discovery appends to the issuer; the rest of the address is the issuer itself."""
@@ -251,7 +251,7 @@ def signed(claims: Mapping[str, Any], sign_in: SignIn, hours: int, groups_claim:
     audience = claims.get("aud")
     meant = audience if isinstance(audience, list) else [audience]
     if provider is None or provider.client not in meant:
-        raise AccessError("This sign-in was made for another program.", "Sign in again.")
+        raise AccessError("This sign-in was made for another app.", "Sign in again.")
     if not _same_issuer(claims.get("iss"), provider.issuer):
         _log.warning(
             "A sign-in was refused: its issuer is %.200r, and that of the provider %s is %r. If people can't sign in "

@@ -43,7 +43,7 @@ def show(session: Session) -> None:
     found = list(audit.entries(_SHOWN, who=who, act=act, workspace=where))
     kept = program().config.serving.audit_days
     many = f"The latest {_SHOWN} entries." if len(found) == _SHOWN else f"Entries: {len(found)}."
-    st.caption(f"{many} {f'Kept for {kept:,} days.' if kept else 'Kept for good.'}")
+    st.caption(f"{many} {f'Kept for {kept:,} days.' if kept else 'Kept indefinitely.'}")
     if not found:
         return
     tables.plain([_drawn(each, named) for each in found], "log", "The audit log", _COLUMNS)

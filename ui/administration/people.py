@@ -117,7 +117,7 @@ def _invite(session: Session) -> None:
                 session.require("administer")
                 program().engine.teams.people.invite(email, role, by=session.visitor.name)
                 _refresh()
-    st.caption("Nothing is sent: tell them the address. Who signs in with this e-mail is let in with this role.")
+    st.caption("No e-mail is sent: tell them the app's address. Anyone who signs in with this e-mail gets this role.")
 
 
 def _refresh() -> None:

@@ -94,9 +94,9 @@ def _checked(stored: bytes, own: AppConfig) -> SavedChoices:
     """The choices with values of the types that settings have. Raises ValueError, SettingsError."""
     found = SavedChoices.model_validate_json(stored)
     if not {found.strategy, *found.strategies} <= STRATEGIES.keys():
-        raise ValueError("a strategy that there is not")
+        raise ValueError("an unknown strategy")
     if not found.providers.keys() <= set(allowed_choices.choices()):
-        raise ValueError("a setting that no session chooses")
+        raise ValueError("an unknown setting")
     config = own.changed(**found.providers)
     strategies = {}
     for name, changes in found.strategies.items():

@@ -90,7 +90,7 @@ def _members(engine: Engine, entered: Entered) -> None:
         _member(engine, entered, member)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         kind = forms.one_of("Share with", _KINDS, "share-kind", label_visibility="visible", persist_state=None)
-        label = "E-mail" if kind == "person" else "Name of the group, as the sign-in has it"
+        label = "E-mail" if kind == "person" else "Group name, as your sign-in provider gives it"
         who = st.text_input(label, key=f"share-who-{tab.page().shares}")
         role: Role = st.selectbox("Role", list(_SHORT), index=1, format_func=_SHORT.__getitem__, key="share-role")
         if st.button("Add", key="share-add", type="primary"):

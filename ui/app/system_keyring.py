@@ -44,7 +44,7 @@ def write(slot: str, server: str, key: SecretStr) -> None:
         if keyring is not None:
             keyring.set_password(SERVICE, _entry(slot, server), key.get_secret_value())
     except Exception as error:  # noqa: BLE001 - each backend has errors of its own
-        raise StorageError(f"The system's keyring did not take the key ({type(error).__name__}).", _REMEDY) from None
+        raise StorageError(f"The system's keyring could not store the key ({type(error).__name__}).", _REMEDY) from None
 
 
 def delete(slot: str, server: str) -> None:
@@ -55,7 +55,7 @@ def delete(slot: str, server: str) -> None:
             keyring.delete_password(SERVICE, _entry(slot, server))
     except Exception as error:  # noqa: BLE001 - each backend has errors of its own
         raise StorageError(
-            f"The system's keyring did not remove a key ({type(error).__name__}).",
+            f"The system's keyring could not remove a key ({type(error).__name__}).",
             f"Remove the entry of “{SERVICE}” with the keyring's own program.",
         ) from None
 

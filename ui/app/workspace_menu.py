@@ -86,7 +86,7 @@ def _menu(entered: Entered) -> None:
     if _may_make(entered):
         with st.expander("New workspace"):
             st.text_input("Title", key=_TITLE, max_chars=80)
-            st.button("Make it", key="ws-make", on_click=_make)
+            st.button("Create workspace", key="ws-make", on_click=_make)
 
 
 def called(name: str, title: str, id: str) -> str:

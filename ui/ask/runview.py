@@ -189,7 +189,7 @@ def _tools(session: Session, run: str, trace: Trace, stale: marks.Stale) -> None
             help=f"Asks this question in two to four ways at once, side by side{_of_library(trace)}.",
         )
         st.button(
-            "Present", key="present-this", on_click=presentation.enter, help="Shows this run step by step, for a room."
+            "Present", key="present-this", on_click=presentation.enter, help="Shows this run step by step, full screen."
         )
         if asks and trace.action is not None and not trace.failure and not trace.elsewhere:
             _as_if(session, trace)

@@ -25,7 +25,7 @@ _FIELDS = (
     "One a line: name=value. Lists with commas, dates as 2024-03-01, true or false. "
     "A filter in Settings may then say: verified and tags has report."
 )
-_VERIFIED: Mapping[str, bool | None] = {"As it is": None, "Verified": True, "Not verified": False}
+_VERIFIED: Mapping[str, bool | None] = {"Unchanged": None, "Verified": True, "Not verified": False}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,12 +116,14 @@ def _edit(session: Session, selected: Sequence[Held], tags: Sequence[str]) -> No
         add = st.multiselect("Add tags", tags, key=f"edit-add-{turn}", accept_new_options=True, **plain)
         remove = st.multiselect("Remove tags", held, key=f"edit-remove-{turn}", **plain)
         verified = st.segmented_control(
-            "Verified", list(_VERIFIED), default="As it is", required=True, key=f"edit-verified-{turn}"
+            "Verified", list(_VERIFIED), default="Unchanged", required=True, key=f"edit-verified-{turn}"
         )
         left, right = st.columns(2)
-        dated = left.text_input("Date", key=f"edit-date-{turn}", placeholder="As it is", help="2024, 2024-03 or a day.")
+        dated = left.text_input(
+            "Date", key=f"edit-date-{turn}", placeholder="Unchanged", help="2024, 2024-03 or a day."
+        )
         trusted = right.number_input(
-            "Confidence", 0.0, 1.0, None, 0.05, key=f"edit-confidence-{turn}", placeholder="As it is"
+            "Confidence", 0.0, 1.0, None, 0.05, key=f"edit-confidence-{turn}", placeholder="Unchanged"
         )
         typed = st.text_area(
             "Other fields",

@@ -43,7 +43,7 @@ def panel(session: Session) -> None:
     if session.shared or not session.may("edit"):
         return
     with st.expander("Keep a folder in step", key="folder-panel"), problems.reported():
-        st.caption("Compares a folder on this machine with the documents that came from it. Looking changes nothing.")
+        st.caption("Compares a folder on this machine with the documents that came from it. Comparing changes nothing.")
         with st.container(horizontal=True, vertical_alignment="bottom"):
             typed = st.text_input(
                 "Folder on this machine", _usual_folder(session), key="folder-path", placeholder="/path/to/folder"
@@ -86,7 +86,7 @@ def _preview(session: Session, compared: FolderComparison) -> None:
         tables.plain([_row(compared, each) for each in gone], "folder-gone", "Documents whose files are gone")
         st.checkbox(f"Also delete what is gone ({words.count(len(gone), 'document')})", key=_REMOVE)
     if gone or compared.of(*_ADDED):
-        st.button("Bring in step", key="folder-bring", type="primary", on_click=once(_bring), args=(session,))
+        st.button("Update the library", key="folder-bring", type="primary", on_click=once(_bring), args=(session,))
     elif compared.files:
         st.caption("The library is in step with the folder.")
 

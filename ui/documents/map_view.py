@@ -242,7 +242,7 @@ def _choices(session: Session) -> tuple[str, Sequence[str]]:
             key="map-layers",
             persist_state="session",
         )
-        st.button("Present", key="map-present", on_click=presentation.enter, help="Shows the map for a room.")
+        st.button("Present", key="map-present", on_click=presentation.enter, help="Shows the map full screen.")
     return colour, wanted
 
 
@@ -293,8 +293,8 @@ def _notes(chunks: Chunks, questions: Sequence[projection.Question], held: int) 
     of = f" of {held:,}, evenly over all" if held > projection.MOST else ""
     said = f"{words.count(len(chunks.numbers), 'chunk')}{of}, {words.count(len(questions), 'past question')}."
     if len(chunks.numbers) > DRAWN:
-        said += f" Points that can be pointed at: {SAMPLED:,}, evenly over all. A selection takes all."
-    st.caption(f"{said} Near points say similar things; the axes have no meaning. Draw a line round points to select.")
+        said += f" Points with details: {SAMPLED:,}, evenly over all. A selection takes all."
+    st.caption(f"{said} Near points say similar things; the axes have no meaning. Draw around points to select them.")
 
 
 # ---- what is selected ----------------------------------------------------------------------------------------------

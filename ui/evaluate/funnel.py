@@ -55,7 +55,7 @@ def show(session: Session, chosen: Sequence[Evaluation], called: Mapping[str, st
         if waiting:
             offer(waiting)
         if any(funnel.followed for funnel in found.values()):
-            presenter.button("Present", key="eval-present", on_click=presentation.enter, help="Shows it for a room.")
+            presenter.button("Present", key="eval-present", on_click=presentation.enter, help="Shows it full screen.")
         _show(found)
     return found
 

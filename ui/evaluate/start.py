@@ -99,7 +99,7 @@ def _scope(session: Session) -> Scope:
         return scope
     said = [words.count(len(ids), "document")] if ids else []
     named = ", ".join([*said, *(f"tag {tag}" for tag in scope.tags)])
-    label = f"Only what Ask is limited to ({markdown(named)})"
+    label = f"Only the documents chosen in Ask ({markdown(named)})"
     return scope if st.checkbox(label, key=EVALUATE_SCOPED, persist_state="session") else Scope()
 
 

@@ -102,7 +102,7 @@ def mark_text(mark: str) -> str:
 _KINDS = {
     "web": "searched the web",
     "rewrites": "with rewritten queries, most first",
-    "calls": "with outside calls, dearest first",
+    "calls": "with outside calls, most expensive first",
     "faithful": "answers that were checked, least supported first",
     "gaps": "not answered by the documents",
     "runs": "All runs",

@@ -42,7 +42,7 @@ async def serve(request: Request, *, owned: bool) -> Response:
 def _make(found: Offer, cookies: Mapping[str, str], owned: bool) -> str | bytes:
     """In the tab that offers the file. Raises NotFoundError for others, AccessError for who may no longer be here."""
     if owned and not _theirs(cookies):
-        raise NotFoundError("The file is another's.", "Open your own page.")
+        raise NotFoundError("This file belongs to somebody else.", "Open your own page.")
     if Presence().workspace != found.workspace:
         raise AccessError("This page shows another workspace now.", "Open the page that offers the file again.")
     return found.make()

@@ -22,7 +22,7 @@ _PAGE = Html("""<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="refresh" content="{again}">
-<title>CRAG Explorer: all is taken just now</title>
+<title>CRAG Explorer: full right now</title>
 <style>
 :root {{ color-scheme: light dark; }}
 body {{ margin: 0; min-height: 100vh; display: grid; place-items: center; box-sizing: border-box; padding: 1.5rem;
@@ -40,7 +40,7 @@ a {{ color: light-dark(#5546c8, #9d92ff); }}
 <main>
 <h1>{title}</h1>
 <p>{said}</p>
-<p role="status">This page tries again by itself every {every}, and opens as soon as there is a place.</p>
+<p role="status">This page tries again every {every}, and opens as soon as there is room.</p>
 </main>
 </body>
 </html>

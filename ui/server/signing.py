@@ -24,7 +24,7 @@ from ui.server.headers import Header, values
 
 LOGOUT = "/auth/logout"
 ROUTES = ("/auth/login", LOGOUT, "/oauth2callback")
-_HERE = "Do it on a page of this program."
+_HERE = "Use a page of this app for that."
 _A_MINUTE = 60
 """Requests to the routes above that one address may make: a sign-in is two, and each asks the provider something."""
 _ERROR = re.compile(r"[a-z_]{1,40}")

@@ -113,7 +113,7 @@ def strategy(session: Session) -> None:
             session.reset(chosen)
             state().turns[chosen] += 1
             st.rerun()
-        st.caption(f"{words.count(len(changed), 'setting')} changed." if changed else "Nothing is changed.")
+        st.caption(f"{words.count(len(changed), 'setting')} changed." if changed else "Nothing has been changed.")
 
 
 def _use(session: Session, name: str) -> None:
@@ -135,10 +135,10 @@ def program_form(session: Session) -> None:
         st.warning(markdown(program().notice))
     if shared:
         st.caption(
-            "These apply to everyone who uses this program, so only an admin sets them."
+            "These apply to everyone who uses CRAG Explorer, so only an admin sets them."
             if oidc.on()
-            else "These apply to everyone who uses this program, so only who runs it sets them: each is an environment "
-            "variable, CRAG_ and its name."
+            else "These apply to everyone who uses CRAG Explorer. Your administrator sets each with an environment "
+            "variable: CRAG_ and its name."
         )
     with st.form("program_form", border=False):
         values: dict[str, Any] = {}

@@ -185,9 +185,9 @@ def _why_fixed(session: Session) -> str:
     if overridden("prices"):
         return "Set by the environment variable CRAG_PRICES; change them there."
     if oidc.on() and not session.may("administer"):
-        return "These apply to everyone who uses this program, so only an admin sets them."
+        return "These apply to everyone who uses CRAG Explorer, so only an admin sets them."
     if not session.may("administer"):
-        return "These apply to everyone who uses this program. Your administrator sets them with CRAG_PRICES."
+        return "These apply to everyone who uses CRAG Explorer. Your administrator sets them with CRAG_PRICES."
     return ""
 
 

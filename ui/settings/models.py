@@ -174,5 +174,7 @@ def _keep(session: Session) -> None:
 def _summary(session: Session) -> str:
     changed = session.choices
     if not changed:
-        return "Nothing is changed." if session.shared or session.saves else "New sessions start with these choices."
+        return (
+            "Nothing has been changed." if session.shared or session.saves else "New sessions start with these choices."
+        )
     return f"{words.count(len(changed), 'choice')} changed{'' if session.saves else ' in this session'}."

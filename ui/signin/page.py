@@ -20,8 +20,8 @@ _LONGEST = 22
 _WIDE = 375
 """Pixels of the form."""
 _ASKED = (
-    "The provider is asked for your name, your e-mail and your groups, and nothing else. Your password stays there; "
-    "here a cookie is kept that says who you are."
+    "CRAG Explorer asks the provider for your name, your e-mail and your groups, and nothing else. Your password stays "
+    "with the provider; a cookie in this browser keeps you signed in."
 )
 
 

@@ -101,7 +101,7 @@ def _buttons(session: Session, found: Adaptation | None, stored: Adaptation | No
             disabled=found is None or same or not allowed,
             on_click=_use,
             args=(session, found),
-            help="From the next question on, for all who use this workspace." if allowed else REFUSALS["edit"],
+            help="From the next question on, for everyone who uses this workspace." if allowed else REFUSALS["edit"],
         )
         if stored is not None:
             st.button(

@@ -64,11 +64,11 @@ def _promise() -> Promise:
     with st.container(horizontal=True):
         percent = st.number_input(
             "Wrong at most, %", 0.5, 50.0, 5.0, step=0.5, format="%g", key="tune-promise", persist_state="session",
-            help="Of the questions called CORRECT, this share at most may be wrong.",
+            help="The largest share of the questions called CORRECT that may be wrong.",
         )  # fmt: skip
         confidence = st.selectbox(
             "Confidence, %", (90, 95, 99), index=1, key="tune-promise-confidence", persist_state="session",
-            help="How surely the promise holds: the chance that labels drawn by luck certify a wrong pair is the rest.",
+            help="How likely the promise is to hold; otherwise, luck in the labels certified a wrong pair.",
         )  # fmt: skip
     return Promise(target=percent / 100, confidence=confidence / 100)
 
