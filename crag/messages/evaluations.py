@@ -149,10 +149,11 @@ def parts_sentence(evaluation: Evaluation) -> str:
     parts, unread = evaluation.parts, stored_sentence(evaluation.stored)
     if parts is None:
         return unread
-    grader = name_in_sentence(parts.grader) if parts.grader else "nothing"
+    grader = f"Graded by {name_in_sentence(parts.grader)}" if parts.grader else "Not graded"
+    writer = "answers quoted" if parts.writer == "extractive" else f"written by {name_in_sentence(parts.writer)}"
     web = "not searched" if parts.webs is None else ", then ".join(parts.webs) or "off"
     said = f"{count(parts.documents, 'document')}, retrieved with {parts.embedder}."
-    return f"{said} Graded by {grader}; written by {name_in_sentence(parts.writer)}; web: {web}. {unread}".rstrip()
+    return f"{said} {grader}; {writer}; web: {web}. {unread}".rstrip()
 
 
 STEP_TITLES: dict[Step, str] = {

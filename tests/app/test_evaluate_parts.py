@@ -138,6 +138,14 @@ def test_names_of_strategies_build_nothing():
     assert "\\<img" in head and "<img" not in head.replace("\\<img", "")
 
 
+def test_a_measure_that_no_strategy_knows_is_named_below_the_table_instead():
+    known, other = column([row(1, answer_holds=True)]), column([row(1)], name="Other")
+    said, missing = cells(table.measures([known, other])), table.unmeasured([known, other])
+    assert said["Answer says it"].startswith("**1.00**") and "Recall by page" in missing
+    assert not set(missing) & set(said) and "**Retrieval**" not in said and "Answer says it" not in missing
+    assert "Answer says it" in table.unmeasured([other])
+
+
 def test_the_confusion_counts_actions_against_what_was_retrieved():
     rows = [row(1, action=Action.CORRECT, acted_holds=True), row(2, action=Action.INCORRECT, acted_holds=True)]
     said = {each["Action"]: list(each.values())[1:] for each in table.confusion(column(rows))}

@@ -75,6 +75,10 @@ def test_a_difference_is_said_with_its_interval(changes: dict[str, object], sent
             "1,200 documents, retrieved with words. Graded by m at 127.0.0.1:9; written by m at 127.0.0.1:9; "
             "web: tavily, then folder pages.",
         ),
+        (
+            Parts(documents=1, embedder="words", grader="", writer="extractive", webs=None),
+            "1 document, retrieved with words. Not graded; answers quoted; web: not searched.",
+        ),
         (None, ""),
     ],
 )

@@ -20,7 +20,7 @@ from ui.app.session import Session
 from ui.components import downloads, forms, problems
 from ui.evaluate import evaluation_job, funnel, numbers
 from ui.evaluate.numbers import file_name, name, names
-from ui.evaluate.table import MARKS, Column, confusion, measures, notes, show_rows
+from ui.evaluate.table import MARKS, Column, confusion, measures, notes, show_rows, unmeasured
 
 _BESIDE = 3
 """So many strategies leave room for the plot beside their table."""
@@ -65,6 +65,8 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
 
 def _measures(columns: Sequence[Column], *, rest: bool = False) -> None:
     st.table(measures(columns, rest=rest), border="horizontal", hide_index=True)
+    if missing := unmeasured(columns, rest=rest):
+        st.caption(f"Not measured, for lack of what they need: {', '.join(missing)}.")
     if said := notes(columns, rest=rest):
         with st.popover("What these measure", type="tertiary"):
             st.markdown("\n".join(said))

@@ -128,10 +128,15 @@ class Column:
 
 
 def measures(columns: Sequence[Column], *, rest: bool = False) -> list[dict[str, str]]:
-    """Measures down, strategies across: a mean, its interval, and how many questions know it. `rest`: all others."""
+    """Measures down, strategies across: a mean, its interval, and how many questions know it. `rest`: all others.
+
+    What no strategy has a value of is left out: `unmeasured` names it.
+    """
     groups: Mapping[str, Sequence[str]] = {"Other measures": _rest(columns)} if rest else GROUPS
     rows = [{"Measure": "", **{_head(place, each): markdown(each.state) for place, each in enumerate(columns)}}]
-    for group, keys in groups.items():
+    for group, named in groups.items():
+        if not (keys := [key for key in named if _measured(key, columns)]):
+            continue
         rows.append({"Measure": f"**{group}**", **dict.fromkeys(map(_head, range(len(columns)), columns), "")})
         for key in keys:
             cells = {_head(place, each): _cell(key, each) for place, each in enumerate(columns)}
@@ -139,6 +144,16 @@ def measures(columns: Sequence[Column], *, rest: bool = False) -> list[dict[str,
     if not rest:
         rows.append({"Measure": "Cost", **{_head(place, each): _cost(each) for place, each in enumerate(columns)}})
     return rows
+
+
+def unmeasured(columns: Sequence[Column], *, rest: bool = False) -> list[str]:
+    """The measures of the table that no strategy has a value of, by their titles."""
+    keys = _rest(columns) if rest else [key for group in GROUPS.values() for key in group]
+    return [title_of(key) for key in keys if not _measured(key, columns)]
+
+
+def _measured(key: str, columns: Sequence[Column]) -> bool:
+    return any(column.result.means.get(key, _NONE).value is not None for column in columns)
 
 
 def notes(columns: Sequence[Column], *, rest: bool = False) -> list[str]:
