@@ -93,3 +93,13 @@ def test_a_presentation_of_a_run_that_is_gone_is_told(app):
     app.query_params["run"], app.query_params["present"] = "gone", "1"
     app.run()
     assert not app.exception and len(app.error) == 1
+
+
+def test_a_question_that_is_too_long_is_put_back_into_its_box(talking):
+    page = talking
+    before = len(program().engine.library().runs.ids())
+    typed = "why " * 500 + "so?"
+    page.chat_input(key="question").set_value(typed).run()
+    assert "2,003 characters; 2,000 is the limit" in page.toast[0].value.replace("\\", "")
+    assert page.chat_input(key="question").proto.value == typed and not page.exception
+    assert len(program().engine.library().runs.ids()) == before

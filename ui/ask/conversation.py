@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from crag.core.errors import CragError
+from crag.core.errors import CragError, QuestionError
 from crag.core.filters.where import Scope
 from crag.core.metadata import tags_of
 from crag.core.protocols import OWN
@@ -20,6 +20,7 @@ from crag.export.html.elements import Html
 from crag.export.html.path import chip
 from crag.export.html.safe_text import excerpt, markdown
 from crag.messages.answers import brief_text, origin_text, origin_word
+from crag.pipeline.executor import check_question
 from crag.pipeline.libraries import close_interrupted_runs
 from crag.storage.runs import RunSummary
 from ui.access import workspaces
@@ -130,13 +131,21 @@ def entry(session: Session) -> None:
         return
     with st.container(key="entry"):
         control(session)
-        asked = st.chat_input("Ask a question about your documents", key="question")
-        forms.question_limit("question")
+        asked = st.chat_input("Ask a question about your documents", key="question", on_submit=_put_back)
         notices.near(session, notices.ASKING)
     if asked:
         with problems.reported():
             session.ask(asked)
             st.rerun()
+
+
+def _put_back() -> None:
+    """A question that is too long is not asked: it stays in its box, whole, and the page says why."""
+    try:
+        check_question(st.session_state["question"])
+    except QuestionError as error:
+        problems.announce(error)
+        st.session_state["question"] = str(st.session_state["question"])
 
 
 def follow(session: Session, picked: str) -> None:
@@ -243,7 +252,6 @@ def rewording(session: Session, trace: Trace) -> None:
     with st.container(key="rewording", horizontal=True, gap="small"):
         with st.popover("Edit the question", type="tertiary"):
             worded = st.text_area("Asked as", value=trace.standalone, key=f"worded-{trace.run_id}")
-            forms.question_limit(f"worded-{trace.run_id}")
             if st.button("Ask", key="worded-ask", type="primary"):
                 _ask_in_its_place(session, trace, worded)
         if st.button("Ask it as typed", key="as-it-stands", type="tertiary"):

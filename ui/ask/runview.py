@@ -25,7 +25,7 @@ from ui.app.program import program
 from ui.app.session import Session
 from ui.ask import causes, conversation, files, sliders
 from ui.compare import state
-from ui.components import forms, problems
+from ui.components import problems
 from ui.components.drawing import draw
 from ui.run import approval, pageview, presentation
 from ui.run import parts as run_parts
@@ -241,7 +241,6 @@ def _delete(session: Session, run: str) -> None:
 def _again(session: Session, trace: Trace) -> None:
     with st.popover("Edit and ask again"):
         asked = st.text_area("Question", value=session.typed(trace.question), key="edit-question")
-        forms.question_limit("edit-question")
         if st.button("Ask", key="edit-ask", type="primary"):
             with problems.reported():
                 session.ask(asked)

@@ -42,7 +42,6 @@ def form(session: Session) -> None:
         placeholder="Ask a question about your documents",
         persist_state="session",
     )
-    forms.question_limit(QUESTION)
     ways = state.ways()
     chosen: list[Way] = []
     with st.container(key="cmp-ways"):

@@ -15,10 +15,7 @@ from pydantic import BaseModel
 from crag.core.settings import Settings, meta
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Action, Aggregation
-from crag.export.html import elements as h
 from crag.export.html.safe_text import markdown
-from crag.pipeline.executor import QUESTION_CHARS
-from ui.components.drawing import draw
 
 T = TypeVar("T")
 
@@ -172,11 +169,6 @@ def strategy(label: str, chosen: str, key: str, **look: Any) -> str:
     titles = {name: each.title for name, each in STRATEGIES.items()}
     place = list(titles).index(chosen) if chosen in titles else 0
     return choice(label, titles, key, index=place, **look)
-
-
-def question_limit(key: str) -> None:
-    """Under the box of that key: how long the question is, while it is typed, once that nears what may be asked."""
-    draw(h.div("cx length", data_box=f".st-key-{key} textarea", data_most=QUESTION_CHARS))
 
 
 def _kind(model: type[BaseModel], name: str) -> Any:

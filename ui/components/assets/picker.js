@@ -1,7 +1,7 @@
 // Hears clicks on anything drawn with data-pick and tells the script which one; keeps opened details open and the
 // keyboard's place when the drawing is renewed; brings a freshly opened view to the eye; keeps the browser's history to
-// what a person did; announces how a run ended; says when a question is too long. It reads nothing else. Where several
-// runs stand on a page, data-scope around each tells whose element it is.
+// what a person did; announces how a run ended. It reads nothing else. Where several runs stand on a page, data-scope
+// around each tells whose element it is.
 //
 // No click is lost: it is told until the script says that it heard it, and a press and its release make one where the
 // drawing was renewed between them. What this file does on its own, it does once for each loaded page.
@@ -23,7 +23,6 @@ const tell = (what) => {
   if (clicks.send) clicks.send();
 };
 const onClick = (event) => {
-  if (event.target.closest && event.target.closest(SEND) && tooLong()) return hold(event, tooLong());
   const picked = target(event);
   if (!picked) return;
   event.preventDefault();
@@ -60,7 +59,6 @@ const goBack = (where, until) => {
 const onKey = (event) => {
   touched = Date.now();
   const enters = event.key === "Enter" && !event.shiftKey && !event.isComposing && event.target.closest;
-  if (enters && event.target.closest(BOX) && tooLong()) return hold(event, tooLong());
   if (enters && event.target.closest(ASKS)) toBox(touched);
   const close = event.key === "Escape" && document.querySelector(".st-key-page-close button");
   if (!close || !event.target.closest || !event.target.closest(".st-key-page-view")) return;
@@ -85,26 +83,6 @@ const toBox = (since) => {
   const box = document.querySelector(BOX), free = !document.activeElement || document.activeElement === document.body;
   if (box && free) box.focus({ preventScroll: true });
   window.setTimeout(toBox, 100, since);
-};
-// A question that is too long is said to be so while it is typed, and is not sent: it stays in its box, whole. Its
-// characters are counted as the engine counts them.
-const boxOf = (note) => document.querySelector(note.getAttribute("data-box"));
-const measure = () => document.querySelectorAll("[data-most]").forEach((note) => {
-  const box = boxOf(note), most = Number(note.getAttribute("data-most")), length = box ? [...box.value.trim()].length : 0;
-  const over = length > most, count = `${length.toLocaleString("en")} of ${most.toLocaleString("en")} characters`;
-  const said = over ? `${count}. Shorten the question to ask it.` : length > 0.8 * most ? count : "";
-  if (over && !note.matches(".over")) say(said);
-  if (note.textContent !== said) note.textContent = said;
-  note.classList.toggle("over", over);
-});
-const tooLong = () => {
-  const box = document.querySelector(BOX);
-  return [...document.querySelectorAll("[data-most].over")].find((note) => boxOf(note) === box);
-};
-const hold = (event, note) => {
-  event.preventDefault();
-  event.stopPropagation();
-  say(note.textContent);
 };
 // What a person does is one step of the browser's history, however often the address changes until it is done: a page
 // is opened, and then names the run that it shows.
@@ -207,11 +185,9 @@ const watcher = new MutationObserver((changes) => {
   changes.forEach((change) => change.addedNodes.forEach((node) => restore(node.parentElement || node)));
   look();
   announce();
-  measure();
 });
 document.addEventListener("click", onClick, true);
 document.addEventListener("keydown", onKey, true);
-document.addEventListener("input", measure, true);
 ["click", "keydown", "pointerdown"].forEach((kind) => document.addEventListener(kind, onAct, true));
 document.addEventListener("pointerdown", onPress, true);
 document.addEventListener("pointerup", onRelease, true);
