@@ -66,7 +66,7 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
 def _measures(columns: Sequence[Column], *, rest: bool = False) -> None:
     st.table(measures(columns, rest=rest), border="horizontal", hide_index=True)
     if missing := unmeasured(columns, rest=rest):
-        st.caption(f"Not measured, for lack of what they need: {', '.join(missing)}.")
+        st.caption(f"Not measured, because no question or run has what they need: {', '.join(missing)}.")
     if said := notes(columns, rest=rest):
         with st.popover("What these measure", type="tertiary"):
             st.markdown("\n".join(said))
