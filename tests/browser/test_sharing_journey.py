@@ -39,7 +39,7 @@ def seen_by(open_page: Callable[..., Any], shared_app: Served) -> Callable[..., 
     return opened
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_a_workspace_is_shared_read_by_a_link_and_closed_again(
     seen_by: Callable[..., Any], shared_app: Served, tmp_path: Path
 ) -> None:
@@ -51,7 +51,7 @@ def test_a_workspace_is_shared_read_by_a_link_and_closed_again(
     own = anna.url.partition("ws=")[2].partition("&")[0]
 
     ben = seen_by("Ben", f"/documents?ws={own}")
-    ben.get_by_text("leads to no workspace that you may enter").wait_for()
+    ben.get_by_text("You have no access to the workspace in this address").wait_for()
     assert WORD not in ben.inner_text("body") and own not in ben.url
     assert in_menu(ben, "Administration").count() == 0
     ben.keyboard.press("Escape")

@@ -3,10 +3,14 @@
 import subprocess
 import sys
 import threading
+import weakref
 from pathlib import Path
+
+import pytest
 
 from crag.core.errors import StorageError
 from crag.runtime.jobs import Job, Jobs
+from tests.support.eventually import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -74,6 +78,27 @@ def test_a_failure_is_kept_in_words_and_a_defect_too():
     assert refused.problem.message == "The disk is full."
     assert "ZeroDivisionError" in broken.problem.message and "secret" not in str(broken.problem)
     assert refused.first(0) is None
+
+
+class Upload:
+    """Stands for the bytes of a file."""
+
+    def __init__(self, fails: bool) -> None:
+        self.fails = fails
+
+    def __call__(self, cancel, emit):
+        if self.fails:
+            raise StorageError("The disk is full.", "Make room.")
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_job_that_is_over_holds_nothing_of_what_it_worked_on(fails: bool) -> None:
+    jobs, upload = Jobs(), Upload(fails)
+    job, held = run(jobs, upload), weakref.ref(upload)
+    del upload
+    assert [event for fresh in job.follow() for event in fresh] == []
+    eventually(lambda: held() is None)
+    assert jobs.get(job.id, workspace="w") is job and bool(job.problem) is fails
 
 
 def test_ids_are_unguessable_and_a_job_can_be_renamed():
@@ -173,6 +198,7 @@ def test_silence_is_a_no_in_the_end():
 WAITS_FOREVER = """
 from concurrent.futures import ThreadPoolExecutor
 from crag.runtime.jobs import Job, Jobs
+from tests.support.eventually import eventually
 
 def work(cancel, emit):
     emit("asks")

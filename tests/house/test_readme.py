@@ -115,13 +115,15 @@ def all_code() -> str:
 
 
 def test_the_files_and_modules_that_a_page_names_are_there() -> None:
-    """Paths of tracked folders in code marks, and modules such as `crag.storage`, perhaps with a name in them."""
+    """Paths of tracked folders in code marks, tests too, and modules such as `crag.storage`, perhaps with a name."""
     folders = "crag|ui|pages|docs|tests|training|benchmarks|samples|examples"
     gone = []
     for page in PAGES:
         text = (ROOT / page).read_text(encoding="utf-8")
-        paths = re.findall(rf"`((?:{folders})/[\w./-]*)`", text)
-        gone += [f"{page}: {path}" for path in paths if not (ROOT / path).exists()]
+        for path, test in re.findall(rf"`((?:{folders})/[\w./-]*)(?:::(\w+))?`", text):
+            there = (ROOT / path).exists()
+            if not there or (test and not re.search(rf"^(?:def|class) {test}\b", (ROOT / path).read_text(), re.M)):
+                gone.append(f"{page}: {path} {test}")
         names = re.findall(r"`((?:crag|ui)(?:\.\w+)+)`", text)
         gone += [f"{page}: {name}" for name in names if not names_something(name)]
     assert gone == []
