@@ -10,7 +10,10 @@ import os
 import platform
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -44,19 +47,24 @@ SERVERS = (
 """Where tests need PostgreSQL or Milvus: one worker takes them all, and starts each server once."""
 LONG = (*SERVERS, "tests/browser/", "tests/engine/", "tests/app/", "tests/providers/", "tests/web/", "tests/cli/")
 """Where tests take long: they begin first, in this order."""
+KEPT = 7 * 86400.0
+"""Seconds that readings which no run uses are kept."""
 
 
 def readings() -> Path:
     """Where what the models made of texts is kept for the next run: for this state of them, their code and packages."""
-    digest = hashlib.sha256(f"{platform.machine()} {platform.python_version()}".encode())
+    packages = [version(name) for name in ("numpy", "onnxruntime", "tokenizers")]
+    digest = hashlib.sha256(repr((platform.machine(), platform.python_version(), packages)).encode())
     models = ROOT / "crag" / "models"
-    for path in sorted([*models.glob("*.py"), *models.glob("*/*.json"), ROOT / "requirements" / "dev.lock"]):
+    for path in sorted([*models.glob("*.py"), *models.glob("*/*.json")]):
         digest.update(path.read_bytes())
     found = ROOT / "build" / "readings" / digest.hexdigest()[:16]
     found.mkdir(parents=True, exist_ok=True)
-    for other in found.parent.iterdir():
-        if other != found:
-            shutil.rmtree(other, ignore_errors=True)
+    os.utime(found)
+    for other in found.parent.iterdir():  # another Python may be at its tests
+        with suppress(FileNotFoundError):
+            if other.stat().st_mtime < time.time() - KEPT:
+                shutil.rmtree(other, ignore_errors=True)
     return found
 
 
