@@ -148,7 +148,9 @@ class LibraryError(CragError, reason="library"):
     """The stored library can't do what was asked."""
 
 
-class EmptyLibraryError(LibraryError, remedy="Add files on the Documents page, or load the sample library."):
+class EmptyLibraryError(
+    LibraryError, remedy=f"Add files (Documents page, or: {PROGRAM} index FILE), or load the sample library."
+):
     """A question before any document."""
 
 

@@ -178,7 +178,7 @@ def test_a_question_before_any_document_says_what_to_do(app):
     [summary] = library.runs.latest(1)
     app.query_params["run"] = summary.run_id
     app.run()
-    assert not app.exception and "Add files on the Documents page" in said(app)
+    assert not app.exception and "Add files (Documents page" in said(app)
 
 
 def test_a_question_too_long_is_refused_in_words_and_kept_whole(with_sample, app):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from html import escape
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from tests.support.web_server import Reply, Request
 
@@ -15,12 +15,13 @@ COMETS = [(f"https://example.org/{n}", f"Comet {n}", f"A comet came in {1900 + n
 
 
 def query_of(request: Request) -> str:
-    """The query that arrived, at whichever provider's server: in the address, as JSON, or as a form."""
-    if request.method == "GET":
-        return parse_qs(urlsplit(request.path).query, keep_blank_values=True)["q"][0]
-    if request.headers["Content-Type"].startswith("application/json"):
-        return str(json.loads(request.body)["query"])
-    return parse_qs(request.body.decode(), keep_blank_values=True)["q"][0]
+    """The query that arrived, at whichever provider's server: `q` or `query` in the address, as JSON, or as a form."""
+    if request.headers.get("Content-Type", "").startswith("application/json"):
+        fields = json.loads(request.body)
+    else:
+        sent = urlsplit(request.path).query if request.method == "GET" else request.body.decode()
+        fields = dict(parse_qsl(sent, keep_blank_values=True))
+    return str(fields["q"] if "q" in fields else fields["query"])
 
 
 def tavily(results: Sequence[Any], **more: Any) -> Reply:

@@ -230,7 +230,8 @@ class KeyedContract(SearchingContract):
         web = self.keyed(server, f" {secret}\n", UsageTracker(listener=calls.append))
         web.search("comet", 2)
         [request] = server.seen
-        assert any(value.split(" ")[-1] == secret for value in request.headers.values())
+        in_header = any(value.split(" ")[-1] == secret for value in request.headers.values())
+        assert in_header, "a key goes in a header: addresses are written to logs"
         server.answer = lambda request: self.refusal(f"Incorrect key: {secret}")
         found = failure(web)
         whole = "".join(traceback.format_exception(found))
