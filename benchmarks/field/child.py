@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -44,10 +45,17 @@ def main() -> int:
         "add_seconds": added - imported,
         "first_result_at": first,
         "search_seconds": seconds,
+        "resident_mb": _resident() / 1e6,
         "ranked": ranked,
     }
     Path(request["answer"]).write_text(json.dumps(answer), encoding="utf-8")
     return 0
+
+
+def _resident() -> int:
+    """Bytes of this process in memory, files mapped into it counted."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def installed(packages: list[str]) -> int:

@@ -1,6 +1,8 @@
 """The embedding model that every side uses, as a function from texts to vectors. Runs in the side's own environment.
 
-The two models ship in crag/models. This module needs numpy, onnxruntime and tokenizers, and nothing of CRAG's engine.
+The two models ship in crag/models. "made" is the small one for questions, with vectors of texts made from their hash:
+for what a library of many passages costs, where what is found does not count. This module needs numpy, onnxruntime and
+tokenizers, and nothing of CRAG's engine.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ class Embedding:
     """Vectors of length 1. With a `store`, vectors of texts are kept in that file; those of questions never are."""
 
     def __init__(self, name: str, store: Path | None = None) -> None:
+        self._made = name == "made"
+        name = "small" if self._made else name
         folder, self.id, tokens = FOLDERS[name]
         files = runtime.verified_files(Path(runtime.__file__).parent / folder, self.id)
         self._prefixes = ("passage: ", "query: ") if name == "multilingual" else ("", "")
@@ -44,6 +48,10 @@ class Embedding:
         """Shape (len(texts), 384)."""
         vectors = np.zeros((len(texts), DIMENSION), np.float32)
         keys = [hashlib.sha256(f"{self.id}\n{text}".encode("utf-8", "replace")).digest() for text in texts]
+        if self._made:
+            for row, key in enumerate(keys):
+                vectors[row] = np.random.default_rng(int.from_bytes(key)).standard_normal(DIMENSION)
+            return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
         new = [row for row, key in enumerate(keys) if not self._recall(key, vectors[row])]
         for start in range(0, len(new), AT_ONCE):
             rows = new[start : start + AT_ONCE]

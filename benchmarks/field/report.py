@@ -7,12 +7,24 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.field.figures import BUDGET
-from benchmarks.field.questions import TIMED_PAGES
+from benchmarks.field.questions import GROUPED, PAGED, TIMED_PAGES
 
 MODELS = {
     "small": "all-MiniLM-L6-v2 (int8), what the quick starts name",
     "multilingual": "multilingual-e5-small (int8), CRAG Explorer's default",
 }
+
+TITLES = {"financebench": "FinanceBench", "mmlongbench": "MMLongBench", "squad": "SQuAD", "clapnq": "ClapNQ"}
+FOUND = {
+    "characters@5": "characters @5",
+    "document_hit@5": "document @5",
+    "hit@5": "{} @5",
+    "hit@10": "{} @10",
+    "ndcg@10": "nDCG @10",
+    "hit_in_budget": "in equal text",
+}
+ON_TEXTS = ("hit@5", "hit@10", "ndcg@10")
+PAGED_LESS, TEXTS_LESS = ("hit@5", "hit@10", "ndcg@10", "hit_in_budget"), ("hit@5", "ndcg@10")
 
 HEAD = """# Beside the field: retrieval
 
@@ -22,10 +34,12 @@ language model takes part.
 
 - FinanceBench: {filing_questions} questions on the pages of {filings} filings in one library. Of 25 these have the
   fewest pages a question, since two shared cores had to embed them once a side.
+- MMLongBench: the {long_questions} questions that text can answer, on all {long} long documents.
 - SQuAD: {paragraph_questions} questions on {paragraphs} paragraphs of 16 articles, each a file of text.
+- ClapNQ: {passage_questions} real questions on {passages} passages, each a file of text; half of these answer none.
 
-Both are dev or training parts. CRAG Explorer's search was developed on FinanceBench's dev questions; the other sides
-were not developed on either set.
+ClapNQ is a test part, the others are dev or training parts. CRAG Explorer's search was developed on the dev questions
+of FinanceBench and MMLongBench; the other sides were not developed on any of these.
 
 *Page @5*: a gold page is among the first five passages. *In equal text*: it is among the first passages that have
 {budget} characters together, since passages differ in length. nDCG counts each gold page once. In brackets 95 %
@@ -40,13 +54,25 @@ NOT_RUN = """
 | LlamaIndex's corrective RAG pack: its judgement of what was found | needs a language model; not imitated |
 | LangGraph's CRAG notebook: `grade_documents`, `transform_query`, the web search | need a language model and a key |
 | Haystack's hybrid tutorial: the cross-encoder that ranks again | its weights cannot be loaded without the network |
-| txtai's Textractor on PDFs | needs Java or Docling; pypdf reads the pages instead |"""
+| txtai's Textractor on PDFs | needs Java or Docling; pypdf reads the pages instead |
+| RAGLite 1.1.1 | it cuts sentences by a model (SaT `sat-3l-sm`) that it downloads from a hub, without another way |"""
+
+GROWTH = """
+## Libraries of made passages
+
+{sizes} short texts, which no side cuts, each a file ({grouped} in one file for CRAG Explorer, which starts a process
+for every file). Their vectors come from a hash, since embedding so many takes hours: what is found means nothing here,
+what it costs does. Search: 50 questions, each embedded. Memory: the process after the last search, and the peak with
+its children. One run each, on a shared machine (load {low:.0f} to {high:.0f}).
+
+| passages | side | added in, s | search p50, ms | p95 | memory, MB | peak MB |
+|---|---|---|---|---|---|---|"""
 
 COSTS = """
 ## What it costs
 
-With all-MiniLM-L6-v2. The machine was shared and busy (load {low:.0f} to {high:.0f} on {cores}), so these are rough:
-compare sides, not with other pages.
+With all-MiniLM-L6-v2, {date}. The machine was shared and busy (load {low:.0f} to {high:.0f} on {cores}), so these
+are rough: compare sides, not with other pages.
 
 - Pages/s, and start from the process's start to the first result: one filing of {pages} pages, no vector stored
   before, the best of {turns} turns (A, B, A, B).
@@ -62,55 +88,67 @@ compare sides, not with other pages.
 
 def page(results: dict[str, Any], findings: str) -> str:
     """As Markdown. `findings` is what people wrote on reading the tables; it ends the page."""
-    filings, squad = results["sets"]["financebench"], results["sets"]["squad"]
+    filings, long, squad, clapnq = (results["sets"][name] for name in TITLES)
     head = HEAD.format(
         date=results["date"],
         machine=results["machine"],
         budget=f"{BUDGET:,}",
         filings=filings["files"],
         filing_questions=filings["questions"],
+        long=long["files"],
+        long_questions=long["questions"],
+        passages=clapnq["files"],
+        passage_questions=clapnq["questions"],
         paragraphs=squad["files"],
         paragraph_questions=squad["questions"],
     )
     lines = [head]
     for model, found in results["models"].items():
-        if found["sets"]["financebench"] or found["sets"]["squad"]:
+        if any(found["sets"].values()):
             lines += ["", f"## With {MODELS[model]}", *_tables(found["sets"])]
         lines += [f"\n{side} failed: {message}" for side, message in found["failed"].items()]
     for found in results["models"].values():
         if found["costs"]:
             lines += _costs(found["costs"])
+    if results["growth"]:
+        lines += _growth(results["growth"])
     return "\n".join([*lines, NOT_RUN]) + "\n\n" + findings
 
 
-def _tables(found: dict[str, dict[str, Any]]) -> list[str]:
-    """What each side finds on both sets, then its difference to ours."""
-    lines = [
-        "",
-        "| FinanceBench | passages | characters @5 | document @5 | page @5 | page @10 | nDCG @10 | in equal text |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for side, row in found["financebench"].items():
-        names = ("document_hit@5", "hit@5", "hit@10", "ndcg@10", "hit_in_budget")
-        cells = [f"{row['chunks']:,}", f"{row['characters@5']:,.0f}", *(estimate(row[name]) for name in names)]
-        lines.append(f"| {side} | {' | '.join(cells)} |")
-    lines += ["", "| SQuAD | passages | paragraph @5 | paragraph @10 | nDCG @10 |", "|---|---|---|---|---|"]
-    for side, row in found["squad"].items():
-        cells = [f"{row['chunks']:,}", *(estimate(row[name]) for name in ("hit@5", "hit@10", "ndcg@10"))]
-        lines.append(f"| {side} | {' | '.join(cells)} |")
-    lines += [
-        "",
-        "| less ours | FinanceBench: page @5 | page @10 | nDCG @10 | in equal text | SQuAD: paragraph @5 | nDCG @10 |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    names = ("hit@5", "hit@10", "ndcg@10", "hit_in_budget")
-    for side in found["financebench"] | found["squad"]:
-        on_filings = found["financebench"].get(side, {}).get("against_ours") or {}
-        on_texts = found["squad"].get(side, {}).get("against_ours") or {}
-        cells = [difference(on_filings.get(name)) for name in names]
-        cells += [difference(on_texts.get(name)) for name in ("hit@5", "ndcg@10")]
-        if on_filings or on_texts:
+def _tables(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """What each side finds on each set, then its difference to ours."""
+    lines = []
+    for name, rows in found.items():
+        own = {column: title for column, title in FOUND.items() if name in PAGED or column in ON_TEXTS}
+        what = "page" if name in PAGED else "text"
+        titles = ["passages", *(title.format(what) for title in own.values())]
+        lines += ["", f"| {TITLES[name]} | {' | '.join(titles)} |", "|---|" + "---|" * len(titles)]
+        for side, row in rows.items():
+            cells = [f"{row['chunks']:,}", *(_cell(row[column]) for column in own)]
             lines.append(f"| {side} | {' | '.join(cells)} |")
+    less = [(name, measure) for name in found for measure in (PAGED_LESS if name in PAGED else TEXTS_LESS)]
+    titles = [f"{TITLES[name]}: {FOUND[measure].format('page' if name in PAGED else 'text')}" for name, measure in less]
+    lines += ["", f"| less ours | {' | '.join(titles)} |", "|---|" + "---|" * len(titles)]
+    for side in dict.fromkeys(side for rows in found.values() for side in rows):
+        against = {name: rows.get(side, {}).get("against_ours") or {} for name, rows in found.items()}
+        if any(against.values()):
+            lines.append(f"| {side} | {' | '.join(difference(against[name].get(measure)) for name, measure in less)} |")
+    return lines
+
+
+def _cell(figure: float | Mapping[str, Any]) -> str:
+    return f"{figure:,.0f}" if isinstance(figure, float) else estimate(figure)
+
+
+def _growth(table: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    rows = [(int(size), side, row) for size, sides in table.items() for side, row in sides.items()]
+    loads = [row["load"] for *_, row in rows if "load" in row]
+    sizes = ", ".join(f"{int(size):,}" for size in table)
+    lines = [GROWTH.format(sizes=sizes, grouped=GROUPED, low=min(loads), high=max(loads))]
+    names = ("add_seconds", "search_p50_ms", "search_p95_ms", "resident_mb", "peak_mb")
+    for size, side, row in rows:
+        cells = [f"failed: {row['failed']}"] if row["failed"] else [f"{row[name]:,.0f}" for name in names]
+        lines.append(f"| {row.get('chunks', size):,} | {side} | {' | '.join(cells)} |")
     return lines
 
 
@@ -118,6 +156,7 @@ def _costs(table: dict[str, Any]) -> list[str]:
     turns = max(row["turns"] for row in table.values())
     loads = [load for row in table.values() for load in row["load"]]
     head = COSTS.format(
+        date=max(row["date"] for row in table.values()),
         turns=turns,
         low=min(loads),
         high=max(loads),

@@ -1,6 +1,6 @@
 """CRAG Explorer's search beside the libraries that people install instead: same files, questions, model and machine.
 
-    python -m benchmarks.field.retrieval [--model small|multilingual] [--sides NAME …] [--work FOLDER] [--out FOLDER]
+    python -m benchmarks.field.retrieval [--model small|multilingual] [--sides NAME …] [--grow] [--work FOLDER]
 
 Each side is a module of `peers/` and runs as a process in an environment of its own, made below --work from
 requirements-NAME.txt; ours runs in this one. It reads files and questions as JSON and writes ranked passages, seconds
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.field import figures, report
-from benchmarks.field.questions import TIMED, TIMED_PAGES, Set, sets_of
+from benchmarks.field.questions import GROUPED, PAGED, TIMED, TIMED_PAGES, Set, made_texts, sets_of
 from benchmarks.ingest import resident
 
 HERE = Path(__file__).resolve().parent
@@ -36,6 +36,7 @@ TIMED_MODEL = "small"
 """Whose turns are timed: with the quicker model the rest of the work shows."""
 BEAT = 0.1
 TEXT_TURNS, TEXT_QUESTIONS = 2, 100
+SETS = (*PAGED, "squad", "clapnq")
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +200,32 @@ def time_turns(sets: dict[str, Set], measured: Measured, sides: list[Side], turn
                 measured.measure(key(label, None, TIMED_MODEL, side, turn), side, request, each.folder)
 
 
+def grow(data: Path, measured: Measured, sides: list[Side], sizes: list[int], work: Path) -> None:
+    """What made passages cost each side: vectors by their hash, since embedding so many would take hours."""
+    for size in sizes:
+        for side in (side for side in sides if side.timed):
+            each = made_texts(data, work, size, GROUPED if side.module == "ours" else 1)
+            questions = [question.text for question in each.questions]
+            request = {"model": "made", "store": None, "files": each.files, "questions": questions}
+            measured.measure(key(f"made{size}", None, "made", side, 0), side, request, each.folder)
+
+
+def grown(measured: Measured, sizes: list[int]) -> dict[str, Any]:
+    """By size, then side: passages, seconds to add them, search in ms, and memory in MB."""
+    found: dict[str, Any] = {}
+    for size in sizes:
+        for side in (side for side in SIDES if side.timed):
+            answer = measured.get(key(f"made{size}", None, "made", side, 0))
+            if answer is None:
+                continue
+            row = found.setdefault(str(size), {})[side.title] = {"failed": answer.get("failed", "")}
+            if "failed" not in answer:
+                p50, p95 = figures.milliseconds(answer["search_seconds"])
+                row |= {"search_p50_ms": p50, "search_p95_ms": p95, "load": answer["load"]}
+                row |= {name: answer[name] for name in ("chunks", "add_seconds", "resident_mb", "peak_mb")}
+    return found
+
+
 def summary(measured: Measured, sets: dict[str, Set], model: str, turns: int) -> dict[str, Any]:
     """Figures of all sides that were measured with this model."""
     found: dict[str, Any] = {"sets": {}, "costs": {}, "failed": {}}
@@ -252,7 +279,17 @@ def costs(
         "turns": len(added),
         "text_turns": len(texts),
         "load": [round(each["load"], 1) for each in added + texts],
+        "date": max(each["date"] for each in added + texts),
     }
+
+
+def stays(results: dict[str, Any], path: Path) -> None:
+    """Puts the costs that the page has into results without any: what is not timed now stays, with its date."""
+    before = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"models": {}}
+    for model, found in results["models"].items():
+        if not found["costs"]:
+            for side, row in before["models"].get(model, {}).get("costs", {}).items():
+                found["costs"][side] = {"date": before["date"], **row}
 
 
 def lines(module: str) -> int:
@@ -268,9 +305,11 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     parser.add_argument("--model", choices=("small", "multilingual"), nargs="+", default=["small", "multilingual"])
     parser.add_argument("--sides", nargs="+", choices=[side.name for side in SIDES], help="the others stay as they are")
-    parser.add_argument("--sets", nargs="+", choices=["financebench", "squad"], default=["financebench", "squad"])
+    parser.add_argument("--sets", nargs="*", choices=SETS, default=SETS, help="those ranked; none: no ranking")
     parser.add_argument("--turns", type=int, default=2, help="of starting and adding; 0 times nothing")
     parser.add_argument("--filings", type=int, default=12, help="25 are all; each number is measured by itself")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000], help="of made passages")
+    parser.add_argument("--grow", action="store_true", help="measure libraries of those sizes too: hours")
     options = parser.parse_args()
     if not (options.data / "financebench").is_dir():
         print(f"No data at {options.data}: give --data or set CRAG_SHARED.", file=sys.stderr)
@@ -282,6 +321,8 @@ def main() -> int:
         rank({name: sets[name] for name in options.sets}, measured, sides, model, work)
         if model == TIMED_MODEL:
             time_turns(sets, measured, sides, options.turns, work)
+    if options.grow:
+        grow(options.data, measured, sides, options.sizes, work)
     results = {
         "date": datetime.now(UTC).date().isoformat(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
@@ -291,7 +332,9 @@ def main() -> int:
             for name, each in sets.items()
         },
         "models": {model: summary(measured, sets, model, options.turns) for model in ("small", "multilingual")},
+        "growth": grown(measured, options.sizes),
     }
+    stays(results, options.out / "field_retrieval.json")
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "field_retrieval.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     page = report.page(results, (HERE / "findings.md").read_text(encoding="utf-8"))
