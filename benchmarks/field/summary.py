@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.evaluator_report import table
-from benchmarks.field.report import difference, estimate
+from benchmarks.field.report import TITLES, difference, estimate
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE.parent / "results"
@@ -25,8 +25,10 @@ SOURCES = {
     "field_retrieval": "",
     "field_filings": "github.com/patronus-ai/financebench",
     "field_mtrag": "github.com/pashaAbri/mt-rag-benchmark",
+    "field_web": "github.com/facebookresearch/CRAG",
     "field_enterprise": "github.com/hydra-db/enterpriserag-bench-hydradb, questions.jsonl of "
     "github.com/onyx-dot-app/EnterpriseRAG-Bench",
+    "RAGTruth": "dataset/response.jsonl and source_info.jsonl of github.com/ParticleMedia/RAGTruth, over 4 MB each",
 }
 """The tables, and where the data of each is had."""
 Row = tuple[str, str, str, str, str, str]
@@ -55,7 +57,13 @@ def main() -> int:
 
 def page(found: Mapping[str, Mapping[str, Any]], losses: str) -> str:
     """As Markdown."""
-    made = {"field_retrieval": _libraries, "field_filings": _filings, "field_mtrag": _texts, "field_enterprise": _texts}
+    made = {
+        "field_retrieval": _libraries,
+        "field_filings": _filings,
+        "field_mtrag": _texts,
+        "field_web": _web,
+        "field_enterprise": _texts,
+    }
     rows = [row for name, results in found.items() for row in made[name](results)]
     head = ("data and measure", "CRAG Explorer", "beside it", "its figure", "theirs less ours", "we are")
     dates = [f"[{name}]({name}.md), {results['date']}, {results['machine']}" for name, results in found.items()]
@@ -83,7 +91,9 @@ def _turned(difference: Mapping[str, Any]) -> dict[str, float]:
 def _libraries(results: Mapping[str, Any]) -> Iterator[Row]:
     """On each set the ranking beside the best other library, then what adding costs beside the fastest."""
     found = results["models"]["small"]
-    for name, title in (("financebench", "FinanceBench"), ("squad", "SQuAD")):
+    for name, title in TITLES.items():
+        if "CRAG Explorer" not in found["sets"].get(name, {}):
+            continue
         ours = found["sets"][name]["CRAG Explorer"]
         others = {side: row for side, row in found["sets"][name].items() if row["against_ours"]}
         side, best = max(others.items(), key=lambda each: float(each[1]["ndcg@10"]["value"]))
@@ -95,6 +105,19 @@ def _libraries(results: Mapping[str, Any]) -> Iterator[Row]:
     slowest = min(others, key=lambda side: float(others[side]))
     row = f"{costs['CRAG Explorer']:.0f}", f"{slowest}, the slowest other", f"{others[slowest]:.0f}"
     yield "SQuAD: files of text added a second, vectors stored before", *row, "no interval", "**behind**"
+    for size, sides in results.get("growth", {}).items():
+        yield from _costs_at(int(size), {side: row for side, row in sides.items() if not row["failed"]})
+
+
+def _costs_at(size: int, sides: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
+    """Search and memory over so many passages beside the best other library."""
+    for name, what in (("search_p50_ms", "search p50, ms"), ("resident_mb", "memory, MB")):
+        costs = {side: float(row[name]) for side, row in sides.items()}
+        ours = costs.pop("CRAG Explorer", None)
+        if ours is not None and costs:
+            best = min(costs, key=lambda side: costs[side])
+            row = f"{ours:,.0f}", f"{best}, the best of {len(costs)}", f"{costs[best]:,.0f}", "no interval"
+            yield f"{size:,} made passages: {what}", *row, "**behind**" if costs[best] < ours else "ahead"
 
 
 def _filings(results: Mapping[str, Any]) -> Iterator[Row]:
@@ -113,6 +136,13 @@ def _filings(results: Mapping[str, Any]) -> Iterator[Row]:
     missed = results["systems"]["gpt-4-1106-preview_sharedStore"]["page_where_missed"]
     row = estimate(missed), "GPT-4 Turbo, all filings in one store", "0 by choice of the questions", "–", "–"
     yield f"the {missed['of']} that it missed: our evidence holds a gold page", *row
+
+
+def _web(results: Mapping[str, Any]) -> Iterator[Row]:
+    """The contest's score beside plain RAG over the same pages."""
+    scores, less = results["scores"], results["less"]
+    row = estimate(scores["balanced"]), "plain RAG, the same pages", estimate(scores["plain-rag"]), difference(less)
+    yield f"CRAG of KDD Cup 2024, {results['questions']} questions: score", *row, verdict(less)
 
 
 def _texts(results: Mapping[str, Any]) -> Iterator[Row]:

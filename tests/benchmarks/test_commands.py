@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from benchmarks.evaluator_sets import lines
-from tests.benchmarks.test_field_texts import write_mtrag, write_published
+from tests.benchmarks.test_field_texts import write_mtrag, write_published, write_web
 from tests.benchmarks.test_financebench import write_summaries
 from tests.support.model_server import serving
 from tests.support.tiny_pdf import line, pdf
@@ -45,6 +45,7 @@ COMMANDS = {
     "field.filings": "--published published --limit 1",
     "field.summary": "",
     "field.texts": "--data mtrag --out out",
+    "field.web_pages": "--data web --out out",
     "financebench": "--limit 1 --strategies plain-rag balanced",
     "forms": "--limit 3",
     "funnels": "--limit 1",
@@ -105,6 +106,7 @@ def tree() -> Iterator[Path]:
     (folder / "out").mkdir()
     write_summaries(folder / "faithbench")
     write_mtrag(folder / "mtrag")
+    write_web(folder / "web")
     filings = SHARED / "data" / "financebench" / "questions.jsonl"
     write_published(
         folder / "published", (row["financebench_id"] for row in lines(filings)) if filings.is_file() else ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
 import shutil
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.field import filings, summary, texts
+from benchmarks.field import filings, summary, texts, web_pages
 from benchmarks.field.bodies import CONTEXTS, ELSER, REWRITTEN, TASKS, enterprise, mtrag
 from benchmarks.field.kept import Kept
 from crag.core.types import Exchange
@@ -52,6 +53,22 @@ def write_mtrag(folder: Path) -> None:
     (folder / ELSER.format("cloud")).parent.mkdir(parents=True)
     found = {"task_id": "t<::>1", "contexts": [shown("r-1", BREAD), shown("b-1", BRIDGE)]}
     (folder / ELSER.format("cloud")).write_text(json.dumps(found), encoding="utf-8")
+
+
+def write_web(folder: Path) -> None:
+    """One question of the contest's sample, with a page that answers it and one that does not."""
+    row = {
+        "interaction_id": "db078969-dcfd-4bd3-8d07-ee8ceceebafd",
+        "query": "How many feet long is the shortest highway?",
+        "answer": "3,696 feet",
+        "question_type": "simple",
+        "search_results": [
+            {"page_result": f"<html><title>{title}</title><body><p>{text}</p></body></html>"}
+            for title, text in (("Roads", "The shortest highway is I-878. It is 3,696 feet long."), ("Bread", BREAD))
+        ],
+    }
+    (folder / web_pages.SAMPLE).parent.mkdir(parents=True)
+    (folder / web_pages.SAMPLE).write_bytes(bz2.compress(json.dumps(row).encode()))
 
 
 def write_enterprise(folder: Path) -> None:
@@ -218,7 +235,19 @@ def test_a_table_that_is_not_there_is_named_with_the_place_of_its_data(
     assert summary.main() == 0
     page = (tmp_path / "field.md").read_text(encoding="utf-8")
     assert capsys.readouterr().out.strip() == page.strip()
-    assert "field_mtrag: not measured here. Its data: github.com/" in page and "libraries" not in page
+    assert "field_mtrag: not measured here. Its data: github.com/" in page and "nDCG@10 of the search" not in page
+
+
+@pytest.mark.slow
+def test_pages_of_the_web_answer_a_question_and_the_score_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_web(tmp_path / "data")
+    monkeypatch.setattr("sys.argv", ["web_pages", "--data", str(tmp_path / "data"), "--out", str(tmp_path)])
+    assert web_pages.main() == 0
+    found = json.loads((tmp_path / "field_web.json").read_text("utf-8"))
+    assert found["scores"]["balanced"]["value"] == found["scores"]["plain-rag"]["value"] == 1
+    assert "3,696" in found["cases"][0]["balanced"]["says"]
 
 
 def test_the_committed_page_has_the_committed_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
