@@ -87,14 +87,15 @@ class ExtractiveGenerator:
         found names it, the answer says so; it abstains unless a strip reaches the upper threshold.
 
         Where the question asks for a cell of a table and the knowledge has it, its row is the answer, whatever its
-        strips scored. Where it asks for a figure and no cell is the one, no other cell stands for it; where no row has
-        the period, the answer is of low confidence; where a form leaves the field empty, there is none. Where up to
-        three rows fit equally and differ, they are the answer with `lookup_reach`.
+        strips scored; with `lookup_reach` also where no strip was kept, of low confidence. Where it asks for a figure
+        and no cell is the one, no other cell stands for it; where no row has the period, the answer is of low
+        confidence; where a form leaves the field empty, there is none. Where up to three rows fit equally and differ,
+        they are the answer with `lookup_reach`.
 
         What is less likely right than `min_answer_confidence` is not answered.
         """
         usable, best = usable_of(knowledge)
-        if not usable or (_is_below(best, settings) and not has_cell(question, sources)):
+        if (not usable or _is_below(best, settings)) and not _can_reach(question, usable, sources, settings):
             yield from pieces_of(abstention(best, sources, settings, self.by))
             return
         subjects = subjects_of(question, {strip.source_id for strip in usable}, sources)
@@ -106,7 +107,7 @@ class ExtractiveGenerator:
         units, graded = self._units(question, usable, settings.min_answer_score)
         best = graded if best is None else best
         ground: _Ground = "none" if _is_below(best, settings) else "firm" if sure else "weak"
-        if ground == "none" and not has_cell(question, sources):
+        if ground == "none" and not _can_reach(question, usable, sources, settings):
             whole = abstention(best, sources, settings, self.by)
         else:
             whole = self._quoted(question, units, sources, settings, subjects, ground)
@@ -124,7 +125,7 @@ class ExtractiveGenerator:
         units = with_lists(question, units, sources)
         units = of_the_name(question, of_the_section(question, of_the_year(question, units), sources), sources)
         units = of_the_item(question, of_the_words(question, of_the_figure(question, of_the_amounts(question, units))))
-        if subjects.unnamed:  # whatever it is about, it is one subject
+        if subjects.unnamed and units:  # whatever it is about, it is one subject
             best = min(units, key=best_first)
             units = [unit for unit in units if unit.strip.source_id == best.strip.source_id]
         lookup = None if subjects.unnamed else look_up(question, sources)
@@ -133,8 +134,9 @@ class ExtractiveGenerator:
             reason = f"“{field.row}” is empty on {field.chunk.where or 'a page'} of {field.chunk.source}"
             return replace(abstention(None, sources, settings, self.by, reason), lookup=lookup.outcome)
         row = _row_of(lookup.found, units, settings, subjects) if lookup else None
-        if ground == "none" and row is None:
-            return abstention(max(unit.strip.score or 0.0 for unit in units), sources, settings, self.by)
+        if row is None and (ground == "none" or not units):
+            score = max((unit.strip.score or 0.0 for unit in units), default=None)
+            return abstention(score, sources, settings, self.by)
         surest, first = row if row else (None, None)
         several: list[Unit] = []
         if lookup and settings.lookup_reach and lookup.outcome == "several" and len(lookup.cells) <= MOST_VALUES:
@@ -273,6 +275,13 @@ def _is_of_another_name(question: str, unit: Unit, sources: Mapping[str, Chunk |
     asked = frozenset(map(stem, words(question)))
     labels = _rows_of(unit, sources)
     return bool(labels) and not any(asked & frozenset(map(stem, words(label))) for label in labels)
+
+
+def _can_reach(
+    question: str, usable: Sequence[Strip], sources: Mapping[str, Chunk | WebPage], settings: Settings
+) -> bool:
+    """Whether a table has the cell that is asked for; where no strip was kept, only if rows may be reached."""
+    return bool(usable or settings.lookup_reach) and has_cell(question, sources)
 
 
 def _is_below(best: float | None, settings: Settings) -> bool:

@@ -33,7 +33,8 @@ _FUNCTION = frozenset(map(stem, FUNCTION_WORDS)) | {"s"}
 _SILENT = _FUNCTION | frozenset(
     stem(word)
     for word in """give given gives show shown say says said state stated list listed tell find mention mentioned call
-    called name named please according report reported document form file record recorded value entry field""".split()
+    called name named please according report reported document form file record recorded value entry field must shall
+    should""".split()
 )
 """Stems of a question that ask and name nothing."""
 _KINDS = frozenset(
@@ -43,6 +44,8 @@ _KINDS = frozenset(
 _DATE = frozenset({stem("date")})
 """What a value that is a date need not be called, and what "when" asks for."""
 _WHEN = re.compile(r"\s*when\b", re.IGNORECASE)
+_HAPPENS = frozenset(map(stem, "achieve achieved reach reached happen happens occur occurs take place planned".split()))
+"""What a question of "when" may say of an event whose label is its name alone."""
 _PLACE = frozenset({stem("location")})
 _PLACED = frozenset(map(stem, ("located", "based", "situated"))) - _PLACE
 """What "where" asks for, and what a question may say of it."""
@@ -99,6 +102,7 @@ def _named_best(
     asked = _stems(_NUMBER.sub(" number ", question[:MOST_CHARACTERS])) - _FUNCTION
     asked |= _DATE if _WHEN.match(question) else _NONE
     asked = asked - _PLACED | _PLACE if _WHERE.match(question) else asked
+    dated = _DATE | (_HAPPENS if _WHEN.match(question) else _NONE)
     named = [(field, covered) for field in fields if (covered := _covered(_label_of(field.label), asked))]
     if not named:
         return None
@@ -112,7 +116,7 @@ def _named_best(
     for field, label in named:
         heading = _heading_named(field.under, asked)
         covered = label | heading
-        rest = asked - covered - _SILENT - _KINDS - (_DATE if dates_in(field.value) else _NONE)
+        rest = asked - covered - _SILENT - _KINDS - (dated if dates_in(field.value) else _NONE)
         own = field.chunk.document_id
         beside = rest - titles[own] - _stems(field.chunk.context)
         elsewhere = any(beside & title for document, title in titles.items() if document != own)

@@ -19,7 +19,7 @@ from crag.evaluation.refinement import make_strip
 from crag.generation.fields import Field, find_field, find_line
 from crag.generation.line_items import GENERIC, item_tokens, plain_stems
 from crag.generation.periods import Period, Span, fiscal_offset, is_same_period, periods_in, span_in
-from crag.generation.wanted import Measure, Wanted, is_opening, measure_of, wanted_of, without_periods
+from crag.generation.wanted import Measure, Wanted, is_opening, measure_of, sizes_in, wanted_of, without_periods
 from crag.text.dates import dates_in
 from crag.text.numerals import SCALES, Number, numbers_in
 from crag.text.words import stem, words
@@ -162,9 +162,10 @@ def look_up(question: str, sources: Mapping[str, Chunk | WebPage]) -> Lookup | N
         for id in dict.fromkeys(chunk.document_id for chunk in chunks)
     }
     met = [each for chunk in chunks for each in _candidates(chunk, wanted, documents[chunk.document_id])]
-    cells = [cell for cell, fits in met if fits and not wanted.date]
+    cells = [cell for cell, fits in met if fits is True and not wanted.date]
     if not cells and (field := find_line(question, chunks)):
         return _read_field(field, wanted)
+    cells = cells or [cell for cell, fits in met if fits is None and not wanted.date]
     if not cells:
         return Lookup("no period" if met else "no item", wanted)
     best = min(cell.steps for cell in cells)
@@ -281,8 +282,12 @@ class _Document:
         return token in self.names or (len(token) > 3 and token in self.squeezed)
 
 
-def _candidates(chunk: Chunk, wanted: Wanted, document: _Document) -> Iterator[tuple[FoundCell, bool]]:
-    """The cells whose row and column mean what is asked for, each with whether it is of the period."""
+def _candidates(chunk: Chunk, wanted: Wanted, document: _Document) -> Iterator[tuple[FoundCell, bool | None]]:
+    """The cells whose row and column mean what is asked for, each with whether it is of the period.
+
+    None: neither the question nor the row names a period, and what stands over the table names another than the
+    document's: a list's date.
+    """
     open_ = frozenset(token for token in wanted.tokens if not document.names_token(token))
     if open_ and all(token in document.names for token in open_):
         return
@@ -316,16 +321,16 @@ def _candidates(chunk: Chunk, wanted: Wanted, document: _Document) -> Iterator[t
                 if steps is None:
                     continue
                 steps += len(missing - section) + (0 if said else 2) - (2 if rest is not None else 0)
+                steps += len(sizes_in(label) - wanted.sizes)
                 unit = table.unit if measure in ("amount", "change") else ""
                 found = FoundCell(
                     chunk, cell.start, cell.end, row.start, row.end, label, table.name(cell), unit, steps, table
                 )
                 shown = _shown_periods(found, row, scopes)
                 alone = len(values) == 1
-                yield (
-                    found if shown else replace(found, steps=steps + 1),
-                    _fits_period(shown, wanted.period, document, alone=alone),
-                )
+                fits = _fits_period(shown, wanted.period, document, alone=alone)
+                undated = alone and wanted.period is None and not any(map(periods_in, _own_names(found, row)))
+                yield found if shown else replace(found, steps=steps + 1), fits or (None if undated else False)
 
 
 def _steps(
@@ -409,9 +414,14 @@ def _cell_measure(chunk: Chunk, table: Table, row: Row, cell: Cell) -> Measure:
     return "percent" if "%" in name or re.search(r"%|per ?cent", label, re.IGNORECASE) else "amount"
 
 
+def _own_names(found: FoundCell, row: Row) -> list[str]:
+    """What names a cell, the nearest first: its column, its row, its sections."""
+    return [found.column.rstrip(" %"), found.row, *reversed(row.section.split(SEPARATOR))]
+
+
 def _shown_periods(found: FoundCell, row: Row, scopes: Sequence[str]) -> tuple[Period, ...]:
     """The periods of a cell: of its column, else its label, its section, or what stands above the table."""
-    texts = [found.column.rstrip(" %"), found.row, *reversed(row.section.split(SEPARATOR)), *scopes]
+    texts = [*_own_names(found, row), *scopes]
     span: Span = next(filter(None, map(span_in, texts)), "")
     shown = next(filter(None, map(periods_in, texts)), ())
     return tuple(replace(each, span=each.span or span) for each in shown)

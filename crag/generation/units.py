@@ -45,6 +45,7 @@ _PAGE_NUMBER = re.compile(
     r"\W*+(?:(?:page|p\.)\s*+)?(?:\d{1,4}|[ivxl]{1,7})(?>(?:\s*+(?:of|/)\s*+\d{1,4})?)\W*+", re.IGNORECASE
 )
 _YEAR = re.compile(r"(?:19|20)\d\d")
+_SECTION = re.compile(r"\d+(?:\.\d+){2,}")
 _QUANTITY = (
     r"(?:percentages?|percent|numbers?|share|rates?|ratios?|scores?|amounts?|prices?|costs?|speed|population|proportion"
     r"|total|average|size|length|height|weight|depth|temperature|budget|co-?pay(?:ment)?s?|co-?insurance|deductibles?"
@@ -64,6 +65,15 @@ _SPAN = re.compile(r" (?:years?|months?|quarters?|decades?)\b", re.IGNORECASE)
 _ASKS_SPAN = re.compile(r"\bhow many (?:minutes|hours|days|weeks)\b", re.IGNORECASE)
 """What a span of years answers too: one year, asked for the number of days."""
 _ASKS_TIME = re.compile(r"\b(?:years?|months?|quarters?|decades?|how (?:long|old))\b", re.IGNORECASE)
+_CONTACTS = (
+    (
+        re.compile(r"\b(?:tele)?phone(?: number)?\b|\b(?:fax|mobile|hotline) number\b", re.IGNORECASE),
+        re.compile(r"(?:\d[ \t().\-/]{0,3}){6}\d"),
+    ),
+    (re.compile(r"\be-?mail(?: address)?\b", re.IGNORECASE), re.compile(r"[\w.+-]@[\w-]")),
+)
+"""What asks for a telephone number or an e-mail address, and what one looks like."""
+_ASKS_CONTACT = re.compile(r"\s*+(?:what|which|give|state|tell)\b", re.IGNORECASE)
 _ITEM = re.compile(r"\s*+[•●▪◦‣*–—-]\s|[^:]*+:\s*+\S|[^$€£%]*+(?:[$€£]\s?\d|(?<=\d)%|(?<=\d )%)")
 """The beginning of a line that is an item of a list, has a label before its value, or an amount of money or a share."""
 _SHORT_FORM = re.compile(r"\([^()]{1,12}\)")
@@ -154,15 +164,21 @@ def of_the_year(question: str, units: list[Unit]) -> list[Unit]:
 def is_without_figure(question: str, text: str) -> bool:
     """Whether a question asks for a figure, but not for a time, and a text has none, in digits or words.
 
-    A year is none, and neither is a span of years, or what the question says itself.
+    A year is none, and neither is a section's number, a span of years, or what the question says itself. Of a telephone
+    number or an e-mail address that is asked for, whether the text has none.
     """
     question = question[:MAX_QUESTION]
+    if _ASKS_CONTACT.match(question):
+        for asks, form in _CONTACTS:
+            if asks.search(question):
+                return not form.search(text)
     if not _ASKS_FIGURE.search(question) or _ASKS_TIME.search(question) or _COUNTS.search(text):
         return False
     asked = {number.text for number in numbers_in(question)}
     spans = _ASKS_SPAN.search(question) is not None
     return all(
         number.kind == "ordinal"
+        or _SECTION.fullmatch(number.text)
         or number.text in asked
         or _YEAR.fullmatch(number.text)
         or (not spans and _SPAN.match(text, number.end))

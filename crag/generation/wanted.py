@@ -54,6 +54,8 @@ _INSTRUCTION = re.compile(
 _SOURCE = re.compile(r",?\s?\baccording to\s?(?:“([^“”\n]{2,300})”|\"([^\"\n]{2,300})\")", re.IGNORECASE)
 _TOTAL = re.compile(r"\b(?:totals?|altogether|in all|overall|sum|amounts?)\b", re.IGNORECASE)
 _DATE = re.compile(r"\b(?:is|was|are|were) the (?:\w+ ){0,3}dates?\b|\bwhat dates?\b", re.IGNORECASE)
+_SIZE = re.compile(r"(?<![\w.,])(?!(?:19|20)\d\d(?!\d))\d{1,9}(?:[.,/]\d{1,9}){0,3}")
+_COSTS = re.compile(r"(\bhow much (?:do|does|did|will|would) [^?]{1,200}?) costs?\b", re.IGNORECASE)
 _OPENING = re.compile(r"\b(?:beginning|start|opening)\b", re.IGNORECASE)
 _FILLER = frozenset(
     stem(word)
@@ -72,8 +74,8 @@ class Wanted:
 
     `firm`: it surely asks for a figure, so that no other row's may stand for it. `opening`: of the period's beginning.
     `total`: it says so itself. `date`: it asks for one, which is no amount. `item`: the words of the question without
-    its period, a blank apart. `source`: the title, in quotation marks, of what it is to be looked up in; "" where none
-    is named so.
+    its period, a blank apart. `sizes`: its numbers that are no years. `source`: the title, in quotation marks, of what
+    it is to be looked up in; "" where none is named so.
     """
 
     tokens: frozenset[str]
@@ -85,6 +87,7 @@ class Wanted:
     total: bool = False
     date: bool = False
     item: str = ""
+    sizes: frozenset[str] = frozenset()
     source: str = ""
 
     def without(self, label: str) -> frozenset[str] | None:
@@ -105,7 +108,7 @@ def wanted_of(question: str) -> Wanted | None:
     """What a question asks to be looked up; None where it asks for anything else, or for several periods."""
     asked = question[:MOST_CHARACTERS].replace("’", "'")
     named = _SOURCE.search(asked)
-    bare = _INSTRUCTION.sub(" ", _SOURCE.sub(" ", asked))
+    bare = _COSTS.sub(r"\1", _INSTRUCTION.sub(" ", _SOURCE.sub(" ", asked)))
     if not _ASKS.search(bare) or _ASKS_MORE.search(bare):
         return None
     periods = periods_in(bare)
@@ -128,6 +131,7 @@ def wanted_of(question: str) -> Wanted | None:
         total=_TOTAL.search(bare) is not None,
         date=_DATE.search(bare) is not None,
         item=" ".join(words(item)),
+        sizes=sizes_in(bare),
         source=(named[1] or named[2]) if named else "",
     )
 
@@ -140,6 +144,11 @@ def measure_of(text: str) -> Measure:
 def is_opening(text: str) -> bool:
     """Whether it is about the beginning of a period."""
     return _OPENING.search(text) is not None
+
+
+def sizes_in(text: str) -> frozenset[str]:
+    """The numbers of a text that are no years: they tell a main of 30 inches from one of 66."""
+    return frozenset(_SIZE.findall(text))
 
 
 def without_periods(text: str) -> str:

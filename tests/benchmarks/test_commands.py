@@ -111,7 +111,7 @@ def tree() -> Iterator[Path]:
     write_published(
         folder / "published", (row["financebench_id"] for row in lines(filings)) if filings.is_file() else ()
     )
-    for group in ("first", "second", "third", "fourth", "fifth", "sixth"):
+    for group in ("first", "second", "third", "fourth", "fifth", "sixth", "seventh"):
         (folder / "papers" / group).mkdir(parents=True)
         (folder / "papers" / group / "invoice.pdf").write_bytes(pdf([line(60, 700, "Invoice Number: 42183017", 10)]))
     shutil.copytree(ROOT / "benchmarks", folder / "benchmarks", ignore=shutil.ignore_patterns("__pycache__"))

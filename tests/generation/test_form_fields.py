@@ -113,7 +113,9 @@ PAPERS = {
     each.id: each
     for each in (
         paper("Acme", "Invoice No.: 4218", "PO Number: 7", "Due Date: 04/04/2023", "Note: it rained all day", "Tax: 5"),
-        paper("Zenith", "Invoice No.: 99", "Payment terms: Net 30 days", "Order: see above: below"),
+        paper(
+            "Zenith", "Invoice No.: 99", "Payment terms: Net 30 days", "Order: see above: below", "Opening: 06/30/2027"
+        ),
     )
 }
 
@@ -124,6 +126,8 @@ PAPERS = {
         ("What is the invoice number of the Acme invoice?", "4218"),
         ("What are the payment terms?", "Net 30 days"),
         ("When is the Acme invoice due?", "04/04/2023"),
+        ("When must the opening of Zenith take place?", "06/30/2027"),
+        ("What must the opening of Zenith achieve?", None),
         ("What is the account number of Acme?", None),
         ("What is the invoice number?", None),
         ("What is the order of Zenith?", None),

@@ -320,3 +320,44 @@ def test_a_row_that_names_no_item_answers_only_for_a_period_or_alone() -> None:
     assert looked_up("What is the discount of Acme?", trips).cell is None
     one = chunk_of_rows(["", "Discount"], ["2/5/2020", "15"], title="Acme")
     assert looked_up("What is the discount of Acme?", one).cell is not None
+
+
+PRICES = chunk_of_rows(
+    ["Description", "Amount"],
+    ["Earthwork", "$3,169,463"],
+    ['30" force main', "$2,334,594"],
+    ['66" force main', "$9,680,727"],
+    name="prices",
+    heading="Date of amendment: October 24, 2025",
+    title="Standard agreement 2019",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("What is the amount for earthwork?", "$3,169,463"),
+        ('How much does the 66" force main cost?', "$9,680,727"),
+        ('What is the amount for the 30" force main?', "$2,334,594"),
+        ("How much does the force main cost?", None),
+        ("What was the amount for earthwork in 2021?", None),
+    ],
+)
+def test_a_list_of_prices_is_of_its_document_and_sizes_tell_its_rows_apart(question: str, value: str | None) -> None:
+    found = look_up(question, {PRICES.id: PRICES})
+    assert (found.cell.text if found and found.cell else None) == value
+
+
+@pytest.mark.parametrize(("reach", "abstained"), [(40, False), (0, True)])
+def test_a_cell_is_quoted_with_low_confidence_where_no_strip_was_kept(reach: int, abstained: bool) -> None:
+    settings = Settings().changed(lookup_reach=reach)
+    *_, answer = ExtractiveGenerator().answer("What is the amount for earthwork?", [], {PRICES.id: PRICES}, settings)
+    assert isinstance(answer, Answer) and answer.abstained is abstained
+    if not abstained:
+        assert answer.low_confidence and "$3,169,463" in answer.text and answer.citations[0].source_id == PRICES.id
+
+
+def test_what_no_table_has_is_not_answered_where_no_strip_was_kept() -> None:
+    settings = Settings().changed(lookup_reach=40)
+    *_, answer = ExtractiveGenerator().answer("What is the amount for sand?", [], {PRICES.id: PRICES}, settings)
+    assert isinstance(answer, Answer) and answer.abstained

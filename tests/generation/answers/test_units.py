@@ -96,6 +96,12 @@ def test_no_other_row_stands_for_a_name_that_nothing_has(floor: float, abstained
         ("What Collaborative Management Score did it reach?", "It reached its best.", True),
         ("Which factors affect the price?", "The weather does.", False),
         ("What drives the price?", "The weather does.", False),
+        ("How many boats sank?", "§ 3.3.2.4 The number of boats that sank is logged.", True),
+        ("What is the harbour's telephone number?", "Section 4.2: ask for Margaret.", True),
+        ("What is the harbour's telephone number?", "Call (508) 324-2331.", False),
+        ("Which e-mail address does the harbour have?", "Call (508) 324-2331.", True),
+        ("Which e-mail address does the harbour have?", "Write to boats@harbour.org.", False),
+        ("Who answers the telephone?", "Margaret does.", False),
     ],
 )
 def test_what_is_without_the_figure_that_is_asked_for(question: str, text: str, without: bool) -> None:
