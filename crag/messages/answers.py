@@ -70,6 +70,8 @@ def weakness_text(trace: Trace) -> str:
     if answer.unnamed:
         return unnamed_sentence(answer.unnamed)
     if trace.action is Action.INCORRECT and not trace.kept("external"):
+        if answer.lookup == "found":
+            return "the chunks were graded as not answering, and only a table row names what is asked for"
         return "the chunks were graded as not answering, and nothing from the web helps"
     if all(strip.score is None for strip in trace.kept()):
         return "nothing that it rests on was graded"

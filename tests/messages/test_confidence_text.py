@@ -43,6 +43,11 @@ def run(answer: Answer, action: Action = Action.AMBIGUOUS) -> Trace:
         ({"unnamed": ("Oslo",)}, Action.AMBIGUOUS, "Nothing found names Oslo."),
         ({"lookup": "no period"}, Action.AMBIGUOUS, "no table found has the period that is asked for"),
         ({}, Action.INCORRECT, "the chunks were graded as not answering, and nothing from the web helps"),
+        (
+            {"lookup": "found"},
+            Action.INCORRECT,
+            "the chunks were graded as not answering, and only a table row names what is asked for",
+        ),
         ({"confidence": None}, Action.AMBIGUOUS, "the best text that it rests on was scored below the upper threshold"),
     ],
 )
