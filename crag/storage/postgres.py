@@ -132,7 +132,8 @@ KEPT = Table(
     Column("value", LargeBinary, nullable=False),
 )
 """What belongs to no library: small things that all app servers share."""
-_ANY_KEPT = select(func.to_regclass(KEPT.fullname))
+# Not by `to_regclass`: within a transaction it may repeat what the connection found before another app server made it.
+_ANY_KEPT = text(f"SELECT 1 FROM pg_tables WHERE schemaname = '{KEPT.schema}' AND tablename = '{KEPT.name}'")
 
 # `set_config(…, true)`: until the transaction ends. The lock is one for each library, and goes with the transaction.
 _ENTER = text(

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, select
+from sqlalchemy import create_engine, select, text
 
 from crag.admin.quotas import Quotas
 from crag.admin.store import open_store
@@ -20,8 +20,9 @@ from crag.core.errors import CragError, InputError, NotFoundError, RoomError, St
 from crag.core.types import Document
 from crag.storage.library import Library
 from crag.storage.places import PrivateLibraries, StorageUse, name_of
-from crag.storage.postgres import Server, schema_of
+from crag.storage.postgres import KEPT, Server, locked, schema_of
 from crag.storage.tables import VERSION, chunks
+from tests.support.eventually import eventually
 from tests.support.library_makers import HashEmbedder, make_document, on_disk
 from tests.support.postgres_server import PASSWORD, PostgresServer
 
@@ -188,6 +189,23 @@ def test_keys_given_out_by_one_app_server_are_known_to_the_others(server: Server
     assert not here.known("0" * 48) and not here.known("0" * 32)
     here.settle()
     assert list(tmp_path.iterdir()) == []
+    other.close()
+
+
+def test_the_first_value_of_all_counts_for_an_app_server_that_had_found_none(server: Server, url: str) -> None:
+    """PostgreSQL remembers for a connection that a schema is missing, until its next transaction or table lock."""
+    other = Server(url)
+    assert other.values.read("secret") is None
+    waiting = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+    with ThreadPoolExecutor(1) as pool:
+        with server.writing() as connection, connection.begin():
+            locked(connection, "crag")
+            late = pool.submit(other.keep, "secret", b"late", replace=False)
+            eventually(lambda: connection.scalar(waiting))
+            connection.exec_driver_sql("CREATE SCHEMA crag")
+            KEPT.create(connection)
+            connection.execute(KEPT.insert().values(name="secret", value=b"first"))
+        assert late.result(60) == b"first" == server.kept("secret")
     other.close()
 
 
