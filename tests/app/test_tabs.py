@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from tests.support.app_server import ROOT
 from tests.support.app_text import said
 from tests.support.tab_states import state_in
 from ui.app import memory_usage, notices, open_tabs, session
@@ -88,3 +91,8 @@ def test_a_very_long_conversation_lists_its_latest_turns_and_says_so(with_sample
     assert not app.exception and len(state_in(app, RunsState).turns) == 4
     assert any(each.value.startswith("The latest 4 turns of this conversation.") for each in app.caption)
     assert state_in(app, RunsState).traces.keys() == state_in(app, RunsState).weights.keys() != set()
+
+
+def test_a_tab_remembers_at_most_fifteen_objects_beside_its_widgets() -> None:
+    calls = (re.findall(r"tab_state\(([A-Z]\w+)\)", path.read_text("utf-8")) for path in (ROOT / "ui").rglob("*.py"))
+    assert "RunsState" in (kinds := {kind for found in calls for kind in found}) and len(kinds) <= 15
