@@ -29,6 +29,7 @@ from ui.app import warmup
 from ui.app.program import program
 from ui.app.tab import ChoicesState, RunsState
 from ui.tune import exports, stored
+from ui.tune.sliders import TuneState
 
 
 class Silent:
@@ -74,7 +75,7 @@ def silent():
     assert not part.asked
 
 
-FOLDS = ("tune-unknown", "tune-curves", "tune-guarantee", "tune-export")
+FOLDS = ("tune-more", "tune-unknown", "tune-curves", "tune-guarantee", "tune-export")
 
 
 @pytest.fixture
@@ -237,7 +238,10 @@ def test_sliders_stay_where_they_were_while_another_page_is_shown(silent, tab):
     moved(page, "Chunks retrieved", 4)
     page.switch_page("pages/settings.py").run()
     page.switch_page("pages/tune.py").run()
-    assert slider(page, "Thresholds").value == (0.1, 0.95) and slider(page, "Chunks retrieved").value == 4
+    assert slider(page, "Thresholds").value == (0.1, 0.95) and "Chunks retrieved" not in {s.label for s in page.slider}
+    page.session_state["tune-more"] = True
+    page.run()
+    assert slider(page, "Chunks retrieved").value == 4
     assert "1 of 1 run would flip" in said(page)
     page.button(key="tune-own").click().run()
     own = Settings()
@@ -281,6 +285,22 @@ def test_what_is_folded_is_not_drawn_before_it_is_opened(silent, tab):
     page.session_state["tune-curves"] = page.session_state["tune-export"] = True
     page.run()
     assert len(page.get("plotly_chart")) == 5 and len(page.get("link_button")) == 6 and not page.exception
+
+
+def test_sliders_and_weights_hold_while_their_folds_are_closed(silent, tab):
+    page = tab(*labelled())
+    slider(page, "Chunks retrieved").set_value(1).run()
+    page.session_state["tune-weights"] = True
+    page.run()
+    page.number_input(key="tune-weight-right").set_value(3.0).run()
+    worth = [line for line in said(page).splitlines() if "This is worth" in line]
+    page.session_state["tune-weights"] = page.session_state["tune-more"] = False
+    page.run()
+    assert state_in(page, TuneState).now["k"] == 1 and "Chunks retrieved" not in {each.label for each in page.slider}
+    assert worth and worth == [line for line in said(page).splitlines() if "This is worth" in line]
+    page.session_state["tune-weights"] = page.session_state["tune-more"] = True
+    page.run()
+    assert slider(page, "Chunks retrieved").value == 1 and page.number_input(key="tune-weight-right").value == 3.0
 
 
 def test_a_promise_is_certified_and_one_click_puts_its_pair_on_the_sliders(silent, tab):

@@ -49,8 +49,12 @@ def why_none(settings: Settings) -> str:
 
 def _weights() -> Weights:
     """What a right action is worth and what calls and searches cost, as the person says; kept between pages."""
+    keys = {name: f"tune-weight-{name}" for name, *_ in _WEIGHTS}
+    form = st.popover("Weights", key="tune-weights", on_change="rerun")
+    if not form.open:
+        return Weights(**{name: st.session_state.get(keys[name], usual) for name, _, usual, *_ in _WEIGHTS})
     found = {}
-    with st.popover("Weights"):
+    with form:
         st.caption("Worth of a pair: right actions, less what calls and searches cost, per question.")
         for name, label, usual, low, high, help in _WEIGHTS:
             found[name] = st.number_input(
@@ -60,7 +64,7 @@ def _weights() -> Weights:
                 usual,
                 step=0.05,
                 format="%.2f",
-                key=f"tune-weight-{name}",
+                key=keys[name],
                 help=help,
                 persist_state="session",
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,7 +52,8 @@ def sliders(name: str, own: Settings) -> Settings:
     """The settings the sliders stand at. `own`: what the session asks with under this strategy, where they begin."""
     tune = _started(name, own)
     key = f"tune-{tune.turn}"
-    if f"{key}-k" not in st.session_state:  # a widget's value is gone once another page was shown
+    first = f"{key}-{'k' if own.evaluator == 'none' else 'upper' if own.binary else 'bounds'}"
+    if first not in st.session_state:  # a widget's value is gone once another page was shown
         tune.start = dict(tune.now)
     start = tune.start
     moved: dict[str, Any] = {}
@@ -60,11 +61,11 @@ def sliders(name: str, own: Settings) -> Settings:
         moved["k"] = forms.field(Settings, "k", start["k"], key=f"{key}-k")
     else:
         moved |= forms.thresholds(own, start["lower"], start["upper"], key=key)
-        with st.expander(forms.MORE, key=f"{key}-more"):
-            moved["aggregation"] = forms.aggregation(own, start["aggregation"], key=key)
-            for name, widget in (("k", f"{key}-k"), ("strip_filter", f"{key}-floor")):
-                moved[name] = forms.field(Settings, name, start[name], key=widget)
-            moved |= forms.evidence(start, key=key)
+        more = st.expander(forms.MORE, key="tune-more", on_change="rerun")
+        moved |= {name: tune.now[name] for name in _NAMES if name not in moved}
+        if more.open:
+            with more:
+                moved |= _more(own, dict(moved), key)
     try:
         settings = own.changed(**moved)
     except SettingsError as error:
@@ -72,6 +73,14 @@ def sliders(name: str, own: Settings) -> Settings:
         return own
     tune.now = _of(settings)
     return settings
+
+
+def _more(own: Settings, values: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """The sliders beside the thresholds. `values`: where they stood last."""
+    moved = {"aggregation": forms.aggregation(own, values["aggregation"], key=key)}
+    for name, widget in (("k", f"{key}-k"), ("strip_filter", f"{key}-floor")):
+        moved[name] = forms.field(Settings, name, values[name], key=widget)
+    return moved | forms.evidence(values, key=key)
 
 
 def move(**values: Any) -> None:

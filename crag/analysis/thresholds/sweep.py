@@ -41,15 +41,14 @@ class Scored:
 
     scores: tuple[float | None, ...]
     answerable: bool | None = None
+    known: tuple[float, ...] = field(init=False, repr=False, compare=False)
+    """The scores of the grades that did not fail."""
 
     def __post_init__(self) -> None:
+        known = tuple(score for score in self.scores if score is not None and not math.isnan(score))
+        object.__setattr__(self, "known", known)
         if any(not 0 <= score <= 1 for score in self.known):
             raise ValueError("a score lies in 0..1")
-
-    @property
-    def known(self) -> list[float]:
-        """The scores of the grades that did not fail."""
-        return [score for score in self.scores if score is not None and not math.isnan(score)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
