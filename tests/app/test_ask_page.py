@@ -181,13 +181,6 @@ def test_a_question_before_any_document_says_what_to_do(app):
     assert not app.exception and "Add files (Documents page" in said(app)
 
 
-def test_a_question_too_long_is_refused_in_words_and_kept_whole(with_sample, app):
-    typed = "why " * 2500
-    ask(app, typed)
-    assert "2,000 is the limit" in said(app)
-    assert app.text_area(key="edit-question").value.strip() == typed.strip()
-
-
 def test_markup_in_a_question_stays_text(with_sample, app):
     ask(app, "<script>alert(1)</script> **bold** ![x](http://example.org/x.png)")
     page = said(app)

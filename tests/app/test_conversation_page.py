@@ -103,3 +103,12 @@ def test_a_question_that_is_too_long_is_put_back_into_its_box(talking):
     assert "2,003 characters; 2,000 is the limit" in page.toast[0].value.replace("\\", "")
     assert page.chat_input(key="question").proto.value == typed and not page.exception
     assert len(program().engine.library().runs.ids()) == before
+
+
+def test_a_rewording_that_is_too_long_is_refused_and_stays_in_its_box(talking):
+    run = ask(talking, "And in FY 2016?").run_id
+    typed = "why " * 500 + "so?"
+    talking.text_area(key=f"worded-{run}").set_value(typed).run()
+    talking.button(key="worded-ask").click().run()
+    assert "2,003 characters; 2,000 is the limit" in said(talking).replace("\\", "") and latest().run_id == run
+    assert talking.text_area(key=f"worded-{run}").value == typed

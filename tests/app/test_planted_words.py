@@ -83,6 +83,10 @@ def visit(app: AppTest, key: str, page: str = "", shown: str = "", **address: st
         for name, value in address.items():
             opened.query_params[name] = value
         opened.switch_page(f"pages/{page}.py").run()
+    if page == "tune":
+        for fold in ("more", "unknown", "weights", "guarantee", "curves", "export"):
+            opened.session_state[f"tune-{fold}"] = True
+        opened.run()
     if shown:
         opened.button_group(key="eval-view").set_value(shown).run()
     assert not opened.exception

@@ -20,6 +20,7 @@ from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Exchange
 from crag.generation.conversation.rules import EXCHANGES, leading_to
+from crag.pipeline.executor import check_question
 from crag.pipeline.libraries import close_interrupted_runs
 from crag.pipeline.resolve import ProviderPlan
 from crag.runtime.jobs import Job
@@ -202,10 +203,13 @@ class Session(Presence):
     ) -> list[str]:
         """One run for each strategy with its settings, all at once; their ids, in order.
 
-        Raises CragError if one can't even start; the others are stopped then.
+        Raises CragError if one can't even start; the others are stopped then. QuestionError before any for a question
+        that is empty or too long: it stays in its box.
         """
-        tab.runs().typed = question
         self.require("ask")
+        question = check_question(question)
+        if standalone is not None:
+            check_question(standalone)
         self.note_keys()
         follows: dict[str, Any] = {"history": history, "standalone": standalone}
         jobs = [self._start_run(question, strategy, {"settings": settings, **follows}) for strategy, settings in ways]
@@ -238,11 +242,6 @@ class Session(Presence):
 
         job: Job[Event] = Job("run", question, work, workspace, who=self.visitor.person)
         return program().jobs.begin(job)
-
-    def typed(self, question: str) -> str:
-        """The whole of what was typed where a run holds only its beginning, because it was too long."""
-        typed = tab.runs().typed
-        return typed if typed.startswith(question) else question
 
     def job(self, run: str) -> Job[Event] | None:
         """The job that is making or has just made this run, if this process still knows it."""

@@ -29,12 +29,11 @@ class RunsState(LibraryState):
 
     `turns`: the runs of this conversation, oldest first; `conversations`: those of the others. `selected`: the run that
     is shown; `opened`: what stands beside it, "cite:2" or "chunk:…"; `leaf`: its page, where another was turned to.
-    `asked`: the run asked last here; `typed`: the whole of what was typed for it. `traces`: the records of ended runs,
-    with their weights in bytes; `so_far`: those of runs under way, with how many events each holds. `lines`: what is
-    said of the turns that ended; `more`: how many more turns are listed. `gone`: how many documents of the next
-    question's scope were deleted. `miss`: what became of the page or sentence that was missed last. `listed`: the
-    upload whose results were seen. `why`: the chunk whose score is to be explained. `reset`: how often the sliders
-    beside a run were set back.
+    `asked`: the run asked last here. `traces`: the records of ended runs, with their weights in bytes; `so_far`: those
+    of runs under way, with how many events each holds. `lines`: what is said of the turns that ended; `more`: how many
+    more turns are listed. `gone`: how many documents of the next question's scope were deleted. `miss`: what became of
+    the page or sentence that was missed last. `listed`: the upload whose results were seen. `why`: the chunk whose
+    score is to be explained. `reset`: how often the sliders beside a run were set back.
     """
 
     turns: list[str] = field(default_factory=list)
@@ -43,7 +42,6 @@ class RunsState(LibraryState):
     opened: str | None = None
     leaf: int | None = None
     asked: str | None = None
-    typed: str = ""
     traces: dict[str, Trace] = field(default_factory=dict)
     weights: dict[str, int] = field(default_factory=dict)
     so_far: dict[str, tuple[int, Trace]] = field(default_factory=dict)
@@ -58,7 +56,7 @@ class RunsState(LibraryState):
     def forget(self) -> None:
         self.turns, self.conversations = [], []
         self.selected = self.opened = self.leaf = self.asked = None
-        self.typed, self.traces, self.weights, self.so_far = "", {}, {}, {}
+        self.traces, self.weights, self.so_far = {}, {}, {}
         self.lines, self.gone, self.miss, self.listed, self.why = {}, 0, None, "", ""
 
 

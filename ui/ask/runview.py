@@ -240,7 +240,7 @@ def _delete(session: Session, run: str) -> None:
 
 def _again(session: Session, trace: Trace) -> None:
     with st.popover("Edit and ask again"):
-        asked = st.text_area("Question", value=session.typed(trace.question), key="edit-question")
+        asked = st.text_area("Question", value=trace.question, key="edit-question")
         if st.button("Ask", key="edit-ask", type="primary"):
             with problems.reported():
                 session.ask(asked)

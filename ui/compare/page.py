@@ -17,7 +17,6 @@ from crag.export.html import elements as h
 from crag.export.html import marks, pages, words
 from crag.export.html.elements import Html
 from crag.export.html.safe_text import markdown
-from crag.pipeline.executor import check_question
 from ui.app import clicks, fragments, guide, navigation
 from ui.app.program import prices_in_use, program
 from ui.app.session import REFUSALS, Session
@@ -110,7 +109,6 @@ def _remove(place: int) -> None:
 
 def _started(session: Session, asked: str, ways: list[Way]) -> list[str]:
     """The ids of the runs, started together. Raises CragError."""
-    asked = check_question(asked)
     made: list[tuple[str, Settings]] = []
     for way in ways:
         settings = session.settings(way.strategy)
