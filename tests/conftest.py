@@ -88,6 +88,11 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(lambda: os.environ.pop("TEST_VECTORS", None))
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """A file's bytes hold the time at which they were made: in a test's name, that name differs between workers."""
+    return argname if isinstance(val, bytes) and len(val) > 80 else None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that take long begin first, so that no worker is left with one at the end."""

@@ -180,17 +180,19 @@ def test_what_is_found_while_an_index_is_emptied_and_filled_again_is_looked_for_
     fill(watched, "alpha")
     other = fill(watched, "beta")
     watched.search("alpha", 3)
+    beside = threading.Thread(target=watched.search, args=("alpha", 3))
 
     def empty_it() -> None:
         cleared = orders.cleared
         orders.may_add.clear()
         watched.documents.delete(other.id)
-        threading.Thread(target=watched.search, args=("alpha", 3)).start()
+        beside.start()
         while orders.cleared == cleared:
             time.sleep(0.01)
 
     orders.around.append((empty_it, orders.may_add.set))
     assert sources(watched, "alpha") == {"alpha.pdf"}
+    beside.join(60)
 
 
 def test_an_index_ahead_of_a_reader_is_good_enough(watched: Library, fill: Fill) -> None:
