@@ -243,7 +243,9 @@ def summary(measured: Measured, sets: dict[str, Set], model: str, turns: int) ->
             table[side.title] = {
                 "chunks": answer["chunks"],
                 **figures.summarize(rows[side.name]),
-                "against_ours": figures.compare(rows[side.name], rows["ours"]) if side.module != "ours" else None,
+                "against_ours": figures.compare(rows[side.name], rows["ours"])
+                if side.module != "ours" and "ours" in rows
+                else None,
             }
     for side in (side for side in SIDES if side.timed and model == TIMED_MODEL):
         whole = measured.get(key("financebench", sets["financebench"], model, side, 0))
@@ -284,12 +286,17 @@ def costs(
 
 
 def stays(results: dict[str, Any], path: Path) -> None:
-    """Puts the costs that the page has into results without any: what is not timed now stays, with its date."""
+    """Puts tables of the page before into results that lack them: costs that were not timed, sets with fewer sides."""
     before = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"models": {}}
     for model, found in results["models"].items():
+        former = before["models"].get(model, {"sets": {}, "costs": {}})
         if not found["costs"]:
-            for side, row in before["models"].get(model, {}).get("costs", {}).items():
-                found["costs"][side] = {"date": before["date"], **row}
+            found["costs"] = {side: {"date": before["date"], **row} for side, row in former["costs"].items()}
+        dates = found["dates"] = {name: results["date"] for name in found["sets"]}
+        for name, rows in former["sets"].items():
+            if len(found["sets"].get(name, {})) < len(rows):
+                found["sets"][name] = rows
+                dates[name] = former.get("dates", {}).get(name, before["date"])
 
 
 def lines(module: str) -> int:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
 import pytest
 
 from benchmarks.field.figures import compare, judge, summarize
-from benchmarks.field.retrieval import SIDES, Measured, Side, SideError, run
+from benchmarks.field.report import page
+from benchmarks.field.retrieval import HERE, SIDES, Measured, Side, SideError, run, stays
+from benchmarks.field.summary import RESULTS
 from benchmarks.retrieval import Question
 
 QUESTION = Question("How high was the revenue?", "a.pdf", frozenset({3, 7}))
@@ -75,3 +78,21 @@ def test_the_message_of_a_side_that_cannot_run_is_kept(files: Path, tmp_path: Pa
     (environment.parent / "filled").touch()
     measured.measure("a", absent, request_of(files), files)
     assert "absent" in (measured.get("a") or {})["failed"]
+
+
+def test_the_committed_page_has_the_committed_figures() -> None:
+    results = json.loads((RESULTS / "field_retrieval.json").read_text("utf-8"))
+    said = page(results, (HERE / "findings.md").read_text("utf-8"))
+    assert said == (RESULTS / "field_retrieval.md").read_text("utf-8")
+
+
+def test_what_is_not_measured_again_stays_with_its_date(tmp_path: Path) -> None:
+    before = tmp_path / "field_retrieval.json"
+    row = {"chunks": 3}
+    former = {"sets": {"squad": {"one": row, "other": row}}, "costs": {"one": {"lines": 40}}}
+    before.write_text(json.dumps({"date": "2026-11-26", "models": {"small": former}}), encoding="utf-8")
+    found = {"sets": {"squad": {"one": {"chunks": 4}}, "clapnq": {"one": row}}, "costs": {}}
+    stays({"date": "2026-11-27", "models": {"small": found}}, before)
+    assert found["sets"]["squad"] == {"one": row, "other": row}
+    assert found["dates"] == {"squad": "2026-11-26", "clapnq": "2026-11-27"}
+    assert found["costs"] == {"one": {"date": "2026-11-26", "lines": 40}}
