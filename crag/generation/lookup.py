@@ -36,6 +36,8 @@ _HARMLESS = frozenset(
     sheet sheets results selected financial information other summary operations income earnings key by components
     supplemental amounts amount shareholders stockholders consolidated fiscal""".split()
 )
+_SAYING = frozenset(map(stem, "specification specifications value values detail details description".split()))
+"""Stems of a column's name that say of its cells that they are the rows' values."""
 _CHANGES = frozenset(stem(word) for word in "change changes increase decrease reconciliation adjustments".split())
 _PRIMARY = re.compile(
     r"consolidated (?:statements?|balance sheets?|results|operating results)|statements? of (?:consolidated |net )?"
@@ -305,8 +307,9 @@ def _candidates(chunk: Chunk, wanted: Wanted, document: _Document) -> Iterator[t
             if (rest is None and not said <= wanted.tokens) or is_opening(label) != wanted.opening:
                 continue
             values = [cell for cell in row.cells if _VALUE.search(chunk.text[cell.start : cell.end])]
+            shares = "%" in table.name(row.cells[0]) or "%" in chunk.text[row.start : row.end]
             for cell in values:
-                column = _meant(_COUNTED.sub(" ", table.name(cell)), document)
+                column = _meant(_COUNTED.sub(" ", table.name(cell)), document) - _SAYING
                 if not column <= wanted.tokens or not (said or column or _is_total(label)):
                     continue
                 if not said and not _is_of_table(label, column, wanted, table, scopes, document):
@@ -315,7 +318,9 @@ def _candidates(chunk: Chunk, wanted: Wanted, document: _Document) -> Iterator[t
                 if missing - section - around:
                     continue
                 measure = _cell_measure(chunk, table, row, cell)
-                if measure != wanted.measure:
+                # "Refresh rate: 60 Hz" is no share, whatever the word says.
+                rate = wanted.measure == measure_of(label) == "percent" and not shares
+                if measure != wanted.measure and not rate:
                     continue
                 steps = _steps(label, wanted, section, scopes, chunk, table, document)
                 if steps is None:

@@ -361,3 +361,16 @@ def test_what_no_table_has_is_not_answered_where_no_strip_was_kept() -> None:
     settings = Settings().changed(lookup_reach=40)
     *_, answer = ExtractiveGenerator().answer("What is the amount for sand?", [], {PRICES.id: PRICES}, settings)
     assert isinstance(answer, Answer) and answer.abstained
+
+
+def test_a_column_of_specifications_names_no_item_and_a_rate_need_be_no_share() -> None:
+    rows = (["Feature", "Specifications"], ["Refresh rate", "60 Hz"], ["Width", "309.4 mm"])
+    display = chunk_of_rows(*rows, name="display", heading="Display", title="Setup guide")
+    for question, value in (("What is the refresh rate of the display?", "60 Hz"), ("What is the width?", "309.4 mm")):
+        found = look_up(question, {display.id: display})
+        assert found is not None and found.cell is not None and found.cell.text == value
+    taxed = chunk_of_rows(
+        ["", "2021"], ["Tax at the statutory rate", "$5,007"], ["Effective tax rate", "21%"], name="t"
+    )
+    found = look_up("What was the effective tax rate in 2021?", {taxed.id: taxed})
+    assert found is not None and found.cell is not None and found.cell.text == "21%"
