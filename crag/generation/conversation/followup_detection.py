@@ -268,6 +268,18 @@ follow-up.
 """
 
 
+_COURTESY = re.compile(
+    r"(?:(?:ok(?:ay)?|i see|thanks?|thank you|great|got it|nice|interesting|sure|yes|no)\b[^.?!]{0,40}[.!] +)+",
+    re.IGNORECASE,
+)
+
+
+def without_courtesy(question: str) -> str:
+    """The question without what it thanks or agrees with first: "I see, thanks. Why?"."""
+    match = _COURTESY.match(question)
+    return question[match.end() :] or question if match else question
+
+
 def follows_on(question: str) -> bool:
     """True only where the question is clearly incomplete. Speaks English; of other languages it says False."""
     asked = question.strip().rstrip("?!. ")
@@ -277,7 +289,8 @@ def follows_on(question: str) -> bool:
     opened = len(rest) < len(asked)
     whole = clause(rest)
     if opened and not whole:
-        return 0 < len(rest.split()) <= _MOST_NEW
+        words = rest.split()  # as they are written, because of the month of May
+        return 0 < len(words) <= _MOST_NEW and not AUXILIARIES & frozenset(words)
     if FRAGMENT.match(rest) or _prepositional(rest) or _only_period(rest):
         return True
     small = asked[0].islower() and len(asked.split()) > _MOST_SMALL

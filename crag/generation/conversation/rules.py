@@ -29,6 +29,7 @@ from crag.generation.conversation.followup_detection import (
     resolve_periods,
     sentence,
     topic,
+    without_courtesy,
 )
 from crag.text.words import FUNCTION_WORDS, stem, words
 
@@ -99,6 +100,8 @@ def resolve_pronouns(asked: str, known: Sequence[Exchange]) -> str:
     about = topic(before)
     somebody = _somebody(known)
     given = answer if _NAMED.fullmatch(answer) else ""
+    if not (given or somebody) and not _can_stand(about):
+        return _regarding(asked, about)
     text = asked
     body = given and bool(_BODY.search(given))
     if _PERSON.search(text):
@@ -119,6 +122,12 @@ def resolve_pronouns(asked: str, known: Sequence[Exchange]) -> str:
         noun = nominal(before) and re.search(r"\bthe [\w-]+(?: [\w-]+){0,3}$", asked)
         text = f"{asked} for {_whole(about, text)}" if noun else _regarding(asked, _whole(about, text))
     return _add_period(text, before) if acting and not answered else text
+
+
+def _can_stand(about: str) -> bool:
+    """Whether what was asked about is the name of a thing, which can stand where "it" stood; not a clause."""
+    said = about.casefold().split()
+    return "," not in about and len(said) <= _MOST_PHRASE and not _CLAUSAL & frozenset(said)
 
 
 def _regarding(asked: str, about: str) -> str:
@@ -181,6 +190,10 @@ def _add_period(text: str, before: str) -> str:
     return f"{text} {at.group() if at else 'in '}{when[-1].text}"
 
 
+_MOST_PHRASE = 12
+"""Words of what was asked about that can stand in place of a pronoun."""
+_CLAUSAL = AUXILIARIES | frozenset("be i you we me my your it they he she this these those".split())
+"""Words that make a clause, or point to something else, in what was asked about."""
 _MOST_CHARS = 600
 """What would become longer is asked unchanged."""
 
@@ -192,10 +205,10 @@ class RuleContextualizer:
 
     def standalone(self, question: str, history: Sequence[Exchange]) -> Standalone:
         """What is asked in place of `question`: itself, unless it is clearly a follow-up to the last exchanges."""
-        known = recent(history)
-        if not known or not follows_on(question):
+        known, asked = recent(history), without_courtesy(question)
+        if not known or not follows_on(asked):
             return Standalone(question=question)
-        made = _complete_question(" ".join(question.split()).rstrip("?!. "), known)
+        made = _complete_question(" ".join(asked.split()).rstrip("?!. "), known)
         made = f"{made[:1].upper()}{made[1:].rstrip('?. ')}?"
         if len(made) > _MOST_CHARS:
             return Standalone(question=question)

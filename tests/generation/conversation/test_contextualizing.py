@@ -49,6 +49,29 @@ def test_what_is_left_out_comes_from_the_question_before(question, before, expec
     assert made(question, before) == expected
 
 
+LIKE_THIS = Exchange(question="Apart from gravity, what holds the universe together?", answer="", run_id="u")
+
+
+@pytest.mark.parametrize(
+    ("question", "before", "expected"),
+    [
+        (
+            "When did it begin?",
+            LIKE_THIS,
+            "When did it begin, regarding Apart from gravity, what holds the universe together?",
+        ),
+        ("Thanks for clarifying. And the year before?", NIKE, "What were Nike's revenues in fiscal 2020?"),
+    ],
+)
+def test_a_clause_takes_no_pronouns_place_and_courtesy_is_left_out(question, before, expected):
+    assert made(question, before) == expected
+
+
+@pytest.mark.parametrize("question", ["ok, diversified is good.", "But I heard on-premises storage was an option."])
+def test_a_statement_is_left_as_it_is(question):
+    assert made(question, NIKE) == question
+
+
 def test_what_was_carried_over_names_its_exchange():
     found = RuleContextualizer().standalone("When did he sign it?", [NIKE, ACT]).carried
     assert [(each.text, each.sort, each.found_in, each.run_id) for each in found] == [
