@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from crag.core.tables import SEPARATOR, Cell, Row, Table
 from crag.core.types import Chunk, LookupOutcome, RetrievedChunk, Strip, WebPage
@@ -73,6 +74,10 @@ _SCOPE_WORDS = 9
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _BALANCES = frozenset({"#inventories", "#receivables", "#payables", "#deferredrevenue"})
 """Items of a balance sheet: in a statement of cash flows, their rows say how they changed."""
+
+
+_Fit = Literal["yes", "undated", "no"]
+"""Whether a cell is of the period. undated: neither question nor row names one, the table stands under another date."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +169,10 @@ def look_up(question: str, sources: Mapping[str, Chunk | WebPage]) -> Lookup | N
         for id in dict.fromkeys(chunk.document_id for chunk in chunks)
     }
     met = [each for chunk in chunks for each in _candidates(chunk, wanted, documents[chunk.document_id])]
-    cells = [cell for cell, fits in met if fits is True and not wanted.date]
+    cells = [cell for cell, fits in met if fits == "yes" and not wanted.date]
     if not cells and (field := find_line(question, chunks)):
         return _read_field(field, wanted)
-    cells = cells or [cell for cell, fits in met if fits is None and not wanted.date]
+    cells = cells or [cell for cell, fits in met if fits == "undated" and not wanted.date]
     if not cells:
         return Lookup("no period" if met else "no item", wanted)
     best = min(cell.steps for cell in cells)
@@ -284,12 +289,8 @@ class _Document:
         return token in self.names or (len(token) > 3 and token in self.squeezed)
 
 
-def _candidates(chunk: Chunk, wanted: Wanted, document: _Document) -> Iterator[tuple[FoundCell, bool | None]]:
-    """The cells whose row and column mean what is asked for, each with whether it is of the period.
-
-    None: neither the question nor the row names a period, and what stands over the table names another than the
-    document's: a list's date.
-    """
+def _candidates(chunk: Chunk, wanted: Wanted, document: _Document) -> Iterator[tuple[FoundCell, _Fit]]:
+    """The cells whose row and column mean what is asked for, each with whether it is of the period."""
     open_ = frozenset(token for token in wanted.tokens if not document.names_token(token))
     if open_ and all(token in document.names for token in open_):
         return
@@ -333,9 +334,12 @@ def _candidates(chunk: Chunk, wanted: Wanted, document: _Document) -> Iterator[t
                 )
                 shown = _shown_periods(found, row, scopes)
                 alone = len(values) == 1
-                fits = _fits_period(shown, wanted.period, document, alone=alone)
-                undated = alone and wanted.period is None and not any(map(periods_in, _own_names(found, row)))
-                yield found if shown else replace(found, steps=steps + 1), fits or (None if undated else False)
+                fit: _Fit = "no"
+                if _fits_period(shown, wanted.period, document, alone=alone):
+                    fit = "yes"
+                elif alone and wanted.period is None and not any(map(periods_in, _own_names(found, row))):
+                    fit = "undated"
+                yield found if shown else replace(found, steps=steps + 1), fit
 
 
 def _steps(
