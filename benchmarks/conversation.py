@@ -9,7 +9,7 @@ follow-up with what it should become and its page; the rules were made on its ha
 once they stood. All these documents stand in one library. A question that stands alone is asked within another
 conversation: those of data/standalone.jsonl, the written-out follow-ups, and questions of ../shared's sets. The model
 is the tests' small one, or --gguf FILE; --rules asks none. Prints a page and writes it to results/conversation.md and
-conversation.json, with a model to conversation-<its name>; --limit N asks of so many conversations, spread evenly.
+conversation.json, with a model to conversation-<its name>; --limit N asks of N conversations, spread evenly.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--cache", type=Path, default=cache, help="where the library is kept")
     parser.add_argument("--gguf", type=Path, help="a model file in place of the tests'")
     parser.add_argument("--threads", type=int, default=1, help="of the model's server; more where nothing else runs")
-    parser.add_argument("--limit", type=int, default=0, help="so many conversations; 0: all")
+    parser.add_argument("--limit", type=int, default=0, help="the most conversations; 0: all")
     parser.add_argument("--rules", action="store_true", help="ask no model")
     parser.add_argument("--out", type=Path, help="where to write")
     return parser.parse_args()
@@ -271,7 +271,7 @@ def report(results: dict[str, Any]) -> str:
         "",
         f"{counts['all']} follow-ups ({counts['dev']} on which the rules were made, {counts['test']} kept for the "
         f"end) over {results['documents']} documents of {results['chunks']} chunks in one library. Page hit: a chunk "
-        "of the right page is among the first so many that the library's search finds for the question. "
+        "of the right page is among the first 5 or 10 that the library's search finds for the question. "
         f"{results['machine']}. Model: {results['model'] or 'none'}.",
         "",
         "| asked | hit@5 | hit@10 | dev @5 | dev @10 | test @5 | test @10 | seconds each |",

@@ -62,7 +62,7 @@ GROWTH = """
 
 {sizes} short texts, which no side cuts, each a file ({grouped} in one file for CRAG
 Explorer, which starts a process for every file, and joins some texts). Their vectors come from a hash, since embedding
-so many takes hours: what is found means nothing here, what it costs does. Search: 50 questions, each embedded. Memory:
+them all takes hours: what is found means nothing here, what it costs does. Search: 50 questions, each embedded. Memory:
 the process after the last search, and the peak with its children. One run each, beside much else (load {low:.0f} to
 {high:.0f} on two cores): memory is sure, seconds are up to ten times those of a free machine and say only which side is
 far slower than another at the same size. A size that is missing took more than the time there was.

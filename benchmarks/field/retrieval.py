@@ -201,7 +201,7 @@ def time_turns(sets: dict[str, Set], measured: Measured, sides: list[Side], turn
 
 
 def grow(data: Path, measured: Measured, sides: list[Side], sizes: list[int], work: Path) -> None:
-    """What made passages cost each side: vectors by their hash, since embedding so many would take hours."""
+    """What made passages cost each side: vectors by their hash, since embedding them all would take hours."""
     for size in sizes:
         for side in (side for side in sides if side.timed):
             each = made_texts(data, work, size, GROUPED if side.module == "ours" else 1)

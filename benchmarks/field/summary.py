@@ -110,7 +110,7 @@ def _libraries(results: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _memory(size: int, sides: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
-    """Over so many passages beside the best other library; how long searches take depends on what else runs there."""
+    """Over this many passages beside the best other library; how long searches take depends on what else runs there."""
     costs = {side: float(row["resident_mb"]) for side, row in sides.items()}
     ours = costs.pop("CRAG Explorer", None)
     if ours is not None and costs:

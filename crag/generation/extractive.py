@@ -36,7 +36,7 @@ from crag.generation.units import (
     with_lists,
     word_rarity,
 )
-from crag.text.words import STOP_WORDS, stem, words
+from crag.text.words import significant_stems, stem, words
 
 MAX_QUOTE = 500
 """A sentence longer than this is cut at a word."""
@@ -258,7 +258,7 @@ def _is_other_row(question: str, unit: Unit, sources: Mapping[str, Chunk | WebPa
     if not isinstance(source, Chunk) or not names_item(question, unit.text):
         return True
     there = frozenset(map(stem, words(f"{source.source} {source.title} {source.context} {source.text}")))
-    return not frozenset(stem(word) for word in words(question) if word not in STOP_WORDS) <= there
+    return not significant_stems(question) <= there
 
 
 def _rows_of(unit: Unit, sources: Mapping[str, Chunk | WebPage]) -> list[str]:

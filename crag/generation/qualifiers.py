@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from crag.generation.subjects import MAX_QUESTION
 from crag.text.numerals import Number, numbers_in
-from crag.text.words import STOP_WORDS, stem, words
+from crag.text.words import significant_stems
 
 MAX_SENTENCE = 1_000
 """Characters of a sentence that is looked at."""
@@ -70,7 +70,7 @@ def _labelled(
     last = _tail(sentence, chain[-1])
     if len(chain) > 1 and _TAIL.match(last):
         between = [sentence[one.end : other.start] for one, other in pairwise(chain)]
-        found.append((chain, [_stems(text) for text in (*between, last)]))
+        found.append((chain, [significant_stems(text) for text in (*between, last)]))
     chain = _chain(sentence, numbers, at, _LISTED)
     if len(chain) > 1 and (labels := _respective(sentence, chain)):
         found.append((chain, labels))
@@ -111,12 +111,12 @@ def _respective(sentence: str, chain: Sequence[Number]) -> Sequence[frozenset[st
     parts = _LISTED.split(behind.strip())
     # The last word is of all: "in the prior and year-ago quarters".
     parts[-1] = parts[-1].rpartition(" ")[0]
-    return [_stems(part) for part in parts] if len(parts) == len(chain) else None
+    return [significant_stems(part) for part in parts] if len(parts) == len(chain) else None
 
 
 def _meant(question: str, labels: Sequence[frozenset[str]]) -> int | None:
     """The number of the one whose own words the question says; None where it says no such words, or of several."""
-    asked, common = _stems(question[:MAX_QUESTION]), frozenset[str].intersection(*labels)
+    asked, common = significant_stems(question[:MAX_QUESTION]), frozenset[str].intersection(*labels)
     meant = [place for place, label in enumerate(labels) if (label - common) & asked]
     return meant[0] if len(meant) == 1 else None
 
@@ -130,7 +130,3 @@ def _reached(question: str, sentence: str, numbers: Sequence[Number], at: int) -
     if _CHANGED_BY.search(before) and not _FROM.search(before) and _TO.fullmatch(sentence, numbers[at].end, to.start):
         return to.start, to.end
     return None
-
-
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(stem(word) for word in words(text) if word not in STOP_WORDS)

@@ -12,7 +12,7 @@ from typing import Literal
 
 from crag.core.types import Chunk
 from crag.text.sentences import ends_as_sentence, informative_heading, sentences
-from crag.text.words import STOP_WORDS, stem, words
+from crag.text.words import STOP_WORDS, significant_stems
 
 MAX_TEXT = 6_000
 """So much of a chunk is looked at."""
@@ -64,12 +64,12 @@ def proposals(asked: str, chunks: Sequence[Chunk], *, titled: bool) -> list[Prop
 
     `titled`: each names its document, because the library has others.
     """
-    wanted = _stems(asked)
+    wanted = significant_stems(asked)
     ranked: list[tuple[float, int, int, Proposal]] = []
     for place, chunk in enumerate(chunks):
         for number, made in enumerate(_propose_from_chunk(chunk)):
             whole = _finish_question(made.question, chunk, titled=titled)
-            question_stems = _stems(made.question)
+            question_stems = significant_stems(made.question)
             if len(whole) > MAX_QUESTION or len(question_stems) < 2 or question_stems == wanted:
                 continue
             shared = len(question_stems & wanted) / len(wanted | question_stems)
@@ -158,7 +158,3 @@ def _first_part(text: str) -> str:
     edge = _CUT.search(text)
     part = (text[: edge.start()] if edge else text).strip()
     return "" if _EDGE.search(part) else part
-
-
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(stem(word) for word in words(text) if word not in STOP_WORDS)

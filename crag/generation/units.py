@@ -16,7 +16,7 @@ from crag.generation.lists import BULLET, lines_of, list_end
 from crag.generation.subjects import MAX_QUESTION, years_of
 from crag.text.numerals import numbers_in
 from crag.text.sentences import ends_as_sentence, sentences
-from crag.text.words import STOP_WORDS, stem, words
+from crag.text.words import significant_stems, stem, words
 
 LONG_STRIP = 400
 """A strip of more characters is quoted by its best sentence, not whole."""
@@ -347,7 +347,7 @@ def of_the_words(question: str, units: list[Unit]) -> list[Unit]:
     Better is one about as good: of "7+ years of sales experience" and "5+ years of experience" the first is meant where
     sales are asked about.
     """
-    asked = frozenset(stem(word) for word in words(question[:MAX_QUESTION]) if word not in STOP_WORDS)
+    asked = significant_stems(question[:MAX_QUESTION])
     said = {unit.place: asked & frozenset(map(stem, unit.words)) for unit in units if BULLET.match(unit.text)}
     # Of each source, the best rank of the items with the same words of the question.
     best: dict[str, dict[frozenset[str], float]] = {}
@@ -380,7 +380,7 @@ def named_rows(question: str, text: str, rows: Sequence[Row]) -> list[Row]:
 
 def _stems(label: str) -> frozenset[str]:
     bare = _SHORT_FORM.sub(" ", label)
-    return plain_stems(bare) or frozenset(stem(word) for word in words(bare) if word not in STOP_WORDS)
+    return plain_stems(bare) or significant_stems(bare)
 
 
 def choose_units(units: list[Unit], limit: int, first: Unit | None = None) -> list[Unit]:

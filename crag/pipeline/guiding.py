@@ -14,7 +14,7 @@ from crag.core.types import Chunk, Passage, Strip
 from crag.generation.suggestions import Proposal, proposals
 from crag.retrieval.rewriting import KeywordRewriter
 from crag.text.sentences import sentences
-from crag.text.words import STOP_WORDS, stem, words
+from crag.text.words import significant_stems, stem, words
 from crag.web.searching import outgoing
 
 NEAR = 3
@@ -120,7 +120,7 @@ def _near(question: str, chunk: Chunk, score: float | None, strips: Sequence[Str
 
 
 def _likest(question: str, text: str) -> str:
-    wanted = {stem(word) for word in words(question) if word not in STOP_WORDS}
+    wanted = significant_stems(question)
     lines = [text[start:end] for start, end in sentences(text)] or [text]
     return max(lines, key=lambda line: (len(wanted & {stem(word) for word in words(line)}), _has_text(line)))
 

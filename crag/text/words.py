@@ -89,6 +89,11 @@ def words(text: str) -> list[str]:
     return re.findall(r"\w+", text.casefold())
 
 
+def significant_stems(text: str) -> frozenset[str]:
+    """The stems of a text's words without stop words."""
+    return frozenset(stem(word) for word in words(text) if word not in STOP_WORDS)
+
+
 def count_words(text: str) -> int:
     """How many words a text has; in scripts without spaces each character is one."""
     return len(text.split()) if text.isascii() else sum(1 for _ in _WORD.finditer(text))
