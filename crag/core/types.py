@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
+from typing import Final, Literal
 
 from crag.core.documents import INDEXED_AS as INDEXED_AS
 from crag.core.documents import Calculation as Calculation
@@ -334,10 +334,14 @@ class Disagreement:
     values: tuple[Reported, ...]
 
 
-LookupOutcome = Literal["found", "several", "no item", "other row", "no figure", "no period", "empty"]
+LookupOutcome = Literal["found", "several", "no item", "other row", "no figure", "opposite", "no period", "empty"]
 """How a look-up in the retrieved tables ended: with one cell; with several that do not agree; without a row that means
-what is asked for, and what is quoted is prose, another row, or without any figure; with such rows, of which none has
-the period; with a form's field that has no value."""
+what is asked for, and what is quoted is prose, another row, without any figure, or has the opposite of a word of the
+question; with such rows, of which none has the period; with a form's field that has no value."""
+UNMET: Final[frozenset[LookupOutcome]] = frozenset(
+    ("several", "other row", "no figure", "opposite", "no period", "empty")
+)
+"""Those after which an answer is of low confidence, whatever its grades."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,11 +9,12 @@ from typing import Literal
 
 from crag.core.protocols import AnswerGrader, AnswerReader, RetrievalEvaluator
 from crag.core.settings import Settings
-from crag.core.types import Answer, Calculation, Chunk, Citation, Passage, QuotedAnswer, Strip, WebPage
+from crag.core.types import UNMET, Answer, Calculation, Chunk, Citation, Passage, QuotedAnswer, Strip, WebPage
 from crag.generation.arithmetic import Worked, work_out
 from crag.generation.citations import abstention, build_citation, pieces_of, quotable, usable_of, with_mark
 from crag.generation.formulas import asks_arithmetic, formula_of
 from crag.generation.lookup import FoundCell, Lookup, has_cell, look_up
+from crag.generation.qualifiers import says_opposite
 from crag.generation.short import READ, Found, find_words, part_of, short_answer, titled_text
 from crag.generation.subjects import Subjects, subjects_of
 from crag.generation.units import (
@@ -167,9 +168,9 @@ class ExtractiveGenerator:
             outcome = "other row"
         if not row and all(is_without_figure(question, unit.text) for unit in chosen):
             outcome = "no figure"
-        low = (
-            ground != "firm" or bool(subjects.unnamed) or outcome in ("no period", "several", "other row", "no figure")
-        )
+        elif not row and says_opposite(question, chosen[0].text):
+            outcome = "opposite"
+        low = ground != "firm" or bool(subjects.unnamed) or outcome in UNMET
         whole = _compose_answer(chosen, sources, found, low=low, by=self.by)
         whole = replace(whole, unnamed=subjects.unnamed, lookup=outcome)
         confidence = LOOKED_UP if row else self._confidence(question, whole, [chosen[0], *ranked], sources, surest)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from crag.core.settings import Settings
-from crag.core.types import Action, Answer, Chunk, Decision, Strip, WebPage
+from crag.core.types import UNMET, Action, Answer, Chunk, Decision, Strip, WebPage
 from crag.generation.disagreements import with_disagreements
 
 
@@ -46,10 +46,9 @@ def _unsure(answer: Answer, decision: Decision | None, knowledge: Sequence[Strip
     Otherwise one whose confidence is known does so below `confident_answer`. Where it is not known, or nothing was
     graded, it is what the generator says of the strips it used. An answer to a question that names what nothing found
     names, an item or a period that no row has, or a cell that tables give differently, stands on weak ground whatever
-    the grades say; so does one that a cell contradicts.
+    the grades say; so does one whose words say the opposite; so does one that a cell contradicts.
     """
-    unmet = answer.lookup in ("other row", "no figure", "no period", "several", "empty")
-    if decision is None or answer.unnamed or unmet or answer.contradicts:
+    if decision is None or answer.unnamed or answer.lookup in UNMET or answer.contradicts:
         return answer.low_confidence
     if lacks_support(decision, knowledge):
         return True

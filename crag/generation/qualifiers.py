@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from crag.generation.subjects import MAX_QUESTION
 from crag.text.numerals import Number, numbers_in
-from crag.text.words import significant_stems
+from crag.text.words import significant_stems, words
 
 MAX_SENTENCE = 1_000
 """Characters of a sentence that is looked at."""
@@ -39,7 +39,36 @@ _FROM = re.compile(r"\bfrom\s(?:an?\s)?$", re.IGNORECASE)
 _TO = re.compile(r"(?:\s[\w'’,%().-]{1,24}){0,3}?\sto\s(?:an?\s)?")
 _ASKS_CHANGE = re.compile(r"\bhow much (?:did|has|have|had|do|does)\b|\bby how\b|\bby what\b", re.IGNORECASE)
 
+_OPPOSITES = {
+    word: other
+    for one, another in (
+        ("minimum", "maximum"),
+        ("lowest", "highest"),
+        ("smallest", "largest"),
+        ("shortest", "longest"),
+        ("oldest", "youngest"),
+    )
+    for word, other in ((one, another), (another, one))
+}
+_NEGATIONS = ("un", "in", "im", "non", "dis")
+_LEAST_STEM = 5
+"""Letters of a word behind such a prefix: "income" is no opposite of "come"."""
+
 Span = tuple[int, int]
+
+
+def says_opposite(question: str, text: str) -> bool:
+    """Whether a text has the opposite of a word of the question and not the word: "restricted" for "unrestricted"."""
+    asked, said = set(words(question[:MAX_QUESTION])), set(words(text))
+    pairs = [(word, _OPPOSITES.get(word)) for word in asked]
+    pairs += [(one, other) for one in asked for other in _without_prefix(one)]
+    pairs += [(other, one) for one in said for other in _without_prefix(one) if other in asked]
+    return any(other in said and word not in said for word, other in pairs)
+
+
+def _without_prefix(word: str) -> list[str]:
+    bare = (word.removeprefix(prefix) for prefix in _NEGATIONS if word.startswith(prefix))
+    return [each for each in bare if len(each) >= _LEAST_STEM]
 
 
 def find_qualified(question: str, sentence: str, start: int, end: int) -> Span | None:

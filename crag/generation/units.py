@@ -168,10 +168,8 @@ def is_without_figure(question: str, text: str) -> bool:
     number or an e-mail address that is asked for, whether the text has none.
     """
     question = question[:MAX_QUESTION]
-    if _ASKS_CONTACT.match(question):
-        for asks, form in _CONTACTS:
-            if asks.search(question):
-                return not form.search(text)
+    if contact := _contact_of(question):
+        return not contact.search(text)
     if not _ASKS_FIGURE.search(question) or _ASKS_TIME.search(question) or _COUNTS.search(text):
         return False
     asked = {number.text for number in numbers_in(question)}
@@ -184,6 +182,12 @@ def is_without_figure(question: str, text: str) -> bool:
         or (not spans and _SPAN.match(text, number.end))
         for number in numbers_in(text)
     )
+
+
+def _contact_of(question: str) -> re.Pattern[str] | None:
+    """The form of the telephone number or e-mail address that a question asks for; None where it asks for neither."""
+    asked = (form for asks, form in _CONTACTS if asks.search(question)) if _ASKS_CONTACT.match(question) else ()
+    return next(iter(asked), None)
 
 
 def of_the_figure(question: str, units: list[Unit]) -> list[Unit]:
@@ -289,17 +293,34 @@ def _in_place_of(units: list[Unit], source_id: str, table: Table, named: Sequenc
 
 
 def with_lists(question: str, units: list[Unit], sources: Mapping[str, Chunk | WebPage]) -> list[Unit]:
-    """With the whole list in place of each text that leads to one, where the question may ask for several things."""
+    """With the whole list in place of each text that leads to one, where the question may ask for several things.
+
+    Where a figure is asked for: a heading or label without one with the figure on the line under it.
+    """
     question = question[:MAX_QUESTION]
-    if _ASKS_FIGURE.search(question) or not _ASKS_LIST.match(question):
+    figure = _ASKS_FIGURE.search(question) or _contact_of(question)
+    if not figure and not _ASKS_LIST.match(question):
         return units
-    return [_with_list(unit, sources.get(unit.strip.source_id)) for unit in units]
+    found = []
+    for unit in units:
+        source = sources.get(unit.strip.source_id)
+        if source is not None:
+            last = _value_end(question, unit, source) if figure else list_end(source.text, unit.first, unit.last)
+            unit = _extended(unit, source, last) if last is not None and last > unit.last else unit
+        found.append(unit)
+    return found
 
 
-def _with_list(unit: Unit, source: Chunk | WebPage | None) -> Unit:
-    end = list_end(source.text, unit.first, unit.last) if source else None
-    if source is None or end is None or end <= unit.last:
-        return unit
+def _value_end(question: str, unit: Unit, source: Chunk | WebPage) -> int | None:
+    """Where the line ends that has the figure under a label without it; None where there is no such line."""
+    if is_statement(unit.text) or not is_without_figure(question, unit.text):
+        return None
+    first, last = next(lines_of(source.text, unit.last), (0, 0))
+    line = source.text[first:last]
+    return None if len(line.split()) > HEADING_WORDS or is_without_figure(question, line) else last
+
+
+def _extended(unit: Unit, source: Chunk | WebPage, end: int) -> Unit:
     strip, start = unit.strip, unit.first
     if end > strip.end:
         strip = make_strip(source.id, source.text, strip.origin, start, end, strip.score, kept=False)

@@ -81,6 +81,8 @@ def weakness_text(trace: Trace) -> str:
         return "no cell found is surely the one that is asked for; the row that comes closest is quoted"
     if answer.lookup == "no figure":
         return "a figure is asked for, and nothing that is quoted has one"
+    if answer.lookup == "opposite":
+        return "what is quoted says the opposite of a word of the question"
     if answer.lookup == "empty":
         return "the form leaves what is asked for empty"
     if answer.lookup == "several":

@@ -234,3 +234,32 @@ def test_numbers_of_a_list_end_no_sentence() -> None:
     )
     assert isinstance(answer, Answer)
     assert answer.text == "The report says: (1) Who was there [1]. (2) What happened [1]."
+
+
+def test_a_figure_under_its_label_is_quoted_with_it() -> None:
+    chunk = chunk_of(
+        "Contact\nThe office answers all questions.\nTelephone (Monday through Friday)\n785-296-3671\nFax: none"
+    )
+    strips = [
+        strip_of(chunk, "The office answers all questions.", 0.4),
+        strip_of(chunk, "Telephone (Monday through Friday)", 0.8),
+    ]
+    question = "What is the telephone number of the office?"
+    *_, answer = ExtractiveGenerator().answer(question, strips, {chunk.id: chunk}, Settings())
+    assert isinstance(answer, Answer) and "785-296-3671" in answer.text and answer.lookup != "no figure"
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "opposite"),
+    [
+        ("Who may hold an unrestricted license?", "At 16 a restricted license may be held by all.", True),
+        ("Who may hold a restricted license?", "At 16 an unrestricted license may be held by all.", True),
+        ("Who may hold an unrestricted license?", "An unrestricted license follows a restricted one.", False),
+        ("What is the minimum age for the license?", "The maximum age for the license is 70.", True),
+        ("What is the income of the license office?", "All that come to the license office are served.", False),
+    ],
+)
+def test_a_quote_with_the_opposite_of_a_word_is_of_low_confidence(question: str, text: str, opposite: bool) -> None:
+    chunk = chunk_of(text)
+    *_, answer = ExtractiveGenerator().answer(question, [strip_of(chunk, text, 0.9)], {chunk.id: chunk}, Settings())
+    assert isinstance(answer, Answer) and (answer.lookup == "opposite", answer.low_confidence) == (opposite, opposite)
