@@ -313,7 +313,8 @@ def with_lists(question: str, units: list[Unit], sources: Mapping[str, Chunk | W
 
 def _value_end(question: str, unit: Unit, source: Chunk | WebPage) -> int | None:
     """Where the line ends that has the figure under a label without it; None where there is no such line."""
-    if is_statement(unit.text) or not is_without_figure(question, unit.text):
+    stated = is_statement(unit.text) and not _contact_of(question)
+    if stated or not is_without_figure(question, unit.text):
         return None
     first, last = next(lines_of(source.text, unit.last), (0, 0))
     line = source.text[first:last]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,6 +36,12 @@ _WIDE = 0.5  # of the rows, that have two cells or more
 _MOST_CUT = 0.05  # of the words, that reach out of their cells
 _AMOUNTS = 0.4  # of the cells, not counting the first of each row; a lone "$" is a cell too
 _LEAST_HELD = 0.9  # of the words within the frame, that stand in a cell
+_UNIT = r"(?:[nµmkMGT]?(?:VA|V|Ah|A|Wh|W|Hz|Ω|B|F|Pa|J)|°\s?[CF]|[kcmµn]?m|k?g|[mµn]s|N\s?m|in|lbs?|bar|dB)"
+_MEASURE = rf"[±+−–-]?\s?\d[\d.,]{{0,15}}\s?{_UNIT}\b"
+_QUANTITY = re.compile(rf"{_MEASURE}(?:\s?(?:to|[-–/])\s?{_MEASURE})?(?:\s\(\w{{3,4}}\.?\))?")
+"""A number with its unit, or a range of two: "5 mA", "−0.3 V to 6.0 V"."""
+_FORM_CELLS = 3
+"""Cells of a row at most whose first line may be a label and a quantity: with more, it names sizes."""
 
 
 @dataclass(slots=True)
@@ -150,7 +157,8 @@ def _as_table(rows: Sequence[Sequence[tuple[Box, list[Word]]]]) -> LaidTable:
     count = 0
     for row in rows[:_MOST_HEADS]:
         texts = [" ".join(line.text for line in _lines(own)) for _, own in row]
-        if any(is_value(text) for text in texts) or len(rows) - count < 2 or (count and len(row) < 2):
+        stated = not count and len(texts) <= _FORM_CELLS and _QUANTITY.fullmatch(texts[-1])
+        if stated or any(is_value(text) for text in texts) or len(rows) - count < 2 or (count and len(row) < 2):
             break
         if count and len(row) <= len(heads):
             break

@@ -93,18 +93,24 @@ def test_groups_of_columns_keep_their_group() -> None:
     assert "Boats: 2021 Units 55; 2021 Sales 66; 2020 Units 77; 2020 Sales 88" in page.text
 
 
-def test_a_ruled_table_is_read_by_its_cells() -> None:
-    xs, ys = (60, 200, 330, 460), (700, 660, 620, 580)
+def _ruled(cells: list[list[str]]) -> bytes:
+    """A grid with a rule round every cell: columns of 130 points from x = 60, rows of 40 from y = 700 down."""
+    xs = [60 + 130 * number for number in range(len(cells[0]) + 1)]
+    ys = [700 - 40 * number for number in range(len(cells) + 1)]
     content = b"1 w\n"
     for y in ys:
         content += b"%d %d m %d %d l S\n" % (xs[0], y, xs[-1], y)
     for x in xs:
         content += b"%d %d m %d %d l S\n" % (x, ys[0], x, ys[-1])
-    cells = [["Harbour", "Depth", "Remark"], ["Leith", "7 m", "closed in"], ["Wick", "4 m", "sandy"]]
     for y, row in zip(ys, cells, strict=False):
         for x, text in zip(xs, row, strict=False):
             content += line(x + 5, y - 15, text, 10)
-    content += line(335, 660 - 30, "hard winters", 10)
+    return content
+
+
+def test_a_ruled_table_is_read_by_its_cells() -> None:
+    cells = [["Harbour", "Depth", "Remark"], ["Leith", "7 m", "closed in"], ["Wick", "4 m", "sandy"]]
+    content = _ruled(cells) + line(325, 660 - 30, "hard winters", 10)
     page = _page(content)
     (table,) = page.tables
     assert page.text[table.start : table.end].split("\n") == [
@@ -117,6 +123,14 @@ def test_a_ruled_table_is_read_by_its_cells() -> None:
         ("", "Leith"): [("Depth", "7 m"), ("Remark", "closed in hard winters")],
         ("", "Wick"): [("Depth", "4 m"), ("Remark", "sandy")],
     }
+
+
+@pytest.mark.parametrize("first", ["5 mA", "-0.3 V to 6.0 V", "12.5 Nm"])
+def test_a_ruled_form_that_begins_with_a_quantity_has_no_header(first: str) -> None:
+    page = _page(_ruled([["Input current", first], ["Pulse width", "8 ms"], ["Storage", "-65 °C to +150 °C"]]))
+    (table,) = page.tables
+    assert not any(table.header)
+    assert next(iter(values_of(page.text, table).values()))[0][1] == first
 
 
 def test_every_value_has_the_box_it_is_printed_in() -> None:
