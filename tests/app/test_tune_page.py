@@ -60,7 +60,7 @@ class Silent:
     def search(self, query, max_results):
         self._refuse([query])
 
-    def generate(self, *args, **more):
+    def answer(self, *args, **more):
         self._refuse(["an answer"])
 
 

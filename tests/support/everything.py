@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 
 from sqlalchemy import insert, select
 
@@ -77,8 +76,3 @@ def _people(store: Records, label: str) -> None:
         )
         into.execute(insert(usage).values(workspace="default", day="d", what="w", amount=0.1))
     AuditLog(store).note("limit", "owner", what=label)
-
-
-def data_of(home: DataFolder) -> list[Path]:
-    """Every file in a data folder, but for what is only there while a program uses it."""
-    return sorted(path for path in home.data.rglob("*") if path.is_file() and "in-use" not in path.parts)
