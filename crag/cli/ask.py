@@ -237,9 +237,10 @@ def _guide(trace: Trace, guidance: Guidance, output: Output) -> None:
         [answers.about_text(guidance.about), answers.headings_text(guidance.about)],
         [f"{answers.web_text(trace, on=guidance.web)} {guidance.query}"],
     )
-    for head, lines in zip(answers.HEADS.values(), parts, strict=True):
-        if any(lines):
-            output.line(output.paint(f"{head}:", "bold"))
+    for head, lines in zip(answers.guidance_heads(trace).values(), parts, strict=True):
+        if not head or not any(lines):
+            continue
+        output.line(output.paint(f"{head}:", "bold"))
         for line in filter(None, lines):
             output.line(f"    {plain(line)}")
 

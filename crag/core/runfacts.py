@@ -62,15 +62,18 @@ class RunFacts:
     def gap(self) -> bool:
         """Whether all documents were asked and left the question unanswered: a coverage gap.
 
-        The action was INCORRECT, whatever the web added, or no answer was given, whatever the action.
+        No answer was given, whatever the action; or the action was INCORRECT, whatever the web added, and no document
+        is cited: a row of a table may be quoted under it.
         """
-        return self._of_all and (self.action == Action.INCORRECT or self.outcome == "no answer")
+        incorrect = self.action == Action.INCORRECT and not self.cited
+        return self._of_all and (incorrect or self.outcome == "no answer")
 
     @property
     def covered(self) -> bool:
         """Whether all documents were asked and answered: the answer cites one, or graded evidence was handed over."""
-        answered = bool(self.cited) if self.outcome == "answered" else self.outcome == "handed over"
-        return self._of_all and answered and self.action in (Action.CORRECT, Action.AMBIGUOUS)
+        handed = self.outcome == "handed over" and self.action in (Action.CORRECT, Action.AMBIGUOUS)
+        answered = self.outcome == "answered" and bool(self.cited) and self.action != ""
+        return self._of_all and (handed or answered)
 
     @property
     def _of_all(self) -> bool:

@@ -266,13 +266,16 @@ def _newest(disagreement: Disagreement) -> list[str | int]:
     return [*(each.citation for each in newest), f" {'is' if len(newest) == 1 else 'are'} newer ({newest[0].dated})."]
 
 
-HEADS: dict[Literal["suggestions", "near", "about", "web"], str] = {
-    "suggestions": "Your documents do answer",
-    "near": "Nearest passages",
-    "about": "What was searched",
-    "web": "The web",
-}
-"""What stands above each part."""
+def guidance_heads(trace: Trace) -> dict[Literal["suggestions", "near", "about", "web"], str]:
+    """What stands above each part of the help. Where a passage is quoted as the answer, no near ones are listed."""
+    whole = trace.answer
+    quoted = whole is not None and any(each.origin == "internal" for each in whole.citations)
+    return {
+        "suggestions": "Your documents also answer" if quoted else "Your documents do answer",
+        "near": "" if quoted else "Nearest passages",
+        "about": "What was searched",
+        "web": "The web",
+    }
 
 
 def about_text(about: About) -> str:

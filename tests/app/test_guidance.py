@@ -36,7 +36,7 @@ NOWHERE = Guidance(
 
 
 def test_what_documents_say_of_themselves_is_text():
-    trace = replace(Trace.from_events(events()), guidance=NOWHERE, searches=())
+    trace = replace(Trace.from_events(events()), guidance=NOWHERE, searches=(), answer=None)
     for live in (True, False):
         seen = Inspector(guidance.panel(trace, live=live))
         assert not seen.open and "img" not in seen.tags and "script" not in seen.tags
@@ -44,6 +44,14 @@ def test_what_documents_say_of_themselves_is_text():
         assert ("button" in seen.tags) is live
         assert "3 documents, among them" in seen.said and "Scored 0.12, below the lower threshold" in seen.said
         assert "in slide 3 of" in seen.said
+
+
+def test_under_a_quoted_answer_no_passage_is_called_the_nearest():
+    trace = replace(Trace.from_events(events()), guidance=NOWHERE)
+    said = Inspector(guidance.panel(trace)).said
+    assert "internal" in {each.origin for each in trace.answer.citations}
+    assert "Nearest passages" not in said and "Scored 0.12" not in said
+    assert "Your documents also answer" in said and "What was searched" in said
 
 
 def test_a_run_without_it_draws_none_and_an_exported_page_has_no_buttons_for_it():

@@ -8,7 +8,7 @@ from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.elements import Html
 from crag.export.html.safe_text import excerpt
-from crag.messages.answers import HEADS, about_text, against_text, headings_text, suggestion_text, web_text
+from crag.messages.answers import about_text, against_text, guidance_heads, headings_text, suggestion_text, web_text
 
 _QUESTION = 300
 _NAME = 120
@@ -24,13 +24,15 @@ def panel(trace: Trace, *, web: bool | None = None, live: bool = True) -> Html:
     if guidance is None:
         return Html()
     on = guidance.web if web is None else web
+    parts = (
+        _suggestions(guidance, live=live),
+        _near(guidance, trace, live=live),
+        _about(guidance),
+        _web(trace, guidance, on=on, live=live),
+    )
+    heads = guidance_heads(trace).values()
     return h.div("cx")[
-        h.div("guide")[
-            _suggestions(guidance, live=live),
-            _near(guidance, trace, live=live),
-            _about(guidance),
-            _web(trace, on, live),
-        ]
+        h.div("guide")[((h.h3[head], part) for head, part in zip(heads, parts, strict=True) if head and part),]
     ]
 
 
@@ -44,7 +46,7 @@ def _suggestions(guidance: Guidance, *, live: bool) -> Html:
         ]
         for place, each in enumerate(guidance.suggestions)
     ]
-    return h.fragment(h.h3[HEADS["suggestions"]], h.ul[asks]) if asks else Html()
+    return h.ul[asks] if asks else Html()
 
 
 def _near(guidance: Guidance, trace: Trace, *, live: bool) -> Html:
@@ -63,22 +65,18 @@ def _near(guidance: Guidance, trace: Trace, *, live: bool) -> Html:
         ]
         for each in guidance.near
     ]
-    return h.fragment(h.h3[HEADS["near"]], h.ul[passages]) if passages else Html()
+    return h.ul[passages] if passages else Html()
 
 
 def _about(guidance: Guidance) -> Html:
     headings = headings_text(guidance.about)
-    return h.fragment(
-        h.h3[HEADS["about"]], h.p("small")[about_text(guidance.about)], headings and h.p("small")[headings]
-    )
+    return h.fragment(h.p("small")[about_text(guidance.about)], headings and h.p("small")[headings])
 
 
-def _web(trace: Trace, on: bool, live: bool) -> Html:
-    assert trace.guidance is not None
+def _web(trace: Trace, guidance: Guidance, *, on: bool, live: bool) -> Html:
     offered = on and live and trace.finished and not trace.searches
     return h.fragment(
-        h.h3[HEADS["web"]],
-        h.p("small")[web_text(trace, on=on), " ", h.span("query")[trace.guidance.query]],
+        h.p("small")[web_text(trace, on=on), " ", h.span("query")[guidance.query]],
         h.p[h.button("pick", data_pick="web:")["Search the web for this"]] if offered else "",
     )
 

@@ -15,6 +15,7 @@ from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.engine import Engine
+from crag.messages.answers import guidance_heads
 from tests.support.local_models import parts
 from tests.support.small_library import WordEmbedder
 
@@ -71,6 +72,23 @@ def test_a_question_without_an_answer_is_a_gap_whatever_the_action_here_and_on_m
     assert [run.run_id for run in behind("gaps|", choose_runs(runs, Choice(), now))] == [asked.run_id]
     ask(engine, OTHER, lower=0.01, web_on=(), where="pages > 1")
     assert len(found(engine)) == 1
+
+
+def test_a_table_row_that_is_quoted_under_incorrect_is_an_answer_and_closes_a_gap(engine: Engine) -> None:
+    question = "What is the amount for earthwork?"
+    before = ask(engine, question, web_on=())
+    assert [gap.closed_by for gap in found(engine)] == [""]
+    prices = b'Description,Amount\nEarthwork,"$3,169,463"\nPaving,"$2,334,594"\n'
+    list(engine.add("prices.csv", prices))
+    after = ask(engine, question, web_on=())
+    assert after.action == Action.INCORRECT and after.answer is not None and "$3,169,463" in after.answer.text
+    (gap,) = found(engine)
+    assert (gap.runs, gap.closed_by) == ((before.run_id,), after.run_id)
+    assert figures.gaps([each for _, each in engine.library().facts.since()]) == 1
+    heads = guidance_heads(after)
+    assert after.guidance is not None and after.guidance.near and not heads["near"]
+    assert heads["suggestions"] == "Your documents also answer"
+    assert guidance_heads(before)["near"] == "Nearest passages"
 
 
 def test_what_a_program_asked_in_vain_is_a_gap_that_says_so(engine: Engine) -> None:
