@@ -81,7 +81,7 @@ def test_lanes_come_and_go_between_two_and_four(page):
     page.button(key=f"cmp-remove-{turn}-0").click().run()
     assert not page.exception and state_in(page, CompareState).ways[0].strategy == "balanced"
     compare(page)
-    assert len(lanes(page)) == 3 and 'class="cmp-letter">C' in said(page)
+    assert len(lanes(page)) == 3 and 'class="tag deciding">C' in said(page)
 
 
 def test_a_lane_acts_as_if_the_scores_had_said_something_else(page):

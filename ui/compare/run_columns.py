@@ -80,7 +80,7 @@ def _head(each: Lane) -> Html:
     stored, via = Settings.stored(trace.settings), origin_word(trace.via)
     changed, lost = words.changed(trace.strategy, stored.settings.changed(forced="")), stored_sentence(stored)
     return h.div("cmp-head")[
-        each.letter and h.span("cmp-letter")[each.letter],
+        each.letter and h.span("tag deciding")[each.letter],
         h.span("name")[each.name],
         chip(trace.action),
         h.span("small num")[state],

@@ -15,7 +15,7 @@ from ui.server.headers import values
 _ELSEWHERE = ("/_stcore/", "/static/", "/media/", "/files/", "/component/", "/auth/", "/oauth2callback")
 """Where no pages lie."""
 
-# Its colours are those of the app's own style sheet, which only the app's pages load.
+# Its colours are the browser's own: the app's style sheet is for the app's pages alone.
 _PAGE = Html("""<!doctype html>
 <html lang="en">
 <head>
@@ -24,16 +24,10 @@ _PAGE = Html("""<!doctype html>
 <meta http-equiv="refresh" content="{again}">
 <title>CRAG Explorer: full right now</title>
 <style>
-:root {{ color-scheme: light dark; }}
-body {{ margin: 0; min-height: 100vh; display: grid; place-items: center; box-sizing: border-box; padding: 1.5rem;
-  font: 1rem/1.55 Inter, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation Sans', Arial, sans-serif;
-  color: light-dark(#1b1d26, #e9eaf0); background: light-dark(#ffffff, #14151b); }}
-main {{ max-width: 31rem; border: 1px solid light-dark(#dedfe7, #343744); border-radius: 10px; padding: 1.6rem 1.8rem;
-  background: light-dark(#f7f7fa, #1b1d25); }}
-h1 {{ font-size: 1.25rem; font-weight: 650; margin: 0 0 0.6rem; }}
-p {{ margin: 0 0 0.6rem; }}
-p:last-child {{ margin: 0; color: light-dark(#5c6070, #a3a7b6); font-size: 0.9rem; }}
-a {{ color: light-dark(#5546c8, #9d92ff); }}
+:root {{ color-scheme: light dark; font: 1rem/1.55 system-ui, sans-serif; }}
+body {{ min-height: 90vh; display: grid; place-items: center; }}
+main {{ max-width: 31rem; border: 1px solid GrayText; border-radius: 10px; padding: 1.6rem 1.8rem; }}
+h1 {{ font-size: 1.25rem; margin-top: 0; }}
 </style>
 </head>
 <body>

@@ -46,7 +46,7 @@ def _suggestions(guidance: Guidance, *, live: bool) -> Html:
         ]
         for place, each in enumerate(guidance.suggestions)
     ]
-    return h.ul[asks] if asks else Html()
+    return h.ul("turns")[asks] if asks else Html()
 
 
 def _near(guidance: Guidance, trace: Trace, *, live: bool) -> Html:
@@ -65,7 +65,7 @@ def _near(guidance: Guidance, trace: Trace, *, live: bool) -> Html:
         ]
         for each in guidance.near
     ]
-    return h.ul[passages] if passages else Html()
+    return h.ul("turns")[passages] if passages else Html()
 
 
 def _about(guidance: Guidance) -> Html:

@@ -137,34 +137,6 @@ def _event_text(event: ev.Event) -> str:
             return event.kind.replace("_", " ")
 
 
-_STYLE = Html("""
-html { color-scheme: light dark; }
-body { font-family: Inter, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation Sans', Arial, sans-serif;
-  margin: 0 auto 2rem; padding: 1rem; max-width: 60rem; background: var(--ground); color: var(--ink); }
-.part:not(:empty) { margin-bottom: 1.2rem; }
-.cx button { cursor: default; }
-.cx button.cite { cursor: pointer; }
-.cx .verdict { font-size: .7rem; }
-.cx .more { display: none; }
-.replay { display: flex; flex-wrap: wrap; align-items: center; gap: .5rem; position: sticky; top: 0; z-index: 1;
-  padding: .6rem 0; margin-bottom: .8rem; background: var(--ground); border-bottom: 1px solid var(--line); }
-.several .replay { position: static; border: 0; padding: 0; }
-.replay[hidden] { display: none; }
-.cx.replay button { cursor: pointer; font: inherit; color: inherit; background: var(--panel); min-width: 4.6rem;
-  text-align: center; border: 1px solid var(--line); border-radius: 8px; padding: .3rem .8rem; }
-.cx.replay button[hidden] { display: none; }
-.cx.replay button:disabled { opacity: .5; cursor: default; }
-.replay input { flex: 1 1 12rem; accent-color: var(--accent); }
-.replay output { flex: 1 1 100%; font-size: .8rem; color: var(--quiet); font-variant-numeric: tabular-nums; }
-.several .run { border-top: 1px solid var(--line); margin-top: 2.2rem; padding-top: 1.4rem; scroll-margin-top: 0; }
-.evidence > summary { cursor: pointer; color: var(--accent); font-size: .9rem; margin-bottom: .8rem; }
-.evidence > summary:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
-.contents h1 { font-size: 1.5rem; margin: .4rem 0 .6rem; }
-.index .entry { border-top: 1px solid var(--line); padding: 1rem 0 .6rem; }
-.index h2 { font-size: 1.05rem; margin: 0 0 .3rem; }
-.contents ol { padding-left: 1.6rem; line-height: 1.7; margin: 0; }
-""")
-
 _FOLDED = 7
 """From this section on, a turn of a conversation is folded: chunks, web, meter."""
 
@@ -173,7 +145,7 @@ _PAGE = Html(
     """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src {digests}; """
     """style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'">"""
     '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    "<title>{title}</title><style>{stylesheet}{style}{presenting}</style></head>"
+    "<title>{title}</title><style>{style}</style></head>"
     '<body class="{kind}"><main>{body}</main><p class="cx small">CRAG Explorer{foot}</p>'
     "<script>{replay}</script><script>{present}</script></body></html>"
 )
@@ -228,7 +200,7 @@ def _run(
 
 def _controls(name: str) -> Html:
     """What steps through the moments of a run, and what presents it; there only where scripts run."""
-    return h.div("cx replay", role="group", aria_label="Replay of the run", hidden="hidden")[
+    return h.div("cx replay toolbar", role="group", aria_label="Replay of the run", hidden="hidden")[
         slides.opener(name),
         h.button("play", type="button")["Replay"],
         h.button("back", type="button")["Back"],
@@ -245,9 +217,7 @@ def document(title: str, body: Html, kind: str, foot: str) -> Html:
     return _PAGE.format(
         digests=Html(" ").join(Html("'sha256-{}'").format(digest) for digest in hashes),
         title=title,
-        stylesheet=asset("style.css"),
-        style=_STYLE,
-        presenting=asset("present.css"),
+        style=h.fragment(map(asset, ("style.css", "present.css", "page.css"))),
         kind=kind,
         body=body,
         foot=foot,

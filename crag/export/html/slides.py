@@ -202,7 +202,7 @@ def show_drawn(slides: Sequence[DrawnSlide], label: str, topic: str, *, name: st
     )[
         h.ol("rail", aria_hidden="true")[marks],
         h.div("scenes")[drawn],
-        h.div("bar-below")[
+        h.div("toolbar")[
             h.button(type="button", data_step="back", disabled="disabled")["Back"],
             h.button(type="button", data_step="on")["Next"],
             h.span("place")[f"1 of {len(slides)}"],
@@ -464,8 +464,8 @@ def _checked(trace: Trace) -> Html:
         why = f"cites {cites}" if check.supported else words.sentence(check_sentence(check))
         rows.append(
             h.li(kind)[
-                h.span("sign", aria_hidden="true")[sign],
-                h.span[h.span("said")[excerpt(check.sentence, 260)], h.span("why")[why]],
+                h.span("icon", aria_hidden="true")[sign],
+                h.span[h.span("flagged" if kind == "no" else "")[excerpt(check.sentence, 260)], h.span("peek")[why]],
             ]
         )
-    return h.fragment(h.ul("sentences")[rows], _more(len(trace.checks), "sentence"))
+    return h.fragment(h.ul("rows sentences")[rows], _more(len(trace.checks), "sentence"))

@@ -3,56 +3,41 @@
   const replay = (run) => {
     const { pieces, frames } = JSON.parse(run.querySelector(".states").textContent);
     const part = (name) => run.querySelector(`.replay .${name}`);
-    const slider = part("at"), play = part("play"), label = part("label");
-    const sections = [...run.querySelectorAll("[data-part]")];
-    const last = frames.length - 1;
-    const opened = new Map();
+    const slider = part("at"), sections = [...run.querySelectorAll("[data-part]")];
+    const last = frames.length - 1, opened = new Map();
     let now = last, timer = 0;
 
     // A section is renewed only where it differs; what a person has opened stays open.
     const show = (wanted) => {
-      const frame = frames[wanted], shown = frames[now];
+      const frame = frames[wanted];
       frame.parts.forEach((ids, place) => {
-        if (wanted !== now && ids.join() === shown.parts[place].join()) return;
-        const section = sections[place];
-        section.innerHTML = ids.map((id) => pieces[id]).join("");
-        section.querySelectorAll("details[data-keep]").forEach((item) => {
+        if (wanted !== now && ids.join() === frames[now].parts[place].join()) return;
+        sections[place].innerHTML = ids.map((id) => pieces[id]).join("");
+        sections[place].querySelectorAll("details[data-keep]").forEach((item) => {
           item.open = opened.get(item.dataset.keep) === true;
         });
       });
       now = wanted;
       slider.value = String(now);
       slider.setAttribute("aria-valuetext", frame.said);
-      label.textContent = `${now + 1} of ${frames.length} · ${frame.at.toFixed(2)} s · ${frame.said}`;
+      part("label").textContent = `${now + 1} of ${frames.length} · ${frame.at.toFixed(2)} s · ${frame.said}`;
       part("back").disabled = now === 0;
       part("step").disabled = now === last;
+      part("play").textContent = timer ? "Pause" : now === last ? "Replay" : "Play";
       run.dataset.state = timer ? "playing" : now === last ? "end" : "paused";
     };
-    const pause = () => {
-      window.clearTimeout(timer);
-      timer = 0;
-      play.textContent = now === last ? "Replay" : "Play";
-      run.dataset.state = now === last ? "end" : "paused";
-    };
     const to = (wanted) => {
-      pause();
+      timer = window.clearTimeout(timer) || 0;
       show(Math.min(last, Math.max(0, wanted)));
-      pause();
     };
     // As long as it took, but nothing flashes by and nothing keeps a person waiting.
-    const wait = () => Math.min(900, Math.max(120, 1000 * (frames[now + 1].at - frames[now].at)));
-    const advance = () => {
-      show(now + 1);
-      if (now === last) pause();
-      else timer = window.setTimeout(advance, wait());
+    const play = (wanted) => {
+      if (wanted === last) return to(last);
+      const took = 1000 * (frames[wanted + 1].at - frames[wanted].at);
+      timer = window.setTimeout(() => play(now + 1), Math.min(900, Math.max(120, took)));
+      show(wanted);
     };
-    play.addEventListener("click", () => {
-      if (timer) return pause();
-      if (now === last) show(0);
-      play.textContent = "Pause";
-      timer = window.setTimeout(advance, last ? wait() : 0);
-      run.dataset.state = "playing";
-    });
+    part("play").addEventListener("click", () => (timer ? to(now) : play(now === last ? 0 : now)));
     part("back").addEventListener("click", () => to(now - 1));
     part("step").addEventListener("click", () => to(now + 1));
     slider.addEventListener("input", () => to(Number(slider.value)));
