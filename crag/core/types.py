@@ -338,9 +338,7 @@ LookupOutcome = Literal["found", "several", "no item", "other row", "no figure",
 """How a look-up in the retrieved tables ended: with one cell; with several that do not agree; without a row that means
 what is asked for, and what is quoted is prose, another row, without any figure, or has the opposite of a word of the
 question; with such rows, of which none has the period; with a form's field that has no value."""
-UNMET: Final[frozenset[LookupOutcome]] = frozenset(
-    ("several", "other row", "no figure", "opposite", "no period", "empty")
-)
+UNMET: Final = frozenset[LookupOutcome](("several", "other row", "no figure", "opposite", "no period", "empty"))
 """Those after which an answer is of low confidence, whatever its grades."""
 
 

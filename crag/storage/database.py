@@ -88,14 +88,14 @@ class Database(Records):
             yield connection
 
     @contextmanager
-    def _changing(self, more: int) -> Iterator[Connection]:
+    def _changing(self, more: int, *, synced: bool) -> Iterator[Connection]:
         if not self.exists:
             with self._lock:
                 self._look()  # says so where there was one
             own_folder(self.path.parent)
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
         self._check_disk(more)
-        with self._transaction() as connection:
+        with self._transaction(synced=synced) as connection:
             yield connection
 
     def _free(self, work: Callable[[Connection], object]) -> bool:
@@ -190,9 +190,12 @@ class Database(Records):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
+    def _transaction(self, *, synced: bool = True) -> Iterator[Connection]:
         with self._borrowed() as connection:
-            driver(connection).execute("BEGIN IMMEDIATE")
+            file = driver(connection)
+            # NORMAL: the log is not synced by itself, but by the next transaction that is.
+            file.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
+            file.execute("BEGIN IMMEDIATE")
             with connection.begin():
                 yield connection
 
@@ -256,7 +259,6 @@ class Database(Records):
             write_ahead(file)
             file.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
             file.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
-            file.execute("PRAGMA synchronous = FULL")
             file.execute("PRAGMA foreign_keys = ON")
             file.execute("PRAGMA secure_delete = FAST")
             self._layout.prepare(connection, self.path)

@@ -343,9 +343,11 @@ class SchemaRecords(Records):
         yield None
 
     @contextmanager
-    def _changing(self, more: int) -> Iterator[Connection]:
+    def _changing(self, more: int, *, synced: bool) -> Iterator[Connection]:
         with self._server.writing() as connection:
             with connection.begin():
+                if not synced:
+                    connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
                 found = self._locked(connection)
                 if found is None:
                     found = self._create(connection)

@@ -64,17 +64,18 @@ class Records(ABC):
                 yield empty
 
     @contextmanager
-    def write(self, more: int = 0, *, grows: bool = True) -> Iterator[Connection]:
+    def write(self, more: int = 0, *, grows: bool = True, synced: bool = True) -> Iterator[Connection]:
         """A write transaction: lasting when the block ends, or, if it raises, nothing of it happened.
 
         `more`: about how many bytes it adds. Raises RoomError where no more may be stored, unless it never `grows`.
+        What is not `synced` outlives the program, but maybe not a power cut: caches, and notes of what is under way.
         """
         self._check_open()
         with self._translated(), self._writing:
             makes = not self.exists
             if self._may_grow is not None and (grows or makes):
                 self._may_grow(more, makes=makes)
-            with self._changing(more) as connection:
+            with self._changing(more, synced=synced) as connection:
                 yield connection
 
     def free(self, work: Callable[[Connection], object]) -> None:
@@ -97,7 +98,7 @@ class Records(ABC):
         """A read transaction; None where nothing is stored."""
 
     @abstractmethod
-    def _changing(self, more: int) -> AbstractContextManager[Connection]:
+    def _changing(self, more: int, *, synced: bool) -> AbstractContextManager[Connection]:
         """A write transaction; creates the tables where there are none."""
 
     @abstractmethod

@@ -168,7 +168,7 @@ class InFlightJobs:
         with _lock:
             _here.add(work.id)
         try:
-            with self._database.write() as connection:
+            with self._database.write(synced=False) as connection:
                 store.put(connection, meta, [{"key": _KEY + work.id, "value": value}])
         except LibraryError:
             return False
@@ -181,7 +181,7 @@ class InFlightJobs:
         """
         with suppress(LibraryError):
             if self.known(id):
-                with self._database.write(grows=False) as connection:
+                with self._database.write(grows=False, synced=False) as connection:
                     delete_note(connection, id)
             with _lock:
                 _here.discard(id)

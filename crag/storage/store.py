@@ -291,7 +291,7 @@ class Cache:
         """Store grades under their keys, in place of older ones."""
         if grades:
             rows = [{"key": key, "grade": _GRADE.dump_json(grade).decode()} for key, grade in grades.items()]
-            with self._database.write() as connection:
+            with self._database.write(synced=False) as connection:
                 put(connection, kept_grades, rows)
 
     def load_search(self, key: str, *, hours: float) -> tuple[str, tuple[WebPage, ...]] | None:
@@ -307,5 +307,5 @@ class Cache:
         """Store web results with the present time, in place of older ones."""
         found_at = iso_now()
         row = {"key": key, "found_at": found_at, "pages": _PAGES.dump_json(tuple(pages)).decode()}
-        with self._database.write() as connection:
+        with self._database.write(synced=False) as connection:
             put(connection, searches, [row])
