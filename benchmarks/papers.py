@@ -2,7 +2,7 @@
 
 python -m benchmarks.papers --papers FOLDER [--limit N] [--out FOLDER]
 
-FOLDER/first to FOLDER/seventh hold PDFs that public repositories keep for tests of their own. first: the eleven
+FOLDER/first to FOLDER/eighth hold PDFs that public repositories keep for tests of their own. first: the eleven
 of invoice-x/invoice2data, tests/compare. second: invoice.pdf and Invoice-6.pdf of Azure-Samples/cognitive-services-
 REST-api-samples, Textract-MergeCell-Statement.pdf of aws-samples/amazon-textract-code-samples, and of OCA/edi
 bouygues_telecom-test.pdf, akretion_france-test.pdf and ZUGFeRD_1p0_COMFORT_Einfach.pdf. third: of
@@ -12,8 +12,9 @@ ag-energy-round-up-2017-02-24, scotus-transcript-p1, federal-register-2020-17221
 senate-expenditures, la-precinct-bulletin-2014-p1 and issue-982-example; of Unstructured-IO/unstructured reliance,
 failure-after-repair as cancer-guide, and pdf2image-memory-error-test-400p as irm-2-3-59. fourth: the six of
 akhilkandoi/business-document-rag, data. fifth: the six of ppiova/azure-search-openai-demo-csharp, data. sixth:
-policy.pdf of suvz47/langgraph_multiagent_system, data. seventh: contract.pdf of swastik2475/magra-rag, data. They are
-not copied here: their licences are those of their authors.
+policy.pdf of suvz47/langgraph_multiagent_system, data. seventh: contract.pdf of swastik2475/magra-rag, data. eighth:
+handbook.pdf of sahasrarayarao/kansas-drivers-exam, docs (a driver's handbook), bylaws.pdf of RoninInstitute/docs and
+datasheet.pdf of Beirdo/Arduino-LM96163, docs. They are not copied here: their licences are those of their authors.
 `data/papers.jsonl` has the questions, written from the pages, each with the values that answer it, " | " between; ""
 where none does. The rules for labels and their values were made on the first group. The second was asked before
 anybody looked at how it was read; one rule changed afterwards (rows that name no item). The third was asked so, too,
@@ -21,7 +22,8 @@ and then the rules for rows, labels over values and columns of text were made; s
 items of lists and for amounts; so were the first 52 questions of the fifth, and then those for lists and sections that
 a question names. The last 20 of the fifth, and the sixth, were asked after that; then one rule changed (a line over an
 item is not its label). So was the seventh, and then the rules for lists of prices, for telephone numbers and for what
-must be achieved when. Each group is one library, asked under `balanced` without a language model and without
+must be achieved when. So was the eighth; then quotes of the opposite, figures on the line under their label, and forms
+that begin with a quantity. Each group is one library, asked under `balanced` without a language model and without
 the web. Prints a page; writes results/papers.md unless a part was asked for.
 """
 
@@ -44,12 +46,12 @@ from crag.engine import Engine
 
 HERE = Path(__file__).resolve().parent
 QUESTIONS, RESULT = HERE / "data" / "papers.jsonl", HERE / "results" / "papers.md"
-GROUPS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh")
+GROUPS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--papers", type=Path, required=True, help="the folder of the seven groups")
+    parser.add_argument("--papers", type=Path, required=True, help="the folder of the eight groups")
     parser.add_argument("--limit", type=int, default=0, help="the most questions of a group; 0: all")
     parser.add_argument("--out", type=Path, help="where to write papers.md")
     given = parser.parse_args()
