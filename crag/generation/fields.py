@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from crag.core.tables import BESIDE, Cell, Row, Table
 from crag.core.types import Chunk
-from crag.generation.lists import BULLET, LABELLED, head_lines, lines_of
+from crag.generation.lists import BULLET, LABELLED, VALUED, head_lines, lines_of
 from crag.text.dates import dates_in
 from crag.text.words import FUNCTION_WORDS, stem, words
 
@@ -50,7 +50,7 @@ _PLACE = frozenset({stem("location")})
 _PLACED = frozenset(map(stem, ("located", "based", "situated"))) - _PLACE
 """What "where" asks for, and what a question may say of it."""
 _WHERE = re.compile(r"\s*where\b", re.IGNORECASE)
-_ASIDES = re.compile(r"\s[-–—]\s|[:()]")
+_ASIDES = re.compile(r"\s[-–—]{1,3}\s|[:()]")
 """Between what names a list and what explains it: "SEV 3 - Minor"."""
 _NONE: frozenset[str] = frozenset()
 
@@ -152,7 +152,8 @@ def _lines(chunk: Chunk) -> Iterator[Field]:
     heads = head_lines(chunk.text)
     for start, end in lines_of(chunk.text):
         bullet = BULLET.match(chunk.text, start, end)
-        found = LABELLED.fullmatch(chunk.text[bullet.end() if bullet else start : end].lstrip())
+        line = chunk.text[bullet.end() if bullet else start : end].lstrip()
+        found = LABELLED.fullmatch(line) or (VALUED.fullmatch(line) if bullet else None)
         if found and not any(first < end and start < last for first, last in taken):
             label, value = found[1].strip(), found[2].strip()
             if len(label.split()) <= _MOST_LABEL and len(value.split()) <= _MOST_VALUE:

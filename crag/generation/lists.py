@@ -12,6 +12,10 @@ Span = tuple[int, int]
 BULLET = re.compile(r"(?:[•●▪◦‣*–—-]|\d{1,2}[.)])\s")
 LABELLED = re.compile(r"([^\W\d_][^:;|\n]{1,59}?)\s?:[^\S\n]+([^\s:;|][^:;|\n]{0,119})")
 """A label and its value, alone on their line."""
+VALUED = re.compile(
+    r"([^\W\d_][\w’'/-]{0,29}(?: [\w’'/-]{1,30}){1,4}?)(?: of| is)? ([$€£]?\d[\d,.]{0,15}%?(?: [a-z]{1,12})?)"
+)
+"""The same in an item of a list without a colon: "Minimum age 17"."""
 _MOST_HEAD = 9
 """Words of a line that stands over a list."""
 

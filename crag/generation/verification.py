@@ -14,7 +14,7 @@ from crag.core.types import Answer, Chunk, Judgement, SentenceCheck, Strip, Veri
 from crag.evaluation.refinement import make_strip
 from crag.generation.citations import build_citation, fit_strips, literal, split_cited_sentences
 from crag.generation.judges import Attribution, Judges, Texts, model_judgement
-from crag.generation.lists import LABELLED, list_end
+from crag.generation.lists import LABELLED, VALUED, list_end
 
 _SPAN = re.compile(r"(\d{1,9})-(\d{1,9})")
 """Ends the id of a strip: where it stands in its source."""
@@ -186,7 +186,7 @@ def _reached(answer: Answer, known: Collection[str], sources: Mapping[str, Chunk
         rows = (row for table in source.tables for row in table.rows) if isinstance(source, Chunk) else ()
         if (
             any((row.start, row.end) == (start, end) for row in rows)
-            or LABELLED.fullmatch(source.text[start:end])
+            or any(form.fullmatch(source.text[start:end]) for form in (LABELLED, VALUED))
             or list_end(source.text, start, end) == end
         ):
             yield make_strip(source.id, source.text, citation.origin, start, end, None, kept=False)

@@ -150,7 +150,12 @@ SEV 3 - Minor
 • Response time: 1 hour
 Chief Operating Officer
 Location: Any major city
-Reports To: the board"""
+Reports To: the board
+Restricted License — Art. 2
+• Minimum age of 15
+• Practice 25 hours by day
+Unrestricted License — Art. 3
+• Minimum age 17"""
 
 
 @pytest.mark.parametrize(
@@ -160,6 +165,9 @@ Reports To: the board"""
         ("What is the transaction limit of a department manager?", ("Department Manager", "$5,000")),
         ("What is the response time of SEV 3?", ("SEV 3 - Minor", "1 hour")),
         ("Where is the Chief Operating Officer located?", ("Chief Operating Officer", "Any major city")),
+        ("What is the minimum age for a restricted license?", ("Restricted License — Art. 2", "15")),
+        ("What is the minimum age for an unrestricted license?", ("Unrestricted License — Art. 3", "17")),
+        ("What is the minimum age for a farm license?", None),
         ("What is the daily limit of a clerk?", None),
         ("What is the daily limit?", None),  # of two that differ
         ("What is the response time of SEV 5?", None),
