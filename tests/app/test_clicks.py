@@ -136,18 +136,22 @@ def asks(function: ast.FunctionDef, before: int = 10**9) -> bool:
     return any(re.search(r"(\.require|^clicks\.(stop|answer))\||\|True$", each) for each in said)
 
 
+def callback(node: ast.AST) -> ast.expr | None:
+    """What a widget is given to call: as `on_click` and its like, or by `clicks.button`."""
+    if isinstance(node, ast.keyword) and (node.arg or "").startswith("on_"):
+        known = isinstance(node.value, ast.Constant) or node.arg in ("on_pick_change", "on_progress")
+        return None if known else node.value
+    return node.args[2] if isinstance(node, ast.Call) and ast.unparse(node.func) == "clicks.button" else None
+
+
 def callbacks() -> dict[str, bool]:
     """Each callback of the app, and whether it asks."""
     found: dict[str, bool] = {}
     for name, path in app_modules():
         tree = tree_of(path)
         known = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-        for node in ast.walk(tree):
-            if not (isinstance(node, ast.keyword) and (node.arg or "").startswith("on_")):
-                continue
-            if isinstance(node.value, ast.Constant) or node.arg in ("on_pick_change", "on_progress"):
-                continue
-            said = re.sub(r"^(?:clicks\.)?once\((\w+)\)$", r"\1", ast.unparse(node.value))
+        for work in filter(None, map(callback, ast.walk(tree))):
+            said = re.sub(r"^(?:clicks\.)?once\((\w+)\)$", r"\1", ast.unparse(work))
             of = known.get(said)
             found[f"{name}: {said}"] = said in ("stop", "clicks.stop", "clicks.answer") or (of is not None and asks(of))
     return found

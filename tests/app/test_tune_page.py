@@ -21,7 +21,7 @@ from crag.evaluation.adaptation import Adaptation, read_adaptation, write_adapta
 from crag.evaluation.refinement import make_strip
 from crag.messages.tuning import unknown_sentence
 from crag.testing.fakes import chunk_of
-from tests.support.app_text import said, select
+from tests.support.app_text import plain, said, select
 from tests.support.library_makers import make_document
 from tests.support.tab_states import state_in
 from tests.support.tune_runs import add_report, run
@@ -311,19 +311,19 @@ def test_a_promise_is_certified_and_one_click_puts_its_pair_on_the_sliders(silen
     documents.add(document, file, owned, np.eye(2, 3, dtype=np.float32))
     page = tab(*labelled(60))
     page.selectbox(key="tune-strategy").set_value("paper").run()
-    assert "No pair is certified for 5%" in said(page) and "more labelled questions" in said(page)
+    assert "No pair is certified for 5%" in plain(page) and "more labelled questions" in plain(page)
     page.number_input(key="tune-promise").set_value(20.0).run()
-    assert "at most 20% of the questions called CORRECT are wrong, with 95% confidence" in said(page)
+    assert "at most 20% of the questions called CORRECT are wrong, with 95% confidence" in plain(page)
     page.button(key="tune-certified").click().run()
     assert slider(page, "Thresholds").value == (0.07, 0.9) and page.button(key="tune-certified").disabled
-    assert "at most 20%" in said(page), "the promise does not move with the sliders"
+    assert "at most 20%" in plain(page), "the promise does not move with the sliders"
     assert not page.warning
     silent.id = "local-1"  # it gave these scores, and has learned from labels since
     lesson = Adaptation(evaluator="local-1", at="2026-11-27T00:00:00+00:00", chunks=None, sets=None)
     program().engine.library().labels.save_adaptation(write_adaptation(lesson))
     assert "the promise does not hold for them" in [each.value for each in page.run().warning][-1]
     documents.delete(document.id)
-    assert "60 about documents that were deleted" in said(page.run())
+    assert "60 about documents that were deleted" in plain(page.run())
 
 
 def test_too_few_labels_are_refused_in_words(silent, tab):
@@ -389,7 +389,7 @@ def opened(app, count):
 
 def test_what_is_learned_is_shown_then_used_then_put_away(app):
     page, library = opened(app, 60), program().engine.library()
-    words = said(page)
+    words = plain(page)
     assert "It helps: log loss" in words and "labelled retrievals are needed; 0 are there" in words
     assert "60 of 60 stored runs would change: 60 from CORRECT to AMBIGUOUS" in words
     page.button(key="tune-adapt").click().run()
@@ -402,5 +402,5 @@ def test_what_is_learned_is_shown_then_used_then_put_away(app):
 
 def test_too_few_labels_are_said_and_nothing_can_be_used(app):
     page = opened(app, 4)
-    assert "At least 30 labelled chunks are needed; 8 are there." in said(page)
+    assert "At least 30 labelled chunks are needed; 8 are there." in plain(page)
     assert page.button(key="tune-adapt").disabled and not [each for each in page.button if each.key == "tune-unadapt"]

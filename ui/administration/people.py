@@ -10,7 +10,7 @@ from crag.admin.people import GIVEN_ROLES, Person
 from crag.admin.roles import Role
 from crag.export.html import elements as h
 from crag.export.html import words
-from ui.app import tables
+from ui.app import clicks, tables
 from ui.app.program import program
 from ui.app.session import Session
 from ui.components import problems
@@ -82,12 +82,15 @@ def _change(session: Session, person: Person) -> None:
                 key=f"admin-role-{person.id}-{person.role}",
                 width=160,
             )
-            st.button(
+            clicks.button(
                 "Change the role",
-                key="admin-role",
+                "admin-role",
+                _give,
+                session,
+                person.id,
+                person.role,
+                role,
                 disabled=role == person.role,
-                on_click=_give,
-                args=(session, person.id, person.role, role),
             )
             with st.popover("Remove…"):
                 st.caption("They lose access at once, and what they started is stopped. Their workspaces stay.")

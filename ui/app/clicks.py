@@ -13,7 +13,7 @@ import streamlit as st
 
 from crag.admin.roles import Permission
 from crag.runtime.jobs import Job
-from ui.access.current import Presence
+from ui.access.current import REFUSALS, Presence
 from ui.app.program import program
 from ui.components import problems
 
@@ -59,6 +59,15 @@ def once(work: Callable[P, None]) -> Callable[P, None]:
             work(*args, **given)
 
     return clicked
+
+
+def button(label: str, key: str, work: Callable[..., None], *given: Any, **look: Any) -> None:
+    """A button that does `work` with what is `given`; grey, with the reason, for who may not do what that asks for."""
+    act = CLICKS.get(f"{work.__module__}.{work.__qualname__}")
+    session = next((each for each in given if isinstance(each, Presence)), None)
+    if act is not None and session is not None and not session.may(act):
+        look |= {"disabled": True, "help": REFUSALS[act]}
+    st.button(label, key=key, on_click=work, args=given, **look)
 
 
 def stop(session: Presence, *jobs: str) -> None:

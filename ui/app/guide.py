@@ -13,7 +13,7 @@ from crag.export.html.elements import Html
 from crag.export.html.safe_text import markdown
 from ui.access import signed_in, workspace_entry
 from ui.access.workspace_entry import Entered
-from ui.app import navigation
+from ui.app import clicks, navigation
 from ui.app.program import program
 from ui.app.session import Session
 from ui.app.sharing import MAY
@@ -102,7 +102,7 @@ def _shared(entered: Entered) -> None:
     others = [each for each in entered.choices if each.workspace.name != entered.workspace]
     if not others:
         how = (
-            "It can be shared with a group of yours, or with your e-mail address once that is confirmed."
+            "A workspace can be shared with one of your groups, or with your e-mail address once it is confirmed."
             if signed_in.unverified()
             else f"Ask an admin or a colleague to share one with {entered.visitor.name}: it appears here."
         )
@@ -110,12 +110,12 @@ def _shared(entered: Entered) -> None:
     for each in others[:_MOST]:
         title = called(each.workspace.name, each.workspace.title, entered.actor.id)
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.button(
+            clicks.button(
                 markdown(f"Open {title}"),
-                key=f"guide-{each.workspace.name}",
+                f"guide-{each.workspace.name}",
+                workspace_entry.go,
+                each.workspace.name,
                 type="primary",
-                on_click=workspace_entry.go,
-                args=(each.workspace.name,),
             )
             st.caption(f"You can {MAY[each.role]}.", width="content")
     if len(others) > _MOST:
@@ -124,7 +124,7 @@ def _shared(entered: Entered) -> None:
 
 def _admins() -> Html:
     found = admins()
-    ask = "To add documents, ask for the editor role. To see documents of others, ask for a share."
+    ask = "To add documents, ask for the editor role. To see other people's documents, ask them to share a workspace."
     return h.div("cx")[
         h.ul[[h.li[h.b[name], f", {email}" if name and email else email] for name, email in found]]
         if found

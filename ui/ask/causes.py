@@ -54,7 +54,7 @@ _SCORE = "A score"
 _VIEW, _CHUNK = "why-view", "why-chunk"
 """Keys of what is chosen."""
 _LEGEND = (
-    "Shaded: without it the score falls, the darker the more. Dotted line: without it the score rises. Unmarked: it "
+    "Shaded: without it the score falls; the darker, the more. Dotted line: without it the score rises. Unmarked: it "
     "changes by less than 0.01."
 )
 
@@ -205,7 +205,7 @@ def _without(session: Session, trace: Trace) -> None:
             *st.multiselect("Or kept strips", list(strips), format_func=strips.__getitem__, key="why-strips"),
         ]
     if not gone:
-        st.caption("Choose texts, and see the action and the answer without them at once. Nothing takes their place.")
+        st.caption("Choose texts to see the action and the answer without them. No other texts take their place.")
         return
     engine = program().engine
     grader = engine.evaluator if isinstance(engine.evaluator, SetGrader) else None

@@ -180,17 +180,15 @@ def _tools(session: Session, run: str, trace: Trace, stale: marks.Stale) -> None
             _again(session, trace)
         if asks and trace.handed_over:
             _answered_here(session, trace)
-        st.button(
+        clicks.button(
             "Compare",
+            "compare-this",
+            state.prepare,
+            trace,
             disabled=not asks,
-            key="compare-this",
-            on_click=state.prepare,
-            args=(trace,),
             help=f"Asks this question in two to four ways at once, side by side{_of_library(trace)}.",
         )
-        st.button(
-            "Present", key="present-this", on_click=presentation.enter, help="Shows this run step by step, full screen."
-        )
+        clicks.button("Present", "present-this", presentation.enter, help="Shows this run step by step, full screen.")
         if asks and trace.action is not None and not trace.failure and not trace.elsewhere:
             _as_if(session, trace)
         if trace.rounds:
@@ -221,7 +219,7 @@ def _answered_here(session: Session, trace: Trace) -> None:
 def _as_if(session: Session, trace: Trace) -> None:
     """One click to the run's twin that acts on another action."""
     with st.popover("What if…", help="What if another action had been chosen?"):
-        st.caption("Asks again as if the scores had led to another action; both stand side by side.")
+        st.caption("Asks again as if the scores had led to another action, and shows both runs side by side.")
         with st.container(horizontal=True):
             for action in Action:
                 label = f"{words.ICONS[action]} {action}"

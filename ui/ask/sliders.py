@@ -21,7 +21,7 @@ from crag.messages.answers import lacking_sentence
 from crag.messages.tuning import unknown_sentence
 from crag.messages.wording import decision_sentence, words_text
 from crag.text.words import count_words
-from ui.app import tab
+from ui.app import clicks, tab
 from ui.app.clicks import requires
 from ui.app.session import Session
 from ui.components import forms
@@ -78,13 +78,15 @@ def change(session: Session, trace: Trace, settings: Settings, what: WhatIf) -> 
     """What would change, what only a new run could tell, and the buttons that follow from it."""
     draw(_change(trace, what))
     with st.container(horizontal=True):
-        st.button(
+        clicks.button(
             "Use these for the next question",
-            key="tune-use",
+            "tune-use",
+            _adopt,
+            session,
+            trace,
+            settings,
             type="primary",
-            disabled=trace.strategy not in STRATEGIES or not session.may("edit"),
-            on_click=_adopt,
-            args=(session, trace, settings),
+            disabled=trace.strategy not in STRATEGIES,
         )
         st.button("Reset to this run's settings", key="tune-back", on_click=_back)
 

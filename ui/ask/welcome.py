@@ -67,7 +67,7 @@ def status(session: Session) -> None:
     with st.expander(f"{_where(session)} · details"):
         choices.status(session, without=_LOCAL)
         if session.config.providers.web == "off":
-            st.caption("Settings can point to a folder of trusted pages, or take a key for the web.")
+            st.caption("In Settings you can choose a folder of trusted pages, or enter a key for web search.")
 
 
 def _where(session: Session) -> str:

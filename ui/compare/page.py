@@ -83,13 +83,7 @@ def _way(session: Session, ways: list[Way], place: int) -> Way:
         )
         st.caption(f"{markdown(STRATEGIES[strategy].help)} {words.source(STRATEGIES[strategy])} {markdown(note)}")
         if len(ways) > 2:
-            st.button(
-                "Remove",
-                key=f"cmp-remove-{turn}-{place}",
-                type="tertiary",
-                on_click=clicks.once(_remove),
-                args=(place,),
-            )
+            clicks.button("Remove", f"cmp-remove-{turn}-{place}", clicks.once(_remove), place, type="tertiary")
     return Way(strategy, "" if plain else forced)
 
 

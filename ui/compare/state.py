@@ -124,7 +124,7 @@ def compare_changed(session: Session, trace: Trace, **changes: object) -> None:
 
 def try_button(session: Session, trace: Trace, key: str, changes: Mapping[str, Any]) -> None:
     """A button, for who may ask, that compares a run with another of changed settings. Raises CragError."""
-    said = "Asks again with this change; both runs stand side by side."
+    said = "Asks again with this change, and shows both runs side by side."
     if session.may("ask") and st.button("Try it in Compare", key=key, help=said):
         compare_changed(session, trace, **changes)
         st.rerun()

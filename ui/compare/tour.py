@@ -22,7 +22,7 @@ from crag.runtime.jobs import Job
 from ui.app import clicks, fragments
 from ui.app.clicks import once, requires
 from ui.app.program import program
-from ui.app.session import REFUSALS, Session
+from ui.app.session import Session
 from ui.compare import state
 from ui.components import problems
 from ui.components.drawing import draw
@@ -69,15 +69,14 @@ def panel(session: Session) -> None:
                 key=_QUESTION,
                 disabled=running,
             )
-            asks = session.may("ask")
-            st.button(
+            clicks.button(
                 "Start the tour",
-                key="tour-start",
+                "tour-start",
+                once(_start),
+                session,
+                questions[chosen],
                 type="primary",
-                disabled=running or not asks,
-                help=None if asks else REFUSALS["ask"],
-                on_click=once(_start),
-                args=(session, questions[chosen]),
+                disabled=running,
             )
         if job is None:
             return

@@ -135,11 +135,10 @@ def heat(found: Sweep, theme: str) -> Figure:
 
 def measured(traces: list[Any], names: Sequence[str], theme: str, across: Sequence[float]) -> Figure:
     """Marks on a scale `across`, a row for each of the named measures, the first on top."""
-    axis = {"gridcolor": COLOURS[theme]["line"], "zerolinecolor": COLOURS[theme]["quiet"], "fixedrange": True}
     wide = 0.02 * (across[-1] - across[0])
-    x = {**axis, "range": [across[0] - wide, across[-1] + wide], "automargin": True}
-    y = {**axis, "range": [0.5 - len(names), 0.5], "automargin": True, "zeroline": False}
-    y |= {"tickvals": [-place for place in range(len(names))], "ticktext": list(names)}
+    x = axis(theme, zerolinecolor=COLOURS[theme]["quiet"], range=[across[0] - wide, across[-1] + wide])
+    rows = {"tickvals": [-place for place in range(len(names))], "ticktext": list(names)}
+    y = axis(theme, range=[0.5 - len(names), 0.5], zeroline=False, **rows)
     figure = framed(traces, theme, 60 + 34 * len(names), x, y)
     legend = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}
     return figure.update_layout(showlegend=len(traces) > 1, legend=legend)
@@ -194,17 +193,14 @@ def _points(theme: str) -> Any:
 
 def _square(traces: list[Any], theme: str, across: str, up: str, height: int = 300, right: int = 12) -> Figure:
     """A figure over 0..1 by 0..1."""
-    axis = {
-        "range": [-0.02, 1.02],
-        "gridcolor": COLOURS[theme]["line"],
-        "zeroline": False,
-        "dtick": 0.25,
-        "tickformat": ".2~f",
-        "automargin": True,
-        "fixedrange": True,
-    }
-    x, y = ({**axis, "title": {"text": title, "font": {"size": 12}}} for title in (across, up))
+    share: dict[str, Any] = {"range": [-0.02, 1.02], "zeroline": False, "dtick": 0.25, "tickformat": ".2~f"}
+    x, y = (axis(theme, title={"text": title, "font": {"size": 12}}, **share) for title in (across, up))
     return framed(traces, theme, height, x, y, right=right)
+
+
+def axis(theme: str, **look: Any) -> dict[str, Any]:
+    """An axis that makes room for its labels and can't be dragged."""
+    return {"gridcolor": COLOURS[theme]["line"], "automargin": True, "fixedrange": True, **look}
 
 
 def framed(

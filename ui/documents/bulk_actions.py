@@ -12,7 +12,7 @@ from crag.core.filters.where import Scope
 from crag.core.metadata import Fields, Value, checked_fields, read_field
 from crag.export.html import words
 from crag.export.html.safe_text import markdown, visible
-from ui.app import navigation
+from ui.app import clicks, navigation
 from ui.app.session import Session
 from ui.components import problems
 from ui.documents import table, uploads
@@ -22,8 +22,8 @@ from ui.documents.state import state
 _NAMED = 8
 """So many of the documents to be deleted are named."""
 _FIELDS = (
-    "One a line: name=value. Lists with commas, dates as 2024-03-01, true or false. "
-    "A filter in Settings may then say: verified and tags has report."
+    "One per line: name=value. A value is text, a list with commas, a date such as 2024-03-01, true or false. "
+    "Filters in Settings can then use it: verified and tags has report."
 )
 _VERIFIED: Mapping[str, bool | None] = {"Unchanged": None, "Verified": True, "Not verified": False}
 
@@ -70,12 +70,13 @@ def bar(session: Session, selected: Sequence[Held], shown: Sequence[Held], tags:
 
 
 def _ask_button(session: Session, selected: Sequence[Held]) -> None:
-    st.button(
+    clicks.button(
         "Ask only this" if len(selected) == 1 else "Ask only these",
-        key="documents-ask",
+        "documents-ask",
+        _ask,
+        session,
+        [held.document.id for held in selected],
         type="primary",
-        on_click=_ask,
-        args=(session, [held.document.id for held in selected]),
     )
 
 

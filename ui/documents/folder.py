@@ -31,7 +31,7 @@ _WHAT: Mapping[FileState, str] = {
     "new": "New: it will be added",
     "changed": "Changed: its new text will replace the old one",
     "moved": "Moved: its document gets the new path",
-    "gone": "Gone: no file of the folder holds it",
+    "gone": "Gone: no file in the folder has this content",
     "duplicate": "The same content as another file",
     "unreadable": "It can't be read",
     "too large": "Too large",

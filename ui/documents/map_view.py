@@ -24,7 +24,7 @@ from crag.export.html.safe_text import excerpt, markdown, site
 from crag.export.html.slides import DrawnSlide, list_reasons, show_drawn
 from crag.runtime.jobs import Job
 from crag.storage.library import Library
-from ui.app import fragments, navigation, tab
+from ui.app import clicks, fragments, navigation, tab
 from ui.app.clicks import requires
 from ui.app.program import program
 from ui.app.session import Session
@@ -70,7 +70,7 @@ def show(session: Session, held: Sequence[Held]) -> None:
     mark = _mark(found)
     chunks = _chunks(stamp, mark, _library=session.library, _found=found)
     if len(chunks.numbers) < 3:
-        st.caption(f"The library has {words.count(len(chunks.numbers), 'chunk')}: a map says more from three on.")
+        st.caption(f"The library has {words.count(len(chunks.numbers), 'chunk')}: a map is useful from three on.")
     colour, wanted = _choices(session)
     questions = projection.past_questions(session.library, found)
     holes = [each for each in questions if each.hole]
@@ -293,7 +293,7 @@ def _notes(chunks: Chunks, questions: Sequence[projection.Question], held: int) 
     of = f" of {held:,}, evenly over all" if held > projection.MOST else ""
     said = f"{words.count(len(chunks.numbers), 'chunk')}{of}, {words.count(len(questions), 'past question')}."
     if len(chunks.numbers) > DRAWN:
-        said += f" Points with details: {SAMPLED:,}, evenly over all. A selection takes all."
+        said += f" Points with details: {SAMPLED:,}, spread evenly. A selection takes all."
     st.caption(f"{said} Near points say similar things; the axes have no meaning. Draw around points to select them.")
 
 
@@ -374,15 +374,13 @@ def _offer_documents(session: Session, ids: Sequence[str]) -> None:
     help = (
         f"At most {_MOST_ASKED} documents can be asked by themselves. Give them a tag and ask that."
         if many
-        else "Questions then search these documents whole, until you choose Ask all in Ask."
+        else "Your questions then search only these documents, until you choose Ask all in Ask."
     )
     if session.may("ask"):
         label = "Ask only this document" if len(ids) == 1 else "Ask only these documents"
         st.button(label, key="map-ask", type="primary", on_click=_ask, args=(session, ids), disabled=many, help=help)
     if session.may("edit"):
-        st.button(
-            "Evaluate only them", key="map-evaluate", on_click=_evaluate, args=(session, ids), disabled=many, help=help
-        )
+        clicks.button("Evaluate only them", "map-evaluate", _evaluate, session, ids, disabled=many, help=help)
     st.button("Select in the list", key="map-list", on_click=_list, args=(ids,))
 
 

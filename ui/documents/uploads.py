@@ -18,7 +18,7 @@ from crag.export.html.safe_text import markdown
 from crag.ingest.files import ENDINGS, safe_name
 from crag.runtime.jobs import Job, JobFunction
 from crag.storage.runs import InFlightJob
-from ui.app import guide, notices, open_tabs
+from ui.app import clicks, guide, notices, open_tabs
 from ui.app.clicks import once, requires
 from ui.app.program import program
 from ui.app.session import REFUSALS, Session
@@ -148,20 +148,14 @@ def _notice(session: Session, work: InFlightJob, missing: list[str]) -> None:
         said = f"{what}, {words.ago(work.at)}. {'It was' if many == 1 else f'All {many:,} were'} stored by then."
     else:
         stored = f"{many - len(missing):,} of {words.count(many, 'file')}"
-        said = f"{what}, {words.ago(work.at)}. Stored by then: {stored}. Add again:"
+        said = f"{what}, {words.ago(work.at)}. Stored by then: {stored}. Add these again:"
     with st.container(key=f"cut-off-{work.id}"):
         st.warning(f"{said} {', '.join(markdown(name) for name in missing[:_NAMED])}".strip())
         if len(missing) > _NAMED:
             with st.expander(f"{len(missing) - _NAMED:,} more"):
                 st.caption(", ".join(markdown(name) for name in missing[_NAMED:]))
         if session.may("edit"):
-            st.button(
-                "Close",
-                key=f"close-cut-off-{work.id}",
-                type="tertiary",
-                on_click=_close_notice,
-                args=(session, work.id),
-            )
+            clicks.button("Close", f"close-cut-off-{work.id}", _close_notice, session, work.id, type="tertiary")
 
 
 @requires("edit")
@@ -262,11 +256,13 @@ def refetch_button(session: Session, selected: Sequence[Held]) -> None:
     found = [held.document for held in selected if held.document.url and not kept_from_web(held.given)]
     if not found:
         return
-    st.button(
+    clicks.button(
         "Fetch again" if len(found) == len(selected) else f"Fetch {words.count(len(found), 'web page')} again",
-        key="documents-again",
-        on_click=once(_again),
-        args=(session, [document.id for document in found], [document.name for document in found]),
+        "documents-again",
+        once(_again),
+        session,
+        [document.id for document in found],
+        [document.name for document in found],
         help="Checks whether the page has changed, and replaces this text if it has.",
     )
 

@@ -36,8 +36,8 @@ def show(session: Session, any_held: bool) -> None:
         return
     with st.expander(f"Versions: {words.count(len(found), 'snapshot')}" if found else "Versions", key="versions"):
         st.caption(
-            "A snapshot keeps the documents as they are now, to compare with and to go back to without embedding "
-            f"again. At most {MOST_SNAPSHOTS}. {KEPT}"
+            "A snapshot saves the documents as they are now. You can compare with it, or go back to it without "
+            f"embedding again. At most {MOST_SNAPSHOTS}. {KEPT}"
         )
         if session.may("edit"):
             with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -69,8 +69,8 @@ def _chosen(session: Session, chosen: Sequence[Snapshot]) -> None:
         with st.container(horizontal=True):
             if not first.problem:
                 said = (
-                    f"Put the documents back as **{markdown(first.name)}** has them? The documents there are now are "
-                    "kept as a snapshot first. Runs and evaluations stay."
+                    f"Restore the documents of **{markdown(first.name)}**? Those that are there now are saved as a "
+                    "snapshot first. Runs and evaluations stay."
                 )
                 clicks.confirm("Roll back", said, "snapshot-back", _roll_back, session, first.name)
             said = f"Delete **{markdown(first.name)}** for good?"
@@ -111,7 +111,7 @@ def _take(session: Session) -> None:
 
 @requires("edit")
 def _roll_back(session: Session, name: str) -> None:
-    with st.spinner("Putting the documents back…"):
+    with st.spinner("Restoring the documents…"):
         done = session.library.snapshots.roll_back(name)
     session.note("restore", "snapshot", f"{name}; before: {done.before.name}")
     st.toast(markdown(rolled_back_sentence(name, done)), icon=":material/check:", duration="long")

@@ -30,7 +30,7 @@ from crag.messages.evaluations import (
     tally_sentence,
     title_of,
 )
-from ui.app import guide, tables
+from ui.app import clicks, guide, tables
 from ui.app.clicks import once, requires
 from ui.app.session import Session
 from ui.components import downloads, forms
@@ -62,10 +62,7 @@ def vote(session: Session, pair: tuple[Evaluation, Evaluation], said: tuple[str,
         with st.container(horizontal=True, vertical_alignment="center"):
             if votes and session.may("ask"):
                 last = list(votes)[-1]
-                st.button(
-                    "Undo the last vote", key="eval-vote-undo", type="tertiary",
-                    on_click=once(_undo), args=(session, ids, last),
-                )  # fmt: skip
+                clicks.button("Undo the last vote", "eval-vote-undo", once(_undo), session, ids, last, type="tertiary")
             counted = bool(votes) and st.toggle(
                 "Show the count", key="eval-vote-count", help="Best looked at after voting."
             )
@@ -86,12 +83,7 @@ def _question(session: Session, ids: tuple[str, str], rows: Sequence[ResultRow])
     choices = {_LEFT: ids[order[0]], _RIGHT: ids[order[1]], "Both": "both", "Neither": "neither"}
     with st.container(horizontal=True):
         for title, choice in choices.items():
-            st.button(
-                title,
-                key=f"eval-vote-{title.lower()}",
-                on_click=once(_vote),
-                args=(session, ids, question_id, choice),
-            )
+            clicks.button(title, f"eval-vote-{title.lower()}", once(_vote), session, ids, question_id, choice)
 
 
 @requires("ask")
@@ -383,7 +375,7 @@ def _changed(session: Session, found: Sequence[Change], said: tuple[str, str]) -
     kind = forms.one_of("Which", titles, f"eval-changes-{'-'.join(said)}", start, chips=True, persist_state=None)
     kept = [change for change in found if _KINDS[kind][1](change)]
     runs = set(session.library.runs.ids())
-    st.caption("Select an answer to open its run in Ask. Other cells open the second's, “Lost before” the baseline's.")
+    st.caption("Select an answer to open its run in Ask. Other cells open the second run, “Lost before” the first.")
 
     def run_of(place: int, column: str) -> str:
         change = kept[place]

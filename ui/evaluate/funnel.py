@@ -23,7 +23,7 @@ from crag.messages.evaluations import (
     shown_steps,
     step_sentence,
 )
-from ui.app import tables
+from ui.app import clicks, tables
 from ui.app.session import Session
 from ui.components import charts, forms, problems
 from ui.evaluate import evaluation_job, numbers
@@ -38,7 +38,7 @@ _QUESTION, _LOST, _WHY, _LINES = 200, 120, 780, 3
 """Widths of columns in pixels, and lines of a row: a phone shows question and step, a desktop the reason too."""
 _TITLE = "Where answers are lost"
 _LEVER = "The best lever"
-_SHARES = "Of the questions with a known place of the answer: how many pass each step."
+_SHARES = "How many questions pass each step, of those whose answer has a known place."
 AT_ONCE = 500
 """Questions of one evaluation that are followed without being asked to."""
 
@@ -78,14 +78,14 @@ def offer(waiting: Sequence[Evaluation]) -> None:
     """Say why these are not followed, with a button for the large ones."""
     large = [each for each in waiting if each.done > AT_ONCE]
     if len(large) < len(waiting):
-        st.caption("An evaluation under way is followed when it has ended.")
+        st.caption("An evaluation in progress is shown here when it ends.")
     if large:
         number = sum(each.done for each in large)
-        st.button(
+        clicks.button(
             f"Follow {words.count(number, 'question')}",
-            key="eval-follow",
-            on_click=_follow,
-            args=([each.id for each in large],),
+            "eval-follow",
+            _follow,
+            [each.id for each in large],
             help="Reads every run, which takes about a second for 100 questions.",
         )
 

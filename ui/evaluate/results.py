@@ -32,8 +32,8 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
     made = [each for each in made if each.done]
     if not made:
         said = (
-            "Choose or add questions under Questions, pick the strategies and run them: measures by strategy, every "
-            "row with its trace, and files of both appear here."
+            "Choose or add questions under Questions, pick strategies and run them. The measures of each strategy, "
+            "each question with its run, and exports appear here."
         )
         guide.empty(session, "No results yet.", said)
         return
@@ -53,7 +53,7 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
         st.subheader("Actions", anchor=False)
         again = any(column.result.actions != column.result.first_actions for column in columns)
         first = again and st.toggle(
-            "Of the first retrieval", key="eval-first", help="Otherwise of the retrieval that was acted on."
+            "Of the first retrieval", key="eval-first", help="Off: of the retrieval that was acted on."
         )
         for place, column in enumerate(columns):
             st.markdown(f"{MARKS[place % len(MARKS)]} **{markdown(column.name)}**")
@@ -178,7 +178,7 @@ def summary_table(results: Sequence[tuple[Evaluation, Result]]) -> downloads.Tab
 def _delete(session: Session, evaluation: Evaluation, called: str) -> None:
     with st.popover("Delete"):
         st.markdown(f"Delete **{markdown(called)}** with its {words.count(evaluation.done, 'result')}?")
-        runs = st.checkbox("Its runs in the history too", key=f"eval-gone-runs-{evaluation.id}")
+        runs = st.checkbox("Also delete its runs from the history", key=f"eval-gone-runs-{evaluation.id}")
         if st.button("Delete", key=f"eval-gone-{evaluation.id}", type="primary"):
             with problems.reported():
                 _remove(session, evaluation.id, runs)

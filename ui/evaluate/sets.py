@@ -124,7 +124,7 @@ def add(session: Session, *, first: bool) -> None:
         return
     if first:
         said = "No questions yet. Drop a file here, or start with the sample."
-        guide.empty(session, said, "The answers, sources and pages that it names decide what can be measured.")
+        guide.empty(session, said, "What can be measured depends on the answers, sources and pages that it names.")
         _ways(session, sample="primary")
     else:
         refused = state().refused  # then another file is tried
@@ -135,7 +135,7 @@ def add(session: Session, *, first: bool) -> None:
 def _ways(session: Session, sample: Literal["primary", "secondary"]) -> None:
     with _refused():
         _drop(session)
-    help = "15 questions on the sample library: some it answers, some its web pages do, some neither."
+    help = "15 questions on the sample library: some are answered by it, some by its web pages, some by neither."
     if st.button("Load the sample questions", key="eval-sample", type=sample, help=help):
         with _refused():
             file = program().engine.sample().question_set
@@ -161,8 +161,8 @@ def _drop(session: Session) -> None:
         type=_ENDINGS,
         max_upload_size=limit,
         key=f"eval-drop-{state().turn}",
-        help="A column question; answer, source, page, topics and labels may follow. SQuAD, PopQA and FinanceBench "
-        "files work as published.",
+        help="Needs a column question; answer, source, page, topics and labels are optional. SQuAD, PopQA and "
+        "FinanceBench files work as published.",
     )
     if file is not None:
         state().turn += 1

@@ -134,11 +134,12 @@ def unfinished(session: Session, made: Sequence[Evaluation]) -> None:
             )
             if not session.may("edit"):
                 continue
-            st.button(
+            clicks.button(
                 "Resume",
-                key=f"eval-resume-{each.id}",
-                on_click=once(_resume),
-                args=(session, each),
+                f"eval-resume-{each.id}",
+                once(_resume),
+                session,
+                each,
                 type="primary",
                 help=markdown(parts_sentence(each)),
             )

@@ -19,7 +19,7 @@ from crag.export.html import words
 from crag.export.html.safe_text import markdown
 from crag.messages.monitoring import Said, change_sentence
 from crag.providers import registry
-from ui.app import guide, navigation
+from ui.app import clicks, guide, navigation
 from ui.app import tables as cells
 from ui.app.session import Session
 from ui.components import charts, downloads, forms
@@ -50,7 +50,7 @@ def show_runs(session: Session, mark: str, runs: Sequence[RunFacts], own: bool) 
     here = [run.run_id if run.run_id in questions else "" for run in shown]
     cells.open_run(session, rows, lambda row, column: here[row], "mon-list", "Runs")
     if len(runs) > _SHOWN:
-        st.caption(f"And {len(runs) - _SHOWN:,} more: the files have all.")
+        st.caption(f"And {len(runs) - _SHOWN:,} more: the export has all of them.")
     with st.container(horizontal=True):
         downloads.table("All of these", lambda: tables.export_runs(runs), "monitor-runs", key="mon-listed")
 
@@ -182,14 +182,14 @@ def _sentence(each: Said, place: int) -> None:
     if not each.mark:
         st.markdown(f"{icon if each.warns else ''} {markdown(each.text)}".strip(), width="content")
         return
-    st.button(
+    clicks.button(
         markdown(each.text),
-        key=f"mon-says-{place}",
+        f"mon-says-{place}",
+        _list,
+        each.mark,
         icon=icon,
         type="secondary" if each.warns else "tertiary",
         help="List its runs",
-        on_click=_list,
-        args=(each.mark,),
     )
 
 

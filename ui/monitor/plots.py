@@ -11,7 +11,7 @@ from crag.core.types import Action
 from crag.export.html import words
 from crag.messages.monitoring import MOST_REWRITES, change_sentence
 from crag.text.formats import format_day, money
-from ui.components.charts import COLOURS, framed
+from ui.components.charts import COLOURS, axis, framed
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -191,9 +191,9 @@ def scores(now: Sequence[int], before: Sequence[int], theme: str) -> Figure:
                 hovertemplate="before, scores about %{x:.2f}: %{y:.0%}, %{customdata[1]:,} runs<extra></extra>",
             )
         )
-    across = {"range": [0, 1], "dtick": 0.25, "tickformat": ".2~f", "showgrid": False, "zeroline": False}
+    across = axis(theme, range=[0, 1], dtick=0.25, tickformat=".2~f", showgrid=False, zeroline=False)
     up = {**_up(theme), "tickformat": ".0%"}
-    figure = framed(traces, theme, 250, {**across, "automargin": True, "fixedrange": True}, up, right=8, top=26)
+    figure = framed(traces, theme, 250, across, up, right=8, top=26)
     return figure.update_layout(showlegend=True, legend=_LEGEND, bargap=0)
 
 
@@ -245,15 +245,9 @@ def latency(found: Sequence[Latency], theme: str) -> Figure:
                 hoverinfo="skip",
             )
         )
-    across = {
-        "type": "log",
-        "tickvals": [0.001, 0.01, 0.1, 1, 10, 100],
-        "ticktext": ["1 ms", "10 ms", "0.1 s", "1 s", "10 s", "100 s"],
-        "gridcolor": COLOURS[theme]["line"],
-        "automargin": True,
-        "fixedrange": True,
-    }
-    up = {"autorange": "reversed", "showgrid": False, "automargin": True, "fixedrange": True, "type": "category"}
+    ticks = {0.001: "1 ms", 0.01: "10 ms", 0.1: "0.1 s", 1: "1 s", 10: "10 s", 100: "100 s"}
+    across = axis(theme, type="log", tickvals=list(ticks), ticktext=list(ticks.values()))
+    up = axis(theme, autorange="reversed", showgrid=False, type="category")
     figure = framed(traces, theme, 60 + 27 * len(found), across, up, right=14, top=26)
     return figure.update_layout(showlegend=True, legend=_LEGEND)
 
@@ -284,24 +278,14 @@ def _across(theme: str, buckets: Sequence[str]) -> dict[str, Any]:
     """An axis of hours, days or weeks, with a label for some of them."""
     every = max(1, -(-len(buckets) // 7))
     shown = list(buckets[::every])
-    return {
-        "type": "category",
-        "categoryorder": "array",
-        "categoryarray": list(buckets),
-        "range": [-0.6, len(buckets) - 0.4],
-        "tickvals": shown,
-        "ticktext": [bucket_text(each) for each in shown],
-        "showgrid": False,
-        "tickangle": 0,
-        "automargin": True,
-        "fixedrange": True,
-        "linecolor": COLOURS[theme]["line"],
-    }
+    order = {"type": "category", "categoryorder": "array", "categoryarray": list(buckets)}
+    ticks = {"tickvals": shown, "ticktext": [bucket_text(each) for each in shown], "tickangle": 0}
+    line = COLOURS[theme]["line"]
+    return axis(theme, range=[-0.6, len(buckets) - 0.4], showgrid=False, linecolor=line, **order, **ticks)
 
 
 def _up(theme: str) -> dict[str, Any]:
-    line = COLOURS[theme]["line"]
-    return {"gridcolor": line, "zerolinecolor": line, "nticks": 5, "automargin": True, "fixedrange": True}
+    return axis(theme, zerolinecolor=COLOURS[theme]["line"], nticks=5)
 
 
 def bucket_text(bucket: str) -> str:

@@ -28,7 +28,5 @@ def ask(session: Session, job: Job[Event] | None, trace: Trace, scope: str = "")
         draw(approval_card(trace))
         with st.container(horizontal=True, gap="small"):
             given = session, job.id, number
-            st.button(
-                "Send it", key=f"send-{number}{scope}", type="primary", on_click=clicks.answer, args=(*given, True)
-            )
+            clicks.button("Send it", f"send-{number}{scope}", clicks.answer, *given, True, type="primary")
             st.button("Don't send", key=f"keep-{number}{scope}", on_click=clicks.answer, args=(*given, False))

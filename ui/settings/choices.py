@@ -14,7 +14,7 @@ from crag.core.strategies import STRATEGIES
 from crag.export.html import words
 from crag.export.html.safe_text import markdown
 from ui.access import allowed_choices, oidc
-from ui.app import system_keyring, tab
+from ui.app import clicks, system_keyring, tab
 from ui.app.program import overridden, program, providers
 from ui.app.session import Session
 from ui.components import forms, problems
@@ -79,9 +79,7 @@ def strategy(session: Session) -> None:
             format_func=lambda name: STRATEGIES[name].title + (" (in use)" if name == used else ""),
             key="settings-strategy",
         )
-        st.button(
-            "Use this strategy", key="settings-use", disabled=chosen == used, on_click=_use, args=(session, chosen)
-        )
+        clicks.button("Use this strategy", "settings-use", _use, session, chosen, disabled=chosen == used)
     now_used = (
         "**In use**: it handles your next questions."
         if chosen == used
@@ -106,7 +104,7 @@ def strategy(session: Session) -> None:
         session.change(chosen, now.changed(**values))
     except CragError as error:
         problems.show(error)
-        st.caption("The next question is asked with the last settings that fit together.")
+        st.caption("The next question uses the last valid settings.")
     changed = session.changes(chosen)
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Reset to defaults", key="reset", disabled=not changed):

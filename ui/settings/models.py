@@ -38,7 +38,9 @@ def show(session: Session) -> None:
     if problem is not None:
         problems.show(problem)
     with st.container(key="models", width=_WIDE):
-        with _section("Language model", "Writes answers and queries, and can grade. Local models do without one."):
+        with _section(
+            "Language model", "Writes answers and queries, and can grade. Optional: the local models work without it."
+        ):
             servers.language_model(session)
         with _section("Grading", "Scores each chunk that was found. The scores decide what happens next."):
             _grading(session)

@@ -23,7 +23,7 @@ from crag.providers.gguf_server import GgufServer, server_of
 from crag.providers.registry import GGUF
 from crag.text.formats import format_size
 from ui.access import allowed_choices
-from ui.app import keys
+from ui.app import clicks, keys
 from ui.app.clicks import requires
 from ui.app.session import Session
 from ui.components import problems
@@ -83,16 +83,12 @@ def _found(session: Session) -> None:
     if session.config.providers.llm_base_url or not allowed_choices.free("llm_base_url", shared=session.shared):
         return
     found = _running()
-    said = "Found on this machine:" if found else "None of the usual servers answers on this machine."
+    said = "Found on this machine:" if found else "No known model server answers on this machine."
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(said, width="content")
         for name, place in found.items():
-            st.button(
-                name,
-                key=f"models-found-{name}",
-                help=markdown(place),
-                on_click=controls.use,
-                args=(session, "llm_base_url", place),
+            clicks.button(
+                name, f"models-found-{name}", controls.use, session, "llm_base_url", place, help=markdown(place)
             )
         st.button("Look again", key="models-look", type="tertiary", on_click=_running.clear)
 
@@ -187,9 +183,7 @@ def _show_outcome(outcome: Trial | CragError) -> None:
         problems.show(outcome)
         return
     cost = f", {words.count(outcome.tokens, 'token')}" if outcome.tokens else ""
-    st.success(
-        f"**It works.** It replied in the form that was asked for: {words.format_duration(outcome.seconds)}{cost}."
-    )
+    st.success(f"**It works.** It replied in the requested form: {words.format_duration(outcome.seconds)}{cost}.")
 
 
 def _model_file(session: Session) -> None:
@@ -223,13 +217,7 @@ def _file_state(session: Session) -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.caption(f"Loaded: {needs}.", width="content")
             if not session.shared:
-                st.button(
-                    "Unload the model",
-                    key="models-unload",
-                    type="tertiary",
-                    on_click=_unload,
-                    args=(session, server),
-                )
+                clicks.button("Unload the model", "models-unload", _unload, session, server, type="tertiary")
         return
     left = f"; {format_size(free)} are free" if free is not None else ""
     st.caption(f"{needs}{left}. It loads with the first question and unloads after a while without one.")

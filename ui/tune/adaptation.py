@@ -14,6 +14,7 @@ from crag.analysis.whatif.replay_plan import StoredDecisions
 from crag.core.settings import Settings
 from crag.evaluation.adaptation import Adaptation, Lesson, read_adaptation
 from crag.export.html import elements as h
+from crag.export.html.safe_text import markdown
 from crag.messages.tuning import (
     HOW,
     NAMES,
@@ -23,9 +24,10 @@ from crag.messages.tuning import (
     lesson_sentence,
     use_sentence,
 )
+from ui.app import clicks
 from ui.app.clicks import requires
 from ui.app.program import program
-from ui.app.session import REFUSALS, Session
+from ui.app.session import Session
 from ui.components import charts
 from ui.components.drawing import draw, heading
 from ui.tune.cache import cached
@@ -54,7 +56,7 @@ def show(session: Session, material: Material, settings: Settings, shipped: Outc
     if found is not None:
         key = found.id, settings
         after = cached("adapted", labels, key, lambda: _decide(material, found, settings))
-        draw(h.div("cx")[h.p[changes_sentence(_changes(shipped, after), len(after.rows))]])
+        st.markdown(markdown(changes_sentence(_changes(shipped, after), len(after.rows))))
     _buttons(session, found, stored)
 
 
@@ -65,19 +67,16 @@ def _lessons(learned: Learned) -> None:
     for (name, part), column in zip(parts, st.columns(2, gap="large"), strict=True):
         with column:
             said = lesson_sentence(part) if isinstance(part, Lesson) else learning_refusal_sentence(name, part)
-            draw(h.div("cx")[h.h3[NAMES[name]], h.p("small")[said]])
+            st.markdown(f"**{NAMES[name]}**")
+            st.caption(markdown(said))
             if name in learned.held:
                 held = learned.held[name]
                 before, after = (reliability(scores, held.labels) for scores in (held.before, held.after))
                 charts.shown(charts.reliability(after, theme, before), f"tune-learned-{name}")
     if learned.deleted:
-        draw(h.div("cx")[h.p("small")[deleted_sentence(learned.deleted)]])
+        st.caption(deleted_sentence(learned.deleted))
     if learned.held:
-        draw(
-            h.div("cx")[
-                h.p("small")[f"Dashed: the shipped scores; the line: the corrected ones, labels left out. {HOW}"]
-            ]
-        )
+        st.caption(f"Dashed: the shipped scores; the line: the corrected ones, labels left out. {HOW}")
 
 
 def _decide(material: Material, adaptation: Adaptation, settings: Settings) -> Outcome:
@@ -92,26 +91,19 @@ def _changes(before: Outcome, after: Outcome) -> Sequence[tuple[str, str, int]]:
 
 
 def _buttons(session: Session, found: Adaptation | None, stored: Adaptation | None) -> None:
-    allowed = session.may("edit")
     same = found is not None and stored is not None and found.id == stored.id
     with st.container(horizontal=True):
-        st.button(
+        clicks.button(
             "Use the corrected scores",
-            key="tune-adapt",
-            disabled=found is None or same or not allowed,
-            on_click=_use,
-            args=(session, found),
-            help="From the next question on, for everyone who uses this workspace." if allowed else REFUSALS["edit"],
+            "tune-adapt",
+            _use,
+            session,
+            found,
+            disabled=found is None or same,
+            help="From the next question on, for everyone who uses this workspace.",
         )
         if stored is not None:
-            st.button(
-                "Use the shipped scores",
-                key="tune-unadapt",
-                disabled=not allowed,
-                on_click=_stop,
-                args=(session,),
-                help=None if allowed else REFUSALS["edit"],
-            )
+            clicks.button("Use the shipped scores", "tune-unadapt", _stop, session)
 
 
 @requires("edit")

@@ -24,7 +24,7 @@ _WEIGHTS = (
     ("right", "A right action", 1.0, 0.0, 5.0, "CORRECT where the documents hold the answer, INCORRECT where not."),
     (
         "ambiguous",
-        "AMBIGUOUS, as a share of it",
+        "AMBIGUOUS, as a share of that",
         0.75,
         0.0,
         1.0,
@@ -32,6 +32,11 @@ _WEIGHTS = (
     ),
     ("call", "A model call costs", 0.05, 0.0, 1.0, "In the same unit as a right action."),
     ("search", "A web search costs", 0.1, 0.0, 1.0, "In the same unit as a right action."),
+)
+
+LABEL_MORE = (
+    "Rate chunks as relevant or not (in Ask, the thumbs beside a chunk), or evaluate a question set that names the "
+    "expected answer, source or page."
 )
 
 
@@ -123,20 +128,12 @@ def show(about: Hashable, part: Learnable, settings: Settings, own: Settings) ->
 
 def _draw_advice(found: Recommendation | Refusal) -> None:
     if isinstance(found, Refusal):
-        missing = [h.li[each] for each in missing_texts(found)]
-        draw(
-            h.div("cx")[
-                h.h3["No recommendation yet"],
-                h.p[h.b[refusal_sentence(found)]],
-                missing and (h.p["What would help:"], h.ul[missing]),
-                h.p("small")[
-                    "Rate chunks as relevant or not (in Ask, the thumbs beside a chunk), or evaluate a question set "
-                    "that names the expected answer, source or page."
-                ],
-            ]
-        )
+        st.markdown(f"**No recommendation yet.** {markdown(refusal_sentence(found))}")
+        if missing := missing_texts(found):
+            st.markdown("\n".join(["What would help:", *(f"- {markdown(each)}" for each in missing)]))
+        st.caption(LABEL_MORE)
         return
-    draw(h.div("cx")[h.h3["Recommended pair"]])
+    st.markdown("**Recommended pair**")
     with st.container(horizontal=True):
         for name, value, ends in zip(("Upper", "Lower"), (found.upper, found.lower), found.intervals, strict=True):
             interval = f"{ends[0]:.2f} to {ends[1]:.2f}"

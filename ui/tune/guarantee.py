@@ -9,11 +9,10 @@ import streamlit as st
 from crag.analysis.thresholds.guarantee import Certificate, Promise, Shortfall, Tally, certify, tally_cases
 from crag.core.settings import Settings
 from crag.evaluation.adaptation import adapt, shipped_id
-from crag.export.html import elements as h
+from crag.export.html.safe_text import markdown
 from crag.messages.tuning import ASSUMPTION, OUTDATED, guarantee_sentence, left_out_text
 from ui.app.program import program
 from ui.app.session import Session
-from ui.components.drawing import draw
 from ui.tune import sliders
 from ui.tune.cache import cached
 from ui.tune.stored import Learnable
@@ -50,7 +49,7 @@ def _section(tally: Tally, settings: Settings, *, outdated: bool) -> None:
     left, right = st.columns([5, 6], gap="large")
     with left:
         found = certify(tally, _promise())
-        draw(h.div("cx")[h.p("small")[ASSUMPTION]])
+        st.caption(ASSUMPTION)
     with right:
         _draw(found)
         if isinstance(found, Certificate):
@@ -81,5 +80,6 @@ def _draw(found: Certificate | Shortfall) -> None:
             st.metric("Lower", f"{best.lower:.2f}", width="content")
             st.metric("Called CORRECT", f"{best.called / questions:.0%}", width="content")
             st.metric("Wrong at most", f"{found.promise.target:.3%}".replace(".000", ""), width="content")
-    left_out = left_out_text(found.counted)
-    draw(h.div("cx")[h.p[guarantee_sentence(found)], left_out and h.p("small")[left_out]])
+    st.markdown(markdown(guarantee_sentence(found)))
+    if left_out := left_out_text(found.counted):
+        st.caption(markdown(left_out))

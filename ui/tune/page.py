@@ -16,9 +16,9 @@ from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.safe_text import markdown
 from crag.messages.tuning import warning_sentence
-from ui.app import fragments, guide
+from ui.app import clicks, fragments, guide
 from ui.app.clicks import requires
-from ui.app.session import REFUSALS, Session
+from ui.app.session import Session
 from ui.components import charts, forms
 from ui.components.drawing import draw, heading
 from ui.tune import adaptation, advice, exports, guarantee, outcome_changes, sliders
@@ -91,17 +91,17 @@ def _moved(session: Session, name: str, material: Material) -> None:
 def _buttons(session: Session, name: str, settings: Settings, *, in_use: bool) -> None:
     """What can be done with the sliders."""
     title = STRATEGIES[name].title
-    st.button(
+    clicks.button(
         "Use these",
-        key="tune-use-these",
+        "tune-use-these",
+        _use,
+        session,
+        name,
+        settings,
         type="primary",
         width="stretch",
-        disabled=in_use or not session.may("edit"),
-        on_click=_use,
-        args=(session, name, settings),
-        help=f"The next question in Ask is handled by {title} with these settings."
-        if session.may("edit")
-        else REFUSALS["edit"],
+        disabled=in_use,
+        help=f"The next question in Ask is handled by {title} with these settings.",
     )
     published = sliders.at_strategy(name)
     st.button(
@@ -166,21 +166,15 @@ def _scores(material: Material, settings: Settings) -> list[ChunkScore]:
         charts.shown(figure, "tune-scores")
         draw(tune_scores.tally(groups, settings))
     else:
-        draw(_NO_SCORES)
+        st.caption(_NO_SCORES)
     return scores
 
 
-_NO_LABELS = h.div("cx")[
-    h.p[
-        "None yet. With labels this page recommends a pair of thresholds with its reasons, and shows how far the "
-        "scores can be trusted."
-    ],
-    h.p("quiet")[
-        "Rate chunks as relevant or not (in Ask, the thumbs beside a chunk), or evaluate a question set that names the "
-        "expected answer, source or page."
-    ],
-]
-_NO_SCORES = h.div("cx")[h.p("quiet")["None of these runs was graded as this strategy grades."]]
+_NO_LABELS = (
+    "None yet. With labels this page recommends a pair of thresholds with its reasons, and shows how far the scores "
+    f"can be trusted.\n\n{advice.LABEL_MORE}"
+)
+_NO_SCORES = "None of these runs was graded the way this strategy grades."
 
 
 def _split(material: Material) -> Split:
@@ -200,12 +194,12 @@ def _labelled(
     why = advice.why_none(settings)
     heading("What labels say", _origins(labels))
     if why:
-        draw(h.div("cx")[h.p[why]])
+        st.markdown(why)
     if settings.evaluator == "none":
         return tables
     graders = cached("graders", labels, settings.evaluator, lambda: tune_labels.evaluators(labels.cases, settings))
     if not graders:
-        draw(_NO_SCORES)
+        st.caption(_NO_SCORES)
         return tables
     grader = _grader(graders)
     about = settings.evaluator, settings.grade_chars, settings.k, own, grader
@@ -213,7 +207,7 @@ def _labelled(
     if not why:
         _crowd(part, settings, warning)
     if not part.labelled and not labels.some:
-        draw(_NO_LABELS)
+        st.markdown(_NO_LABELS)
         return tables
     if not why:
         tables += advice.show((*about, settings.aggregation, settings.ambiguity_margin), part, settings, own)
@@ -230,7 +224,7 @@ def _origins(labels: Labels) -> str:
     """Where the labels come from, in words."""
     said = [f"{words.count(labels.judged, 'run')} known from question sets"] if labels.judged else []
     said += [words.count(len(labels.thumbs), "chunk") + " labelled by hand"] if labels.thumbs else []
-    return ", ".join([*said, "one run a question counts, the newest"]) if said else ""
+    return ", ".join([*said, "of each question only the newest run counts"]) if said else ""
 
 
 def _grader(graders: Sequence[str]) -> str:

@@ -80,18 +80,11 @@ def histogram(groups: Sequence[Group], theme: str) -> Figure:
                 marker={"color": colours["accent"], "line": {"width": 0}},
             )
         )
-    across = {"range": [-0.005, 1.005], "dtick": 0.25, "gridcolor": colours["line"], "fixedrange": True}
+    across = charts.axis(theme, range=[-0.005, 1.005], dtick=0.25, zeroline=False)
     names = [f"{group.name} {group.known.size:,}{_failed(group)}" for group in groups]
-    up = {
-        "range": [0.02 - len(groups) + 1, 1],
-        "tickvals": [0.4 - place for place in range(len(groups))],
-        "ticktext": names,
-        "showgrid": False,
-        "zeroline": False,
-        "fixedrange": True,
-        "automargin": True,
-    }
-    figure = charts.framed(bars, theme, 62 + 52 * len(groups), {**across, "zeroline": False}, up, top=20)
+    rows = {"tickvals": [0.4 - place for place in range(len(groups))], "ticktext": names}
+    up = charts.axis(theme, range=[1.02 - len(groups), 1], showgrid=False, zeroline=False, **rows)
+    figure = charts.framed(bars, theme, 62 + 52 * len(groups), across, up, top=20)
     return figure.update_layout(barmode="overlay")
 
 
@@ -176,13 +169,9 @@ def show(part: Learnable, key: Hashable, scores: Sequence[ChunkScore], settings:
         _one("Reliability", "tune-reliability", part, (key, theme), reliable, marks)
     unknown = sum(score is None for score in known)
     failed = f"; {words.count(unknown, 'failed grade')} left out" if unknown else ""
-    draw(
-        h.div("cx")[
-            h.p("small")[
-                f"Over {words.count(len(known) - unknown, 'labelled score')}{failed}. Dotted: guessing, and in the "
-                "reliability diagram perfectly calibrated scores."
-            ]
-        ]
+    st.caption(
+        f"Over {words.count(len(known) - unknown, 'labelled score')}{failed}. Dotted: guessing, and in the reliability "
+        "diagram perfectly calibrated scores."
     )
 
 
