@@ -14,6 +14,9 @@ from crag.ingest.layout import Segment, segment_of
 from crag.ingest.objects import Box, around, edge_of
 from crag.ingest.tables import LaidTable, Piece
 from crag.ingest.words import PageWords, Word
+from crag.text.dates import dates_in
+
+_Cells = Sequence[tuple[Box, list[Word]]]
 
 # Points.
 _SNAP = 3.0  # edges closer than this are one
@@ -36,12 +39,12 @@ _WIDE = 0.5  # of the rows, that have two cells or more
 _MOST_CUT = 0.05  # of the words, that reach out of their cells
 _AMOUNTS = 0.4  # of the cells, not counting the first of each row; a lone "$" is a cell too
 _LEAST_HELD = 0.9  # of the words within the frame, that stand in a cell
-_UNIT = r"(?:[nµmkMGT]?(?:VA|V|Ah|A|Wh|W|Hz|Ω|B|F|Pa|J)|°\s?[CF]|[kcmµn]?m|k?g|[mµn]s|N\s?m|in|lbs?|bar|dB)"
-_MEASURE = rf"[±+−–-]?\s?\d[\d.,]{{0,15}}\s?{_UNIT}\b"
+_UNIT = r"(?:%|[nµmkMGT]?(?:VA|V|Ah|A|Wh|W|Hz|Ω|B|F|Pa|J)|°\s?[CF]|[kcmµn]?m|k?g|[mµn]s|N\s?m|in|lbs?|bar|dB)"
+_MEASURE = rf"[±+−–-]?\s?\d[\d.,]{{0,15}}\s?{_UNIT}(?!\w)"
 _QUANTITY = re.compile(rf"{_MEASURE}(?:\s?(?:to|[-–/])\s?{_MEASURE})?(?:\s\(\w{{3,4}}\.?\))?")
 """A number with its unit, or a range of two: "5 mA", "−0.3 V to 6.0 V"."""
 _FORM_CELLS = 3
-"""Cells of a row at most whose first line may be a label and a quantity: with more, it names sizes."""
+"""Cells at most of a first row that may be a label and a value like those below: with more, it names sizes."""
 
 
 @dataclass(slots=True)
@@ -151,14 +154,18 @@ def _in(word: Word, box: Box) -> bool:
     return box.left <= (left + right) / 2 < box.right and box.top <= (top + bottom) / 2 < box.bottom
 
 
-def _as_table(rows: Sequence[Sequence[tuple[Box, list[Word]]]]) -> LaidTable:
+def _as_table(rows: Sequence[_Cells]) -> LaidTable:
     """Rows recognised by the header line, when the first lines hold no values."""
     heads: list[tuple[Box, str]] = []
     count = 0
     for row in rows[:_MOST_HEADS]:
         texts = [" ".join(line.text for line in _lines(own)) for _, own in row]
-        stated = not count and len(texts) <= _FORM_CELLS and _QUANTITY.fullmatch(texts[-1])
-        if stated or any(is_value(text) for text in texts) or len(rows) - count < 2 or (count and len(row) < 2):
+        if (
+            (not count and _is_stated(row, rows[1:]))
+            or any(is_value(text) for text in texts)
+            or len(rows) - count < 2
+            or (count and len(row) < 2)
+        ):
             break
         if count and len(row) <= len(heads):
             break
@@ -186,6 +193,21 @@ def _as_table(rows: Sequence[Sequence[tuple[Box, list[Word]]]]) -> LaidTable:
         table.lines.append(line)
     table.names = [*numbers]
     return table
+
+
+def _is_stated(row: _Cells, below: Sequence[_Cells]) -> bool:
+    """Whether a first row is a label and a quantity or a date, as most rows below it are: it names no columns."""
+    if len(row) > _FORM_CELLS:
+        return False
+    kind, *others = (_kind(" ".join(line.text for line in _lines(cells[-1][1]))) for cells in (row, *below))
+    return bool(kind) and 2 * others.count(kind) >= len(others)
+
+
+def _kind(text: str) -> str:
+    if _QUANTITY.fullmatch(text):
+        return "quantity"
+    dates = dates_in(text)
+    return "date" if dates and 2 * sum(date.end - date.start for date in dates) > len(text) else ""
 
 
 def _name(heads: Sequence[tuple[Box, str]], box: Box) -> str:
