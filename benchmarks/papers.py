@@ -25,8 +25,8 @@ a question names. The last 20 of the fifth, and the sixth, were asked after that
 item is not its label). So was the seventh, and then the rules for lists of prices, for telephone numbers and for what
 must be achieved when. So was the eighth; then quotes of the opposite, figures on the line under their label, and items
 that end in their value. So was the ninth; then one rule changed: a first row like those below it is no header. Each
-group is one library, asked under `balanced` without a language model and without
-the web. Prints a page; writes results/papers.md unless a part was asked for.
+group is one library, asked under `balanced` without a language model and without the web. Prints a page;
+writes results/papers.md unless a part was asked for.
 """
 
 from __future__ import annotations

@@ -160,14 +160,9 @@ def _as_table(rows: Sequence[_Cells]) -> LaidTable:
     count = 0
     for row in rows[:_MOST_HEADS]:
         texts = [" ".join(line.text for line in _lines(own)) for _, own in row]
-        if (
-            (not count and _is_stated(row, rows[1:]))
-            or any(is_value(text) for text in texts)
-            or len(rows) - count < 2
-            or (count and len(row) < 2)
-        ):
+        if any(is_value(text) for text in texts) or len(rows) - count < 2:
             break
-        if count and len(row) <= len(heads):
+        if len(row) <= max(1, len(heads)) if count else _is_stated(row, rows[1:]):
             break
         heads += [(box, text) for (box, _), text in zip(row, texts, strict=True)]
         count += 1
