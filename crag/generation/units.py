@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from crag.core.tables import SEPARATOR, Row, Table
@@ -27,14 +27,8 @@ REDUNDANT = 0.8
 """A sentence that shares this much of its words with one already chosen adds nothing."""
 DIVERSITY = 0.1
 """How much likeness to what is chosen counts against a score (maximal marginal relevance)."""
-OF_THE_YEAR = 0.5
-"""A text of the year asked for takes the place of one of another year that scores at most twice as much."""
-OF_THE_NAME = 0.5
-"""A row that the question names takes the place of its table's other rows that score at most twice as much."""
-OF_THE_AMOUNTS = 0.5
-"""A text with the amounts of the question takes the place of those with others that score at most twice as much."""
-OF_THE_FIGURE = 0.5
-"""Where a figure is asked for, a text with one takes the place of those without that score at most twice as much."""
+AS_GOOD = 0.5
+"""A text that is meant by the form of the question takes the place of others that score at most twice as much."""
 LEAST_SECTION = 2
 """Words of a heading that a question must say to name it: one word may mean anything."""
 BESIDE_BEST = 0.7
@@ -152,13 +146,15 @@ def of_the_year(question: str, units: list[Unit]) -> list[Unit]:
     A fiscal year is often named by another number, and a sentence may name only the year that it compares with.
     """
     asked = years_of(question)
-    years = [years_of(unit.text) for unit in units]
-    best = max((unit.rank for unit, own in zip(units, years, strict=True) if asked & own), default=None)
-    if best is None:
-        return units
-    return [
-        unit for unit, own in zip(units, years, strict=True) if not own or asked & own or best < OF_THE_YEAR * unit.rank
-    ]
+    years = {unit.place: years_of(unit.text) for unit in units}
+    meant = {place for place, own in years.items() if asked & own}
+    return _in_place(units, meant, {place for place, own in years.items() if own} - meant)
+
+
+def _in_place(units: list[Unit], meant: Collection[int], others: Collection[int]) -> list[Unit]:
+    """Without those of the `others` that a `meant` one about as good stands for; both are places of units."""
+    best = max((unit.rank for unit in units if unit.place in meant), default=-math.inf)
+    return [unit for unit in units if unit.place not in others or best < AS_GOOD * unit.rank]
 
 
 def is_without_figure(question: str, text: str) -> bool:
@@ -193,9 +189,7 @@ def _contact_of(question: str) -> re.Pattern[str] | None:
 def of_the_figure(question: str, units: list[Unit]) -> list[Unit]:
     """Leaves out sentences without the figure that is asked for, where what has one is about as good as the best."""
     without = {unit.place for unit in units if not _CELLS.search(unit.text) and is_without_figure(question, unit.text)}
-    best = max((unit.rank for unit in units), default=0.0)
-    with_one = max((unit.rank for unit in units if unit.place not in without), default=0.0)
-    return [unit for unit in units if unit.place not in without] if with_one >= OF_THE_FIGURE * best else units
+    return _in_place(units, {unit.place for unit in units} - without, without)
 
 
 def of_the_amounts(question: str, units: list[Unit]) -> list[Unit]:
@@ -204,13 +198,11 @@ def of_the_amounts(question: str, units: list[Unit]) -> list[Unit]:
     An amount is a number of at least four digits that is no year: "$50,001 to $150,000" names one step of a scale.
     """
     asked = _amounts(question[:MAX_QUESTION])
-    own = {unit.place: _amounts(unit.text) for unit in units}
-    best = max((unit.rank for unit in units if asked <= own[unit.place]), default=None)
-    if not asked or best is None:
+    if not asked:
         return units
-    return [
-        unit for unit in units if asked <= own[unit.place] or not own[unit.place] or best < OF_THE_AMOUNTS * unit.rank
-    ]
+    amounts = {unit.place: _amounts(unit.text) for unit in units}
+    meant = {place for place, own in amounts.items() if asked <= own}
+    return _in_place(units, meant, {place for place, own in amounts.items() if own} - meant)
 
 
 def _amounts(text: str) -> set[str]:
@@ -281,7 +273,7 @@ def _in_place_of(units: list[Unit], source_id: str, table: Table, named: Sequenc
     best = max((unit.rank for unit in own.values() if unit), default=None)
     if best is None:
         return units
-    beaten = [unit for unit in units if unit.place in own and best >= OF_THE_NAME * unit.rank]
+    beaten = [unit for unit in units if unit.place in own and best >= AS_GOOD * unit.rank]
     top = max(unit.rank for unit in beaten)
     found = {unit.place: unit for unit in units}
     for unit in beaten:
@@ -345,15 +337,9 @@ def of_the_section(question: str, units: list[Unit], sources: Mapping[str, Chunk
     named = max((section for section in sections.values() if section <= asked), key=len, default=frozenset[str]())
     if len(named) < LEAST_SECTION:
         return units
-    best = max(unit.rank for unit in units if sections.get(unit.strip.source_id) == named)
-    return [
-        unit
-        for unit in units
-        if (section := sections.get(unit.strip.source_id)) is None
-        or section == named
-        or not section & named
-        or best < OF_THE_NAME * unit.rank
-    ]
+    own = {unit.place: sections.get(unit.strip.source_id, frozenset()) for unit in units}
+    meant = {place for place, section in own.items() if section == named}
+    return _in_place(units, meant, {place for place, section in own.items() if section & named} - meant)
 
 
 def _section_of(chunk: Chunk) -> str:
@@ -381,7 +367,7 @@ def of_the_words(question: str, units: list[Unit]) -> list[Unit]:
         unit
         for unit in units
         if (own := said.get(unit.place)) is None
-        or not any(more > own and rank >= OF_THE_NAME * unit.rank for more, rank in best[unit.strip.source_id].items())
+        or not any(more > own and rank >= AS_GOOD * unit.rank for more, rank in best[unit.strip.source_id].items())
     ]
 
 
