@@ -1,7 +1,5 @@
 """What the evaluator learns from labels: what helps is used, what does not is off, and grades never mix."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

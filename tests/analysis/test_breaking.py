@@ -1,7 +1,5 @@
 """The sample broken on purpose: what is done in each situation, what is asked, and that nobody's library is touched."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from pathlib import Path

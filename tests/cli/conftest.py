@@ -1,7 +1,5 @@
 """One sample, one folder and one library that all tests of the command line share."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`evaluate --against`: a change that breaks answers fails the command, with a report; wrong baselines are refused."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import shlex

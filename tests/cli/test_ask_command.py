@@ -1,7 +1,5 @@
 """`search` and `ask`: chunks and runs on the sample, as people and as scripts read them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What each command refuses: an exit code, a sentence that names what is wrong, nothing on standard output or disk."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`copy`: libraries from folder to database and back, counted, with an exit code that a script can trust."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`evaluate`: a set checked, asked under strategies, compared, exported; stopped and gone on with."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """`explain`: why a page or sentence is not in the answer of a run, from the shell."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

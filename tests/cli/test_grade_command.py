@@ -1,7 +1,5 @@
 """`grade`: lines in, the same lines scored out, in order, whatever stands in between."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

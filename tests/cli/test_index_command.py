@@ -1,7 +1,5 @@
 """`index` and `documents`: files and folders in, a result line each, exit codes that a script can trust."""
 
-from __future__ import annotations
-
 import signal
 import sqlite3
 import subprocess

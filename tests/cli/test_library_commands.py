@@ -1,7 +1,5 @@
 """`tag`, `verify` and `--where`: fields given on the command line, the index compared and mended, searches limited."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """crag limits: shows what may be taken and is used, changes it, and refuses what is no limit."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`purge`: what would go and why, what went, and how it comes back."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

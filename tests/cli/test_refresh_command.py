@@ -1,7 +1,5 @@
 """`index` with addresses, `refresh` and `documents --stale`: web pages in, looked at again, said when out of date."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.support.shell import Ran, crag

@@ -1,7 +1,5 @@
 """`crag serve` and `crag ui`: what they refuse to start with, each in one sentence."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """`snapshot`, `snapshots`, `rollback`: a version is taken, compared and gone back to, and an evaluation names it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

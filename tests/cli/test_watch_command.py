@@ -1,7 +1,5 @@
 """`watch`: a preview, a library in step with a folder, and nothing deleted or changed without a word."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What one run may spend: admitted while calls, tokens and seconds last, and what is refused afterwards."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

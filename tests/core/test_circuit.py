@@ -1,7 +1,5 @@
 """A service that fails in one run after another is left alone, tried again by one run, then used again."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

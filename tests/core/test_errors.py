@@ -1,7 +1,5 @@
 """Errors: what a remedy calls the program."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

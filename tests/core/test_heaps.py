@@ -1,7 +1,5 @@
 """All threads of a server share two heaps: asked of glibc itself, in a process of its own."""
 
-from __future__ import annotations
-
 import ctypes
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The fields of a document: how they are named, typed, checked and written, and what kinds of value they have."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How a run came in, in words."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

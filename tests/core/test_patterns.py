@@ -1,7 +1,5 @@
 """What looks for patterns in foreign text takes time that grows with its length, not with its square."""
 
-from __future__ import annotations
-
 import gc
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Which documents a purge takes out, and how its conditions are typed."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

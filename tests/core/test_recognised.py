@@ -1,7 +1,5 @@
 """How sure recognition is of a chunk, and how that is said."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Settings are declared once, checked everywhere, and every strategy is a valid bundle of them."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The trace is a fold: same events, same trace; and it survives JSON unchanged."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 import pytest

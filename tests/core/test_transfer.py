@@ -1,7 +1,5 @@
 """Slow clients: a body that drips, and a reply that nobody reads."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import MutableMapping
 from typing import Any

@@ -1,7 +1,5 @@
 """A queue: never more at once than may be, first come first served, places told, nobody forgotten."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import threading

@@ -1,7 +1,5 @@
 """Calls that can be given up: results, errors, time limits, Stop, and the context that tracing needs."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import threading

@@ -1,7 +1,5 @@
 """Filters: what they match, how they read, and what is said of one that is wrong."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

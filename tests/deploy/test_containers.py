@@ -1,7 +1,5 @@
 """Containerfile, compose files and unit: linted by their own tools where these are, and their commands really run."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

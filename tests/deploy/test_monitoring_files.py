@@ -1,7 +1,5 @@
 """Alert rules and dashboard: every metric that they name is served, promtool passes them, and a real Prometheus too."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

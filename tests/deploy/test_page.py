@@ -1,7 +1,5 @@
 """docs/deploy.md followed word for word: its commands run one after another in a clean copy; what it names is there."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The proxies as examples have them: checked by their own programs, run before two app servers."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import socket

@@ -1,7 +1,5 @@
 """An engine over a small library: real storage, retrieval, strips and answers; an evaluator that scores anything."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Runs while a service is down for long: the first ones wait for it, the others do not, until it answers again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Engine.ask: first and last event, every failure an event, every run stored and replayed equal."""
 
-from __future__ import annotations
-
 import threading
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A run for another program: evidence alone, anybody's retriever, who asked; and one followed from a coroutine."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The failure table: whatever fails in whichever step, a run ends in time with an answer, and says what stood in."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 from collections.abc import Callable, Iterator

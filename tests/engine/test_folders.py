@@ -1,7 +1,5 @@
 """A folder beside a library: what is new, changed, moved, gone or neither, and the library brought in step with it."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections import Counter

@@ -1,7 +1,5 @@
 """A question within a conversation: what is asked in its place, what is stored, and what stands in for a model."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from typing import Any

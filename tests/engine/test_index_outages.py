@@ -1,7 +1,5 @@
 """A run while Milvus is down: it says so, searches the records instead, and answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

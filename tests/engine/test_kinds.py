@@ -1,7 +1,5 @@
 """Documents of every kind, from bytes to a cited answer: the place that a citation names is where the words stand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Documents from the web: added by their addresses, looked at again, replaced whole or left as they were."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """More questions and files than may be worked on at once: the others wait, see their place, and get their turn."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

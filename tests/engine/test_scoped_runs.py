@@ -1,7 +1,5 @@
 """A question asked of some documents alone: what is searched, what the record says, and documents gone since."""
 
-from __future__ import annotations
-
 from crag.core.errors import InputError
 from crag.core.events import events_from_jsonl, events_to_jsonl
 from crag.core.filters.where import Scope, narrow_filter

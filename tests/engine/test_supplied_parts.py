@@ -1,7 +1,5 @@
 """A part that another program supplies and that raises or returns nonsense ends as a failed step with its name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any

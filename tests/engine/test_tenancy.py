@@ -1,7 +1,5 @@
 """Many workspaces in one database and one collection: nothing of one is returned, changed or deleted by another."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

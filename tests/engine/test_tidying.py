@@ -1,7 +1,5 @@
 """The hourly round through all libraries: purged as configured, and what can't be undone any more is gone."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Sentences that ask people to do something are answered like any other, by the evaluator that ships."""
 
-from __future__ import annotations
-
 import io
 from contextlib import closing
 from pathlib import Path

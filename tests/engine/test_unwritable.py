@@ -1,7 +1,5 @@
 """Where nothing can be stored, questions are answered all the same, and each run says that it is not in the history."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

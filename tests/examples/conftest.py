@@ -1,7 +1,5 @@
 """Workspaces with the sample's report in them, a way to run an example as a person does, and a server to ask."""
 
-from __future__ import annotations
-
 import json
 import runpy
 import shutil

@@ -1,7 +1,5 @@
 """The examples: each is short, is listed, and runs with no key and no network."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """docs/using-the-engine.md and curl.sh: every snippet runs as it stands, against a server where it needs one."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

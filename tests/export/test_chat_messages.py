@@ -1,7 +1,5 @@
 """An answer as a message of a chat: nothing in it is a link or a picture however it is cut, and it can be read back."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 

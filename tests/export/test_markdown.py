@@ -1,7 +1,5 @@
 """An answer as Markdown: footnotes, marks of what is wrong, and nothing of a source that could act."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The JSON record of a run: whole for every run, its parts named once, as its published schema says."""
 
-from __future__ import annotations
-
 import json
 import random
 

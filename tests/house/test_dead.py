@@ -1,7 +1,5 @@
 """The house: no style that nothing is drawn with."""
 
-from __future__ import annotations
-
 import re
 
 from tests.support.product import ROOT, modules

@@ -1,7 +1,5 @@
 """The house: HTML is made of elements, which escape, and never of strings, which do not."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

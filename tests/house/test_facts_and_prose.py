@@ -1,7 +1,5 @@
 """Sentences are composed last, in `crag/messages`, from facts. No code takes one apart or finds words in it."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

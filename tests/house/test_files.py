@@ -1,7 +1,5 @@
 """Files: at most 500 lines, no path or address of a machine, nothing that a run leaves behind."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections import Counter

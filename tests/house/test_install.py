@@ -4,8 +4,6 @@ That the whole set resolves with pip needs a package index, which no test asks: 
 to check it by hand. Packages are built with the setuptools installed here, beside the packages installed here.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.metadata
 import shutil

@@ -1,7 +1,5 @@
 """The architecture page names every package, in the order in which they may import."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The house: the public names, pinned, and what importing costs."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

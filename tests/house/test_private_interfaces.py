@@ -4,8 +4,6 @@ Ruff forbids Streamlit's private modules (`banned-api` in pyproject.toml) but fo
 on the others fail where one has changed.
 """
 
-from __future__ import annotations
-
 import pytest
 from packaging.requirements import Requirement
 

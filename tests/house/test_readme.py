@@ -1,7 +1,5 @@
 """The house: what the pages say is so: tables, the Python example, commands, links, and the paths they name."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The requirements match what the product imports. Import direction is checked by `lint-imports`."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

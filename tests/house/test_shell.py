@@ -1,7 +1,5 @@
 """The house: the ways in. What `make` offers, and what continuous integration runs."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

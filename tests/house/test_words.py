@@ -3,8 +3,6 @@
 The list stands here alone.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import tokenize

@@ -1,7 +1,5 @@
 """The main file: made from rows, from another main file, and from its cells anew."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

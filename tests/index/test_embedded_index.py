@@ -1,7 +1,5 @@
 """The embedded index: the contract of all, and what its files go through."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """What a person is told when Milvus fails: each failure in words that hold no token, and the way back from it."""
 
-from __future__ import annotations
-
 import base64
 import logging
 import secrets

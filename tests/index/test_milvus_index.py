@@ -1,7 +1,5 @@
 """A chunk index in Milvus: the contract, over Milvus Lite by path and over a server, and what is its own."""
 
-from __future__ import annotations
-
 import secrets
 import subprocess
 import sys

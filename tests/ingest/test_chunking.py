@@ -1,7 +1,5 @@
 """Chunks: whole sentences and rows of one page, exact offsets, boxes on their words, stable ids."""
 
-from __future__ import annotations
-
 import gc
 import time
 from collections.abc import Callable

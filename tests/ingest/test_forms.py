@@ -1,7 +1,5 @@
 """Forms: each label has the value that stands beside it, whatever the columns; other tables and prose stay theirs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

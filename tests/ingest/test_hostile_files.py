@@ -1,7 +1,5 @@
 """Real broken, locked and hostile PDFs: each ends in a document or a clear error, and the parent lives on."""
 
-from __future__ import annotations
-
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor

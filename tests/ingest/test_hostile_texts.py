@@ -1,7 +1,5 @@
 """Office files, web pages and tables built to do harm: each ends in what can be read or a clear message, in bounds."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer

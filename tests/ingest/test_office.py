@@ -1,7 +1,5 @@
 """Word, PowerPoint and Excel files: what a person sees of them is read, and cited by section, slide and sheet."""
 
-from __future__ import annotations
-
 import datetime
 import zipfile
 from io import BytesIO

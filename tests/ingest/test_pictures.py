@@ -1,7 +1,5 @@
 """Image files as pages: their sizes, turns, modes and pictures, and how they are drawn. Nothing is recognised here."""
 
-from __future__ import annotations
-
 import io
 import struct
 import zlib

@@ -1,7 +1,5 @@
 """Texts that are no PDF: told by their bytes, read in parts, cited by their headings."""
 
-from __future__ import annotations
-
 import hashlib
 import zipfile
 from io import BytesIO

@@ -1,7 +1,5 @@
 """The reader: what a good file gives, and the one clear error that each kind of bad file gives."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

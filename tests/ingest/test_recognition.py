@@ -1,7 +1,5 @@
 """Recognised lines to pages: order, places, directions, confidence. The engine is stood in for but where it says so."""
 
-from __future__ import annotations
-
 import io
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The sandbox: keys stay out, and what a child says or does not say becomes one clear error."""
 
-from __future__ import annotations
-
 import json
 import struct
 import sys

@@ -1,7 +1,5 @@
 """What is said of every row of a table: headers of several lines, groups, units, sections, tables that go on."""
 
-from __future__ import annotations
-
 import pytest
 
 from crag.core.config import AppConfig

@@ -1,7 +1,5 @@
 """Tables: rows a person can read, headers with their values, no number lost, and prose left alone."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path

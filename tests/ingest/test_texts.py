@@ -1,7 +1,5 @@
 """Web pages, Markdown and CSV tables: headings and rows as places, what is hidden left out, encodings told."""
 
-from __future__ import annotations
-
 import pytest
 
 from crag.core.config import AppConfig

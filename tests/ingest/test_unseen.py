@@ -1,7 +1,5 @@
 """Text that nobody sees on its page: left out and named; text that only looks suspicious stays."""
 
-from __future__ import annotations
-
 import pytest
 
 from crag.core.config import AppConfig

@@ -1,7 +1,5 @@
 """What is said of the score of all retrieved chunks: on screen, in Markdown and in records, and of runs without one."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The slides of a presentation: which there are of a run, in which order, each with one sentence."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The shipped cross-encoder: what it is given, long and odd texts, neighbours, and files that are not its own."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Real model servers: one for all tests, and one for each test that ends it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

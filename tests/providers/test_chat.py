@@ -1,7 +1,5 @@
 """Calls of a chat model: objects and streams, every failure as one of ours, retries, budget, Stop, and no key told."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The chat contract, kept by the real client over a loopback server and by the fake that other tests rely on."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

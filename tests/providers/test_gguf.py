@@ -1,7 +1,5 @@
 """What a model file says of itself: whether it is one, is whole, converses, and what memory it needs."""
 
-from __future__ import annotations
-
 import random
 import struct
 from pathlib import Path

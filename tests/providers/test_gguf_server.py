@@ -1,7 +1,5 @@
 """A model file in a child process: a whole run, a crash, the end of the program, and what does not load."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

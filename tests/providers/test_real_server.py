@@ -3,8 +3,6 @@
 The model is far too small to be right. Tests look at the form of what it says, never at whether it is true.
 """
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 from typing import Literal

@@ -1,7 +1,5 @@
 """The registry: choices, settings and keys that follow from the records, and other packages' providers, each apart."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An open library, in a file and on a server, and a way to fill it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path

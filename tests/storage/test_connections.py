@@ -1,7 +1,5 @@
 """SQLite's connections: those that are kept for reuse, and the write-ahead log turned on by several at once."""
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 import tracemalloc

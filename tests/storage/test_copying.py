@@ -1,7 +1,5 @@
 """Copying libraries between folders and a database: every row arrives, whatever happens on the way."""
 
-from __future__ import annotations
-
 import random
 import signal
 import subprocess

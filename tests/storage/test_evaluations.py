@@ -1,7 +1,5 @@
 """Question sets, evaluations and results in the library: kept, found again, removed whole; stored runs read in bulk."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

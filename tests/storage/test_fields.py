@@ -1,7 +1,5 @@
 """Documents' fields in a library: given, kept, asked for by a filter, and in force at once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

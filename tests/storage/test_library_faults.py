@@ -1,7 +1,5 @@
 """A file or disk that fails: a clear message with a cure, and nothing stored is lost or overwritten."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

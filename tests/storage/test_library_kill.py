@@ -1,8 +1,6 @@
 """kill -9 at random moments (100 in all, for each pair of records and index) while documents come, go and are purged:
 what was confirmed is there and found, what was deleted is never found, a purge is whole, and search works."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Collection
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What outside services took and brought: calls kept by day, results remembered for a while, other versions refused."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Libraries that are not there yet, that go away, that are many, and that may hold no more."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -1,7 +1,5 @@
 """Search: any text is safe, the named document comes first, pages take turns, filters and decay do as they say."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Many threads and several processes on one library: nobody sees a half, everybody sees the latest."""
 
-from __future__ import annotations
-
 import itertools
 import subprocess
 import sys

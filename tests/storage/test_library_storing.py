@@ -1,7 +1,5 @@
 """What goes into a library comes out the same, once, and leaves nothing behind when it is deleted."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A Milvus that is down, slow, or came back empty, and two app servers at once: the records stay the truth."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

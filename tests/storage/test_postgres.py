@@ -1,7 +1,5 @@
 """Libraries on a PostgreSQL server: what can go wrong between here and there, and what several app servers share."""
 
-from __future__ import annotations
-
 import logging
 import random
 import sys

@@ -1,7 +1,5 @@
 """Private libraries: keys that only this program gives out, folders that tell nothing of them, and older ones."""
 
-from __future__ import annotations
-
 import os
 import re
 import sqlite3

@@ -1,7 +1,5 @@
 """A purge takes documents out whole, and for a day they can be brought back as they were."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 

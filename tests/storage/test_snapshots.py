@@ -1,7 +1,5 @@
 """Versions of a library: taken while it is used, compared, rolled back to whole, and nothing lost by it."""
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Stored runs and a stored library: they say what they said then, and can be decided again."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Which documents a question names: the words of titles and first pages, read once each, as documents come and go."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """What runs said of chunks is added up: once a run, of people's runs alone, and it goes with the document."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

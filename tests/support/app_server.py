@@ -1,7 +1,5 @@
 """A real server of the app on a free loopback port, in a process of its own."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

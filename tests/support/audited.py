@@ -1,7 +1,5 @@
 """The audit log of a data folder, as another process than its server's reads it."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 

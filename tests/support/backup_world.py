@@ -1,7 +1,5 @@
 """Data folders that hold everything a program stores, and what is done with them."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 

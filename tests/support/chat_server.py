@@ -1,7 +1,5 @@
 """The HTTP server in a thread of the test, over fast parts and a writer that does what the question says."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

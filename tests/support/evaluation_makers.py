@@ -1,7 +1,5 @@
 """An engine whose parts answer at once, over a small library, and question sets for it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Waiting for something that another process will do."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

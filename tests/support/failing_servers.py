@@ -3,8 +3,6 @@
 Which part a request belongs to is told by its path, and for the model by the instructions it is given.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """What is put into vector stores of others, and what must hold of a run that searches one of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 Prints what was stored before, what is left after, and whether the disk had room in between: JSON on one line.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A hundred pages made to keep a reader busy, each as large as a page may be."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

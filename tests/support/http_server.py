@@ -1,7 +1,5 @@
 """The HTTP server in a process of its own, over fast parts, with an evaluator that can be held."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

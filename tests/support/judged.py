@@ -1,7 +1,5 @@
 """A run whose strips a language model chose."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

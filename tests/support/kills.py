@@ -1,7 +1,5 @@
 """Processes that add documents to a library and delete some, until they are killed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Synthetic documents, and an embedder whose vectors are counts of hashed words: no model file is needed."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import zlib

@@ -1,7 +1,5 @@
 """Engines that share the local models: loaded once in a process, whatever number of engines its tests make."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

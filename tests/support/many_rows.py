@@ -1,7 +1,5 @@
 """A library with rows of every kind, and all that is stored in one, to be compared wherever it lies."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from sqlalchemy import delete, insert, select

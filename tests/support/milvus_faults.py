@@ -1,7 +1,5 @@
 """A Milvus server that fails as it is told to: Milvus Lite's own answers, but for the methods with a fault."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

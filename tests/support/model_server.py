@@ -1,7 +1,5 @@
 """A loopback server that speaks the OpenAI protocol, and fails as real ones do, by the name of the model asked for."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

@@ -1,7 +1,5 @@
 """One run of the graph over fixed parts: texts that are good, bad or between, and what each part was asked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from crag.core import events as ev

@@ -4,8 +4,6 @@ Run as a module it is the child process of `tests/text/test_regular_expressions.
 this process by its limit of processor time, and not the tests.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 import json

@@ -1,7 +1,5 @@
 """A distribution of another's making, installed for a test: a folder on the path with a module and entry points."""
 
-from __future__ import annotations
-
 import uuid
 from pathlib import Path
 

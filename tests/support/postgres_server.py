@@ -1,7 +1,5 @@
 """A real PostgreSQL server for a test session, where PostgreSQL is installed: on loopback, in a folder of its own."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

@@ -1,7 +1,5 @@
 """The product's code as the house's tests read it: parsed and walked through once in a process."""
 
-from __future__ import annotations
-
 import ast
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files that do no harm, read in the tests' process: to start the reader's child takes longer than to read them."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator, Mapping

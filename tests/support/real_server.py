@@ -1,7 +1,5 @@
 """A real OpenAI-compatible server with a real small model: the product's own, with SmolLM2, that can be killed."""
 
-from __future__ import annotations
-
 import importlib.util
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The shipped models, for tests of other things than the models: what many tests read is read once, and kept."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import pickle

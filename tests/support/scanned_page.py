@@ -1,7 +1,5 @@
 """Pictures of pages for tests of text recognition: drawn with Pillow's own font, and lines as an engine tells them."""
 
-from __future__ import annotations
-
 import io
 import math
 from collections.abc import Sequence

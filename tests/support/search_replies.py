@@ -1,7 +1,5 @@
 """What Tavily and DuckDuckGo send: replies shaped as the real ones are, for `web_server`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from html import escape

@@ -3,8 +3,6 @@
 Give the provider's record, and its server's reply with some results: it is asked, cut off, redirected and lied to.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import traceback

@@ -1,7 +1,5 @@
 """The command line, in this process or as one of its own."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """A real OpenID provider on loopback, the secrets that lead the app to it, and cookies made as Streamlit makes them."""
 
-from __future__ import annotations
-
 import json
 import secrets
 import socket

@@ -1,7 +1,5 @@
 """How much a test does: a sample of it in `make test`, all of it later."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from itertools import cycle

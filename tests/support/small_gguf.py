@@ -1,7 +1,5 @@
 """GGUF files written by hand: headers that say what a test wants them to say."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path

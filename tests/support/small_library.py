@@ -1,7 +1,5 @@
 """What a small library for an engine is made of: texts, an embedder of words, an evaluator that scores anything."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Sequence

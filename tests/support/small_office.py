@@ -1,7 +1,5 @@
 """Small Office files, made by the libraries that read them, and their parts replaced by others."""
 
-from __future__ import annotations
-
 import datetime
 import zipfile
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """A small real PDF written by hand: one page of Helvetica a text."""
 
-from __future__ import annotations
-
 from tests.support.tiny_pdf import line, pdf
 
 LIGHTHOUSE = (

@@ -1,7 +1,5 @@
 """What a process of its own spends of a workspace's day: it imports no more than that takes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from crag.admin.store import open_store

@@ -4,8 +4,6 @@ tests/data/runs: over the sample library (three chunks retrieved, at most two pa
 of failing_servers.py where a service was to fail. library.sql: a PDF of two pages, indexed with all-MiniLM-L6-v2.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path

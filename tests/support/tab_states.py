@@ -1,7 +1,5 @@
 """What a tab of an `AppTest` remembers of a feature."""
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 from streamlit.testing.v1 import AppTest

@@ -1,7 +1,5 @@
 """Small PDFs written by hand for tests: plain, turned, locked, scanned, and some built to do harm."""
 
-from __future__ import annotations
-
 import hashlib
 import zlib
 from collections.abc import Sequence

@@ -4,8 +4,6 @@
 became of two questions, JSON on one line.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

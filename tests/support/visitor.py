@@ -1,7 +1,5 @@
 """A browser's first visit without a browser: one page asked for over Streamlit's socket, until its script has ended."""
 
-from __future__ import annotations
-
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect

@@ -1,7 +1,5 @@
 """Web pages for tests of documents from the web: an article of any text, and a server of pages that can be changed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tests.support.web_server import Reply, Request

@@ -1,7 +1,5 @@
 """A loopback web server that answers as it is told, and fails as real ones do: late, in pieces, or in the middle."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping

@@ -3,8 +3,6 @@
 So the same settings always meet the same world, and any change of what a part is asked changes what it says.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterable, Sequence

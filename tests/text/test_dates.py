@@ -1,7 +1,5 @@
 """Dates in texts: as exact as they are named, however they are written."""
 
-from __future__ import annotations
-
 import pytest
 
 from crag.text.dates import dates_in

@@ -1,7 +1,5 @@
 """Numbers in texts: what they may stand for, however they are written."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

@@ -4,8 +4,6 @@ Every call of `re` in every module is found in the source, also those inside fun
 time needs an example here, or the test says so.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Rows of tables as lines of text, and that no sentence ends inside one."""
 
-from __future__ import annotations
-
 import pytest
 
 from crag.text.names import Names, names_in

@@ -1,7 +1,5 @@
 """Mined questions: what may count as wrong, how texts are cut, and that a pack comes back as it was written."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

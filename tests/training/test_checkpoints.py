@@ -1,7 +1,5 @@
 """Checkpoints that are cut off, the carried one, and the time for which a run was stopped."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

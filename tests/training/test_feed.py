@@ -1,7 +1,5 @@
 """Steps in the same order from any place and with any workers; pairs that are held out are in none."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from itertools import islice
 

@@ -1,7 +1,5 @@
 """A leg: where it goes on from, what it does with other data or a cut-off checkpoint, and what it carries."""
 
-from __future__ import annotations
-
 import argparse
 import time
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Pairs of mined questions: whose texts they are, what stands before them, and that labels are true."""
 
-from __future__ import annotations
-
 import pickle
 from collections import Counter
 

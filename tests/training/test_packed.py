@@ -1,7 +1,5 @@
 """Pairs packed for another machine are the same pairs, without those held out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

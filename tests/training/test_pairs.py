@@ -1,7 +1,5 @@
 """The pairs the evaluator is trained on: the same at every run, split by article, their answers where they say."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Pairs as numbers: which tokens are evidence, which are not, and which nobody knows."""
 
-from __future__ import annotations
-
 import pytest
 
 from crag.models.cross_encoder import MAX_PAIR

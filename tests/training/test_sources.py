@@ -1,7 +1,5 @@
 """The sets of the train folder: a document is on one side of the split, and pairs say the truth about their text."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

@@ -1,7 +1,5 @@
 """Training in legs: where it begins, what it learns, and that a run taken up again goes on as if it had not stopped."""
 
-from __future__ import annotations
-
 import argparse
 import time
 from dataclasses import dataclass

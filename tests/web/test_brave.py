@@ -1,7 +1,5 @@
 """Brave Search: its form and limits, its failures, and that the key goes to it and nowhere else."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

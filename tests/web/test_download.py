@@ -1,7 +1,5 @@
 """What stands at an address, for a document: within limits of size and time, and never from this machine unasked."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """DuckDuckGo through ddgs' own engine and client, against a server whose pages are shaped as the real ones are."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

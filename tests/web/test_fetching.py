@@ -1,7 +1,5 @@
 """Pages behind web results: what is fetched, what is refused, and that nothing of this network ever is."""
 
-from __future__ import annotations
-
 import gzip
 import socket
 import threading

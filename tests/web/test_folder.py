@@ -1,7 +1,5 @@
 """The folder that stands in for the web: what it finds, what it leaves out, and what it says about it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Hostile pages: each is read within a bound, and what comes out is text."""
 
-from __future__ import annotations
-
 import gzip
 import re
 import threading

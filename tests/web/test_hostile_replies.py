@@ -1,7 +1,5 @@
 """What servers of models, scores, searches and pages may send without end: little of it is read, and it is said so."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import threading

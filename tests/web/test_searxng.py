@@ -1,7 +1,5 @@
 """SearXNG's JSON API: its form, its refusals, and that a server on this machine is asked on purpose."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Tavily's own client against a server that answers and fails as the real one does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

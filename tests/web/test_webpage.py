@@ -1,7 +1,5 @@
 """Saved pages to text: main text, title, address, date; and nothing of what a hostile page tries."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

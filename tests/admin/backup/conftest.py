@@ -1,7 +1,5 @@
 """A machine whose libraries are backed up."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Backups: all that is stored is in one, as it was at one moment, and comes back from it wherever it goes."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import stat

@@ -1,7 +1,5 @@
 """Kills in the middle of backing up and restoring: what was there or what is to come, and the same command goes on."""
 
-from __future__ import annotations
-
 import os
 import random
 import re

@@ -1,7 +1,5 @@
 """What is no backup, damaged or newer, and a place in use: refused in words, and nothing changes."""
 
-from __future__ import annotations
-
 import json
 import random
 import sqlite3

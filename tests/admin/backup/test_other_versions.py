@@ -1,7 +1,5 @@
 """A data folder of another version, opened by this program: refused in words, and left as it is."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import shlex

@@ -1,7 +1,5 @@
 """A store of each kind, a clock that stands where it is put, and an engine with both."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Idle private workspaces: warned of, kept when they are used, removed whole; a clock that jumps removes nothing."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The engine before its limits, on a file and on a database server: refused in words, counted across engines."""
 
-from __future__ import annotations
-
 import math
 import multiprocessing
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The teams' tables, in a file and on a server, and people who use them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The audit log: what is in it, what is never, how long, and that strangers can't fill it."""
 
-from __future__ import annotations
-
 import pytest
 from sqlalchemy import update
 

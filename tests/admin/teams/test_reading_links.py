@@ -1,7 +1,5 @@
 """Links to read: what opens them, until when, and that what is stored opens nothing."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

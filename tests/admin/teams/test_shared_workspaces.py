@@ -1,7 +1,5 @@
 """Workspaces: who may enter which, as what, and who may change that."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest

@@ -1,7 +1,5 @@
 """The kept projection: brought up to date without moving what was there, made again where it can't serve."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a map shows beside its points: words, questions, holes, scores, contradictions; also where things are gone."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

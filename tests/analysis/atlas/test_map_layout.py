@@ -1,7 +1,5 @@
 """The layout of a map: neighbours stay near, the same vectors give the same map, and bad input gives a plain one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

@@ -1,7 +1,5 @@
 """An engine over four pages whose evaluator scores a text by the words of the question that it has."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Why a chunk got its score: parts left out one after another, layers, and the nearest text with another verdict."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

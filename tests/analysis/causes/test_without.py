@@ -1,7 +1,5 @@
 """A run without some of its texts ends as a run that never found them does; and the moves that change an action."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 

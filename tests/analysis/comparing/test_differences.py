@@ -1,7 +1,5 @@
 """Where runs of one question differ: over traces made by hand, so that every mark has one cause."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """A baseline and a change: what counts as right, what got worse first, the interval, files, what is refused."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Evaluations in one process: stored as they go, stopped, resumed, several strategies, and what fails."""
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """kill -9 in the middle of an evaluation, then two processes at once: every question has one result and one run."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """An engine whose documents know nothing of the moon, and a folder of pages in place of the web that does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Coverage gaps: which questions are one, which are none, what could be kept for them, and when they are closed."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import numpy as np

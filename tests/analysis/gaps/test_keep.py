@@ -1,7 +1,5 @@
 """A web page kept: the document is the text that the run saw, the next question finds it, and it says what it is."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Calibration: curves worked out by hand, held against their definitions, and what has no curve refused in words."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

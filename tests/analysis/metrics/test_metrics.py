@@ -1,7 +1,5 @@
 """What a run is worth, worked out by hand; and None wherever the labels or the run do not tell."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Results: means over what is known, intervals that repeat, and comparisons that pair question with question."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

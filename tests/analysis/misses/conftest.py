@@ -1,7 +1,5 @@
 """Engines over four pages with an evaluator by rule, for what is lost on the way to an answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

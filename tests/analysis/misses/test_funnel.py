@@ -1,7 +1,5 @@
 """Where the answers of a question set are lost: each step, what is left out, and the lever that a new run confirms."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Why a page is not in an answer: each stage that it can be lost at, and the change that would have kept it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

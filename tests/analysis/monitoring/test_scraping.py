@@ -1,7 +1,5 @@
 """Metrics: what a run adds, labels that stay few and plain, gauges that fail alone, refusals that are told at times."""
 
-from __future__ import annotations
-
 import math
 import os
 import random

@@ -1,7 +1,5 @@
 """Adapters: published shapes, by hand and as they come, become the project's own questions."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

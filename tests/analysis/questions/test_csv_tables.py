@@ -1,7 +1,5 @@
 """Exports: nothing written runs as a formula, and everything comes back."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Question sets made to take all memory or hours: each is refused, or named, before it is made."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Expected answers are found by their words and by what their amounts are worth, and nothing else is."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

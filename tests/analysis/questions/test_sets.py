@@ -1,7 +1,5 @@
 """Question sets: what is read, what is named as bad, and that nothing good is lost."""
 
-from __future__ import annotations
-
 import codecs
 import html
 import json

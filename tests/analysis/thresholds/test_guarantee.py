@@ -1,7 +1,5 @@
 """Certified thresholds: the promise holds over many draws, each question counts once, and what is missing is said."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import comb
 

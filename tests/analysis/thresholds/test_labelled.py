@@ -1,7 +1,5 @@
 """What is known of stored runs' first retrievals: by a question set, by people's thumbs, and for a sweep."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The recommendation: plain answers are found, and where the data can't carry one it says what is missing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The sweep: it agrees with the live trigger at every pair, and its worth with the sums by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

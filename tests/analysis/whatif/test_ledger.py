@@ -1,7 +1,5 @@
 """All stored runs at once: the same as one by one, whatever the settings; and what is saved, added and unknown."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from itertools import product

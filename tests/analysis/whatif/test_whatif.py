@@ -1,7 +1,5 @@
 """What-if equals reality: whatever it claims to know of a stored run is what a fresh run under those settings does."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from functools import cache, partial

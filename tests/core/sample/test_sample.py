@@ -1,7 +1,5 @@
 """The sample library: whole, searchable, true to its sources, and clear about what is missing."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re

@@ -1,7 +1,5 @@
 """The three questions that the app offers, asked of the real engine with its own models: each ends as promised."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An engine over two tenants' small libraries: real storage, retrieval and strips; an evaluator that is told scores."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The middleware in an agent: context for one call alone, a typed verdict in the state, each tenant by itself."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What an agent's callbacks hear of a retrieval, and what becomes of one whose agent is stopped."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What others retrieve, corrected: LangChain's retriever over a library and over stores, and its compressor."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path

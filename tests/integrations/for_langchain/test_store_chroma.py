@@ -1,7 +1,5 @@
 """Chroma, in memory: corrected like any store, and no address but this machine's is ever asked for."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

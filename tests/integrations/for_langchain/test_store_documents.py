@@ -1,7 +1,5 @@
 """Documents of LangChain as chunks: whatever their metadata hold."""
 
-from __future__ import annotations
-
 from datetime import date
 from pathlib import PurePosixPath
 from typing import Any

@@ -1,7 +1,5 @@
 """The tool: a cited answer or evidence, the run as artifact, and errors in LangChain's own form."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """The HTTP application over a small library, in this process."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """POST /v1/ask and stored runs: the whole run or its events, and nothing of another workspace."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

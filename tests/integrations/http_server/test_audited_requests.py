@@ -1,7 +1,5 @@
 """The audit log of `crag serve`: a real process, asked over loopback, and what its log has afterwards."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import httpx

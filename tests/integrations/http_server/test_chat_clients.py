@@ -1,7 +1,5 @@
 """Chat completions asked by clients that nobody here wrote: OpenAI's own, and LangChain's."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Chat completions: OpenAI's form whole and streamed, what is refused, and what becomes of a run nobody waits for."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import time

@@ -1,7 +1,5 @@
 """The description for programs is valid and complete, and says what is checked; the page for people loads nothing."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import hashlib

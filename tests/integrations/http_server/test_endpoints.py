@@ -1,7 +1,5 @@
 """What the simple endpoints answer."""
 
-from __future__ import annotations
-
 import base64
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a request passes on its way: rates, limits, a client that goes, and work that is stopped."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """A server process, asked by clients that nobody here wrote, and ended."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import signal

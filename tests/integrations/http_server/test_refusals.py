@@ -1,7 +1,5 @@
 """What is refused: always in the error form, with a status that says why, and nothing of what is not the caller's."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Clients that send or read slowly: the requests of another token are served meanwhile."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

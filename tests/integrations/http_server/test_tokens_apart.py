@@ -1,7 +1,5 @@
 """Words planted in one workspace and looked for with the token of another, at every address of a real server."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import httpx

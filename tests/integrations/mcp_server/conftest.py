@@ -1,7 +1,5 @@
 """One engine with scripted parts that the tests in this process share, and clients of its server."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator

@@ -1,7 +1,5 @@
 """The server over HTTP: who may use it, what it refuses, and how it ends. One process for all, and the SDK's client."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

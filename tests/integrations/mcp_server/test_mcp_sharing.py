@@ -1,7 +1,5 @@
 """What the tokens of one server share over HTTP: bodies and sessions of one never shut out another."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator

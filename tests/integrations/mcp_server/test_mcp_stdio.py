@@ -1,7 +1,5 @@
 """The server on standard input and output: nothing but protocol goes out, and every end is a good one."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """The tools and resources, by the SDK's client in this process: what they take, return and refuse."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

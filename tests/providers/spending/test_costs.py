@@ -1,7 +1,5 @@
 """Costs: sums by step that hide nothing, and an estimate of plain RAG that is held against its real prompt."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

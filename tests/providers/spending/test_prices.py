@@ -1,7 +1,5 @@
 """Prices: entries read and written without loss, bad ones named, and no price guessed."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
