@@ -1,7 +1,5 @@
 """The app in a process of its own making: fresh data folder, no caches left over, no warm-up, models loaded once."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterator

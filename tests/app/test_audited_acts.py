@@ -1,7 +1,5 @@
 """What the app does is in the audit log, without any secret; and links to the library that a key opens."""
 
-from __future__ import annotations
-
 import pytest
 
 from crag.admin.roles import Actor

@@ -1,7 +1,5 @@
 """Permission at the moment of a click: a role that was lowered since the button was drawn refuses it, and all ask."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import re

@@ -1,7 +1,5 @@
 """A conversation on the Ask page: follow-ups, what was asked in their place, changing it, and switching it off."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """A folder kept in step on the Documents page: looked at, brought in, nothing deleted without a tick, owners only."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

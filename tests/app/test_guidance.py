@@ -1,7 +1,5 @@
 """Help under an answer that there is none: drawn inert, asked with a click, searched with exactly the query shown."""
 
-from __future__ import annotations
-
 import re
 import threading
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Keeping web pages in the app: the button beside a source, what came of it, the panel of gaps, and the scope."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

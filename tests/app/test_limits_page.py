@@ -1,7 +1,5 @@
 """Limits in the app: shown in Settings, changed there by who may, and said where one is near or reached."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """The map on the Documents page: drawn, coloured, selected from, and plain where there is little or something fails."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Words planted in one browser's library, in all that can be stored, and looked for by another at every address."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace

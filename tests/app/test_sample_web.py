@@ -1,7 +1,5 @@
 """The sample's pages in place of the web: one session's choice, whatever others do, and gone with the sample."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

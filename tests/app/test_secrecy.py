@@ -1,7 +1,5 @@
 """Keys are in nothing that outlives a run: logs of every level, the stored library, exports, traces, crash output."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Workspaces in the app: who signed in lands in their own, shares it, and finds no word of another's anywhere."""
 
-from __future__ import annotations
-
 from datetime import date
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Tabs in the app: one workspace has a limit of them, what was refused is said, what a tab remembers stays small."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The Tune page: empty, with runs, under its sliders, with labels, with runs that can't be read; never a model call."""
 
-from __future__ import annotations
-
 import gc
 import json
 import sqlite3

@@ -1,7 +1,5 @@
 """What was typed when a sign-in ran out is given back to the same person, once, in the workspace it was meant for."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

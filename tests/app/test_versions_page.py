@@ -1,7 +1,5 @@
 """Versions on the Documents page: taken, compared, rolled back and deleted, by who may, each noted in the audit log."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.app_text import said

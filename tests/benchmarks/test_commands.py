@@ -1,7 +1,5 @@
 """Every command of benchmarks/README.md still runs, small, in a copy of the tree: no committed figure is touched."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The figures of the evaluator benchmark, on inputs small enough to count by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The comparison with other libraries: how a ranking is judged, and how one side is asked."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """MTRAG and EnterpriseRAG-Bench in small, made up in the form of their files: what is read, and what is measured."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json

@@ -1,7 +1,5 @@
 """The FinanceBench benchmark: what counts as a page hit, which seconds count, what the page says."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The headline benchmark: the paper's scoring, answers that survive a kill, what a model is asked, and the page."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The PopQA benchmark: passages of the knowledge, what a run is given, what becomes of an answer, goals met."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

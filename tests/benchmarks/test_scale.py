@@ -1,7 +1,5 @@
 """The scale benchmark: made chunks that are like real ones, each other than the rest, and the steps that measure."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The soak's faults in small, on the real app: kills, leaks, a provider that is down, outages of what it stands on."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os

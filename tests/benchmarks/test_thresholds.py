@@ -1,7 +1,5 @@
 """The threshold sweep: what actions are worth, which pair is best, where an answer is found, how scores are kept."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A real server on a free loopback port, and a real browser that may speak to nothing else."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """A page opened before any other, by its address: it has the app's style and navigation all the same."""
 
-from __future__ import annotations
-
 from urllib.parse import urlsplit
 
 import pytest

@@ -1,7 +1,5 @@
 """The server's edge as a browser meets it: frames of other pages, a portal that may, uploads that find no room."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.browsing import until

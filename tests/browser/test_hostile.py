@@ -3,8 +3,6 @@
 Nor does anything in what a table's own menu downloads: no cell of it is a live formula.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

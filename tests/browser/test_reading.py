@@ -1,7 +1,5 @@
 """Reading and presenting with the keyboard in a real browser: a run for a room, in the app and as a file; citations."""
 
-from __future__ import annotations
-
 import pytest
 
 from crag.core.trace import Trace

@@ -1,7 +1,5 @@
 """Two app servers over one PostgreSQL and one Milvus: what one does the other sees, and neither keeps a file."""
 
-from __future__ import annotations
-
 import re
 from contextlib import ExitStack
 

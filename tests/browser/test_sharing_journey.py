@@ -1,7 +1,5 @@
 """One workspace seen by four: its owner, who it is shared with, who reads it by a link, and who administers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What is drawn of an answer beside its words: checks, figures, disagreements, rows of tables, kept pages, scopes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """A run presented, and a conversation exported: what is drawn, and that nothing of a source is markup in it."""
 
-from __future__ import annotations
-
 import io
 import re
 

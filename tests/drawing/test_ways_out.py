@@ -1,7 +1,5 @@
 """Links and markup of a source or of a model's reply stay text on every way out: screen, exported page, shell."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """What is acted on after a corrective loop: the last retrieval, the better one, or the best chunks of both."""
 
-from __future__ import annotations
-
 import pytest
 
 from crag.core.policy import chunks_acted_on

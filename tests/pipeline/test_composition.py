@@ -1,7 +1,5 @@
 """A run's outside parts: chosen by configuration and keys, local where they can't be used, and which key goes where."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An INCORRECT by little: documents stay beside the web, corrective loops are made all the same, and it is said."""
 
-from __future__ import annotations
-
 import pytest
 
 from crag.analysis.whatif.whatif import redecide

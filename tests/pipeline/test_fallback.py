@@ -1,7 +1,5 @@
 """Parts that stand in for others: who does the work, in which order things are said, and what is passed on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any

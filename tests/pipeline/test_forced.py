@@ -1,7 +1,5 @@
 """A forced action: scores, retrievals and sentence stay honest; only what follows the last retrieval differs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Help where there is no answer: when it is told, what is in it, and a run that turns to the web alone."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 

@@ -1,7 +1,5 @@
 """Strips that a language model chose, on the graph: what is kept, what is said, and what-if over them."""
 
-from __future__ import annotations
-
 import pytest
 
 from crag.analysis.whatif.whatif import redecide

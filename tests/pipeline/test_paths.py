@@ -1,7 +1,5 @@
 """Every strategy takes the steps that its source describes, for every outcome of its evaluator."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A document is stale when its file, the chunking or the embedding model is another than when it was stored."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from datetime import date

@@ -1,7 +1,5 @@
 """A run as OpenTelemetry spans and as LangSmith runs: when they are asked for, never otherwise, and without any key."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """Documents are read whole, what of them speaks to a model is marked; web pages are read without it, or so if asked."""
 
-from __future__ import annotations
-
 import pytest
 
 from crag.analysis.whatif.whatif import redecide

@@ -1,7 +1,5 @@
 """A search that waits for a yes, and one that is remembered: on the graph, with a real library as memory."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """What a configuration comes to: who works, what is missing and why, what leaves this machine and what it costs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

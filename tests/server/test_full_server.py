@@ -1,7 +1,5 @@
 """A real server that takes few tabs and little of each: real sockets, real uploads."""
 
-from __future__ import annotations
-
 import asyncio
 
 import httpx

@@ -1,7 +1,5 @@
 """The headers of every answer: what the policy lets in, who may frame the app, and that ours outrank others."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import logging

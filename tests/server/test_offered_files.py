@@ -1,7 +1,5 @@
 """Pictures and files are given to those alone for whom they were made: over a real server, and by what decides."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Iterator

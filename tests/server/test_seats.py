@@ -1,7 +1,5 @@
 """Places for tabs: in all and of one browser; who had one comes back, and a page loaded anew finds its own."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 
 import pytest

@@ -1,7 +1,5 @@
 """The app as it is served: refusals that reach nobody outside, headers, metrics, health, sizes, and a good end."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import signal

@@ -1,7 +1,5 @@
 """Many visitors of a private server: each gets the page, and little is left of them."""
 
-from __future__ import annotations
-
 import os
 import re
 import urllib.request

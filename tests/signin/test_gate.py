@@ -1,7 +1,5 @@
 """The gate before every page, in the app's own script: set up wrongly, nobody there, three roles, removed, expired."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """People: who they are by a token's claims, what they may do by settings, groups and admins, and who is shut out."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`crag people`: what it prints, and that it goes by the settings that the app would go by."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Signing in over plain HTTP at a real provider: cookies, callbacks, what is refused, and who may send files."""
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections.abc import Iterator

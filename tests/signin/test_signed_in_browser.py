@@ -1,7 +1,5 @@
 """A browser at the app and at a real provider: signing in and out, three roles, and removed while working."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass

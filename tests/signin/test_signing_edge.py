@@ -1,7 +1,5 @@
 """The edge where people sign in, without a server: safe cookies, attempts, and what a start says of a wrong section."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path

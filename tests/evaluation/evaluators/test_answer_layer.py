@@ -1,7 +1,5 @@
 """How likely a quoted answer is right: what is read of it, and the layer that weighs that."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Strips' scores kept by content: a passage read once is not read again, and what failed is asked anew."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

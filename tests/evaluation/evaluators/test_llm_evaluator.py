@@ -1,7 +1,5 @@
 """The LLM evaluator and what stands in for it: injected text, failures that stay alone, parallel grades, fallback."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """The local evaluator: the contract, injected text, strips, and failures of what it stands on."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace

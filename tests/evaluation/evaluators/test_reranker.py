@@ -1,7 +1,5 @@
 """The evaluator behind any server with the common rerank form: what it sends, what it reads, and how it fails."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager

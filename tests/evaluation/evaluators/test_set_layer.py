@@ -1,7 +1,5 @@
 """How likely all retrieved texts together answer: what is read of them, and the layer that weighs that."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

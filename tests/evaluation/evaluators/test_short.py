@@ -1,7 +1,5 @@
 """Short answers of the local evaluator: where their words begin and end, and how sure they are."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Strips scored where they stand: in range, from the reading that graded the passage, of any text and any span."""
 
-from __future__ import annotations
-
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The action trigger against the paper's rule, its aggregations, and what a failed grade may do."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

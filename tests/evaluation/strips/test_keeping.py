@@ -1,7 +1,5 @@
 """Which strips are kept: the best to a number, or a budget of words over several sources, and what they need."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The keyword rewriter: what it keeps of a question, and how it turns away from what failed."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

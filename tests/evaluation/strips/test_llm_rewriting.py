@@ -1,7 +1,5 @@
 """The rewriter that asks a chat model: what it sends, and what of the reply it accepts."""
 
-from __future__ import annotations
-
 from itertools import count
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Strips scored in their text or alone: each gets its own score, whatever stands in front of it and however long."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Strips that a chat model names: only existing ones, each source by itself, and what a failing model leaves."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

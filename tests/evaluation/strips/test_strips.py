@@ -1,7 +1,5 @@
 """Strips: offsets that lose nothing, the paper's rules, and the filter."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import pytest
