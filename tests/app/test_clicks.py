@@ -61,12 +61,7 @@ OWN_TAB = {
         "ui/documents/table.py": ["lambda: _take(ids)"],
         "ui/evaluate/funnel.py": ["_follow", "presentation.enter"],
         "ui/evaluate/results.py": ["navigation.go"],
-        "ui/monitor/page.py": [
-            "_list",
-            "_to_gaps",
-            "partial(_clicked, key)",
-            "partial(_picked, key, table)",
-        ],
+        "ui/monitor/page.py": ["_list", "_to_gaps", "partial(_clicked, key)", "partial(_picked, key, table)"],
         "ui/run/pageview.py": ["_turn", "close"],
         "ui/settings/choices.py": ["_forget", "_use"],
         "ui/settings/controls.py": ["_forget", "_took"],

@@ -7,14 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.evaluator_graders import bm25, score_of
-from benchmarks.evaluator_measures import (
-    accuracy,
-    auc,
-    best_accuracy,
-    best_macro_f1,
-    macro_f1,
-    ranking,
-)
+from benchmarks.evaluator_measures import accuracy, auc, best_accuracy, best_macro_f1, macro_f1, ranking
 from benchmarks.evaluator_row import Row
 
 

@@ -7,11 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.headline import NO_RETRIEVAL, RAW, Graders, run
-from benchmarks.headline_model import (
-    Said,
-    asked,
-    digest,
-)
+from benchmarks.headline_model import Said, asked, digest
 from benchmarks.headline_rows import ARMS, Journal, Row, accepted_in, figures
 from benchmarks.overhead import HashEmbedder
 from benchmarks.popqa_cases import Case

@@ -13,7 +13,6 @@ from pydantic import SecretStr
 from crag.core.config import SETTINGS, AppConfig, Keys, find_unknown_variables
 from crag.core.errors import SettingsError
 from crag.core.settings import Settings, meta
-from crag.core.types import Aggregation
 from crag.messages.wording import stored_sentence
 from crag.providers.registry import given_keys, key_variables
 
@@ -105,12 +104,6 @@ def test_a_setting_has_one_name_in_all_groups_and_what_code_makes_reads_no_varia
     assert config.changed(library_mb=4, web="tavily").flat(given=True) == {"library_mb": 4, "web": "tavily"}
     with pytest.raises(SettingsError, match="Did you mean max_pages"):
         AppConfig.of(max_page=1)
-
-
-def test_changed_is_checked_and_leaves_the_original() -> None:
-    before = Settings()
-    after = before.changed(aggregation="worst", upper=0.9)
-    assert (after.aggregation, before.aggregation) == (Aggregation.WORST, Aggregation.ANY)
 
 
 # The configuration from the environment

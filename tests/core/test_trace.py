@@ -148,8 +148,7 @@ def test_a_run_waits_for_its_person_from_the_question_to_the_word() -> None:
 
 
 @pytest.mark.parametrize(
-    "line",
-    ["", "[]", '{"kind":"token"}', '{"kind":"nothing"}', '{"kind":"token","text":1,"at":"x"}'],
+    "line", ["", "[]", '{"kind":"token"}', '{"kind":"nothing"}', '{"kind":"token","text":1,"at":"x"}']
 )
 def test_what_is_no_event_is_refused(line: str) -> None:
     with pytest.raises(ValidationError):

@@ -51,7 +51,7 @@ def test_a_conversation_is_one_page_with_a_run_a_turn_each_with_its_replay():
     assert not seen.open and len(re.findall('<section class="run"', whole)) == 3
     assert whole.count('class="states"') == whole.count('class="cx slideshow"') == whole.count('class="evidence"') == 3
     assert [value for name, value in seen.attributes if name == "href" and value.startswith("#")] == [
-        *("#turn-1", "#turn-2", "#turn-3"),
+        *("#turn-1", "#turn-2", "#turn-3")
     ]
     assert not [value for name, value in seen.attributes if name == "src"]
 

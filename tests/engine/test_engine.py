@@ -8,13 +8,7 @@ import pytest
 
 from crag.core import events as ev
 from crag.core.config import AppConfig
-from crag.core.errors import (
-    CancelledError,
-    EmptyLibraryError,
-    InputError,
-    QuestionError,
-    SettingsError,
-)
+from crag.core.errors import CancelledError, EmptyLibraryError, InputError, QuestionError, SettingsError
 from crag.core.events import events_from_jsonl, events_to_jsonl
 from crag.core.protocols import RunRequest, SearchQuery
 from crag.core.settings import Settings

@@ -55,11 +55,7 @@ def test_without_runs_one_sentence_says_what_to_do() -> None:
 @pytest.mark.parametrize(
     ("found", "sentence", "word"),
     [
-        (
-            drifted(),
-            "The web rate changed in the week of 16 Nov: 40%, 20% in the four weeks before.",
-            "20 points",
-        ),
+        (drifted(), "The web rate changed in the week of 16 Nov: 40%, 20% in the four weeks before.", "20 points"),
         (
             drifted(verdict="slight", what="actions", now={"CORRECT": 0.5}, before={"CORRECT": 0.54}, effect=0.04),
             "The mix of actions changed slightly in the week of 16 Nov: CORRECT 50% of the runs, "

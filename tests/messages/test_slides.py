@@ -24,7 +24,7 @@ def sentences(trace: Trace) -> dict[str, str]:
 def test_a_whole_run_is_told_from_its_question_to_its_check():
     trace = Trace.from_events(events())
     assert kinds(trace) == [
-        *("question", "found", "graded", "action", "kept", "web", "answer", "source", "source", "checked"),
+        *("question", "found", "graded", "action", "kept", "web", "answer", "source", "source", "checked")
     ]
     said = sentences(trace)
     assert said["graded"].endswith("1 may, 1 does not, 1 could not be graded.")

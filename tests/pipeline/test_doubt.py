@@ -24,13 +24,7 @@ def decided(score: float, **changes: object) -> Action:
 
 
 @pytest.mark.parametrize(
-    ("score", "action"),
-    [
-        (0.7, "CORRECT"),
-        (0.39, "AMBIGUOUS"),
-        (0.31, "AMBIGUOUS"),
-        (0.29, "INCORRECT"),
-    ],
+    ("score", "action"), [(0.7, "CORRECT"), (0.39, "AMBIGUOUS"), (0.31, "AMBIGUOUS"), (0.29, "INCORRECT")]
 )
 def test_a_score_below_by_no_more_than_the_margin_is_ambiguous(score: float, action: str) -> None:
     assert decided(score) == Action(action)
@@ -42,15 +36,7 @@ def test_without_a_margin_nothing_is_doubted() -> None:
 
 def test_nothing_retrieved_is_not_doubted() -> None:
     nothing = decide([], upper=0.6, lower=0.4, aggregation=Aggregation.ANY)
-    assert (
-        acted_on(
-            nothing,
-            Settings(
-                **DOUBTING,
-            ),
-        )
-        is nothing
-    )
+    assert acted_on(nothing, Settings(**DOUBTING)) is nothing
 
 
 def test_a_doubted_run_loops_first_and_then_uses_documents_and_web() -> None:

@@ -197,10 +197,7 @@ def test_a_whole_run_on_this_server(real_server: RealServer, tmp_path: Path) -> 
     )
     settings = Settings(k=2, internal_on=tuple(Action), loop_on=(), web_on=(), refine_on=(), min_answer_score=0.0)
     engine = Engine(
-        config,
-        Keys(llm=SecretStr(KEY)),
-        embedder=WordEmbedder(),
-        evaluator=ScriptedEvaluator(score=spread),
+        config, Keys(llm=SecretStr(KEY)), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread)
     )
     fill(engine)
     events = list(engine.ask(RunRequest("Is hiring fast?", settings=settings)))

@@ -96,9 +96,7 @@ def test_a_record_that_can_be_none_is_refused(odd: dict[str, object]) -> None:
 # A provider's address in the configuration
 
 
-def test_an_address_comes_from_value_variable_or_file_and_an_empty_one_is_none(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_address_comes_from_value_variable_or_file_and_an_empty_one_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CRAG_SEARXNG_BASE_URL", "http://b")
     monkeypatch.setenv("CRAG_BRAVE_BASE_URL", "")
     assert AppConfig.of(searxng_base_url="http://a").get("searxng_base_url") == "http://a"

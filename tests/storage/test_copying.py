@@ -21,11 +21,7 @@ from crag.storage.library import Library
 from crag.storage.places import Place
 from crag.storage.postgres import Server
 from crag.storage.records import CHOSEN, SIGNED_WITH, KeyValueStore
-from crag.storage.tables import (
-    chunks,
-    documents,
-    runs,
-)
+from crag.storage.tables import chunks, documents, runs
 from tests.support.kills import ROOT
 from tests.support.library_makers import HashEmbedder
 from tests.support.many_rows import many, rows_of, run_row

@@ -60,10 +60,7 @@ class ChatServer:
 
     def client(self, token: str = TOKEN, **headers: str) -> httpx.Client:
         return httpx.Client(
-            base_url=self.url,
-            headers={"Authorization": f"Bearer {token}", **headers},
-            timeout=60,
-            trust_env=False,
+            base_url=self.url, headers={"Authorization": f"Bearer {token}", **headers}, timeout=60, trust_env=False
         )
 
 

@@ -53,12 +53,7 @@ def test_names_are_told_by_their_capitals(text: str, names: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("text", "held"),
-    [
-        ("The UN met.", True),
-        ("united nations", True),
-        ("The Nations united.", True),
-        ("The union met.", False),
-    ],
+    [("The UN met.", True), ("united nations", True), ("The Nations united.", True), ("The union met.", False)],
 )
 def test_a_name_is_held_however_it_is_written(text: str, held: bool) -> None:
     [name] = names_in("They met at the United Nations.")

@@ -4,17 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from training.candidates import (
-    Asked,
-    Gold,
-    Pack,
-    Text,
-    contains_answer,
-    cut_pieces,
-    load,
-    normalize_words,
-    save,
-)
+from training.candidates import Asked, Gold, Pack, Text, contains_answer, cut_pieces, load, normalize_words, save
 
 PACK = Pack(
     [Text("a", "Title › Part", f"Text {number} with “quotes”\nand lines.") for number in range(300)],

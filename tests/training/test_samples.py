@@ -26,7 +26,7 @@ def test_tokens_of_the_sentences_to_keep_are_evidence_and_the_others_are_not() -
     made = told(sample(keeps=(KEEP,)))
     assert [word for word, target in made if target == 1] == ["marta", "keller", "built", "the", "bridge", "."]
     assert [word for word, target in made if target == 0] == [
-        *("it", "rained", "all", "day", ".", "nobody", "came", "."),
+        *("it", "rained", "all", "day", ".", "nobody", "came", ".")
     ]
     assert [target for _, target in made[:7]] == [UNKNOWN] * 7 and made[-1] == ("[SEP]", UNKNOWN)
 

@@ -116,8 +116,7 @@ HOSTILE: dict[str, tuple[Callable[[Members, Path], Path], str]] = {
     ),
     "a trigger in a library": (
         lambda members, file: written(
-            file,
-            with_database_file(members, "CREATE TRIGGER t AFTER INSERT ON meta BEGIN DELETE FROM runs; END"),
+            file, with_database_file(members, "CREATE TRIGGER t AFTER INSERT ON meta BEGIN DELETE FROM runs; END")
         ),
         "holds what none does",
     ),
@@ -130,8 +129,7 @@ HOSTILE: dict[str, tuple[Callable[[Members, Path], Path], str]] = {
     "a newer file": (lambda members, file: written(file, said_otherwise(members, format=2)), "newer version"),
     "a newer library": (
         lambda members, file: written(
-            file,
-            said_otherwise(members, libraries=[{**each, "version": VERSION + 1} for each in _libraries(members)]),
+            file, said_otherwise(members, libraries=[{**each, "version": VERSION + 1} for each in _libraries(members)])
         ),
         f"newer version.*schema {VERSION + 1}",
     ),

@@ -91,8 +91,7 @@ def test_what_the_run_does_not_have_is_refused(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "reason", "said"),
-    [("plain-rag", "not graded", "did not grade"), ("joint", "together", "in one grade")],
+    ("name", "reason", "said"), [("plain-rag", "not graded", "did not grade"), ("joint", "together", "in one grade")]
 )
 def test_a_chunk_without_a_score_of_its_own_says_why(engine: Engine, name: str, reason: str, said: str) -> None:
     found = explain(engine, ask(engine, name=name))

@@ -13,17 +13,7 @@ from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.questions.adapters import csv_export, json_export
 from crag.core.settings import Settings
 from crag.core.trace import Round, Search, Trace
-from crag.core.types import (
-    Action,
-    Aggregation,
-    Answer,
-    Call,
-    Citation,
-    Decision,
-    RetrievedChunk,
-    Strip,
-    WebPage,
-)
+from crag.core.types import Action, Aggregation, Answer, Call, Citation, Decision, RetrievedChunk, Strip, WebPage
 from crag.messages.evaluations import tally_sentence
 from crag.providers.prices import Price
 from crag.testing.fakes import chunk_of

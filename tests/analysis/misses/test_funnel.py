@@ -48,13 +48,7 @@ def funnel(engine: Engine, questions: list[Question], name: str = "paper", **cha
 def test_each_question_is_lost_at_the_first_step_that_its_page_does_not_pass(engine: Engine) -> None:
     found = funnel(
         engine,
-        [
-            expect(HIRING),
-            expect(CLAIMS),
-            expect(SURVEY),
-            expect(1, sources=("nowhere.pdf",)),
-            expect(9),
-        ],
+        [expect(HIRING), expect(CLAIMS), expect(SURVEY), expect(1, sources=("nowhere.pdf",)), expect(9)],
         k=2,
         strip_filter=0.5,
     )

@@ -209,15 +209,7 @@ def test_many_values_on_many_lines_are_still_read_line_by_line(monkeypatch: pyte
 
 
 @pytest.mark.parametrize(
-    "each",
-    [
-        "{}",
-        "[1]",
-        '{"%x":"%x"}',
-        "1.5",
-        '{"a":' * 90 + "1" + "}" * 90,
-        "[" * 90 + "]" * 90,
-    ],
+    "each", ["{}", "[1]", '{"%x":"%x"}', "1.5", '{"a":' * 90 + "1" + "}" * 90, "[" * 90 + "]" * 90]
 )
 def test_no_document_takes_more_than_is_reckoned(each: str) -> None:
     made = (each % ((number,) * each.count("%")) for number in range(50_000 // len(each)))

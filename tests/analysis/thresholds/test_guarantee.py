@@ -9,15 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag.analysis.intervals import binomial_tail, upper_bound
-from crag.analysis.thresholds.guarantee import (
-    Certificate,
-    Counted,
-    Promise,
-    Shortfall,
-    Tally,
-    certify,
-    tally_cases,
-)
+from crag.analysis.thresholds.guarantee import Certificate, Counted, Promise, Shortfall, Tally, certify, tally_cases
 from crag.analysis.thresholds.recommend import Case, with_thumbs
 from crag.analysis.thresholds.sweep import GRID
 from crag.analysis.whatif.entries import Entry

@@ -28,8 +28,7 @@ def builder() -> ModuleType:
 
 
 @pytest.mark.parametrize(
-    ("action", "name"),
-    [(Action.AMBIGUOUS, "opm-2017-overview"), (Action.INCORRECT, "ntsb-chi08ca047")],
+    ("action", "name"), [(Action.AMBIGUOUS, "opm-2017-overview"), (Action.INCORRECT, "ntsb-chi08ca047")]
 )
 def test_the_rewritten_question_finds_the_page_that_answers_it(action: Action, name: str) -> None:
     sample = load_sample()
@@ -69,8 +68,7 @@ def test_a_missing_sample_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "listed",
-    ["[]", "{", '{"shown": [{"question": "a", "expected": "MAYBE"}], "pdf": "a", "web": "b", "set": "c"}'],
+    "listed", ["[]", "{", '{"shown": [{"question": "a", "expected": "MAYBE"}], "pdf": "a", "web": "b", "set": "c"}']
 )
 def test_a_broken_list_says_so(tmp_path: Path, listed: str) -> None:
     (tmp_path / "questions.json").write_text(listed)

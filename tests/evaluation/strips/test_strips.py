@@ -73,10 +73,7 @@ def test_scripts_without_spaces_are_cut_by_characters() -> None:
 def test_a_short_sentence_joins_the_one_before() -> None:
     assert cut(
         "The committee met on Monday to settle the budget. It failed. Nobody was surprised by the outcome then."
-    ) == [
-        "The committee met on Monday to settle the budget. It failed.",
-        "Nobody was surprised by the outcome then.",
-    ]
+    ) == ["The committee met on Monday to settle the budget. It failed.", "Nobody was surprised by the outcome then."]
 
 
 def test_fragments_alone_are_one_strip() -> None:
