@@ -81,7 +81,7 @@ def _head(each: Lane) -> Html:
     changed, lost = words.changed(trace.strategy, stored.settings.changed(forced="")), stored_sentence(stored)
     return h.div("cmp-head")[
         each.letter and h.span("tag deciding")[each.letter],
-        h.span("name")[each.name],
+        h.b[each.name],
         chip(trace.action),
         h.span("small num")[state],
         via and h.span("tag", title=origin_text(trace.via, trace.client))[via],
