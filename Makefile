@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 PY  := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup test test-slow test-all lowest check lint format pictures site lock release clean
+.PHONY: help run setup test test-slow test-all coverage lowest check lint format pictures site lock release clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,7 +36,7 @@ setup: $(VENV)/.dev ## set up everything that tests and checks need
 # Whole files go to workers in the order of tests/conftest.py. Compiled files are kept, whatever the environment
 # says: else each of a hundred processes would compile the app and the tests anew. A worker that crashes ends the run:
 # pytest-xdist would give the files that it had finished to other workers, which wait for a test of them for ever.
-PYTEST = PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
+PYTEST = PYTHONDONTWRITEBYTECODE= $(PY) $(MEASURE) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 test: $(VENV)/.dev ## set up once, then run the tests: five minutes (browser tests where Chromium is installed)
 	@$(PYTEST) -m "not slow and not heavy" $(OPTIONS) $(TESTS)
@@ -46,6 +46,14 @@ test-slow: $(VENV)/.dev ## those that take more than a second of a processor eac
 
 test-all: $(VENV)/.dev ## all tests, also those that take minutes each, and all examples, kills and worlds
 	@TEST_ALL=1 $(PYTEST) $(OPTIONS) $(TESTS)
+
+coverage: MEASURE = -m coverage run
+coverage: $(VENV)/.dev ## branches of crag and ui that make test reaches; fails below their floors: ten minutes
+	@$(PY) -m coverage erase
+	@$(PYTEST) -m "not slow and not heavy" $(OPTIONS) $(TESTS)
+	@$(PY) -m coverage combine --quiet
+	@$(PY) -m coverage report --include "crag/*"
+	@$(PY) -m coverage report --include "ui/*" --fail-under 91
 
 LOWEST = $(VENV)/lowest
 lowest: $(VENV)/.uv ## the tests on the lowest versions that the ranges allow, in .venv/lowest
@@ -64,6 +72,7 @@ lint: $(VENV)/.dev ## format, lint, types and the house rules, without the other
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/deptry crag ui pages
 	@$(PY) -m pytest -q tests/house
 
 format: $(VENV)/.dev ## format the code and sort its imports
@@ -93,7 +102,7 @@ lock: $(VENV)/.uv ## resolve the requirements again, to the newest versions of a
 	@echo "Wrote requirements/run.lock and requirements/dev.lock. Now: make check"
 
 clean: ## remove the environment and every cache; stored libraries (data/) stay
-	rm -rf $(VENV) .import_linter_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist site crag_explorer.egg-info
+	rm -rf $(VENV) .coverage .coverage.* .import_linter_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist site crag_explorer.egg-info
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 # ---- set-up --------------------------------------------------------------------------------------------------------

@@ -1,39 +1,9 @@
-"""The requirements match what the product imports. Import direction is checked by `lint-imports`."""
+"""The locks match the requirements, which `deptry` compares with what is imported."""
 
-import ast
 import re
-import sys
 from pathlib import Path
 
-from tests.support.product import ROOT, modules, nodes_of, tree_of
-
-DISTRIBUTIONS = {
-    "faiss": "faiss-cpu",
-    "tavily": "tavily-python",
-    "yaml": "pyyaml",
-    "PIL": "pillow",
-    "docx": "python-docx",
-    "pptx": "python-pptx",
-    "bs4": "beautifulsoup4",
-    "cv2": "opencv-python-headless",
-}
-
-OPTIONAL = {
-    "opentelemetry",
-    "pymilvus",
-    "milvus-lite",
-    "grpc",
-    "rapidocr",
-    "opencv-python-headless",
-    "xllamacpp",
-    "keyring",
-    *("mcp", "mcp-types", "anyio"),
-}
-"""Used where a person has it; Milvus, text recognition, model files, keyring and MCP by extras of their own."""
-
-
-FIXED = {"lxml-html-clean"}
-"""Not imported by the product: trafilatura needs it."""
+from tests.support.product import ROOT
 
 
 def required(name: str) -> dict[str, str]:
@@ -45,24 +15,6 @@ def required(name: str) -> dict[str, str]:
         elif pair := re.fullmatch(r"([A-Za-z0-9_.-]+)\s*([<>=!~].*)", line):
             found[pair[1].lower().replace("_", "-")] = pair[2]
     return found
-
-
-def packages() -> set[str]:
-    """The distributions that the product imports, at the top of a module or anywhere inside, but for optional ones."""
-    tops: set[str] = set()
-    for node in (node for path in modules() for node in nodes_of(tree_of(path))):
-        if isinstance(node, ast.Import):
-            tops |= {alias.name.split(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            tops.add(node.module.split(".")[0])
-    tops -= {"crag", "ui", "pages", *sys.stdlib_module_names}
-    return {DISTRIBUTIONS.get(top, top).replace("_", "-").lower() for top in tops} - OPTIONAL
-
-
-def test_the_requirements_are_what_the_product_imports() -> None:
-    imports, listed = packages(), set(required("requirements.txt"))
-    assert imports - listed == set(), "imported but not required"
-    assert listed - imports - FIXED - OPTIONAL == set(), "required but not imported"
 
 
 def test_the_locks_hold_one_tested_version_of_each_requirement() -> None:
