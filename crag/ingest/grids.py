@@ -41,7 +41,7 @@ _AMOUNTS = 0.4  # of the cells, not counting the first of each row; a lone "$" i
 _LEAST_HELD = 0.9  # of the words within the frame, that stand in a cell
 _UNIT = r"(?:%|[nµmkMGT]?(?:VA|V|Ah|A|Wh|W|Hz|Ω|B|F|Pa|J)|°\s?[CF]|[kcmµn]?m|k?g|[mµn]s|N\s?m|in|lbs?|bar|dB)"
 _MEASURE = rf"[±+−–-]?\s?\d[\d.,]{{0,15}}\s?{_UNIT}(?!\w)"
-_QUANTITY = re.compile(rf"{_MEASURE}(?:\s?(?:to|[-–/])\s?{_MEASURE})?(?:\s\(\w{{3,4}}\.?\))?")
+_QUANTITY = re.compile(rf"{_MEASURE}(?:\s?(?:to|[-–/]|≤\s?\w{{1,3}}\s?≤)\s?{_MEASURE})?(?:\s\(\w{{3,4}}\.?\))?")
 """A number with its unit, or a range of two: "5 mA", "−0.3 V to 6.0 V"."""
 _FORM_CELLS = 3
 """Cells at most of a first row that may be a label and a value like those below: with more, it names sizes."""
