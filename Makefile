@@ -34,7 +34,7 @@ run: $(VENV)/.run $(if $(filter gguf,$(CRAG_LLM)),$(VENV)/.gguf) $(if $(SIGNIN),
 setup: $(VENV)/.dev ## set up everything that tests and checks need
 
 # Whole files go to workers in the order of tests/conftest.py. Compiled files are kept, whatever the environment
-# says: else each of a hundred processes would compile the app and the tests anew. A worker that crashes ends the run:
+# says: else each of a hundred processes would compile the app and the tests again. A worker that crashes ends the run:
 # pytest-xdist would give the files that it had finished to other workers, which wait for a test of them for ever.
 PYTEST = PYTHONDONTWRITEBYTECODE= $(PY) $(MEASURE) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
