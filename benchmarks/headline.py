@@ -109,11 +109,16 @@ def cases(data: Path) -> list[tuple[Case, str]]:
     raw = [(case, RAW) for case in with_retrieved(every, data)]
     have = {case.question.id for case, _ in raw}
     rest = sorted(((case, REFINED) for case in every if case.question.id not in have and case.chunks), key=_drawn)
-    return sorted([*raw[:QUESTIONS], *rest[: max(0, QUESTIONS - len(raw))]], key=_drawn)
+    return sorted([*raw[:QUESTIONS], *rest[: max(0, QUESTIONS - len(raw))]], key=_placed)
 
 
 def _drawn(each: tuple[Case, str]) -> str:
     return hashlib.sha256(f"headline {each[0].question.id}".encode()).hexdigest()
+
+
+def _placed(each: tuple[Case, str]) -> str:
+    """Another draw than the one that chose: by the same one, those that were chosen by it would come first."""
+    return hashlib.sha256(f"order {each[0].question.id}".encode()).hexdigest()
 
 
 @contextmanager
