@@ -165,14 +165,6 @@ class Tab:
         """The script once more, with nothing changed."""
         return await self._run()
 
-    async def hear(self) -> None:
-        """Take in a run that the server begins by itself. Raises Lost."""
-        try:
-            async with asyncio.timeout(self.patience):
-                await self._finish(_Counts())
-        except TimeoutError as error:
-            raise Lost(f"no run within {self.patience:.0f} s") from error
-
     async def go(self, page: str) -> Rerun:
         """Another page, by the navigation: "" is the front page. What was chosen on this one is left behind."""
         if page not in self._pages:

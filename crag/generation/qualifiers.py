@@ -1,4 +1,4 @@
-"""Which of several values in one sentence a question means, by the words that belong to each. Pure.
+"""Which of several values in one sentence a question means, and whether a text says the opposite of one. Pure.
 
 "$6,350 for an individual and $12,700 for a family", "$2.7 billion and $2.0 billion in 2019 and 2018, respectively",
 "£13.0 million (2018: £12.4 million)", "decreased by $4.8 million to $142.9 million". What is of another form stays as

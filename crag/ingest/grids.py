@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from crag.core.tables import BESIDE
 from crag.ingest.cells import is_value
@@ -162,7 +162,7 @@ def _as_table(rows: Sequence[_Cells]) -> LaidTable:
         texts = [" ".join(line.text for line in _lines(own)) for _, own in row]
         if any(is_value(text) for text in texts) or len(rows) - count < 2:
             break
-        if len(row) <= max(1, len(heads)) if count else _is_stated(row, rows[1:]):
+        if (count and len(row) <= len(heads)) or (not count and _is_stated(row, rows[1:])):
             break
         heads += [(box, text) for (box, _), text in zip(row, texts, strict=True)]
         count += 1
@@ -192,13 +192,14 @@ def _as_table(rows: Sequence[_Cells]) -> LaidTable:
 
 def _is_stated(row: _Cells, below: Sequence[_Cells]) -> bool:
     """Whether a first row is a label and a quantity or a date, as most rows below it are: it names no columns."""
-    if len(row) > _FORM_CELLS:
+    if len(row) > _FORM_CELLS or not (kind := _last_kind(row)):
         return False
-    kind, *others = (_kind(" ".join(line.text for line in _lines(cells[-1][1]))) for cells in (row, *below))
-    return bool(kind) and 2 * others.count(kind) >= len(others)
+    return 2 * sum(_last_kind(each) == kind for each in below) >= len(below)
 
 
-def _kind(text: str) -> str:
+def _last_kind(row: _Cells) -> Literal["quantity", "date", ""]:
+    """What the last cell of a row states."""
+    text = " ".join(line.text for line in _lines(row[-1][1]))
     if _QUANTITY.fullmatch(text):
         return "quantity"
     dates = dates_in(text)

@@ -11,17 +11,11 @@ DECORATED = ["@app.*", "@router.*", "@*_validator*", "@pytest.fixture*"]
 BY_OTHERS = [
     *("__getattr__", "__call__", "pytest_*", "do_*", "handle_*", "on_*", "log_message", "*settings_customise_sources"),
     *("*before_model", "*wrap_model_call", "*get_relevant_documents", "bind_tools", "*get_*_embedding"),
-    *(
-        "load_dialect_impl",
-        "bind_processor",
-        "result_processor",
-        "result_type",
-        "connect_unix_socket",
-        "intercept_service",
-    ),
+    *("load_dialect_impl", "bind_processor", "result_processor", "result_type"),
+    *("connect_unix_socket", "intercept_service"),
 ]
 """What other packages call."""
-BY_NAME = ["mcp", "read_csv", "read_markdown", "read_xlsx", "_upload", "hear"]
+BY_NAME = ["mcp", "read_csv", "read_markdown", "read_xlsx", "_upload"]
 """What our code finds by a text: a command, readers, what users of the soak do."""
 KINDS = {"class", "function", "method", "property"}
 

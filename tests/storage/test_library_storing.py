@@ -241,3 +241,14 @@ def test_a_label_is_replaced_by_a_later_one_and_can_be_taken_back(library, fill)
         ("where?", second.id),
         ("who?", first.id),
     }
+
+
+@pytest.mark.parametrize("synced", [True, False])
+def test_a_write_waits_for_the_disk_only_where_it_is_synced(library: Library, synced: bool) -> None:
+    with library._database.write(synced=not synced):
+        pass  # what one transaction chose is not the next one's
+    with library._database.write(synced=synced) as connection:
+        on_server = connection.dialect.name == "postgresql"
+        asked = "SHOW synchronous_commit" if on_server else "PRAGMA synchronous"
+        found = connection.exec_driver_sql(asked).scalar()
+    assert found == ({True: "on", False: "off"} if on_server else {True: 2, False: 1})[synced]

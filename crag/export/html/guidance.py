@@ -32,7 +32,7 @@ def panel(trace: Trace, *, web: bool | None = None, live: bool = True) -> Html:
     )
     heads = guidance_heads(trace).values()
     return h.div("cx")[
-        h.div("guide")[((h.h3[head], part) for head, part in zip(heads, parts, strict=True) if head and part),]
+        h.div("guide")[[(h.h3[head], part) for head, part in zip(heads, parts, strict=True) if head and part]]
     ]
 
 

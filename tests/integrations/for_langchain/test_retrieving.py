@@ -44,7 +44,7 @@ def store(engine: Engine) -> InMemoryVectorStore:
 
 
 class Listed(BaseRetriever):
-    """Gives what it is told to, or raises it."""
+    """Gives what it was made with, or raises it."""
 
     given: Any
 
@@ -297,7 +297,7 @@ def test_embeddings_are_the_engine_s(engine: Engine) -> None:
 
 
 def test_the_library_and_a_store_of_the_same_texts_lead_to_the_same_action(tmp_path: Path) -> None:
-    """With the models that ship: same texts, same grades, same action, whoever found them."""
+    """With the models that ship: same texts, same grades, same action, by either search."""
     engine = engine_with_models(AppConfig.of(data=tmp_path / "data"))
     fill(engine)
     store = InMemoryVectorStore(CragEmbeddings(engine))

@@ -3,7 +3,7 @@
 // what a person did; announces how a run ended. It reads nothing else. Where several runs stand on a page, data-scope
 // around each tells whose element it is.
 //
-// No click is lost: it is told until the script says that it heard it, and a press and its release make one where the
+// No click is lost: it is sent until the script says that it heard it, and a press and its release make one where the
 // drawing was renewed between them. What this file does on its own, it does once for each loaded page.
 const BOX = "[data-testid=stChatInputTextArea]";
 const ASKS = `${BOX}, [data-testid=stChatInputSubmitButton], [data-pick^="ask:"], [class*="st-key-try-"] button`;
@@ -60,7 +60,7 @@ const follow = () => {
 };
 const onKey = (event) => {
   touched = Date.now();
-  // Who asks with the keyboard goes on in the question box. The page is drawn anew meanwhile, with another box.
+  // Who asks with the keyboard goes on in the question box. The page is redrawn meanwhile, with another box.
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing && closest(event, ASKS)) {
     held = { around: "", where: BOX, turn: 0 };
   }
