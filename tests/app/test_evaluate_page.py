@@ -124,7 +124,7 @@ def test_bad_rows_are_named_and_the_good_ones_kept(page):
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "why"),
+    ("name", "content", "why"),
     [
         ("notes.csv", b"name,city\nAda,London", "no question column"),
         ("paper.csv", b"%PDF-1.4 and so on", "is a PDF"),
@@ -132,9 +132,9 @@ def test_bad_rows_are_named_and_the_good_ones_kept(page):
         ("sheet.csv", b"PK\x03\x04rest", "a spreadsheet or an archive"),
     ],
 )
-def test_a_file_that_cannot_be_used_changes_nothing(page, name, data, why):
+def test_a_file_that_cannot_be_used_changes_nothing(page, name, content, why):
     drop(page, "good.jsonl", TWO)
-    drop(page, name, data)
+    drop(page, name, content)
     assert why in said(page).replace("\\", "") and page.error
     assert [each.name for each in library().evaluations.sets()] == ["good.jsonl"]
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest import mock
 
@@ -15,6 +16,8 @@ from crag.cli.main import main
 from tests.support import local_models
 
 ROOT = Path(__file__).resolve().parents[2]
+NOTED = TemporaryDirectory(prefix="crag-noted-")
+"""The data folder of a command that is given another library alone: what it notes is not the checkout's."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +37,9 @@ class Ran:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """This process's, without its settings of ours, and with `more`."""
+    """This process's, without its settings of ours but a data folder for this process, and with `more`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CRAG_", "NO_COLOR"))}
-    return {**kept, "PYTHONPATH": str(ROOT), **more}
+    return {**kept, "PYTHONPATH": str(ROOT), "CRAG_DATA": NOTED.name, **more}
 
 
 def crag(*arguments: object, given: str | bytes = b"", **more: str) -> Ran:
