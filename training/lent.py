@@ -30,7 +30,7 @@ from training import checkpoints
 from training.bodies import BODIES, Body
 from training.checkpoints import quantize, restore
 from training.feed import Epochs, Feed
-from training.packed import Packed, pack_pairs
+from training.packed import SAID, Packed, Taught, pack_pairs, read_said
 from training.pair import Pair, held_out
 from training.run import Run, complete
 from training.soups import CHOSEN_BY, SHOWN, HeldOut, average, choose_shares, read_held_out, write_held_out
@@ -52,19 +52,27 @@ BLEND = "blend"
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one set of weights is trained. `teacher`: the share of each target that the weights it begins with say."""
+    """How one set of weights is trained.
+
+    `teacher`: the share of each target that the weights it begins with say. `said`: the share of relevance that a
+    large teacher says (`training.teacher`); then pairs that it did not judge are left out.
+    """
 
     body: str
     rate: float
     seed: int = SEED
     dropout: float = DROPOUT
     teacher: float = 0.0
+    said: float = 0.0
 
 
 RECIPES = {
     "minilm": Recipe("minilm", 3e-4),
     "soft": Recipe("minilm", 3e-4, 61, 0.15, 0.5),
     "slow": Recipe("minilm", 1e-4, 62, 0.1, 0.3),
+    "taught": Recipe("minilm", 3e-4, 70, 0.1, 0.4, 0.75),
+    "taught-slow": Recipe("minilm", 1e-4, 71, 0.1, 0.4, 0.75),
+    "taught-all": Recipe("minilm", 3e-4, 72, 0.1, 0.4, 1.0),
     "e5-12": Recipe("e5-12", 2e-4),
     "e5-6": Recipe("e5-6", 3e-4),
 }
@@ -192,7 +200,10 @@ def train(given: argparse.Namespace, began: float) -> None:
     given.out.mkdir(exist_ok=True)
     complete(given, **asdict(recipe), begin="lent", timed=True, every=float("inf"))
     given.data = given.folder / "none"
-    feed = Feed(Packed(given.folder / PAIRS, given.seed), given.seed, given.tokens, given.workers, body.reader, "fork")
+    epochs: Epochs = Packed(given.folder / PAIRS, given.seed)
+    if recipe.said:
+        epochs = Taught(Packed(given.folder / PAIRS, given.seed), read_said(given.folder / SAID), recipe.said)
+    feed = Feed(epochs, given.seed, given.tokens, given.workers, body.reader, "fork")
     torch.backends.cuda.enable_cudnn_sdp(False)  # it makes a plan for each new shape, and nearly every batch is one
     try:
         weights, about = read_start(given.folder / ("e5.npz" if body.shared else "minilm.npz"), body)

@@ -98,7 +98,8 @@ class Reader:
             closeness = math.nan if pair.closeness is None else pair.closeness
             keep = self._keep(pair, encoding.offsets, title)
             keep = [UNKNOWN] * (asked + 2) + keep[: len(ids) - asked - 3] + [UNKNOWN]
-            samples.append(Sample(ids, kinds, asked, pair.label, pair.weight, start, end, closeness, keep))
+            target = pair.label if pair.target is None else pair.target
+            samples.append(Sample(ids, kinds, asked, target, pair.weight, start, end, closeness, keep))
         return samples
 
     @staticmethod
