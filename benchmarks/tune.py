@@ -3,10 +3,10 @@
 python -m benchmarks.tune [--runs 1000] [--moves 100]
 
 The runs are those of `benchmarks.whatif`, stored in a library with a question set that labels them, so that the page
-shows all it can: flips, histogram, recommendation, map of pairs and curves. A real browser presses the arrow keys on
-the sliders. Timed are the script body on the server (what the product does for a move, with Streamlit's calls in it),
-and in the browser from the key to the histogram with its threshold moved, and to the last change of the page. A page
-of one slider and one line, driven in the same way, shows what of that is Streamlit's own.
+shows all it can: flips, histogram, recommendation, map of pairs and curves, with all folds open. A real browser presses
+the arrow keys on the sliders. Timed are the script body on the server (what the product does for a move, with
+Streamlit's calls in it), and in the browser from the key to the histogram with its threshold moved, and to the last
+change of the page. A page of one slider and one line, driven in the same way, shows what of that is Streamlit's own.
 """
 
 from __future__ import annotations
@@ -44,19 +44,23 @@ ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-backg
 ARGUMENTS += ["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"]
 QUIET = 500
 """Milliseconds without a change, after which a page is taken to be drawn."""
+FLAGS = ".st-key-tune-scores .annotation-text"
+"""What the histogram says of its thresholds."""
+CLOSED = "[data-testid=stMain] [data-testid=stExpander] details:not([open]) > summary"
 WATCH = """() => {
     window.crag = {};
     addEventListener('keydown', () => { window.crag = { key: performance.now() }; }, true);
     const drawn = (name) => requestAnimationFrame(() => requestAnimationFrame(() => {
         if (window.crag.key) window.crag[name] = performance.now() - window.crag.key;
     }));
-    let flags = document.querySelector('.tune-scores .flags').innerText;
+    const read = () => [...document.querySelectorAll('FLAGS')].map(each => each.textContent).join();
+    let flags = read();
     new MutationObserver(() => {
-        const now = document.querySelector('.tune-scores .flags');
-        if (now && now.innerText !== flags) { flags = now.innerText; drawn('seen'); }
+        const now = read();
+        if (now && now !== flags) { flags = now; drawn('seen'); }
         drawn('last');
     }).observe(document.querySelector('[data-testid=stMain]'), { subtree: true, childList: true, characterData: true });
-}"""
+}""".replace("FLAGS", FLAGS)
 STILL = """quiet => {
     const now = performance.now() - window.crag.key;
     return window.crag.last && now > window.crag.last + quiet;
@@ -106,9 +110,14 @@ def drive(address: str, sliders: Sequence[str]) -> tuple[list[Move], float]:
         page.set_default_timeout(120_000)
         began = time.perf_counter()
         page.goto(address)
-        page.locator(".tune-scores .flags").wait_for()
-        page.locator("[data-test-script-state=notRunning]").wait_for(state="attached")
+        still = page.locator("[data-test-script-state=notRunning]")
+        page.locator(FLAGS).first.wait_for()
+        still.wait_for(state="attached")
         opened = time.perf_counter() - began
+        while page.locator(CLOSED).count():  # what a fold holds is drawn once it is opened
+            page.locator(CLOSED).first.click()
+            page.wait_for_timeout(QUIET)
+            still.wait_for(state="attached")
         page.evaluate(WATCH)
         moves = []
         for place, slider in enumerate(sliders):
