@@ -38,9 +38,12 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--presses", type=int, default=30)
 
 
-@dataclass(slots=True)
+@dataclass
 class Heard:
-    """What the server has sent to the browser: runs of the script that began, and when the last one ended."""
+    """What the server has sent to the browser: runs of the script that began, and when the last one ended.
+
+    Without slots: Playwright notes on a listener's object that it listens.
+    """
 
     begun: int = 0
     ended: int = 0
@@ -114,7 +117,7 @@ async def measure(chosen: argparse.Namespace) -> dict[str, Any]:
     rows = []
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        run = prepare(folder / "data")[-1]
+        run = prepare(folder / "data")[0]
         with serving(folder) as app:
             for count in chosen.beside:
                 rows.append(await _figures(app.url, run, count, chosen.presses))
