@@ -9,7 +9,8 @@ import re
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat, takewhile
+from itertools import chain, pairwise, repeat, takewhile
+from statistics import median
 
 from crag.core.tables import SEPARATOR, Cell, Table, place_sections
 from crag.core.tables import Row as TableRow
@@ -17,6 +18,7 @@ from crag.ingest.cells import Column, Rules
 from crag.ingest.forms import find_forms, find_stacked, form_subject
 from crag.ingest.grids import PlacedTable, ruled_tables
 from crag.ingest.layout import Frame, Row, frames, read_order
+from crag.ingest.margins import drop_line_numbers
 from crag.ingest.objects import Box, around
 from crag.ingest.sections import ComposedPage
 from crag.ingest.tables import LaidTable, Piece, find_tables
@@ -138,6 +140,8 @@ _HEADING_NEAR = 200  # a heading that ends so far back may go on
 # A new paragraph. Shares of the height of the line before, of the block's width; points.
 _PARAGRAPH_GAP, _PARAGRAPH_OVERLAP = 0.6, 1.5
 _OTHER_SIZE = 0.25  # the least difference in height
+_LEAST_SPACED, _MOSTLY = 8, 0.5  # full lines, and their share of all, that show how far apart lines stand
+_UNEVEN = 0.25  # of a line's height, by which such distances may differ
 _FULL_LINE = 0.75  # of the width: a line that ends earlier may end a paragraph
 _INDENT, _FLUSH = 8.0, 4.0
 
@@ -193,6 +197,7 @@ def _with_repeats(laid: Iterator[LaidPage]) -> Iterator[tuple[LaidPage, set[tupl
 
 def lay_out(number: int, page: PageWords) -> LaidPage:
     """The page's words in reading order, one part for each direction of text."""
+    page = drop_line_numbers(page)
     placed = [*find_forms(page), *ruled_tables(page), *find_stacked(page)]
     grids = sorted(placed, key=lambda each: (each.box.top, each.box.left))
     return LaidPage(number, page, [(frame, read_order(frame.words)) for frame in frames(page)], grids)
@@ -285,6 +290,7 @@ class _Writer:
         boxes = [item.box for item in items if isinstance(item, Row)]
         whole = around(boxes) if boxes else Box(0.0, 0.0, 0.0, 0.0)
         heads = _headings(items, body, whole.width)
+        wide = _wide_gap([item for item in items if isinstance(item, Row)], whole)
         previous: Row | None = None
         for item in items:
             if isinstance(item, LaidTable):
@@ -292,7 +298,9 @@ class _Writer:
                 previous = None
                 continue
             heading = id(item) in heads
-            if previous is not None and (_new_paragraph(previous, item, whole) or heading != (id(previous) in heads)):
+            if previous is not None and (
+                _new_paragraph(previous, item, whole, wide) or heading != (id(previous) in heads)
+            ):
                 self._break()
             if heading:
                 self._note_heading(item.text.replace("\u00ad", ""))
@@ -444,11 +452,31 @@ def _heading(row: Row, body: float, width: float) -> bool:
     return numbered and bool(_NUMBERED.match(text))
 
 
-def _new_paragraph(previous: Row, row: Row, block: Box) -> bool:
-    """Whether a line begins a paragraph: space above, a bullet, another size, or a short line before."""
+def _wide_gap(rows: Sequence[Row], block: Box) -> float:
+    """Points between two lines above which the second begins a paragraph; 0 where the lines' height decides.
+
+    On a page of double-spaced prose it is more than what stands between its full lines.
+    """
+    gaps = [below.box.top - above.box.bottom for above, below in pairwise(rows) if _is_full(above, block)]
+    if len(gaps) < _LEAST_SPACED:
+        return 0.0
+    usual, height = median(gaps), median(row.height for row in rows)
+    even = sum(abs(gap - usual) <= _UNEVEN * height for gap in gaps)
+    return usual + _UNEVEN * height if even >= _MOSTLY * len(rows) else 0.0
+
+
+def _is_full(row: Row, block: Box) -> bool:
+    return row.box.right >= block.left + _FULL_LINE * block.width
+
+
+def _new_paragraph(previous: Row, row: Row, block: Box, wide: float) -> bool:
+    """Whether a line begins a paragraph: space above, a bullet, another size, or a short line before.
+
+    `wide`: as `_wide_gap` has it.
+    """
     height = max(previous.height, 1.0)
     gap = row.box.top - previous.box.bottom
-    if gap > _PARAGRAPH_GAP * height or gap < -_PARAGRAPH_OVERLAP * height:
+    if gap > max(wide, _PARAGRAPH_GAP * height) or gap < -_PARAGRAPH_OVERLAP * height:
         return True
     if abs(row.height - previous.height) > _OTHER_SIZE * height or _BULLET.match(row.text):
         return True
@@ -457,5 +485,5 @@ def _new_paragraph(previous: Row, row: Row, block: Box) -> bool:
     indented = row.box.left > block.left + _INDENT and previous.box.left < block.left + _FLUSH
     if indented and previous.text.endswith((".", ":", "?", "!")):
         return True
-    ends_short = previous.box.right < block.left + _FULL_LINE * block.width
+    ends_short = not _is_full(previous, block)
     return ends_short and (previous.text.endswith((".", ":", ";", "?", "!")) or row.text[:1].isupper())

@@ -44,6 +44,10 @@ _MAYBE = _words(
     "oper rev amort depr accum admin mfg mgmt qtr pct inv liab mgr misc svc svcs recv equip "
     "ala ariz calif colo conn fla kan ky mich minn neb nev okla tenn vt wis wyo"
 )
+# As `_MAYBE`, where they begin with a capital: in citations of courts and statutes, where no word does.
+_MAYBE_CAPITAL = _words(
+    "ark cal del ga ill ind mo md pa tex va wash app cert cir civ cl crim ct dist div dkt doc docs evid fed ins supp"
+)
 # "No." and its like before a number is an abbreviation; elsewhere it is a short sentence.
 _BEFORE_NUMBER = _words("no nos art fig figs eq sec vol ch pp tab ex app p")
 _OPENERS = _words(
@@ -58,7 +62,9 @@ _BEFORE_YEAR = frozenset("bcdp")
 # A line that ends with one of these goes on in the next, whatever that begins with.
 _LEADS_ON = _words(
     "the a an of and or at in for to by from on with into near between under over per via than that which whose as "
-    "its his her their our mr mrs ms dr prof gen gov sen rep capt lt st mt no nos fig sec vol"
+    "its his her their our mr mrs ms dr prof gen gov sen rep capt lt st mt no nos fig sec vol "
+    "until since against upon during toward towards throughout onto if because although unless whether nor been is are "
+    "was were has have had will shall must would could should these those every each re"
 )
 
 # A run of terminators with closing quotes or brackets, then white space or the end; East Asian stops need no space.
@@ -66,6 +72,7 @@ _LEADS_ON = _words(
 _STOP = re.compile(r"""(?<![.!?…])[.!?…]++["'”’»)\]]*+(?=\s|$)|[。！？]+["'”’」』）]*|\n""")
 _WORD_BEFORE = re.compile(r"[\w&][\w.&'’-]*$")
 _NEXT = re.compile(r"""\s*["'“‘«(\[]*\s*([^\s]+)""")
+_INITIALS = re.compile(r"(?:[A-Z]\.){2}")
 _MARKER = re.compile(r"^[\s•‣◦▪●○·*–—-]*\(?(?:\d{1,3}|[A-Za-z]|[ivxlcIVXLC]{1,5})$")
 _BULLET = re.compile(r"\s*(?:[•‣◦▪●○·*–—-]\s|\(?\w{1,3}[.)]\s|#+\s|\|)")
 _ENDED = re.compile(r"[.!?…。！？][\"'”’»)\]]*\s*$")
@@ -132,6 +139,8 @@ def _ends(text: str, begin: int, match: re.Match[str]) -> bool:
     if following is None:
         return True
     word = following.group(1)
+    if word[0] in ":;,":
+        return False
     opens = word[0].isupper() or word[0].isdigit() or not word[0].isalnum()
     if stop[0] in "!?…" or (len(stop) > 1 and stop[1] in ".!?"):
         return opens
@@ -151,6 +160,10 @@ def _full_stop_ends(text: str, begin: int, at: int, following: str) -> bool:
     word = before.group().lower().strip("'’")
     if word in _BEFORE_YEAR and following[0].isdigit() and before.group().islower():
         return False
+    if word == "no" and before.group()[0].isupper() and at - begin > len("No") and _is_code(following):
+        return False
+    if _INITIALS.match(following) and word in _BEFORE_NUMBER | _MAYBE_CAPITAL:
+        return False
     if word in _BEFORE_NUMBER:
         return not (following[0].isdigit() or (following[0].isupper() and word not in ("no", "art", "app", "ex")))
     if word in _NEVER:
@@ -158,9 +171,16 @@ def _full_stop_ends(text: str, begin: int, at: int, following: str) -> bool:
     # A single letter is an initial, unless it ends "vitamin C." before a sentence opener.
     if len(word) == 1 and word.isalpha():
         return not before.group().isupper() or _opener(following)
+    if word in _MAYBE_CAPITAL and before.group()[0].isupper():
+        return _opener(following)
     if word in _MAYBE or re.fullmatch(r"(?:[a-z]\.)+[a-z]", word):
         return _opener(following)
     return True
+
+
+def _is_code(word: str) -> bool:
+    """Whether it reads as a number of a case or a part: "MDL", "ED108783"."""
+    return word.isupper() and len(word.strip(",.;:")) > 1
 
 
 def _opener(word: str) -> bool:

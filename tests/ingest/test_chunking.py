@@ -219,6 +219,16 @@ def _split(text: str) -> list[str]:
         ("On May 3,\n2008 it rained.", ["On May 3,\n2008 it rained."]),
         ("Signed by Mr.\nSmith.", ["Signed by Mr.\nSmith."]),
         ("All of the following,\n- salt\n- oil", ["All of the following,", "- salt", "- oil"]),
+        (
+            "Cain v. State, 859 S.W.2d 715, 717 (Mo. App. E.D. 1993). As a result, it is.",
+            ["Cain v. State, 859 S.W.2d 715, 717 (Mo. App. E.D. 1993).", "As a result, it is."],
+        ),
+        ("Case No. : 16-0556. Case No. ED108783 ended.", ["Case No. : 16-0556.", "Case No. ED108783 ended."]),
+        ("Did he go? No. NASA did.", ["Did he go?", "No. NASA did."]),
+        ("Sent to W. Va. S.D.; filed. It ended.", ["Sent to W. Va. S.D.; filed.", "It ended."]),
+        ("He was ill. Markets rose.", ["He was ill.", "Markets rose."]),
+        ("It lies in Va. The river is long.", ["It lies in Va.", "The river is long."]),
+        ("It was extended until\nMay 4, and is\nOver.", ["It was extended until\nMay 4, and is\nOver."]),
     ],
 )
 def test_edges(text: str, expected: list[str]) -> None:
