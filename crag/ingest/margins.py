@@ -68,7 +68,7 @@ def _are_lines(run: Sequence[Word], height: float) -> bool:
     """Whether they stand in one column, as far apart as lines do, over most of the page."""
     if len(run) < _LEAST or run[-1].box.bottom - run[0].box.top < _HEIGHT * height:
         return False
-    if not any(_aligned([side(word) for word in run]) for side in (lambda w: w.box.left, lambda w: w.box.right)):
+    if not (_aligned([word.box.left for word in run]) or _aligned([word.box.right for word in run])):
         return False
     steps = [below.box.top - above.box.top for above, below in pairwise(run)]
     usual = median(steps)
