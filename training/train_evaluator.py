@@ -28,7 +28,7 @@ from training.bodies import BODIES, Body
 from training.export_embedding import installed, unpacked
 from training.feed import Feed
 from training.pairs import Corpus
-from training.run import Run, digest, load_state
+from training.run import Run, complete, digest, load_state
 from training.samples import STEP_TOKENS
 from training.torch_model import published_names
 from training.vectors import remembered
@@ -62,6 +62,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--note", default="")
     given = parser.parse_args()
+    complete(given)
     state = load_state(given.resume) if given.resume else None
     if given.resume and not state:
         parser.error(f"{given.resume} holds no checkpoint that can be read.")

@@ -54,7 +54,7 @@ def settings(out: Path, **changed: Any) -> argparse.Namespace:
     out.mkdir(exist_ok=True)
     given = {"steps": 60, "tokens": 256, "rate": 1e-4, "seed": 5, "plain": False, "only": [], "begin": "", "note": ""}
     given |= {"stop": 0, "minutes": 0.0, "every": 600.0, "check": 60, "body": "minilm", "timed": False}
-    given |= {"dropout": 0.1, "teacher": 0.0}
+    given |= {"dropout": 0.1, "teacher": 0.0, "said": 0.0}
     given |= {"pack": out / "none.zip"}
     return argparse.Namespace(**{**given, "device": CPU, "out": out, "data": out, **changed})
 
