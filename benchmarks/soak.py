@@ -3,7 +3,7 @@
 python -m benchmarks.soak [--part reruns mixed …] [--sessions 10 25 50] [--minutes 60]
 
 Each part is a module `benchmarks.soak_<part>`: `GOAL` says what is asked of it, `options(parser)` adds its options,
-`measure(options)` returns figures that JSON can hold, and `told(figures)` tells them as lines of Markdown. The figures
+`measure(options)` returns figures that JSON can hold, and `describe(figures)` gives lines of Markdown. The figures
 of a part lie in `results/soak_<part>.json`; the page `results/soak.md` is made of all that are there.
 """
 
@@ -38,7 +38,7 @@ def page(known: dict[str, ModuleType]) -> str:
         if stored.exists():
             found = json.loads(stored.read_text(encoding="utf-8"))
             lines += [f"## {name.capitalize()}", "", f"`{found['command']}`: {found['machine']}", ""]
-            lines += [f"Goal: {module.GOAL}.", "", *module.told(found["figures"]), ""]
+            lines += [f"Goal: {module.GOAL}.", "", *module.describe(found["figures"]), ""]
     return "\n".join(lines)
 
 
@@ -57,7 +57,7 @@ def main() -> None:
             f"{os.cpu_count()} cores, shared by servers and clients, Python {platform.python_version()}; took "
             f"{(time.perf_counter() - began) / 60:.0f} min, load of the machine at the end {os.getloadavg()[0]:.1f}."
         )
-        print("\n".join(known[name].told(figures)))
+        print("\n".join(known[name].describe(figures)))
         if not chosen.dry:
             stored = {"command": f"python -m benchmarks.soak --part {name}", "machine": machine, "figures": figures}
             (RESULTS / f"soak_{name}.json").write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")

@@ -45,7 +45,7 @@ class Heard:
     Without slots: Playwright notes on a listener's object that it listens.
     """
 
-    begun: int = 0
+    started: int = 0
     ended: int = 0
     at: float = field(default_factory=time.perf_counter)
 
@@ -54,16 +54,16 @@ class Heard:
             return
         match ForwardMsg.FromString(data).WhichOneof("type"):
             case "new_session":
-                self.begun += 1
+                self.started += 1
                 self.at = time.perf_counter()
             case "script_finished":
                 self.ended += 1
                 self.at = time.perf_counter()
 
     async def quiet(self, more_than: int) -> None:
-        """Until a run beyond so many has ended and none has followed for QUIET seconds. Raises TimeoutError."""
+        """Until a run beyond that number has ended and none has followed for QUIET seconds. Raises TimeoutError."""
         async with asyncio.timeout(PATIENCE):
-            while self.begun <= more_than or self.ended < self.begun or time.perf_counter() - self.at < QUIET:
+            while self.started <= more_than or self.ended < self.started or time.perf_counter() - self.at < QUIET:
                 await asyncio.sleep(0.02)
 
 
@@ -72,10 +72,10 @@ async def _press(page: Page, heard: Heard, presses: int) -> list[dict[str, float
     found = []
     cites = page.locator("button.cite")
     for number in range(presses):
-        before, began = heard.begun, time.perf_counter()
+        before, began = heard.started, time.perf_counter()
         await cites.nth(number % await cites.count()).press("Enter")
         await heard.quiet(before)
-        found.append({"runs": heard.begun - before, "seconds": heard.at - began})
+        found.append({"runs": heard.started - before, "seconds": heard.at - began})
     return found
 
 
@@ -125,7 +125,7 @@ async def measure(chosen: argparse.Namespace) -> dict[str, Any]:
     return {"rows": rows}
 
 
-def told(found: dict[str, Any]) -> list[str]:
+def describe(found: dict[str, Any]) -> list[str]:
     """The table, and whether the goal is met by it."""
     lines = [
         "A browser with an answered run open presses its citations; the others move Tune's thresholds every two "

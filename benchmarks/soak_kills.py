@@ -69,7 +69,7 @@ async def measure(chosen: argparse.Namespace) -> dict[str, Any]:
         return await killed(Path(folder), chosen.kills, chosen.kill_seconds)
 
 
-def told(figures: dict[str, Any]) -> list[str]:
+def describe(figures: dict[str, Any]) -> list[str]:
     met = figures["kills"] >= 20 and not figures["lost"] and not figures["problems"]
     rows = [
         f"Killed {figures['kills']} times with SIGKILL while {figures['sessions']} sessions worked; "

@@ -93,7 +93,7 @@ async def measure(chosen: argparse.Namespace) -> dict[str, Any]:
         return await searched(Path(folder), chosen.workspaces, chosen.active, chosen.rounds)
 
 
-def told(figures: dict[str, Any]) -> list[str]:
+def describe(figures: dict[str, Any]) -> list[str]:
     served = figures.get("requests", 0)
     programs = f" {served:,} requests to `crag serve`, a token for each library, every other one with ids of another."
     rows = [

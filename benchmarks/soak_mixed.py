@@ -110,7 +110,7 @@ def growth(memories: list[tuple[float, int]], after: float) -> float:
     return statistics.median(later[-third:]) / statistics.median(later[:third]) - 1
 
 
-def told(found: dict[str, Any]) -> list[str]:
+def describe(found: dict[str, Any]) -> list[str]:
     begins = 60 * min(10.0, found["minutes"] / 3)
     first, last = found["memory"][0][1], found["memory"][-1][1]
     lines = [

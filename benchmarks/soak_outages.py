@@ -87,7 +87,7 @@ def as_figures(found: Found) -> dict[str, Any]:
     }
 
 
-def told(figures: dict[str, Any]) -> list[str]:
+def describe(figures: dict[str, Any]) -> list[str]:
     rows = [
         f"Each outage lasted {figures['seconds']:g} seconds.",
         "",

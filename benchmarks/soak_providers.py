@@ -51,7 +51,7 @@ async def measure(chosen: argparse.Namespace) -> dict[str, Any]:
         return await asked_through(Path(folder), chosen.phase_seconds, chosen.askers, tuple(PHASES))
 
 
-def told(figures: dict[str, Any]) -> list[str]:
+def describe(figures: dict[str, Any]) -> list[str]:
     rows = [
         f"{figures['askers']} sessions, {figures['seconds']:g} seconds each, the last as much longer as a service is "
         f"left alone at most; a run has {_BUDGET} seconds for outside calls, which at most half of a run's steps wait "

@@ -86,7 +86,7 @@ async def measure(chosen: argparse.Namespace) -> dict[str, Any]:
     return {"rows": rows, "seconds": chosen.rerun_seconds}
 
 
-def told(found: dict[str, Any]) -> list[str]:
+def describe(found: dict[str, Any]) -> list[str]:
     """The table, and whether the goal is met by it."""
     lines = [
         f"Each figure over {found['seconds']:.0f} s; a session moves the thresholds every two seconds. Server's "

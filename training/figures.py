@@ -20,14 +20,18 @@ OF_EACH = 300
 Tensors = dict[str, torch.Tensor]
 
 
+def draw_checks(sets: Mapping[str, Sequence[Pair]]) -> dict[str, list[Pair]]:
+    """At most OF_EACH pairs of each set, the same ones every time."""
+    dice = random.Random(1)
+    return {name: dice.sample(list(found), min(len(found), OF_EACH)) for name, found in sets.items()}
+
+
 class Checks:
     """Held-out pairs by what they tell, read once."""
 
     def __init__(self, sets: Mapping[str, Sequence[Pair]], reader: Reader | None = None) -> None:
-        dice, reader = random.Random(1), reader or Reader()
-        self.sets: dict[str, list[Sample]] = {
-            name: reader.read(dice.sample(list(found), min(len(found), OF_EACH))) for name, found in sets.items()
-        }
+        reader = reader or Reader()
+        self.sets: dict[str, list[Sample]] = {name: reader.read(found) for name, found in draw_checks(sets).items()}
 
     def figures(self, model: CrossEncoder, device: torch.device) -> dict[str, float]:
         """Areas under the curve of relevance, of the best place, and of each token's being evidence.

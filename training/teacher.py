@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +29,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 from torch import nn
 from torch.nn import functional
 
-from training.checkpoints import read_newest
+from training.figures import draw_checks
 from training.lent import FOLDER as LENT
 from training.lent import HELD, PAIRS
 from training.measures import auc
@@ -84,6 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         each.add_argument("--device", choices=("cpu", "cuda"), default="cuda")
         each.add_argument("--tokens", type=int, default=TOKENS)
         each.add_argument("--rate", type=float, default=RATE)
+    labelling.add_argument("--out", type=Path, help="a folder that is brought back: a copy goes there")
     given = parser.parse_args(arguments)
     {"pack": pack, "train": train, "label": label}[given.does](given, began)
 
@@ -163,8 +164,6 @@ class Teacher(nn.Module):
             )
         )
         self.relevance = nn.Linear(config["embedding_length"], 1)
-        nn.init.zeros_(self.relevance.weight)
-        nn.init.constant_(self.relevance.bias, -1.0)
 
     def forward(self, ids: torch.Tensor, last: torch.Tensor) -> torch.Tensor:
         """Padding stands at the end, where no real token sees it: no mask is needed."""
@@ -291,44 +290,56 @@ def train(given: argparse.Namespace, began: float) -> None:
     ]
     optimizer = torch.optim.AdamW(groups, given.rate, betas=(0.9, 0.98), fused=given.device == "cuda")
     teacher.train()
-    dice, step, seen, mean = random.Random(SEED), 0, 0, 0.0
+    step = seen = 0
     started, until = time.monotonic(), began + given.minutes * 60
-    with ThreadPoolExecutor(1) as thread:
-        pools = [pairs[at : at + POOL] for at in range(0, len(pairs), POOL)]
-        waiting = thread.submit(reader.read, pools[0])
-        for number, pool in enumerate(pools):
-            prompts = waiting.result()
-            if number + 1 < len(pools):
-                waiting = thread.submit(reader.read, pools[number + 1])
-            labels = torch.tensor([pair.label for pair in pool], device=device)
-            weights = torch.tensor([pair.weight for pair in pool], device=device)
-            for chosen in deal([len(each) for each in prompts], given.tokens, dice):
-                now = time.monotonic()
-                if now > until:
-                    break
-                share = min(1.0, (step + 1) / WARM_UP) * (1 - (now - started) / (until - started))
-                for group in optimizer.param_groups:
-                    group["lr"] = group["top"] * share
-                with shorten(device):
-                    logits = teacher(*pad([prompts[each] for each in chosen], device))
-                rows = torch.tensor(chosen, device=device)
-                loss = functional.binary_cross_entropy_with_logits(logits, labels[rows], weights[rows])
-                loss.backward()
-                torch.nn.utils.clip_grad_norm_(teacher.parameters(), 1.0)
-                optimizer.step()
-                optimizer.zero_grad(set_to_none=True)
-                step, seen = step + 1, seen + len(chosen)
-                if step in (1, 2, 20) or step % 50 == 0:
-                    mean = float(loss.detach())
-                    print(f"step {step}, {seen} pairs, {now - began:.0f} s, loss {mean:.3f}", flush=True)
-            else:
-                continue
+    for pool, prompts, chosen in _deal_pools(
+        reader, [pairs[at : at + POOL] for at in range(0, len(pairs), POOL)], given
+    ):
+        now = time.monotonic()
+        if now > until:
             break
+        share = min(1.0, (step + 1) / WARM_UP) * (1 - (now - started) / (until - started))
+        for group in optimizer.param_groups:
+            group["lr"] = group["top"] * share
+        with shorten(device):
+            logits = teacher(*pad([prompts[each] for each in chosen], device))
+        labels = torch.tensor([pool[each].label for each in chosen], device=device)
+        weights = torch.tensor([pool[each].weight for each in chosen], device=device)
+        loss = functional.binary_cross_entropy_with_logits(logits, labels, weights)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(teacher.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        step, seen = step + 1, seen + len(chosen)
+        if step in (1, 2, 20) or step % 50 == 0:
+            print(f"step {step}, {seen} pairs, {now - began:.0f} s, loss {float(loss.detach()):.3f}", flush=True)
     del optimizer
     torch.save({name: value.bfloat16() for name, value in teacher.state_dict().items()}, given.folder / STATE)
     print(json.dumps({"step": step, "pairs": seen, "seconds": round(time.monotonic() - started)}), flush=True)
     print(json.dumps(measure(teacher.bfloat16(), reader, given, device)), flush=True)
     print(f"done after {time.monotonic() - began:.0f} s", flush=True)
+
+
+def _read_ahead(
+    reader: PromptReader, pools: Sequence[list[Pair]]
+) -> Iterator[tuple[list[Pair], list[NDArray[np.int64]]]]:
+    """Each pool with its prompts; the next one's are made meanwhile."""
+    with ThreadPoolExecutor(1) as thread:
+        waiting = [thread.submit(reader.read, pool) for pool in pools[:1]]
+        for number, pool in enumerate(pools):
+            prompts = waiting.pop().result()
+            waiting += [thread.submit(reader.read, following) for following in pools[number + 1 : number + 2]]
+            yield pool, prompts
+
+
+def _deal_pools(
+    reader: PromptReader, pools: Sequence[list[Pair]], given: argparse.Namespace
+) -> Iterator[tuple[list[Pair], list[NDArray[np.int64]], list[int]]]:
+    """The steps of each pool, with its pairs and prompts."""
+    dice = random.Random(SEED)
+    for pool, prompts in _read_ahead(reader, pools):
+        for chosen in deal([len(each) for each in prompts], given.tokens, dice):
+            yield pool, prompts, chosen
 
 
 def measure(
@@ -341,12 +352,10 @@ def measure(
         return np.concatenate([np.zeros(0), *(logits for _, logits in _said(teacher, reader, [list(pairs)], device))])
 
     found: dict[str, float] = {}
-    for name, pairs in sets.items():
-        dice = random.Random(1)
-        chosen = dice.sample(list(pairs), min(len(pairs), 300))
-        hard = np.array([int(pair.label > 0.5) for pair in chosen])
+    for name, pairs in draw_checks(sets).items():
+        hard = np.array([int(pair.label > 0.5) for pair in pairs])
         if 0 < hard.sum() < len(hard):
-            found[name] = round(auc(hard, score(chosen)), 4)
+            found[name] = round(auc(hard, score(pairs)), 4)
     found["mean"] = round(float(np.mean(list(found.values()))), 4) if found else 0.0
     return {**found, **weak.figures(score)}
 
@@ -356,33 +365,25 @@ def _said(
 ) -> Iterator[tuple[list[Pair], NDArray[np.float64]]]:
     """Each pool with its logits."""
     teacher.eval()
-    with ThreadPoolExecutor(1) as thread, torch.no_grad():
-        waiting = thread.submit(reader.read, pools[0]) if pools and pools[0] else None
-        for number, pool in enumerate(pools):
-            if waiting is None:
-                break
-            prompts = waiting.result()
-            if number + 1 < len(pools):
-                waiting = thread.submit(reader.read, pools[number + 1])
-            logits = torch.zeros(len(pool), device=device)
-            for chosen in deal([len(each) for each in prompts], 32_768, random.Random(SEED)):
-                with shorten(device):
-                    found = teacher(*pad([prompts[each] for each in chosen], device))
+    for pool, prompts in _read_ahead(reader, [pool for pool in pools if pool]):
+        logits = torch.zeros(len(pool), device=device)
+        with torch.no_grad(), shorten(device):
+            for chosen in deal([len(each) for each in prompts], 2 * TOKENS, random.Random(SEED)):
+                found = teacher(*pad([prompts[each] for each in chosen], device))
                 logits[torch.tensor(chosen, device=device)] = found.float()
-            yield pool, logits.double().cpu().numpy()
+        yield pool, logits.double().cpu().numpy()
 
 
 def label(given: argparse.Namespace, began: float) -> None:
     """Write the fitted teacher's logits: what it was not fitted on first, then the rest."""
+    if not (given.folder / STATE).exists():
+        raise SystemExit(f"There is no {given.folder / STATE}: run `python -m training.teacher train` first.")
     device = torch.device(given.device)
     with ThreadPoolExecutor(1) as thread:
         drawing = thread.submit(draw_pairs, given)
         teacher, places = load(given.folder, torch.device("cpu"))
-        state = read_newest(given.folder / STATE, lambda path: torch.load(path, "cpu", weights_only=True))
-        if state is None:
-            raise SystemExit(f"There is no {given.folder / STATE}: run `python -m training.teacher train` first.")
         teacher = teacher.bfloat16()
-        teacher.load_state_dict(state)
+        teacher.load_state_dict(torch.load(given.folder / STATE, "cpu", weights_only=True))
         teacher.to(device)
         teacher.body.rotary_emb.float()
         pairs = drawing.result()[::-1]
@@ -400,8 +401,8 @@ def label(given: argparse.Namespace, began: float) -> None:
     np.savez(given.lent / SAID, keys=np.array(keys, np.uint64), logits=found)
     hard = np.array([int(pair.label > 0.5) for pair in pairs[: len(found)]])
     print(json.dumps({"labelled": len(found), "auc": round(auc(hard, found.astype(np.float64)), 4)}), flush=True)
-    if out := os.environ.get("OUT"):
-        np.savez(Path(out) / SAID, keys=np.array(keys, np.uint64), logits=found)
+    if given.out:
+        shutil.copy(given.lent / SAID, given.out)
 
 
 if __name__ == "__main__":

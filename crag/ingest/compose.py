@@ -287,10 +287,10 @@ class _Writer:
     def block(self, frame: Frame, items: list[Row | LaidTable], body: float) -> None:
         """One block: paragraphs are parted by a line break, lines within one by a space."""
         self._break()
-        boxes = [item.box for item in items if isinstance(item, Row)]
-        whole = around(boxes) if boxes else Box(0.0, 0.0, 0.0, 0.0)
+        rows = [item for item in items if isinstance(item, Row)]
+        whole = around([row.box for row in rows]) if rows else Box(0.0, 0.0, 0.0, 0.0)
         heads = _headings(items, body, whole.width)
-        wide = _wide_gap([item for item in items if isinstance(item, Row)], whole)
+        wide = _wide_gap(rows, whole)
         previous: Row | None = None
         for item in items:
             if isinstance(item, LaidTable):

@@ -13,12 +13,12 @@ from statistics import median
 from crag.ingest.words import PageWords, Word
 
 _LEAST = 20
-"""Numbers of a run: a list or a table with so many lines, evenly spaced over a page, is rare."""
+"""Numbers of a run: a list or a table of as many lines, evenly spaced over a page, is rare."""
 _HEIGHT = 0.5
 """The least share of the page's height that a run covers."""
 _DIGITS = 4
 _OUTER = 20
-"""One in so many of the other words may stand further out than the numbers: headers and footers do."""
+"""One in this many of the other words may stand further out than the numbers: headers and footers do."""
 _ALIGNED = 8.0
 """Points between the edges of numbers that stand in one column."""
 _EVEN = 0.25

@@ -50,6 +50,7 @@ _MAYBE_CAPITAL = _words(
 )
 # "No." and its like before a number is an abbreviation; elsewhere it is a short sentence.
 _BEFORE_NUMBER = _words("no nos art fig figs eq sec vol ch pp tab ex app p")
+_BEFORE_INITIALS = _BEFORE_NUMBER | _MAYBE_CAPITAL
 _OPENERS = _words(
     "the a an this that these those it its he she they we i you our their his her my your there here in on at for "
     "from with by as if when while where after before since because although though however moreover furthermore "
@@ -162,7 +163,7 @@ def _full_stop_ends(text: str, begin: int, at: int, following: str) -> bool:
         return False
     if word == "no" and before.group()[0].isupper() and at - begin > len("No") and _is_code(following):
         return False
-    if _INITIALS.match(following) and word in _BEFORE_NUMBER | _MAYBE_CAPITAL:
+    if word in _BEFORE_INITIALS and _INITIALS.match(following):
         return False
     if word in _BEFORE_NUMBER:
         return not (following[0].isdigit() or (following[0].isupper() and word not in ("no", "art", "app", "ex")))
