@@ -110,39 +110,43 @@ clean: ## remove the environment and every cache; stored libraries (data/) stay
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	    echo "Python 3.11 or newer is needed. If it has another name here: make run PYTHON=python3.12" >&2; exit 1; }
-	@echo "Setting up $(VENV) (once) …"
+	@echo "Setting up, once. Making the environment $(VENV) …"
 	@$(PYTHON) -m venv $(VENV) || { \
 	    echo "This Python can't make an environment. On Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 	@touch $@
 
-# uv, where it is installed already, is ten times as fast; pip is always enough.
-define install
-	@echo "Installing $(1) (once; again when it changes) …"
-	@if command -v uv >/dev/null && uv pip install --quiet --python $(PY) $(2) -r $(1) 2>/dev/null; then :; \
-	else $(PY) -m pip install -qq --disable-pip-version-check --no-input $(2) -r $(1); fi
-endef
+# uv installs several times as fast as pip. Where uv can't be had, or can't reach what pip reaches, pip does the work.
+$(VENV)/.uv: | $(VENV)/.python
+	@command -v uv >/dev/null || { echo "Fetching uv, which installs the rest …"; \
+	    $(PY) -m pip install --quiet --disable-pip-version-check --no-input uv || echo "uv can't be had here."; }
+	@touch $@
 
 UV = PATH="$(abspath $(BIN)):$$PATH" uv
 
-$(VENV)/.uv: | $(VENV)/.python
-	@command -v uv >/dev/null || $(PY) -m pip install --quiet uv
-	@touch $@
+# $(1): a file of requirements; $(2): what is in it; $(3): options. uv's list of each package is left out, its errors are not.
+define install
+	@echo "Installing $(2), $$(grep -c '^[A-Za-z]' $(1)) packages of $(1) …"
+	@if $(UV) pip install --python $(PY) $(3) -r $(1) >$(VENV)/install.log 2>&1; \
+	then grep -E '^(Prepared|Installed) ' $(VENV)/install.log || true; \
+	else tail -n 3 $(VENV)/install.log; echo "Installing with pip instead, which takes a few minutes …"; \
+	    $(PY) -m pip install --quiet --disable-pip-version-check --no-input $(3) -r $(1); fi
+endef
 
-$(VENV)/.run: requirements/run.lock | $(VENV)/.python
-	$(call install,requirements/run.lock)
+$(VENV)/.run: requirements/run.lock | $(VENV)/.uv
+	$(call install,requirements/run.lock,what the app needs)
 	@touch $@
 
 # What runs a model file, only for who has one.
 $(VENV)/.gguf: requirements/gguf.txt | $(VENV)/.run
-	$(call install,requirements/gguf.txt)
+	$(call install,requirements/gguf.txt,what runs a model file)
 	@touch $@
 
 # What sign-in needs, only where people sign in.
 $(VENV)/.signin: requirements/signin.txt | $(VENV)/.run
-	$(call install,requirements/signin.txt)
+	$(call install,requirements/signin.txt,what sign-in needs)
 	@touch $@
 
-$(VENV)/.dev: requirements/dev.lock requirements/models.txt | $(VENV)/.python
-	$(call install,requirements/dev.lock)
-	$(call install,requirements/models.txt,--no-deps)
+$(VENV)/.dev: requirements/dev.lock requirements/models.txt | $(VENV)/.uv
+	$(call install,requirements/dev.lock,what app and tests need)
+	$(call install,requirements/models.txt,models for tests,--no-deps)
 	@touch $@ $(VENV)/.run
