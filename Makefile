@@ -125,7 +125,7 @@ UV = PATH="$(abspath $(BIN)):$$PATH" uv
 
 # $(1): a file of requirements; $(2): what is in it; $(3): options. uv's list of each package is left out, its errors are not.
 define install
-	@echo "Installing $(2), $$(grep -c '^[A-Za-z]' $(1)) packages of $(1) …"
+	@echo "Installing $(2) ($(1)) …"
 	@if $(UV) pip install --python $(PY) $(3) -r $(1) >$(VENV)/install.log 2>&1; \
 	then grep -E '^(Prepared|Installed) ' $(VENV)/install.log || true; \
 	else tail -n 3 $(VENV)/install.log; echo "Installing with pip instead, which takes a few minutes …"; \
