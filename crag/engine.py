@@ -84,7 +84,7 @@ class Engine:
         self._use = DataDirLock(self.config.storage.data if self._server is None else None)
         self._use.begin()
         self.private_libraries = PrivateLibraries(self.config.storage.data, self._server)
-        self.teams = Teams(lambda: self.config, self.private_libraries, self._server, self.remove)
+        self.teams = Teams(lambda: self.config, self.private_libraries, self._server)
         """People, workspaces, links, limits and the audit log of this data folder or database."""
         self.runs, self.readers = FairQueue(1), FairQueue(1)
         """The queues of runs, and of files that are read."""
@@ -177,15 +177,15 @@ class Engine:
         """Purge every named library as `config.storage.purge` says, and delete what can't be restored any more.
 
         Web pages in them are looked at again where `config.storage.refresh` says how old they may become. The audit log
-        is kept for as long as `config.serving.audit_days` says, private workspaces as `config.quotas.empty_days` and
-        `idle_days` do.
+        is kept for as long as `config.serving.audit_days` says, empty private workspaces for
+        `config.quotas.empty_days`.
         """
         for name in self.private_libraries.forgotten(self.config.quotas.empty_days):
             self._libraries.forget(self.private_libraries.root / name)
             self.private_libraries.drop_empty(name)
         renew = partial(self.pages.renew, days=days, stop=stop) if (days := self.config.storage.refresh_days) else None
         self._libraries.tidy(self.private_libraries, self.config.storage.purge, stop, renew, self.teams.purged)
-        self.teams.tidy(partial(self._libraries.names, self.private_libraries), stop)
+        self.teams.tidy()
 
     @cached_property
     def pages(self) -> Pages:

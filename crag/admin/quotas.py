@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sqlalchemy import delete, exists, insert, select, update
+from sqlalchemy import exists, insert, select, update
 
 from crag.admin.store import limits, workspaces
 from crag.admin.usage_store import (
@@ -100,11 +100,6 @@ class Overrides:
             found = connection.scalar(select(exists().where(workspaces.c.name == workspace)))
         return bool(found)
 
-    def forget(self, workspace: str) -> None:
-        """A workspace that is gone has no limits of its own."""
-        with self._store.write() as connection:
-            connection.execute(delete(limits).where(limits.c.workspace == workspace))
-
 
 def check_value(workspace: str, name: str, value: float) -> float:
     """A limit's value. Raises as `Overrides.put` does."""
@@ -160,7 +155,6 @@ class Admission:
     def admit(self) -> None:
         """One question. Raises QuotaError where it is one too many in this minute."""
         self.quotas.ask(self.workspace)
-        self.quotas.touched(self.workspace)
 
 
 class Quotas:
@@ -187,8 +181,6 @@ class Quotas:
         self._near: dict[str, tuple[float, list[Standing]]] = {}
         self._priced: tuple[tuple[str, ...], Mapping[str, Price] | None] = (), None
         """The entries of the configuration, and the table that they make."""
-        self.touched: Callable[[str], None] = lambda workspace: None
-        """Called with each workspace that is used."""
         self._ahead: dict[str, tuple[str, int, int]] = {}
         """By workspace: the minute, the questions that are left of those taken ahead in it, and how many were taken."""
 
@@ -350,7 +342,6 @@ class Quotas:
     def intake(self, workspace: str | Path, library: Library) -> Intake:
         """Admits the files of one upload."""
         name = workspace if isinstance(workspace, str) else SERVER
-        self.touched(name)
         return Intake(quotas=self, workspace=name, library=library)
 
     def _reserve(self, workspace: str, what: str, want: Want) -> float:

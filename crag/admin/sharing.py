@@ -11,8 +11,7 @@ import hashlib
 import logging
 import re
 import secrets
-import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, func, insert, select, update
 
 from crag.admin.audit import AuditLog
-from crag.admin.idle import Idle
 from crag.admin.people import People
 from crag.admin.quotas import Quotas
 from crag.admin.roles import Actor, check, refusals_noted
@@ -168,9 +166,8 @@ class Teams:
         config: Callable[[], AppConfig],
         libraries: PrivateLibraries,
         server: Server | None,
-        remove: Callable[[str], None],
     ) -> None:
-        """`config` as it is now; `libraries` and `server`, where they lie; `remove` removes a named one whole."""
+        """`config` as it is now; `libraries` and `server`, where they lie."""
         self._config = config
         self.store = open_store(config().storage.data, server)
         """The tables of people, workspaces, limits and the audit log."""
@@ -178,18 +175,15 @@ class Teams:
         self.people = People(self.store, self.audit, lambda: config().people)
         self.spaces, self.links = Workspaces(self.store, self.audit), Links(self.store, self.audit)
         self.quotas = Quotas(self.store, config, StorageUse(libraries.libraries), libraries.holds)
-        self.idle = Idle(self.store, config, self.audit, remove)
-        self.quotas.touched = self.idle.touch
 
     def purged(self, workspace: str, each: Due) -> None:
         """Notes that the program deleted a document whose time was over."""
         self.audit.note("delete", "program", workspace=workspace, what=f"purged {each.document.name}", detail=each.why)
 
-    def tidy(self, workspaces: Callable[[], Iterable[str]], stop: threading.Event) -> None:
-        """Removes old entries of the audit log, and idle workspaces, of these, whose day has come."""
+    def tidy(self) -> None:
+        """Remove old entries of the audit log."""
         try:
             self.audit.tidy(self._config().serving.audit_days)
-            self.idle.look(workspaces(), stop)
         except StorageError as error:
             _log.warning("what is old was not removed: %s", error.message)
 

@@ -19,11 +19,13 @@ from crag.admin.roles import ROLES, Role
 from crag.cli.options import DEFAULT_WORKSPACE, interruptible, opened
 from crag.cli.output import Options, Output, plain
 from crag.core.config import AppConfig
-from crag.core.errors import InputError, NotFoundError, SettingsError
+from crag.core.errors import CragError, InputError, NotFoundError, SettingsError
 from crag.core.settings import days_of
 
 if TYPE_CHECKING:
     from crag.admin.moving import Moved
+    from crag.admin.workspaces import Workspace
+    from crag.storage.library import Library
 
 _PLACE = "a library's folder, a data folder, `database` (of CRAG_DATABASE_URL), env:NAME (of another variable) or a URL"
 _KEPT = {"copied": "copied", "there": "there already", "other": "there is another, which was left as it is"}
@@ -342,6 +344,46 @@ def _show_limit(standing: Standing, workspace: str, output: Output) -> None:
             {**record, "used": bound.used if counted else None, "changed_by": by or None},
             f"{name:<26} {most}{used}{f', changed by {plain(by)}' if by else ''}",
         )
+
+
+def workspaces(
+    ctx: Context,
+    output: Output,
+    unused: Annotated[
+        int, Option(metavar="DAYS", min=0, help="only those that nobody has used for this many days; 0: all")
+    ] = 0,
+) -> int:
+    """One line a workspace, the longest unused first. A question, a new document, or a visit by somebody who signed in
+    counts as use. Nothing is removed: an admin deletes a workspace on the page Administration.
+    """
+    before = (datetime.now(UTC) - timedelta(days=unused)).isoformat()
+    failed = False
+    with opened(ctx) as engine:
+        spaces = {each.name: each for each in engine.teams.spaces.all()}
+        people = {each.id: each.called for each in engine.teams.people.all()}
+        found: list[tuple[str, str]] = []
+        for name in {*spaces, *engine.private_libraries.libraries.names()}:
+            try:
+                found.append((_last_use(engine.library(name), spaces.get(name)), name))
+            except CragError as error:
+                failed = True
+                output.message(f"{name}: {error}")
+    for used, name in sorted(found):
+        if unused and used >= before:
+            continue
+        title, owner = (space.title, people.get(space.owner, "")) if (space := spaces.get(name)) else ("", "")
+        record = {"workspace": name, "title": title, "owner": owner, "used_at": used or None}
+        said = ", ".join(plain(each) for each in (title, owner) if each)
+        output.show(record, f"{name:<42}  {used[:10] or 'never used':<10}  {said}".rstrip())
+    return int(failed)
+
+
+def _last_use(library: Library, space: Workspace | None) -> str:
+    """When somebody last asked, added something or came, in ISO 8601; "" for never."""
+    runs, documents = library.runs.latest(1, every=True), library.documents.all()
+    asked = [each.started_at for each in runs]
+    added = [each.added_at for each in documents]
+    return max([*asked, *added, *([space.used_at] if space is not None else [])], default="")
 
 
 def people(

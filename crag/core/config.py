@@ -292,11 +292,6 @@ class QuotaSettings(SettingsGroup, title="quotas"):
     """How much the outside calls of all workspaces together may cost per day (UTC), as far as prices are known."""
     empty_days: int = setting(1, "Empty workspaces stay", Range(1, 3650, step=1, unit="days"))
     """After how many days an empty private workspace is removed."""
-    idle_days: int = setting(0, "Idle workspaces stay", Range(0, 3650, step=30, unit="days"))
-    """After how many days without use a private workspace gets an end date, which each of its pages shows. Using it
-    cancels the date. Set to 0 to keep it."""
-    warn_days: int = setting(14, "Warning before the end", Range(2, 365, step=1, unit="days"))
-    """How many days that end date is ahead at least."""
 
 
 class Keys:

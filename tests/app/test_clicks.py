@@ -5,14 +5,12 @@ import importlib
 import re
 import threading
 from collections.abc import Iterator
-from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag.admin.idle import Idle
 from crag.admin.roles import Actor
 from crag.admin.workspaces import own_name
 from crag.core.errors import AccessError
@@ -78,7 +76,7 @@ HANDED_IN = {"ui/app/clicks.py: work"}
 """A callback that is a parameter: `confirm` takes none but those that ask."""
 CHANGES = re.compile(
     r"(documents\.(delete|describe)|runs\.delete|labels\.(save|delete)|evaluations\.(delete|delete_set)"
-    r"|purges\.(purge|undo)|snapshots\.(take|roll_back|delete)|votes\.(save|delete)|begun\.over|\.reindex|idle\.(keep|touch)|people\.(invite|change_role|remove)"
+    r"|purges\.(purge|undo)|snapshots\.(take|roll_back|delete)|votes\.(save|delete)|begun\.over|\.reindex|people\.(invite|change_role|remove)"
     r"|spaces\.(make|adopt|rename|hand_over|share|unshare|delete)|links\.(issue|end)|ledger\.begin_day|quotas\.change"
     r"|jobs\(?\)?\.(begin|start)|job\.(answer|stop)|server\.end|engine\.(remove|add|add_files|reconfigure)|\.configure"
     r"|pages\.(add|refresh))$|^(add_set|keep|verify)$"
@@ -253,28 +251,6 @@ def test_a_web_query_is_approved_by_who_may_ask_when_they_click(people, role) ->
     if role == "reader":
         [entry] = program().engine.teams.audit.entries(act="refused")
         assert (entry.who, entry.what, entry.workspace) == ("ben@example.org", "answer", space)
-
-
-def ending() -> None:
-    import streamlit as st
-
-    from ui.app import notices
-
-    notices.ending(st.session_state["space"], keep=True)
-
-
-@pytest.mark.parametrize("role", ["viewer", "reader"])
-def test_an_idle_workspace_is_kept_by_who_may_ask_when_they_click(people, monkeypatch, role) -> None:
-    space, kept = own_name(people["anna"].id), []
-    monkeypatch.setattr(Idle, "ends", lambda self, workspace: date(2027, 1, 4))
-    monkeypatch.setattr(Idle, "keep", lambda self, workspace: kept.append(workspace))
-    tab = tab_of("ben", ending, space=space)
-    tab.query_params["ws"] = space
-    tab.run()
-    share(people, role)
-    tab.button(key="ending-keep").click().run()
-    assert kept == ([space] if role == "viewer" else [])
-    assert ("read-only" in refused(tab)) is (role == "reader")
 
 
 def unloading() -> None:

@@ -1,11 +1,9 @@
 """Workspaces in the app: who signed in lands in their own, shares it, and finds no word of another's anywhere."""
 
-from datetime import date
 from types import SimpleNamespace
 
 from streamlit.testing.v1 import AppTest
 
-from crag.admin.idle import Ending, Idle
 from crag.admin.roles import Actor
 from crag.admin.workspaces import own_name
 from tests.support.app_text import said, visit
@@ -126,21 +124,6 @@ def test_only_who_administers_has_the_page_and_what_is_done_there_is_audited(peo
     cleo.segmented_control(key="admin-view").set_value("Audit log").run()
     assert "invited as" in str(cleo.dataframe[0].value)
     assert not cleo.exception
-
-
-def test_idle_workspaces_are_listed_with_their_end_and_an_admin_keeps_one(people, monkeypatch):
-    anna = filled()
-    own = anna.query_params["ws"]
-    left = {own: Ending(workspace=own, used=date(2026, 9, 1), ends=date(2026, 12, 4))}
-    monkeypatch.setattr(Idle, "endings", lambda self: list(left.values()))
-    monkeypatch.setattr(Idle, "keep", lambda self, name: left.pop(name))
-    cleo = visit("administration", "cleo")
-    assert "1 workspace will be removed because nobody uses it." in said(cleo)
-    assert r"**Anna\'s library** ends on 4 December 2026; used last on 1 September 2026" in said(cleo)
-    cleo.button(key=f"admin-keep-{own}").click().run()
-    assert not cleo.exception and left == {} and "will be removed" not in said(cleo)
-    [entry] = [each for each in program().engine.teams.audit.entries(workspace=own) if each.what == "kept"]
-    assert entry.who == "cleo@example.org"
 
 
 def test_of_two_admins_who_change_one_role_the_second_is_told_what_it_is_now(people, monkeypatch):

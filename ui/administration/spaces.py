@@ -1,19 +1,17 @@
-"""Workspaces: all there are, with their owners and sizes; which will be removed; opening, renaming and deleting one."""
+"""Workspaces: all there are, with their owners and sizes; opening, renaming and deleting one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 
 import streamlit as st
 
-from crag.admin.idle import Ending
 from crag.admin.workspaces import Workspace
 from crag.core.errors import CragError
 from crag.export.html import elements as h
 from crag.export.html import words
-from crag.export.html.safe_text import markdown, visible
+from crag.export.html.safe_text import visible
 from ui.access import workspace_entry
 from ui.administration.people import state
 from ui.app import sharing, tables
@@ -23,8 +21,6 @@ from ui.components import problems
 from ui.components.drawing import draw
 from ui.settings import limits
 
-_ENDING = 50
-"""So many idle ones are listed; when some of these are kept or gone, others follow."""
 _COUNTED = 300
 """Documents are counted in so many libraries at most: each is opened for it."""
 _COLUMNS = {
@@ -60,7 +56,6 @@ def show(session: Session) -> None:
     if not found:
         st.caption("There are no workspaces yet: one is created when something is added to it.")
         return
-    _idle(session, {each.name: each.title if each.space else f"{each.title} ({each.name[:10]}…)" for each in found})
     st.caption(f"{words.count(len(found), 'workspace')}, {words.format_size(sum(each.size for each in found))} in all.")
     drawn = [_drawn(each, counted=number < _COUNTED) for number, each in enumerate(found)]
     rows = tables.picked(drawn, f"admin-spaces-{state().spaces}-{len(found)}", "All workspaces", _COLUMNS)
@@ -154,42 +149,3 @@ def _open(name: str) -> None:
 def _refresh() -> None:
     state().spaces += 1
     st.rerun()
-
-
-def _idle(session: Session, titles: Mapping[str, str]) -> None:
-    """Those that have a warning, by their titles; nothing where none has. Raises CragError."""
-    found = program().engine.teams.idle.endings()
-    if not found:
-        return
-    with st.container(border=True, key="admin-idle"):
-        them = "it" if len(found) == 1 else "them"
-        st.markdown(f"**{words.count(len(found), 'workspace')} will be removed because nobody uses {them}.**")
-        st.caption(
-            "Every page there says so. Asking a question, adding something, or keeping it there cancels the removal."
-        )
-        for each in found[:_ENDING]:
-            _idle_line(session, each, titles.get(each.workspace, each.workspace))
-        if len(found) > _ENDING:
-            st.caption(f"And {len(found) - _ENDING:,} more, which end later.")
-
-
-def _idle_line(session: Session, each: Ending, title: str) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        said = f"**{markdown(title)}** ends on {_day(each.ends)}; used last on {_day(each.used)}"
-        st.markdown(said, width="stretch")
-        st.button("Keep it", key=f"admin-keep-{each.workspace}", on_click=_keep, args=(session, each.workspace))
-
-
-def _keep(session: Session, workspace: str) -> None:
-    """A callback: before the page is drawn, so that the line is gone from it."""
-    engine = program().engine
-    with problems.reported(by=problems.announce):
-        session.require("administer", "keep an idle workspace")
-        engine.teams.idle.keep(workspace)
-        engine.teams.audit.note(
-            "workspace", session.visitor.name, workspace=workspace, what="kept", detail="it was idle"
-        )
-
-
-def _day(day: date) -> str:
-    return f"{day.day} {day:%B %Y}"

@@ -1,4 +1,4 @@
-"""Notices above a page: a limit that is near, an idle workspace, a session that was reset, files that were refused."""
+"""Notices above a page: a limit that is near, a session that was reset, files that were refused."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from crag.admin import usage_store
 from crag.core.errors import CragError
 from crag.export.html.safe_text import markdown
 from crag.text.formats import count
-from ui.access.current import Presence
 from ui.app import tab
 from ui.app.program import program
 from ui.app.session import Session
-from ui.components import problems, script_context
+from ui.components import script_context
 
 ASKING = ("questions", "calls", "dollars")
 ADDING = ("documents", "mb", "files")
@@ -31,31 +30,6 @@ def near(session: Session, of: Collection[str]) -> None:
     lines = [usage_store.nearly(each.quantity, each.near) for each in found if each.quantity.name in of and each.near]
     for line in lines:
         st.caption(markdown(line))
-
-
-def ending(workspace: str, *, keep: bool) -> None:
-    """On every page of a private workspace that nobody has used: the day on which it ends, and how to keep it."""
-    try:
-        day = program().engine.teams.idle.ends(workspace)
-    except CragError:
-        day = None
-    if day is None:
-        return
-    with st.container(key="ending"):
-        st.warning(
-            f"This workspace has not been used for a while. It will be removed, with everything in it, on "
-            f"{day:%A}, {day.day} {day:%B %Y}, unless somebody asks a question, adds something or keeps it."
-        )
-        if keep:
-            st.button("Keep it", key="ending-keep", on_click=_keep, args=(workspace,))
-
-
-def _keep(workspace: str) -> None:
-    with problems.reported(by=problems.announce):
-        here = Presence()
-        here.require("ask", "keep an idle workspace")
-        if here.workspace == workspace:
-            program().engine.teams.idle.keep(workspace)
 
 
 _PROTOCOLS = "Sec-Websocket-Protocol"

@@ -62,8 +62,6 @@ def draw() -> None:
     if not isinstance(arrived, CragError) and others:
         open_tabs.wait(arrived.workspace, others)
         return
-    if not isinstance(arrived, CragError):
-        notices.ending(arrived.workspace, keep=arrived.visitor.may("ask"))
     notices.show_reset()
     page.run()
 
