@@ -140,7 +140,9 @@ class Workspaces:
         with refusals_noted(self._audit, by, "workspace", name, "adopt"):
             check(by, "", "")
         if not _NAME.fullmatch(name):
-            raise InputError("That is no name of a library that can be shared.", "Copy it to another name first.")
+            raise InputError(
+                "That is no name of a library that can be shared.", "Back it up, and restore it under another name."
+            )
         made = _build_workspace(name, one_line(title, "The title of a workspace", _TITLE), "")
         with self._store.write() as connection:
             if (found := _select_or_insert(connection, made)) is not made:

@@ -1,11 +1,11 @@
-"""The commands of who runs the program: limits, people, audit, copy, backup, restore."""
+"""The commands of who runs the program: limits, workspaces, people, audit, backup, restore."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from typer import Argument, Context, Option
 
@@ -16,115 +16,20 @@ from crag.admin.backups import Created, audit_refusals, create_backup, restore_b
 from crag.admin.people import Person, people_of
 from crag.admin.quotas import Standing
 from crag.admin.roles import ROLES, Role
-from crag.cli.options import DEFAULT_WORKSPACE, interruptible, opened
+from crag.cli.options import interruptible, opened
 from crag.cli.output import Options, Output, plain
 from crag.core.config import AppConfig
 from crag.core.errors import CragError, InputError, NotFoundError, SettingsError
 from crag.core.settings import days_of
 
 if TYPE_CHECKING:
-    from crag.admin.moving import Moved
     from crag.admin.workspaces import Workspace
     from crag.storage.library import Library
-
-_PLACE = "a library's folder, a data folder, `database` (of CRAG_DATABASE_URL), env:NAME (of another variable) or a URL"
-_KEPT = {"copied": "copied", "there": "there already", "other": "there is another, which was left as it is"}
-
-
-def copy(
-    source: Annotated[str, Option("--from", metavar="PLACE", help=f"{_PLACE}; it is only read")],
-    target: Annotated[
-        str,
-        Option(
-            "--to",
-            metavar="PLACE",
-            help="the same; a folder that is not there yet is made, a data folder with --all, else a library's own",
-        ),
-    ],
-    output: Output,
-    workspace: Annotated[
-        str | None,
-        Option(
-            metavar="NAME",
-            help=f"which library, in a data folder or database (default: {DEFAULT_WORKSPACE}, or the folder's name)",
-        ),
-    ] = None,
-    every: Annotated[
-        bool,
-        Option(
-            "--all",
-            help="all of them, private ones too, with what their addresses are signed with and the choices of Settings",
-        ),
-    ] = False,
-    index: Annotated[
-        Literal["embedded", "milvus"] | None,
-        Option(
-            help="the chunk index of the copy; milvus: at CRAG_MILVUS_URI, with CRAG_MILVUS_TOKEN "
-            "(default: that of CRAG_INDEX, or embedded)"
-        ),
-    ] = None,
-) -> int:
-    """0 where every copy and its index are whole; 1 where one differs or failed, or a library was left out."""
-    _check_choice(workspace, every)
-    config = AppConfig.from_environment(index=index)
-    from crag.admin.moving import Move  # only now: it loads SQLAlchemy and the index
-
-    with interruptible() as cancel, Move(source, target, config, workspace=workspace, every=every) as move:
-        if every:
-            kept = move.kept()
-            output.show({"kept": kept}, "\n".join(f"{name}: {_KEPT[what]}" for name, what in kept.items()))
-        whole = True
-        moves = move.libraries(watch=lambda name, table, *n: output.counted(f"{name}, {table}", *n), cancel=cancel)
-        for moved in moves:
-            _show_moved(moved, output)
-            whole &= moved.whole
-        if count := move.left_out():
-            output.message(f"{count} libraries were left out, which lie under no workspace's name")
-    return int(not whole or count > 0)
 
 
 def _check_choice(workspace: str | None, every: bool) -> None:
     if workspace is not None and every:
         raise SettingsError("Both --workspace and --all are given.", "Give one of them.")
-
-
-def _show_moved(moved: Moved, output: Output) -> None:
-    if output.json:
-        output.record(_record_moved(moved))
-        return
-    name, index = plain(moved.workspace), moved.index
-    if moved.copy is not None:
-        output.line(f"{name}: {_describe_status(moved)}")
-        output.line(f"  {'table':<14}{'source':>12}{'target':>12}")
-        for each in moved.copy.tables:
-            output.line(f"  {each.table:<14}{each.source:>12,}{each.target:>12,}{'' if each.same else '  differs'}")
-    if moved.error is not None:
-        output.message(f"{name}: error: {moved.error}")
-    elif index is None:
-        output.line(f"  index: {'made by each app server when it is first asked' if moved.whole else 'not made'}")
-    else:
-        differs = f"{len(index.missing):,} chunks are missing in it, {len(index.foreign):,} are in it alone"
-        output.line(f"  index: {differs if index else 'fits the records'}")
-
-
-def _describe_status(moved: Moved) -> str:
-    copy = moved.copy
-    if moved.error is not None or copy is None:
-        return "failed"
-    if copy.found:
-        return "compared" if moved.whole else "differs"
-    return "copied" if moved.whole else "differs: not stored; give the command again"
-
-
-def _record_moved(moved: Moved) -> dict[str, Any]:
-    error, copy, index = moved.error, moved.copy, moved.index
-    return {
-        "workspace": moved.workspace,
-        "status": _describe_status(moved).partition(":")[0],
-        **({"error": error.message, "remedy": error.remedy} if error else {}),
-        **({"tables": [asdict(each) for each in copy.tables]} if copy else {}),
-        **({"index": {"missing": len(index.missing), "foreign": len(index.foreign)}} if index is not None else {}),
-    }
 
 
 def backup(
@@ -168,7 +73,7 @@ def _data_folder(said: str) -> Path:
     if not said and config.storage.database_url:
         raise InputError(
             "The libraries are in a PostgreSQL database.",
-            "Use pg_dump and pg_restore, or copy the libraries to a folder: crag copy --all.",
+            "Use pg_dump and pg_restore.",
         )
     return Path(said) if said else config.storage.data
 

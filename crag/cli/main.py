@@ -59,7 +59,6 @@ _MODULES = {
         "evaluate": "Ask a set of questions under one or more strategies, and compare what comes of it.",
     },
     "admin": {
-        "copy": "Copy libraries between folders and databases, compare every row, and fill the index of the copy.",
         "backup": "Write all that is stored into one file, while the app runs; and check whether such a file is whole.",
         "restore": "Put back what a backup holds, all or one library, also in the place of what is there.",
         "limits": "Show how much a workspace and the whole server may take and what is used of it, and change it.",

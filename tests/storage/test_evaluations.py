@@ -1,19 +1,16 @@
 """Question sets, evaluations and results in the library: kept, found again, removed whole; stored runs read in bulk."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from sqlalchemy import update
 
-from crag.admin.moving import copy_library
 from crag.core.errors import NotFoundError, StorageError
 from crag.core.events import RunStarted
 from crag.core.trace import Trace
 from crag.core.types import Document
 from crag.storage.evaluations import EvaluationRecord, Evaluations, StoredSet
 from crag.storage.library import Library
-from crag.storage.places import Place
 from crag.storage.runs import Unreadable
 from crag.storage.store import count
 from crag.storage.tables import results, runs
@@ -212,13 +209,3 @@ def test_votes_go_with_an_evaluation_and_with_a_set(library: Library) -> None:
     assert library.votes.of((c, d)) == {} and library.votes.of((b, c)) == {}
     library.votes.save((b, voted_on(library)), "q", "both")
     assert not library.verify()
-
-
-@pytest.mark.parametrize("records", ["sqlite"])
-def test_a_copy_has_the_votes(library: Library, tmp_path: Path) -> None:
-    a, b = voted_on(library), voted_on(library)
-    library.votes.save((a, b), "q", b)
-    found = copy_library(Place.at(tmp_path / "library"), Place.at(tmp_path / "copy"))
-    assert found.whole
-    with Library(tmp_path / "copy", library._embedder) as copy:
-        assert copy.votes.of((a, b)) == {"q": b}

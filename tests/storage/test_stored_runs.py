@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from crag.admin.moving import copy_library
 from crag.analysis.evaluate import evaluations, rows
 from crag.analysis.metrics.metrics import measure_run
 from crag.analysis.monitoring.figures import facts_of
@@ -26,7 +25,6 @@ from crag.messages.wording import outcome_sentence
 from crag.models.runtime import MiniLM
 from crag.providers.prices import PRICES, plain_rag
 from crag.storage.library import Library
-from crag.storage.places import Place
 from crag.storage.postgres import Server
 from tests.support.library_makers import HashEmbedder
 from tests.support.stored import RUNS, stored_library, stored_run
@@ -112,16 +110,6 @@ def test_the_figures_of_a_run_are_what_its_record_says(library: Library) -> None
     assert made.failures == {"search: unreachable": 1, "verify: other": 1}
     assert made.refused == {"tavily: unreachable": 1, "this machine: other": 1}
     assert library.facts.standing().last == number
-
-
-@pytest.mark.files
-def test_a_copy_takes_them_along(library: Library, tmp_path: Path, embedder: HashEmbedder) -> None:
-    library.runs.save(full(1), [])
-    said = copy_library(Place.at(library.folder), Place.at(tmp_path / "copy"))
-    assert said.whole and next(each.target for each in said.tables if each.table == "facts") == 1
-    with Library(tmp_path / "copy", embedder) as copy:
-        ((number, made),), ((before, kept),) = copy.facts.since(), library.facts.since()
-        assert (number, replace(made, workspace=kept.workspace)) == (before, kept)
 
 
 # Work that a killed program left unfinished is reported; what still runs, here or in another process, is not

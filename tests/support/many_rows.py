@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from sqlalchemy import delete, insert, select
 
-from crag.admin.moving import TABLES
 from crag.core.types import Document
 from crag.storage import store
 from crag.storage.library import Library
@@ -14,9 +13,12 @@ from crag.storage.tables import (
     evaluations,
     facts,
     grades,
+    meta,
+    metadata,
     purged,
     question_sets,
     results,
+    revision,
     runs,
     searches,
     tracks,
@@ -24,6 +26,8 @@ from crag.storage.tables import (
 from tests.support.library_makers import HashEmbedder, make_document
 
 Fill = Callable[..., Document]
+TABLES = tuple(table for table in metadata.sorted_tables if table not in (meta, revision))
+"""What a library holds, each table after those that it refers to."""
 
 
 def fill(library: Library, label: str, chunks: int = 4) -> Document:
@@ -106,7 +110,7 @@ def evaluation_row(at: int) -> dict[str, object]:
 
 
 def rows_of(place: Place) -> dict[str, list[str]]:
-    """All that is copied, in no place's own order."""
+    """All that is stored, in no place's own order."""
     records = place.records()
     with records.read() as connection:
         found = {
