@@ -229,9 +229,9 @@ class LimitSettings(SettingsGroup, title="limits"):
     all_sessions: int = setting(500, "Tabs open in all", Range(0, 100_000, step=50, unit="tabs"))
     """How many browser tabs one process of the app serves at once. A further tab opens as soon as another is closed. A
     tab that lost its connection always comes back. Set to 0 for no limit."""
-    session_mb: int = setting(500, "Memory of a tab", Range(0, 100_000, step=50, unit="MB"))
-    """How much memory one browser tab may use in the app: uploads that are not yet read, which are refused beyond it,
-    and what it looked at last, of which the oldest is dropped. Set to 0 for no limit."""
+    session_mb: int = setting(500, "Uploads of a tab", Range(0, 100_000, step=50, unit="MB"))
+    """How large the uploads of one browser tab may be together, until they are read. More are refused. Set to 0 for no
+    limit."""
     max_file_mb: int = setting(100, "Largest file", Range(1, 1000, step=10, unit="MB"))
     """Larger files are refused."""
     max_pages: int = setting(2000, "Most pages", Range(1, 20_000, step=100, unit="pages"))

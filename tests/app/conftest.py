@@ -25,7 +25,6 @@ from crag.providers.registry import key_variables
 from tests.support import local_models
 from tests.support.model_server import Server, serving
 from tests.support.tab_states import state_in
-from ui.app import gc_scheduler
 from ui.app.program import program
 from ui.components.tab_state import ShownLibrary
 
@@ -69,10 +68,8 @@ def followed(app: AppTest, *args: Any, **given: Any) -> AppTest:
 
 AppTest._run = followed  # type: ignore[method-assign]
 
-# After each run of the script, Streamlit has the collector go through all modules, a tenth of a second each time, and
-# the app has it go through them in rounds, a quarter of these tests' time.
+# After each run of the script, Streamlit would have the collector go through all modules, for a tenth of a second.
 streamlit_config.set_option("runner.postScriptGC", False)
-gc_scheduler.EVERY = 0
 
 
 @pytest.fixture(scope="session")

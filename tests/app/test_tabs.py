@@ -7,7 +7,7 @@ import pytest
 from tests.support.app_server import ROOT
 from tests.support.app_text import said
 from tests.support.tab_states import state_in
-from ui.app import memory_usage, notices, open_tabs, session
+from ui.app import notices, open_tabs, session
 from ui.app.open_tabs import OpenTabs, Tabs
 from ui.app.tab import RunsState
 from ui.ask import conversation
@@ -62,21 +62,6 @@ def test_a_tab_is_open_as_long_as_its_connection_and_its_session_lives_a_while_l
     assert register.alive("one")
     now[0] = 121.0
     assert not register.alive("one")
-
-
-def test_what_a_tab_remembers_of_runs_is_bounded_by_weight() -> None:
-    kept, weights = {str(each): "x" * 1000 for each in range(5)}, {}
-    room = 3 * memory_usage.weight("x" * 1000)
-    memory_usage.drop_oldest(kept, weights, 10, room)
-    assert list(kept) == ["2", "3", "4"] == sorted(weights)
-    kept["5"] = "x" * 10_000
-    memory_usage.drop_oldest(kept, weights, 10, room)
-    assert list(kept) == ["5"], "the one that is looked at stays in any case"
-    memory_usage.drop_oldest(kept := {str(each): "x" for each in range(5)}, {}, 2, 0)
-    assert list(kept) == ["3", "4"]
-    shared = ["x" * 1000]
-    assert memory_usage.weight([shared, shared]) < 2 * memory_usage.weight(shared)
-    assert memory_usage.for_runs(500) + memory_usage.for_files(500) == 500 * 2**20 and memory_usage.for_files(0) == 0
 
 
 @pytest.mark.slow

@@ -1,10 +1,7 @@
 """The warm-up loads what a first run needs, and is no one's failure."""
 
 import logging
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -61,42 +58,3 @@ def test_nothing_is_sent_before_anybody_asked(data, model_server):
     thread.join(60)
     assert not thread.is_alive() and model_server.seen == []
     assert list(engine.grade("?", ["Any text."])) and model_server.seen  # it would be seen
-
-
-# The gc_scheduler goes its own rounds: what is loaded is left out, what runs leave is not, Streamlit's are off
-
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def ran(code: str) -> None:
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
-BEGIN = """
-import gc, time, weakref
-from ui.app import gc_scheduler
-gc_scheduler.EVERY = 0.05
-gc.disable()
-
-class Left:
-    def __init__(self):
-        self.me = self
-
-"""
-END = """
-until = time.monotonic() + 30
-while gone() is not None and time.monotonic() < until:
-    time.sleep(0.02)
-assert gone() is None
-"""
-
-
-def test_what_runs_leave_behind_goes_soon_after_without_another_run() -> None:
-    ran(
-        f"""{BEGIN}gc_scheduler.note_run()
-gone = weakref.ref(Left())
-gc_scheduler.note_run()
-{END}"""
-    )

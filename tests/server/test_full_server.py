@@ -57,7 +57,7 @@ def test_a_tab_s_files_are_refused_beyond_its_limit_and_its_page_says_so(app: Se
         async with Tab(app.url) as tab:
             await tab.open("documents")
             with pytest.raises(Lost, match="upload: "):  # 413, or the connection is closed before that is read
-                await tab.upload("Add documents", {"big.txt": b"x" * (2 * MB)})
+                await tab.upload("Add documents", {"big.txt": b"x" * (3 * MB)})
             await tab.rerun()  # as the page does by itself
             assert not tab.exceptions
             assert "1 file was not accepted. One tab may upload 2 MB at once." in tab.texts().replace("\\", "")

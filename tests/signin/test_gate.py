@@ -15,7 +15,6 @@ from tests.support import local_models
 from tests.support.signing_in import SECRET, claims_of
 from ui.access import oidc
 from ui.access.oidc import Provider, SignIn
-from ui.app import gc_scheduler, unsent_input
 from ui.app.program import program, stop_of_removed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,7 +34,6 @@ def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setenv("CRAG_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("CRAG_ADMINS", "ada@example.org")
     monkeypatch.setenv("CRAG_EDITORS_GROUP", "writers")
-    monkeypatch.setattr(gc_scheduler, "EVERY", 0)
     before = st.secrets
     st.cache_resource.clear()
     # Models of its own for each test would be loaded, and kept, forty times over.
@@ -158,16 +156,6 @@ def test_a_role_by_group_lasts_no_longer_than_its_sign_in_and_not_beyond_the_nex
     assert "sample" not in keys(first) and not first.exception, "another browser's older claims count no more"
     late = opened(claims_of("olga", groups=["writers"], iat=then - 10 * hour))
     assert "has ended" in refusals(late) and program().engine.teams.people.of("http://localhost", "olga") is None
-
-
-def test_drafts_are_bounded_in_number_and_time() -> None:
-    now = [0.0]
-    kept = unsent_input.Drafts(lambda: now[0])
-    for number in range(501):
-        kept.keep(("p", str(number)), unsent_input.Draft(texts={"question": "q"}, workspace=""))
-    assert kept.of(("p", "0")) is None and kept.of(("p", "1")) is not None
-    now[0] = 3600.0
-    assert kept.of(("p", "1")) is None
 
 
 def test_signing_out_ends_the_sign_in_in_every_tab(opened, monkeypatch) -> None:

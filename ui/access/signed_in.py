@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import streamlit as st
 
 from crag.admin.people import Person
-from crag.core.errors import AccessError, CragError
+from crag.core.errors import AccessError
 from ui.access import oidc
-from ui.access.oidc import SignIn
 from ui.access.verified import COOKIE, sign_ins
 from ui.access.visitor import state
-from ui.app import unsent_input
 from ui.app.program import program
 
 _KEPT = 2.0
@@ -78,8 +76,6 @@ def _seen() -> Seen | None:
         if over:
             raise AccessError("You have signed out.", "Sign in again.")
     except AccessError as error:
-        if (whose := _aged(sign_in)) is not None:
-            unsent_input.keep(whose)
         _refuse("visitor", error.message)
         raise
     try:
@@ -104,21 +100,6 @@ def account() -> str:
     said = st.user.to_dict()
     found = next((said[name] for name in ("email", "preferred_username", "name") if said.get(name)), "")
     return found[:200] if isinstance(found, str) else ""
-
-
-def _aged(sign_in: SignIn) -> tuple[str, str] | None:
-    """Issuer and subject of whose sign-in has ended here by its age; None where it has not, or was ended by hand."""
-    engine, said = program().engine, st.user.to_dict()
-    try:
-        signed = oidc.signed(said, sign_in, oidc.ANY_AGE, engine.config.people.groups_claim)
-        over = engine.teams.people.signed_out(signed.hash)
-    except CragError:
-        return None
-    try:
-        oidc.signed(said, sign_in, engine.config.people.signin_hours, engine.config.people.groups_claim)
-    except AccessError:
-        return None if over else (signed.identity.issuer, signed.identity.subject)
-    return None
 
 
 def leave() -> None:

@@ -10,7 +10,6 @@ from typing import Concatenate, ParamSpec, TypeVar
 import streamlit as st
 
 from ui.access.current import Presence
-from ui.app import gc_scheduler
 from ui.components import problems
 
 P = ParamSpec("P")
@@ -64,7 +63,6 @@ def follow(presence: Presence, goes_on: Callable[[], bool], draw: Callable[[], N
 def _guarded(draw: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
     @wraps(draw)
     def drawn(presence: S, /, *args: P.args, **given: P.kwargs) -> None:
-        gc_scheduler.note_run()
         with problems.reported(stop=True):
             presence.entered  # noqa: B018  raises where nobody may be here any more
             draw(presence, *args, **given)

@@ -28,7 +28,7 @@ from crag.storage.library import Library
 from ui.access import allowed_choices, workspaces
 from ui.access.current import REFUSALS as REFUSALS
 from ui.access.current import Presence
-from ui.app import keys, memory_usage, navigation, saved_choices, system_keyring, tab
+from ui.app import keys, navigation, saved_choices, system_keyring, tab
 from ui.app.program import overridden, program
 from ui.app.saved_choices import SavedChoices
 from ui.app.tab import ChoicesState
@@ -276,8 +276,8 @@ class Session(Presence):
             kept.so_far[run] = (len(events), trace)
         else:
             kept.traces[run] = trace
-            most = memory_usage.for_runs(self.own.limits.session_mb)
-            memory_usage.drop_oldest(kept.traces, kept.weights, _REMEMBERED, most)
+            for oldest in list(kept.traces)[:-_REMEMBERED]:
+                del kept.traces[oldest]
         return trace
 
     # What is opened beside the answer: "cite:2", "chunk:…" or None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import SecretStr
 
@@ -29,7 +29,7 @@ class RunsState(LibraryState):
 
     `turns`: the runs of this conversation, oldest first; `conversations`: those of the others. `selected`: the run that
     is shown; `opened`: what stands beside it, "cite:2" or "chunk:…"; `leaf`: its page, where another was turned to.
-    `asked`: the run asked last here. `traces`: the records of ended runs, with their weights in bytes; `so_far`: those
+    `asked`: the run asked last here. `traces`: the records of ended runs; `so_far`: those
     of runs under way, with how many events each holds. `lines`: what is said of the turns that ended; `more`: how many
     more turns are listed. `gone`: how many documents of the next question's scope were deleted. `miss`: what became of
     the page or sentence that was missed last. `listed`: the upload whose results were seen. `why`: the chunk whose
@@ -43,7 +43,6 @@ class RunsState(LibraryState):
     leaf: int | None = None
     asked: str | None = None
     traces: dict[str, Trace] = field(default_factory=dict)
-    weights: dict[str, int] = field(default_factory=dict)
     so_far: dict[str, tuple[int, Trace]] = field(default_factory=dict)
     lines: dict[str, TurnLine] = field(default_factory=dict)
     more: int = 0
@@ -56,7 +55,7 @@ class RunsState(LibraryState):
     def forget(self) -> None:
         self.turns, self.conversations = [], []
         self.selected = self.opened = self.leaf = self.asked = None
-        self.traces, self.weights, self.so_far = {}, {}, {}
+        self.traces, self.so_far = {}, {}
         self.lines, self.gone, self.miss, self.listed, self.why = {}, 0, None, "", ""
 
 
@@ -89,7 +88,7 @@ class PageState:
 
     `wanted`: the page that a click led to. `place`: the workspace that the tab has a place in, kept as long as there is
     the session. `returned`: whether the tab was open before its session, None until that is looked up; `read`: whether
-    that was read. `drafts`: whether what was typed before a sign-in was given back; `draft_kept`: whether it waits.
+    that was read.
     `shares`: how often something was shared, so that its form is empty then; `link`: the id and the token of the link
     made last.
     """
@@ -98,8 +97,6 @@ class PageState:
     place: str = ""
     returned: bool | None = None
     read: bool = False
-    drafts: Literal["", "going there", "done"] = ""
-    draft_kept: bool = False
     shares: int = 0
     link: tuple[str, str] | None = None
 

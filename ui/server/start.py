@@ -31,7 +31,7 @@ from crag.runtime.origins import Origins, is_loopback
 from crag.runtime.processes import room_for_files, share_heaps
 from crag.storage.records import server_at
 from ui.access import browser, oidc, workspaces
-from ui.app import memory_usage, notices, open_tabs
+from ui.app import notices, open_tabs
 from ui.app.program import at_start, program
 from ui.components import downloads, script_context
 from ui.server import files, headers
@@ -102,7 +102,7 @@ def rules(config: AppConfig) -> Rules:
     uploads = Uploads(
         config.serving.uploads_mb * 2**20,
         open_tabs.uploads.bytes,
-        lambda: memory_usage.for_files(_now(config).limits.session_mb),
+        lambda: _now(config).limits.session_mb * 2**20,
     )
     scraping = Scraping(config.serving.metrics, metrics_token(), not shared, audited)
     seats = Seats(partial(_most_tabs, config), open_tabs.tabs.alive)

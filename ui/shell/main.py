@@ -10,7 +10,7 @@ import streamlit as st
 from crag.admin.people import Person
 from crag.core.errors import CragError
 from ui.access import current, workspace_entry
-from ui.app import gc_scheduler, navigation, notices, open_tabs, unsent_input, workspace_menu
+from ui.app import navigation, notices, open_tabs, workspace_menu
 from ui.components import drawing
 from ui.signin import page as signin
 
@@ -23,7 +23,6 @@ def draw() -> None:
     """The page that this visitor wants, in the app's style."""
     st.set_page_config(page_title="CRAG Explorer", page_icon=str(drawing.ASSETS / "icon.svg"), layout="wide")
     notices.note_reset()
-    gc_scheduler.note_run()
     open_tabs.tabs.note()
     drawing.apply_style()
     st.logo(str(drawing.ASSETS / "wordmark.svg"), icon_image=str(drawing.ASSETS / "icon.svg"), size="large")
@@ -55,7 +54,6 @@ def draw() -> None:
     if wanted in pages and pages[wanted] is not page:
         st.switch_page(pages[wanted])
     if not isinstance(arrived, CragError) and arrived.actor.id and isinstance(there := signin.who_is_there(), Person):
-        unsent_input.give_back(there, arrived.workspace)
         signin.menu(there)
     workspace_menu.show(arrived)
     notices.show_messages()

@@ -12,7 +12,7 @@ from crag.export.html import elements as h
 from crag.export.html.safe_text import markdown
 from ui.access import oidc, signed_in
 from ui.access.oidc import NO_AUTHLIB, SignIn
-from ui.app import guide, unsent_input
+from ui.app import guide
 from ui.components import drawing, problems
 
 _LONGEST = 22
@@ -56,8 +56,6 @@ def show(why: CragError) -> None:
             st.warning(f"**{markdown(why.message)}**  \n{markdown(why.remedy)}")
             if account := signed_in.account():
                 st.caption(markdown(f"The provider says that you are {account}."), text_alignment="center")
-            if unsent_input.kept():
-                st.caption("Your unsent input is kept for an hour.", text_alignment="center")
         for each in sign_in.providers:
             label = f"Sign in with {each.title}" if each.title else "Sign in"
             key = f"signin-{each.name}"
