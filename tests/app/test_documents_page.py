@@ -4,7 +4,6 @@ from datetime import datetime
 
 import pytest
 
-from crag.core.purging import conditions_of
 from tests.support.app_text import said
 from tests.support.small_pdf import small_pdf
 from ui.app.program import program
@@ -90,44 +89,3 @@ def test_fields_are_given_and_taken_away_and_wrong_ones_are_told(documents):
     assert save("verified=false\ntags=", 1)["tags"] == ()
     row = documents.dataframe[0].value.iloc[0]
     assert "Tags" not in row and not row["Verified"]
-
-
-@pytest.mark.slow
-def test_what_was_purged_is_told_and_brought_back(documents):
-    drop(documents, ("two.pdf", small_pdf(TEXT)))
-    library = program().engine.library()
-    [document] = library.documents.all()
-    library.purges.purge(conditions_of("--unverified"))
-    documents.run()
-    assert "The library is empty" in said(documents)
-    panels = [panel.label for panel in documents.expander]
-    assert "Recently purged: 1 document" in panels and "Purge…" not in panels, "nothing is left to purge"
-    frame, *_ = documents.dataframe
-    assert frame.value["Document"].tolist() == ["two.pdf"] and frame.value["Why"].tolist() == ["unverified"]
-    documents.session_state[frame.key] = {"selection": {"rows": [0], "columns": [], "cells": []}}
-    documents.run()
-    assert documents.button(key="undo").label == "Restore 1 document"
-    documents.button(key="undo").click().run()
-    assert not documents.exception and library.documents.all() == [document]
-    panels = [panel.label for panel in documents.expander]
-    assert "Purge…" in panels and not any(label.startswith("Recently purged") for label in panels)
-    library.documents.describe(document.id, {"keep": None})
-    library.purges.purge(conditions_of("--unverified"))
-    documents.run()
-    documents.button(key="undo").click().run()
-    assert library.documents.all() == [document]
-
-
-@pytest.mark.slow
-def test_a_purge_shows_what_would_go_before_it_does(documents):
-    drop(documents, ("two.pdf", small_pdf(TEXT)))
-    library = program().engine.library()
-    documents.text_input(key="purge-conditions").set_value("--older-than soon").run()
-    assert "is no number of days" in said(documents) and library.size[0] == 1
-    documents.text_input(key="purge-conditions").set_value("--confidence-below 0.5").run()
-    assert "0 documents would be removed" in said(documents)
-    documents.text_input(key="purge-conditions").set_value("--unverified").run()
-    assert "1 document would be removed" in said(documents) and library.size[0] == 1
-    documents.button(key="purge").click().run()
-    assert not documents.exception and library.size == (0, 0)
-    assert documents.expander[0].label == "Recently purged: 1 document"
